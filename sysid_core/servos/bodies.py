@@ -65,7 +65,7 @@ class BodyTree:
                 " floating base.",
                 joints=several,
             )
-        self.joints = robot.joint_names
+        self.robot, self.joints = robot, robot.joint_names
         n = model.njoints - 1
         slides = set(robot.prismatic_joints)
         data = model.createData()
@@ -86,6 +86,16 @@ class BodyTree:
         self._inertia = np.array([model.inertias[j + 1].inertia for j in range(n)])
         self._gravity = np.array(model.gravity.linear)
 
+    @property
+    def frames(self) -> tuple[NDArray[np.int64], Array, Array, Array, NDArray[np.bool_]]:
+        """Parent, rotation, origin and axis of each joint's frame, and whether it turns."""
+        return self._parent, self._R, self._p, self._axis, self.turns
+
+    @property
+    def up(self) -> Array:
+        """Unit vector against gravity in the base's axes, shape (3,)."""
+        return -self._gravity / max(float(np.linalg.norm(self._gravity)), 1e-12)
+
     def loads(self, q: ArrayLike) -> Loads:
         """Loads along a motion.
 
@@ -101,7 +111,7 @@ class BodyTree:
 
 
 @njit(cache=True)
-def _turn(axis: Array, angle: float, R: Array) -> None:  # pragma: no cover - compiled
+def turn(axis: Array, angle: float, R: Array) -> None:  # pragma: no cover - compiled
     """Rodrigues' formula into R."""
     c, s = np.cos(angle), np.sin(angle)
     x, y, z = axis[0], axis[1], axis[2]
@@ -129,7 +139,7 @@ def _sweep(
     for k in range(samples):
         for j in range(n):
             if turns[j]:
-                _turn(axis[j], q[k, j], Rq)
+                turn(axis[j], q[k, j], Rq)
                 local, shift = R0[j] @ Rq, p0[j]
             else:
                 local, shift = R0[j], p0[j] + R0[j] @ axis[j] * q[k, j]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.servos.bodies import Array, Loads
-from sysid_core.servos.model import STEP, TERMS, Term, rollout
+from sysid_core.servos.model import ANYWHERE, STEP, TERMS, Term, rollout
 
 BLOCK = 4.0  # [s]: longer than a sticking drive keeps its error (2 s on a real SO-101)
 FEWEST_BLOCKS = 20  # of shorter recordings: each says something of the scatter between blocks
@@ -49,6 +49,7 @@ class JointMotion:
         loads: Along the motion of all joints.
         joint: Column of the loads.
         block: Number of the block of time of each sample, shape (K,).
+        between: Least and largest position that what the robot leans on leaves it, (K,) [rad].
     """
 
     t: Array
@@ -58,11 +59,12 @@ class JointMotion:
     loads: Loads
     joint: int
     block: np.ndarray
+    between: tuple[Array, Array] = ANYWHERE
 
     def error(self, p: Array, step: float = STEP) -> Array:
         """What the simulation from the first position misses, shape (K,) [rad]."""
         args = (p, self.t_target, self.target, self.t, float(self.q[0]), self.loads, self.joint)
-        return rollout(*args, step) - self.q
+        return rollout(*args, step, self.between) - self.q
 
 
 @dataclass(frozen=True)

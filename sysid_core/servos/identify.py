@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -31,7 +31,8 @@ from sysid_core.servos.fit import (
     independent_data,
     solve_joint,
 )
-from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term, body_tree
+from sysid_core.servos.ground import Ground, Surface, find_ground, reach
+from sysid_core.servos.model import ANYWHERE, TERMS, JointServo, ServoModel, Term, body_tree
 from sysid_core.servos.recording import ServoRecording, match_joints
 
 BASE = (Term.TIME_CONSTANT, Term.FRICTION, Term.ZERO, Term.DELAY)
@@ -56,6 +57,8 @@ _ROUNDING = 0.00044  # [rad] of a 12-bit encoder, 2π/4096/√12: smaller errors
 # Relative deviation between a gain that was set with the URDF's masses and what gravity shows of both:
 # torque constants and masses of links with cables differ by about as much from their data sheets.
 _GAIN = 0.2
+# A surface takes from servos what they wrongly had to explain, so that it is looked for once more.
+_GROUND_PASSES = 2
 _GRAVITY = (
     0.02  # [N m] of gravity's range, below which no stiffness shows: a tenth of such friction
 )
@@ -109,13 +112,18 @@ def identify_servos(
     robot: RobotModel,
     *,
     gains: Mapping[str, float] | None = None,
+    ground: float | None = None,
 ) -> ServoIdentification:
     """Identify the servos of all joints that are recorded.
+
+    Where the arm leaned on a table, the table is found too, and the servos are identified once more.
 
     Args:
         recordings: One or more motions of the same joints.
         robot: The robot that they move.
         gains: Stiffness that was set, of joints by name [N m/rad].
+        ground: Height of the surface below the robot over its base's origin [m]; None: it is found
+            where the motions show one.
 
     Raises:
         SignalError: The recordings' joints differ, or don't fit the robot's.
@@ -131,24 +139,24 @@ def identify_servos(
     tree = body_tree(robot, joints)
     findings = list(examine(matched, robot))
     dead = {f.joint for f in findings if f.reason.stops}
-    motions = joint_motions(matched, tree)
-    gains = gains or {}
-    drives = [
-        _Drive(m, _known(gains.get(joint)))
-        for joint, m in zip(joints, motions, strict=True)
-        if joint not in dead
-    ]
-    found = iter(_identify_drives(drives) if drives else ())
-    results = [
-        _unmoved(joint, motions[j]) if joint in dead else next(found)(joint)
-        for j, joint in enumerate(joints)
-    ]
+    known = {joint: _known(gain) for joint, gain in (gains or {}).items()}
+    surface = Surface.of_robot(tree.robot)
+    level = None if ground is None else Ground(ground, surface)
+    results = _results(joint_motions(matched, tree, level), joints, dead, known)
+    if ground is None and not dead:
+        for _ in range(_GROUND_PASSES):
+            parameters = np.array([result.servo.vector for result in results])
+            found = find_ground(tree, surface, parameters, matched, _blocks(matched), TRIAL_STEP)
+            if found is None or (level is not None and found.height == level.height):
+                break
+            level = found
+            results = _results(joint_motions(matched, tree, level), joints, dead, known)
     for result in results:
         if result.servo.joint not in dead:
             findings += examine_fit(
                 result.servo, result.held_out, result.baseline, result.free_zero
             )
-    model = ServoModel(robot, tuple(result.servo for result in results))
+    model = ServoModel(robot, tuple(result.servo for result in results), level)
     return ServoIdentification(
         model=model,
         joints=tuple(results),
@@ -159,18 +167,48 @@ def identify_servos(
     )
 
 
-def joint_motions(recordings: Sequence[ServoRecording], tree: BodyTree) -> list[list[JointMotion]]:
-    """Each joint's part of the recordings, which are in the tree's order."""
-    out: list[list[JointMotion]] = [[] for _ in tree.joints]
+def _results(
+    motions: list[list[JointMotion]],
+    joints: Sequence[str],
+    dead: Collection[str],
+    known: Mapping[str, Mapping[Term, Prior]],
+) -> list[JointResult]:
+    """Of all joints; those that are dead have servos without terms."""
+    drives = [
+        _Drive(m, known.get(joint, COMMON))
+        for joint, m in zip(joints, motions, strict=True)
+        if joint not in dead
+    ]
+    found = iter(_identify_drives(drives) if drives else ())
+    return [
+        _unmoved(joint, motions[j]) if joint in dead else next(found)(joint)
+        for j, joint in enumerate(joints)
+    ]
+
+
+def _blocks(recordings: Sequence[ServoRecording]) -> list[NDArray[np.int64]]:
+    """Number of the block of time of each sample of each recording."""
+    out: list[NDArray[np.int64]] = []
     first = 0
     length = min(BLOCK, sum(r.duration for r in recordings) / FEWEST_BLOCKS)
     for recording in recordings:
-        loads = tree.loads(recording.q)
-        block = first + ((recording.t - recording.t[0]) // length).astype(int)
-        first = int(block[-1]) + 1
+        out.append(first + ((recording.t - recording.t[0]) // length).astype(np.int64))
+        first = int(out[-1][-1]) + 1
+    return out
+
+
+def joint_motions(
+    recordings: Sequence[ServoRecording], tree: BodyTree, ground: Ground | None = None
+) -> list[list[JointMotion]]:
+    """Each joint's part of the recordings, which are in the tree's order, above a surface."""
+    out: list[list[JointMotion]] = [[] for _ in tree.joints]
+    for r, block in zip(recordings, _blocks(recordings), strict=True):
+        loads = tree.loads(r.q)
+        ways = None if ground is None else reach(tree, ground, r.q)
         for j, motions in enumerate(out):
-            q, target = recording.q[:, j].copy(), recording.target[:, j].copy()
-            motions.append(JointMotion(recording.t, q, recording.t_target, target, loads, j, block))
+            q, target = r.q[:, j].copy(), r.target[:, j].copy()
+            between = ANYWHERE if ways is None else (ways[0][:, j].copy(), ways[1][:, j].copy())
+            motions.append(JointMotion(r.t, q, r.t_target, target, loads, j, block, between))
     return out
 
 
@@ -240,10 +278,8 @@ class _Drive:
         return np.asarray(total / counts)
 
 
-def _known(gain: float | None) -> Mapping[Term, Prior]:
+def _known(gain: float) -> Mapping[Term, Prior]:
     """Priors of a drive whose stiffness is known as well as the masses that load it."""
-    if gain is None:
-        return COMMON
     return {**COMMON, Term.COMPLIANCE: Prior(1.0 / gain, _GAIN / gain)}
 
 

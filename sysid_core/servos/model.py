@@ -15,6 +15,7 @@ from sysid_core.errors import ModelError, SignalError
 from sysid_core.kinds import Kind
 from sysid_core.robot import RobotModel, hold_joints
 from sysid_core.servos.bodies import Array, BodyTree, Loads
+from sysid_core.servos.ground import Ground, arm_rollout
 from sysid_core.servos.rollout import drive_rollout
 
 
@@ -79,6 +80,7 @@ TERMS: Mapping[Term, TermFacts] = MappingProxyType({
     Term.BACKLASH: TermFacts("rad", "half of the gap between motor and encoder", 0.005, 0.003, 0.005),
 })  # fmt: skip
 
+ANYWHERE = (np.empty(0), np.empty(0))  # where nothing is in a joint's way
 STEP = 0.005  # [s] of the rollout, a tenth of a hobby servo's time constant
 
 
@@ -113,6 +115,7 @@ class ServoModel:
     Attributes:
         robot: The bodies.
         servos: One for each joint that moves, in the robot's joint order; others stay at zero.
+        ground: The level surface that its bodies can't pass, if there is one.
 
     Examples:
         >>> from sysid_core.robot import load_robot
@@ -126,6 +129,7 @@ class ServoModel:
 
     robot: RobotModel
     servos: tuple[JointServo, ...]
+    ground: Ground | None = None
 
     def __post_init__(self) -> None:
         unknown = [s.joint for s in self.servos if s.joint not in self.robot.joint_names]
@@ -174,16 +178,22 @@ class ServoModel:
         """
         t_target, target, t, q0 = _checked(len(self.servos), t_target, target, t, q0)
         q = np.stack([np.interp(t, t_target, column) for column in target.T], axis=1)
+        parameters = np.array([servo.vector for servo in self.servos])
         for _ in range(_MOST_PASSES):
             last = q
             loads = self.tree.loads(q)
-            q = np.stack(
-                [
-                    rollout(servo.vector, t_target, target[:, j], t, q0[j], loads, j, step)
-                    for j, servo in enumerate(self.servos)
-                ],
-                axis=1,
-            )
+            if self.ground is None:
+                q = np.stack(
+                    [
+                        rollout(p, t_target, target[:, j], t, q0[j], loads, j, step)
+                        for j, p in enumerate(parameters)
+                    ],
+                    axis=1,
+                )
+            else:
+                q = arm_rollout(
+                    self.tree, self.ground, parameters, t_target, target, t, q0, loads, step
+                )
             if np.abs(q - last).max() < _SAME:
                 break
         return q
@@ -207,13 +217,17 @@ def rollout(
     loads: Loads,
     joint: int,
     step: float = STEP,
+    between: tuple[Array, Array] = ANYWHERE,
 ) -> Array:
-    """Positions of one joint along the motion of the others, shape (K,) [rad]."""
+    """Positions of one joint along the motion of the others, shape (K,) [rad].
+
+    `between` are the least and largest positions, both of shape (K,) [rad].
+    """
     q, v = np.empty(len(t)), np.empty(len(t))
     drive_rollout(
         t, t_target, np.ascontiguousarray(target), np.ascontiguousarray(loads.a[:, joint]),
         np.ascontiguousarray(loads.b[:, joint]), np.ascontiguousarray(loads.inertia[:, joint]),
-        bool(loads.turns[joint]), float(q0), p, step, q, v,
+        *between, bool(loads.turns[joint]), float(q0), p, step, q, v,
     )  # fmt: skip
     return q
 

@@ -21,10 +21,114 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
+# Where a drive is, in the order of its state's array: the profile's position and speed, the motor's
+# position, its speed in the last two steps, the encoder's position, the time up to which commands
+# were taken [s] and the number of the command that is held.
+REF, REF_V, X, W, LAST, Y, BEFORE, CURSOR = range(8)
+STATES = 8
+
+
+@njit(cache=True, error_model="numpy")
+def begin_drive(
+    s: Array, t_target: Array, target: Array, p: Array, q0: float, t0: float
+) -> None:  # pragma: no cover - compiled
+    """A drive at rest at q0."""
+    delay = p[7]
+    cursor = 0
+    while cursor + 1 < t_target.size and t_target[cursor + 1] <= t0 - delay:
+        cursor += 1
+    s[:] = 0.0
+    s[X], s[Y] = q0, q0
+    s[REF], s[CURSOR], s[BEFORE] = target[cursor], cursor, t0 - delay
+
+
+@njit(cache=True, error_model="numpy")
+def follow_commands(
+    s: Array, t_target: Array, target: Array, p: Array, now: float, h: float
+) -> None:  # pragma: no cover - compiled
+    """The reference that the drive's own profile makes of the commands, a step on."""
+    inverse_a, inverse_v = p[8], p[9]
+    cursor, commands = int(s[CURSOR]), t_target.size
+    # The command's mean over the step: smooth in the delay.
+    total, at = 0.0, s[BEFORE]
+    while cursor + 1 < commands and t_target[cursor + 1] <= now:
+        change = t_target[cursor + 1]
+        total += target[cursor] * (change - at)
+        at = change
+        cursor += 1
+    total += target[cursor] * (now - at)
+    s[BEFORE], s[CURSOR] = now, cursor
+    held = total / h
+    way = held - s[REF]
+    if inverse_a > 0.0:
+        # The servo's own profile: the speed from which the rest of the way brakes in time.
+        most = h / inverse_a
+        speed = most * (np.sqrt(0.25 + 2.0 * abs(way) / (most * h)) - 0.5)
+        speed = min(speed, abs(way) / h)
+        if inverse_v > 0.0:
+            speed = min(speed, 1.0 / inverse_v)
+        if way < 0.0:
+            speed = -speed
+        s[REF_V] += min(max(speed - s[REF_V], -most), most)
+        s[REF] += h * s[REF_V]
+    elif inverse_v > 0.0:
+        most = h / inverse_v
+        s[REF] += min(max(way, -most), most)
+    else:
+        s[REF] = held
+
+
+@njit(cache=True, error_model="numpy")
+def drive_forces(
+    s: Array, p: Array, g: float, load: float, m: float, h: float
+) -> tuple[float, float, float]:  # pragma: no cover - compiled
+    """Impulse without friction, friction's, and what divides them: the speed's denominator.
+
+    Args:
+        s: The drive's state.
+        p: Its parameters.
+        g: Gravity over the stiffness [rad].
+        load: All that loads the gears, over the stiffness [rad].
+        m: Inertia over the stiffness [s²].
+        h: Time step [s].
+    """
+    tau, inverse_limit = p[1], p[11]
+    # The spring acts at the middle of a step; at its end where that would overshoot.
+    theta = max(0.5, 1.0 - (m / h + tau) / h)
+    error = s[REF] - p[6] - s[X]
+    w, last = s[W], s[LAST]
+    f = p[2] + p[3] * abs(load)
+    if p[4] > 0.0:
+        f += p[4] * np.exp(-abs(2.0 * w - last) / max(p[5], 1e-6))
+    # Velocities are those in the middle of steps; so is their change, from the last three.
+    momentum = m * (2.0 * w - 0.5 * last)
+    if inverse_limit > 0.0 and abs(error) * inverse_limit > 1.0:
+        return momentum + h * (np.sign(error) / inverse_limit - g), h * f, 1.5 * m + h * tau
+    return momentum + h * (error - g), h * f, 1.5 * m + h * tau + theta * h * h
+
+
+@njit(cache=True, error_model="numpy")
+def drive_speed(push: float, impulse: float, denominator: float) -> float:  # pragma: no cover - compiled
+    """Coulomb's law, exactly: the frictionless speed, shrunk; 0.0 where the drive sticks."""
+    if push > impulse:
+        return (push - impulse) / denominator
+    if push < -impulse:
+        return (push + impulse) / denominator
+    return 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def move_drive(s: Array, w: float, gap: float, h: float) -> None:  # pragma: no cover - compiled
+    """A step on with a speed; the encoder follows behind the backlash."""
+    s[LAST], s[W] = (s[W], w) if w != 0.0 else (0.0, 0.0)
+    s[X] += h * w
+    s[Y] = min(max(s[Y], s[X] - gap), s[X] + gap)
+
+
 @njit(cache=True, error_model="numpy")
 def drive_rollout(
     t: Array, t_target: Array, target: Array, gravity_a: Array, gravity_b: Array, inertia: Array,
-    turns: bool, q0: float, p: Array, step: float, q: Array, v: Array,
+    low: Array, high: Array, turns: bool, q0: float, p: Array, step: float, q: Array, v: Array,
 ) -> None:  # pragma: no cover - compiled  # fmt: skip
     """Positions and velocities at the times t, into q and v.
 
@@ -35,6 +139,8 @@ def drive_rollout(
         gravity_a: Gravity's coefficient of cos q, shape (K,) [N m].
         gravity_b: Of sin q, shape (K,) [N m].
         inertia: Of the bodies behind the joint, shape (K,) [kg m²].
+        low: Least position, shape (K,), or (0,) where nothing is in the way [rad].
+        high: Largest position, the same [rad].
         turns: Whether the joint turns.
         q0: Position at `t[0]`, at rest [rad].
         p: The drive's parameters in the order of `TERMS`.
@@ -42,85 +148,30 @@ def drive_rollout(
         q: Positions, shape (K,), filled [rad].
         v: Velocities, shape (K,), filled [rad/s].
     """
-    compliance, tau, coulomb, load_share, breakaway, slow = p[0], p[1], p[2], p[3], p[4], p[5]
-    zero, delay, inverse_a, inverse_v, own_inertia = p[6], p[7], p[8], p[9], p[10]
-    inverse_limit, gap = p[11], p[12]
-    commands = t_target.size
-    cursor = 0
-    s = t[0] - delay
-    while cursor + 1 < commands and t_target[cursor + 1] <= s:
-        cursor += 1
-    before = s
-    held = target[cursor]
-    ref, ref_v = held, 0.0
-    x, w, last, y = q0, 0.0, 0.0, q0
+    compliance, delay, own_inertia, gap = p[0], p[7], p[10], p[12]
+    s = np.zeros(STATES)
+    begin_drive(s, t_target, target, p, q0, t[0])
     q[0], v[0] = q0, 0.0
     for i in range(1, t.size):
         dt = t[i] - t[i - 1]
         steps = max(1, int(np.ceil(dt / step - 1e-9)))
         h = dt / steps
         if turns:
-            c, sn = np.cos(x), np.sin(x)
+            c, sn = np.cos(s[X]), np.sin(s[X])
         else:
             c, sn = 1.0, 0.0
         g0 = compliance * (gravity_a[i - 1] * c + gravity_b[i - 1] * sn)
         g1 = compliance * (gravity_a[i] * c + gravity_b[i] * sn)
         slope = compliance * (gravity_b[i] * c - gravity_a[i] * sn) if turns else 0.0
         m = own_inertia + abs(compliance) * inertia[i]
-        x0 = x
-        # The spring acts at the middle of a step; at its end where that would overshoot.
-        theta = max(0.5, 1.0 - (m / h + tau) / h)
+        x0 = s[X]
         for k in range(steps):
             share = (k + 1.0) / steps
-            now = t[i - 1] + dt * share - delay
-            # The command's mean over the step: smooth in the delay.
-            total, at = 0.0, before
-            while cursor + 1 < commands and t_target[cursor + 1] <= now:
-                change = t_target[cursor + 1]
-                total += target[cursor] * (change - at)
-                at = change
-                cursor += 1
-            total += target[cursor] * (now - at)
-            before = now
-            held = total / h
-            if inverse_a > 0.0:
-                # The servo's own profile: the speed from which the rest of the way brakes in time.
-                most = h / inverse_a
-                way = held - ref
-                speed = most * (np.sqrt(0.25 + 2.0 * abs(way) / (most * h)) - 0.5)
-                speed = min(speed, abs(way) / h)
-                if inverse_v > 0.0:
-                    speed = min(speed, 1.0 / inverse_v)
-                if way < 0.0:
-                    speed = -speed
-                ref_v += min(max(speed - ref_v, -most), most)
-                ref += h * ref_v
-            elif inverse_v > 0.0:
-                most = h / inverse_v
-                ref += min(max(held - ref, -most), most)
-            else:
-                ref = held
-            g = g0 + (share - 0.5 / steps) * (g1 - g0) + slope * (x - x0)
-            error = ref - zero - x
-            f = coulomb + load_share * abs(g)
-            if breakaway > 0.0:
-                f += breakaway * np.exp(-abs(2.0 * w - last) / max(slow, 1e-6))
-            # Velocities are those in the middle of steps; so is their change, from the last three.
-            momentum = m * (2.0 * w - 0.5 * last)
-            if inverse_limit > 0.0 and abs(error) * inverse_limit > 1.0:
-                push = momentum + h * (np.sign(error) / inverse_limit - g)
-                denominator = 1.5 * m + h * tau
-            else:
-                push = momentum + h * (error - g)
-                denominator = 1.5 * m + h * tau + theta * h * h
-            impulse = h * f
-            last = w
-            if push > impulse:
-                w = (push - impulse) / denominator
-            elif push < -impulse:
-                w = (push + impulse) / denominator
-            else:
-                w, last = 0.0, 0.0
-            x += h * w
-            y = min(max(y, x - gap), x + gap)
-        q[i], v[i] = y, w
+            follow_commands(s, t_target, target, p, t[i - 1] + dt * share - delay, h)
+            g = g0 + (share - 0.5 / steps) * (g1 - g0) + slope * (s[X] - x0)
+            push, impulse, denominator = drive_forces(s, p, g, g, m, h)
+            w = drive_speed(push, impulse, denominator)
+            if low.size:
+                w = max(min(w, (high[i] - s[X]) / h), (low[i] - s[X]) / h)
+            move_drive(s, w, gap, h)
+        q[i], v[i] = s[Y], s[W]

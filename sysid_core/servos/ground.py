@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""What an arm leans on: a level surface that its bodies can't pass, without friction.
+
+The normal force is the complementarity's solution at each step: zero, or the force that leaves the
+deepest point on the surface. Each drive's speed grows with it, so that it is found by halving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from sysid_core.planning import RobotGeometry
+from sysid_core.robot import RobotModel
+from sysid_core.servos.bodies import Array, BodyTree, Loads, turn
+from sysid_core.servos.recording import ServoRecording
+from sysid_core.servos.rollout import (
+    STATES, X, Y, begin_drive, drive_forces, drive_speed, follow_commands, move_drive,
+)  # fmt: skip
+
+_HALVINGS = 30  # of a bracket of the contact's force: 1e-9 of it is left
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Outermost points of the bodies that move.
+
+    Attributes:
+        body: Number of the joint that moves each point, shape (P,).
+        points: In that joint's frame, shape (P, 3) [m].
+    """
+
+    body: NDArray[np.int64]
+    points: Array
+
+    @classmethod
+    def of_robot(cls, robot: RobotModel) -> Surface:
+        """Of its collision shapes; without points where it has none or its meshes aren't there."""
+        body, points = [np.empty(0, dtype=np.int64)], [np.empty((0, 3))]
+        geometry = RobotGeometry(robot, robot.body_names[-1], self_collision=False)
+        for joint, cloud in geometry.support_points():
+            body.append(np.full(cloud.shape[1], joint - 1))
+            points.append(cloud.T)
+        return cls(np.concatenate(body), np.ascontiguousarray(np.concatenate(points)))
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """A level surface and what touches it.
+
+    Attributes:
+        height: Of the surface above the base's origin, against gravity [m].
+        surface: Of the robot.
+    """
+
+    height: float
+    surface: Surface
+
+
+def clearance(tree: BodyTree, surface: Surface, q: ArrayLike) -> tuple[Array, Array]:
+    """Height of the lowest point above the base's origin, and how it changes with each joint.
+
+    Args:
+        tree: The bodies.
+        surface: Their outermost points.
+        q: Positions, shape (K, n) [rad].
+
+    Returns:
+        Heights, shape (K,) [m], and their change, shape (K, n) [m/rad].
+    """
+    q = np.ascontiguousarray(q, dtype=float)
+    height, change = np.empty(len(q)), np.zeros(q.shape)
+    R, p = np.zeros((q.shape[1], 3, 3)), np.zeros((q.shape[1], 3))
+    for k, row in enumerate(q):
+        height[k] = _lowest(row, *tree.frames, tree.up, surface.body, surface.points, R, p, change[k])
+    return height, change
+
+
+def reach(tree: BodyTree, ground: Ground, q: Array) -> tuple[Array, Array]:
+    """How far each joint could go alone until the surface is touched, the others where they are.
+
+    Returns:
+        Least and largest positions, both of shape (K, n) [rad]; q lies always between them.
+    """
+    height, change = clearance(tree, ground.surface, q)
+    with np.errstate(divide="ignore"):
+        way = np.maximum(height - ground.height, 0.0)[:, None] / np.abs(change)
+    low = np.where(change > 0.0, q - way, -np.inf)
+    high = np.where(change < 0.0, q + way, np.inf)
+    return low, high
+
+
+def arm_rollout(
+    tree: BodyTree, ground: Ground, parameters: Array, t_target: Array, target: Array, t: Array,
+    q0: Array, loads: Loads, step: float,
+) -> Array:  # fmt: skip
+    """Positions of all joints above a surface, with gravity along a motion, shape (K, n) [rad].
+
+    Args:
+        tree: The bodies.
+        ground: The surface.
+        parameters: Of the drives in the order of `TERMS`, shape (n, len(TERMS)).
+        t_target: Times of the commands, shape (L,) [s].
+        target: Commands, shape (L, n) [rad].
+        t: Times of the positions, shape (K,) [s].
+        q0: Positions at rest at `t[0]`, shape (n,) [rad].
+        loads: Along the motion.
+        step: Longest time step [s].
+    """
+    q = np.empty((len(t), len(q0)))
+    _arm_rollout(
+        t, t_target, np.ascontiguousarray(target.T), loads.a, loads.b, loads.inertia,
+        np.ascontiguousarray(parameters), np.ascontiguousarray(q0), step, *tree.frames, tree.up,
+        ground.surface.body, ground.surface.points, ground.height, q,
+    )  # fmt: skip
+    return q
+
+
+# Heights above the lowest that was measured that are tried [m]: an arm of 0.4 m on encoders of 12 bit
+# and joints with backlash meets a level table within a centimetre of one height.
+_TRIED = np.arange(-0.002, 0.0121, 0.002)
+_ANYWHERE = 0.5  # [m] below the base in which tables and floors stand, each height as likely
+# An arm without a surface must not get one: the reach below it would be lost.
+_ODDS = 20.0
+_SURE = 500.0  # of a likelihood's logarithm: beyond it the numbers end
+_ROUNDING = 0.00044  # [rad] of a 12-bit encoder, 2π/4096/√12: smaller errors aren't told apart
+
+
+def find_ground(
+    tree: BodyTree,
+    surface: Surface,
+    parameters: Array,
+    recordings: Sequence[ServoRecording],
+    blocks: Sequence[NDArray[np.int64]],
+    step: float,
+) -> Ground | None:
+    """The level surface that explains where the arm didn't go though its drives would have.
+
+    Each block of time of each joint has an error variance of its own and counts as one datum, so that
+    its say is half the logarithm of how much smaller the squared error is; errors as the joint
+    usually has don't count. A surface is believed where it is likelier than none, its height unknown.
+
+    Args:
+        tree: The bodies.
+        surface: Their outermost points.
+        parameters: Of the drives, identified without a surface, shape (n, len(TERMS)).
+        recordings: Motions, in the tree's order.
+        blocks: Number of the block of time of each sample of each motion.
+        step: Longest time step of the simulation [s].
+
+    Returns:
+        The likeliest surface; None where none is likely.
+    """
+    if not len(surface.body) or not recordings:
+        return None
+    measured = [clearance(tree, surface, r.q)[0] for r in recordings]
+    least = min(float(h.min()) for h in measured)
+    loads = [tree.loads(r.q) for r in recordings]
+    near = [k for k, h in enumerate(measured) if h.min() < least + _TRIED[-1]]
+
+    def squares(height: float) -> Array:
+        """Mean squared error of each block and joint, shape (blocks, n)."""
+        total = np.zeros((int(blocks[-1][-1]) + 1, len(tree.joints)))
+        for k in near:
+            r = recordings[k]
+            q = arm_rollout(
+                tree, Ground(height, surface), parameters, r.t_target, r.target, r.t, r.q[0],
+                loads[k], step,
+            )  # fmt: skip
+            np.add.at(total, blocks[k], (q - r.q) ** 2 / np.bincount(blocks[k])[blocks[k], None])
+        return total
+
+    free = squares(-np.inf)
+    usual = np.median(free[np.unique(np.concatenate([blocks[k] for k in near]))], axis=0)
+    usual += _ROUNDING**2
+    heights = least + _TRIED
+    likelier = np.array([
+        0.5 * np.log((free + usual) / (squares(float(height)) + usual)).sum() for height in heights
+    ])  # fmt: skip
+    evidence = np.exp(np.minimum(likelier, _SURE)).sum() * (_TRIED[1] - _TRIED[0]) / _ANYWHERE
+    if evidence < _ODDS:
+        return None
+    return Ground(float(heights[np.argmax(likelier)]), surface)
+
+
+@njit(cache=True)
+def _lowest(
+    q: Array, parent: Array, R0: Array, p0: Array, axis: Array, turns: Array, up: Array,
+    body: Array, points: Array, R: Array, p: Array, change: Array,
+) -> float:  # pragma: no cover - compiled  # fmt: skip
+    """Height of the lowest point, and its change with each joint into `change`."""
+    n = q.size
+    Rq = np.eye(3)
+    for j in range(n):
+        if turns[j]:
+            turn(axis[j], q[j], Rq)
+            local, shift = R0[j] @ Rq, p0[j]
+        else:
+            local, shift = R0[j], p0[j] + R0[j] @ axis[j] * q[j]
+        if parent[j] < 0:
+            R[j], p[j] = local, shift
+        else:
+            R[j] = R[parent[j]] @ local
+            p[j] = p[parent[j]] + R[parent[j]] @ shift
+    lowest, which = np.inf, 0
+    for k in range(body.size):
+        j = body[k]
+        height = 0.0
+        for r in range(3):
+            x = p[j, r]
+            for c in range(3):
+                x += R[j, r, c] * points[k, c]
+            height += up[r] * x
+        if height < lowest:
+            lowest, which = height, k
+    j = body[which]
+    at = p[j] + R[j] @ points[which]
+    change[:] = 0.0
+    while j >= 0:
+        a = R[j] @ axis[j]
+        if turns[j]:
+            change[j] = up @ np.cross(a, at - p[j])
+        else:
+            change[j] = up @ a
+        j = parent[j]
+    return lowest
+
+
+@njit(cache=True, error_model="numpy")
+def _arm_rollout(
+    t: Array, t_target: Array, target: Array, A: Array, B: Array, M: Array, P: Array, q0: Array,
+    step: float, parent: Array, R0: Array, p0: Array, axis: Array, turns: Array, up: Array,
+    body: Array, points: Array, level: float, q: Array,
+) -> None:  # pragma: no cover - compiled  # fmt: skip
+    n = q0.size
+    s = np.zeros((n, STATES))
+    R, p, row = np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros(n)
+    g0, g1, slope, m, x0 = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    push, impulse, below, w = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    for j in range(n):
+        begin_drive(s[j], t_target, target[j], P[j], q0[j], t[0])
+    q[0] = q0
+    force = 0.0
+    for i in range(1, t.size):
+        dt = t[i] - t[i - 1]
+        steps = max(1, int(np.ceil(dt / step - 1e-9)))
+        h = dt / steps
+        x0[:] = s[:, X]
+        height = _lowest(x0, parent, R0, p0, axis, turns, up, body, points, R, p, row) - level
+        for j in range(n):
+            if turns[j]:
+                c, sn = np.cos(x0[j]), np.sin(x0[j])
+                slope[j] = P[j, 0] * (B[i, j] * c - A[i, j] * sn)
+            else:
+                c, sn = 1.0, 0.0
+                slope[j] = 0.0
+            g0[j] = P[j, 0] * (A[i - 1, j] * c + B[i - 1, j] * sn)
+            g1[j] = P[j, 0] * (A[i, j] * c + B[i, j] * sn)
+            m[j] = P[j, 10] + abs(P[j, 0]) * M[i, j]
+        for k in range(steps):
+            share = (k + 1.0) / steps
+            gap = height
+            for j in range(n):
+                follow_commands(s[j], t_target, target[j], P[j], t[i - 1] + dt * share - P[j, 7], h)
+                g = g0[j] + (share - 0.5 / steps) * (g1[j] - g0[j]) + slope[j] * (s[j, X] - x0[j])
+                # Friction feels the contact of the step before.
+                load = g - P[j, 0] * row[j] * force
+                push[j], impulse[j], below[j] = drive_forces(s[j], P[j], g, load, m[j], h)
+                w[j] = drive_speed(push[j], impulse[j], below[j])
+                gap += row[j] * (s[j, X] + h * w[j] - x0[j])
+            force = 0.0
+            if gap < 0.0:
+                stiffness = np.max(P[:, 0] * row**2)
+                force = _normal_force(stiffness, -gap, height, s, x0, P, row, push, impulse, below, w, h)
+            for j in range(n):
+                move_drive(s[j], w[j], P[j, 12], h)
+        for j in range(n):
+            q[i, j] = s[j, Y]
+
+
+@njit(cache=True, error_model="numpy")
+def _normal_force(
+    stiffness: float, depth: float, height: float, s: Array, x0: Array, P: Array, row: Array,
+    push: Array, impulse: Array, below: Array, w: Array, h: float,
+) -> float:  # pragma: no cover - compiled  # fmt: skip
+    """The force that leaves the deepest point on the surface [N], and the drives' speeds into w."""
+    if stiffness <= 0.0:
+        return 0.0
+    low, high = 0.0, depth / stiffness
+    bracketed = False
+    for _ in range(2 * _HALVINGS):
+        force = 0.5 * (low + high) if bracketed else high
+        left = height
+        for j in range(row.size):
+            pushed = push[j] + h * max(P[j, 0], 0.0) * row[j] * force
+            w[j] = drive_speed(pushed, impulse[j], below[j])
+            left += row[j] * (s[j, X] + h * w[j] - x0[j])
+        if left >= 0.0:
+            bracketed = True
+            high = force
+        else:
+            low = force
+            if not bracketed:
+                high = 4.0 * force
+    return high
