@@ -51,6 +51,13 @@ class IdentifySettings:
     gain: Annotated[
         list[str], typer.Option(metavar="JOINT=K", help="Known stiffness [N m/rad], repeatable.")
     ] = field(default_factory=list)
+    ground: Annotated[
+        float | None,
+        typer.Option(
+            metavar="HEIGHT",
+            help="Height of the table over the base's origin [m]; default: found where motions show it.",
+        ),
+    ] = None
     unseen: Annotated[
         list[Path], typer.Option(help="Motions that aren't fitted, replayed in the report.")
     ] = field(default_factory=list)
@@ -76,7 +83,7 @@ def identify(settings: IdentifySettings) -> None:
     joints, degrees = _names(settings.joints), settings.degrees
     motions = _names(settings.motions)
     recordings = read_recordings(settings.files, motions=motions, joints=joints, degrees=degrees)
-    result = identify_servos(recordings, robot, gains=_gains(settings.gain))
+    result = identify_servos(recordings, robot, gains=_gains(settings.gain), ground=settings.ground)
     save_servos(result, settings.out)
     unseen = recordings
     if settings.unseen:
@@ -182,6 +189,7 @@ def _result_dict(result: ServoIdentification) -> dict[str, object]:
             {"reason": f.reason.value, "joint": f.joint, "sentence": f.sentence}
             for f in result.findings
         ],
+        "ground": None if result.model.ground is None else result.model.ground.height,
         "joints": {
             j.servo.joint: {
                 "held_out_rms": j.held_out,
@@ -210,6 +218,11 @@ def _print_result(result: ServoIdentification) -> None:
                 "", term.value, TERMS[term].unit, term_in_words(joint.servo, term), "", ""
             )
     print_table(table)
+    if result.model.ground is not None:
+        remark(
+            "note:",
+            f"Leaned on a surface {result.model.ground.height:.3f} m over the base's origin.",
+        )
     for note in result.notes:
         remark("note:", note)
     for finding in result.findings:

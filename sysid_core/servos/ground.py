@@ -18,10 +18,9 @@ from sysid_core.planning import RobotGeometry
 from sysid_core.robot import RobotModel
 from sysid_core.servos.bodies import Array, BodyTree, Loads, turn
 from sysid_core.servos.recording import ServoRecording
-from sysid_core.servos.rollout import (
-    STATES, X, Y, begin_drive, drive_forces, drive_speed, follow_commands, move_drive,
-)  # fmt: skip
+from sysid_core.servos.rollout import drive_forces, drive_speed, first_command, follow_commands
 
+_DIGITS = 5  # of coordinates [m]: 10 µm, below what links are made to
 _HALVINGS = 30  # of a bracket of the contact's force: 1e-9 of it is left
 
 
@@ -45,7 +44,8 @@ class Surface:
         for joint, cloud in geometry.support_points():
             body.append(np.full(cloud.shape[1], joint - 1))
             points.append(cloud.T)
-        return cls(np.concatenate(body), np.ascontiguousarray(np.concatenate(points)))
+        together = np.asarray(np.concatenate(points), dtype=float)
+        return cls(np.concatenate(body), np.round(together, _DIGITS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,9 @@ def clearance(tree: BodyTree, surface: Surface, q: ArrayLike) -> tuple[Array, Ar
     height, change = np.empty(len(q)), np.zeros(q.shape)
     R, p = np.zeros((q.shape[1], 3, 3)), np.zeros((q.shape[1], 3))
     for k, row in enumerate(q):
-        height[k] = _lowest(row, *tree.frames, tree.up, surface.body, surface.points, R, p, change[k])
+        height[k] = _lowest(
+            row, *tree.frames, tree.up, surface.body, surface.points, R, p, change[k]
+        )
     return height, change
 
 
@@ -87,8 +89,7 @@ def reach(tree: BodyTree, ground: Ground, q: Array) -> tuple[Array, Array]:
         Least and largest positions, both of shape (K, n) [rad]; q lies always between them.
     """
     height, change = clearance(tree, ground.surface, q)
-    with np.errstate(divide="ignore"):
-        way = np.maximum(height - ground.height, 0.0)[:, None] / np.abs(change)
+    way = np.maximum(height - ground.height, 0.0)[:, None] / np.maximum(np.abs(change), 1e-12)
     low = np.where(change > 0.0, q - way, -np.inf)
     high = np.where(change < 0.0, q + way, np.inf)
     return low, high
@@ -123,6 +124,7 @@ def arm_rollout(
 # Heights above the lowest that was measured that are tried [m]: an arm of 0.4 m on encoders of 12 bit
 # and joints with backlash meets a level table within a centimetre of one height.
 _TRIED = np.arange(-0.002, 0.0121, 0.002)
+_FAR = 0.02  # [m] above the lowest that was measured: beyond what is tried
 _ANYWHERE = 0.5  # [m] below the base in which tables and floors stand, each height as likely
 # An arm without a surface must not get one: the reach below it would be lost.
 _ODDS = 20.0
@@ -162,21 +164,30 @@ def find_ground(
     loads = [tree.loads(r.q) for r in recordings]
     near = [k for k, h in enumerate(measured) if h.min() < least + _TRIED[-1]]
 
+    def roll(r: ServoRecording, load: Loads, height: float) -> Array:
+        ground = Ground(height, surface)
+        return arm_rollout(tree, ground, parameters, r.t_target, r.target, r.t, r.q[0], load, step)
+
     def squares(height: float) -> Array:
         """Mean squared error of each block and joint, shape (blocks, n)."""
         total = np.zeros((int(blocks[-1][-1]) + 1, len(tree.joints)))
         for k in near:
-            r = recordings[k]
-            q = arm_rollout(
-                tree, Ground(height, surface), parameters, r.t_target, r.target, r.t, r.q[0],
-                loads[k], step,
-            )  # fmt: skip
-            np.add.at(total, blocks[k], (q - r.q) ** 2 / np.bincount(blocks[k])[blocks[k], None])
+            r, count = recordings[k], np.bincount(blocks[k])
+            error = roll(r, loads[k], height) - r.q
+            np.add.at(total, blocks[k], error**2 / count[blocks[k], None])
         return total
 
+    # What the drives usually miss shows where nothing can be near.
+    far, samples = np.zeros(len(tree.joints)), 0
+    for r, load, height in zip(recordings, loads, measured, strict=True):
+        q = roll(r, load, -np.inf)
+        above = height > least + _FAR
+        far += ((q - r.q)[above] ** 2).sum(axis=0)
+        samples += int(above.sum())
+    if not samples:
+        return None
+    usual = far / samples + _ROUNDING**2
     free = squares(-np.inf)
-    usual = np.median(free[np.unique(np.concatenate([blocks[k] for k in near]))], axis=0)
-    usual += _ROUNDING**2
     heights = least + _TRIED
     likelier = np.array([
         0.5 * np.log((free + usual) / (squares(float(height)) + usual)).sum() for height in heights
@@ -194,18 +205,24 @@ def _lowest(
 ) -> float:  # pragma: no cover - compiled  # fmt: skip
     """Height of the lowest point, and its change with each joint into `change`."""
     n = q.size
-    Rq = np.eye(3)
+    Rq, local, shift = np.eye(3), np.eye(3), np.zeros(3)
     for j in range(n):
+        local[:], shift[:] = R0[j], p0[j]
         if turns[j]:
             turn(axis[j], q[j], Rq)
-            local, shift = R0[j] @ Rq, p0[j]
+            _product(R0[j], Rq, local)
         else:
-            local, shift = R0[j], p0[j] + R0[j] @ axis[j] * q[j]
+            for r in range(3):
+                for c in range(3):
+                    shift[r] += R0[j, r, c] * axis[j, c] * q[j]
         if parent[j] < 0:
             R[j], p[j] = local, shift
         else:
-            R[j] = R[parent[j]] @ local
-            p[j] = p[parent[j]] + R[parent[j]] @ shift
+            _product(R[parent[j]], local, R[j])
+            p[j] = p[parent[j]]
+            for r in range(3):
+                for c in range(3):
+                    p[j, r] += R[parent[j], r, c] * shift[c]
     lowest, which = np.inf, 0
     for k in range(body.size):
         j = body[k]
@@ -218,16 +235,33 @@ def _lowest(
         if height < lowest:
             lowest, which = height, k
     j = body[which]
-    at = p[j] + R[j] @ points[which]
+    at, a, arm = p[j].copy(), np.zeros(3), np.zeros(3)
+    for r in range(3):
+        for c in range(3):
+            at[r] += R[j, r, c] * points[which, c]
     change[:] = 0.0
     while j >= 0:
-        a = R[j] @ axis[j]
+        for r in range(3):
+            a[r] = R[j, r, 0] * axis[j, 0] + R[j, r, 1] * axis[j, 1] + R[j, r, 2] * axis[j, 2]
+            arm[r] = at[r] - p[j, r]
         if turns[j]:
-            change[j] = up @ np.cross(a, at - p[j])
+            x = up[0] * (a[1] * arm[2] - a[2] * arm[1])
+            x += up[1] * (a[2] * arm[0] - a[0] * arm[2])
+            change[j] = x + up[2] * (a[0] * arm[1] - a[1] * arm[0])
         else:
-            change[j] = up @ a
+            change[j] = up[0] * a[0] + up[1] * a[1] + up[2] * a[2]
         j = parent[j]
     return lowest
+
+
+@njit(cache=True)
+def _product(left: Array, right: Array, out: Array) -> None:  # pragma: no cover - compiled
+    """Of two matrices 3 × 3, into out."""
+    for r in range(3):
+        for c in range(3):
+            out[r, c] = (
+                left[r, 0] * right[0, c] + left[r, 1] * right[1, c] + left[r, 2] * right[2, c]
+            )
 
 
 @njit(cache=True, error_model="numpy")
@@ -237,19 +271,21 @@ def _arm_rollout(
     body: Array, points: Array, level: float, q: Array,
 ) -> None:  # pragma: no cover - compiled  # fmt: skip
     n = q0.size
-    s = np.zeros((n, STATES))
+    x, y, w, last = q0.copy(), q0.copy(), np.zeros(n), np.zeros(n)
+    ref, ref_v, before, cursor = np.zeros(n), np.zeros(n), t[0] - P[:, 7], np.zeros(n, np.int64)
     R, p, row = np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros(n)
     g0, g1, slope, m, x0 = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
-    push, impulse, below, w = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    push, impulse, below, new = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     for j in range(n):
-        begin_drive(s[j], t_target, target[j], P[j], q0[j], t[0])
+        cursor[j] = first_command(t_target, before[j])
+        ref[j] = target[j, cursor[j]]
     q[0] = q0
     force = 0.0
     for i in range(1, t.size):
         dt = t[i] - t[i - 1]
         steps = max(1, int(np.ceil(dt / step - 1e-9)))
         h = dt / steps
-        x0[:] = s[:, X]
+        x0[:] = x
         height = _lowest(x0, parent, R0, p0, axis, turns, up, body, points, R, p, row) - level
         for j in range(n):
             if turns[j]:
@@ -265,26 +301,39 @@ def _arm_rollout(
             share = (k + 1.0) / steps
             gap = height
             for j in range(n):
-                follow_commands(s[j], t_target, target[j], P[j], t[i - 1] + dt * share - P[j, 7], h)
-                g = g0[j] + (share - 0.5 / steps) * (g1[j] - g0[j]) + slope[j] * (s[j, X] - x0[j])
+                now = t[i - 1] + dt * share - P[j, 7]
+                ref[j], ref_v[j], cursor[j] = follow_commands(
+                    ref[j], ref_v[j], before[j], cursor[j], t_target, target[j],
+                    P[j, 8], P[j, 9], now, h,
+                )  # fmt: skip
+                before[j] = now
+                g = g0[j] + (share - 0.5 / steps) * (g1[j] - g0[j]) + slope[j] * (x[j] - x0[j])
                 # Friction feels the contact of the step before.
                 load = g - P[j, 0] * row[j] * force
-                push[j], impulse[j], below[j] = drive_forces(s[j], P[j], g, load, m[j], h)
-                w[j] = drive_speed(push[j], impulse[j], below[j])
-                gap += row[j] * (s[j, X] + h * w[j] - x0[j])
+                push[j], impulse[j], below[j] = drive_forces(
+                    ref[j] - P[j, 6] - x[j], w[j], last[j], P[j], g, load, m[j], h
+                )
+                new[j] = drive_speed(push[j], impulse[j], below[j])
+                gap += row[j] * (x[j] + h * new[j] - x0[j])
             force = 0.0
             if gap < 0.0:
-                stiffness = np.max(P[:, 0] * row**2)
-                force = _normal_force(stiffness, -gap, height, s, x0, P, row, push, impulse, below, w, h)
+                stiffness = 0.0
+                for j in range(n):
+                    stiffness = max(stiffness, P[j, 0] * row[j] ** 2)
+                force = _normal_force(
+                    stiffness, -gap, height, x - x0, P, row, push, impulse, below, new, h
+                )
             for j in range(n):
-                move_drive(s[j], w[j], P[j, 12], h)
-        for j in range(n):
-            q[i, j] = s[j, Y]
+                last[j] = w[j] if new[j] != 0.0 else 0.0
+                w[j] = new[j]
+                x[j] += h * w[j]
+                y[j] = min(max(y[j], x[j] - P[j, 12]), x[j] + P[j, 12])
+        q[i] = y
 
 
 @njit(cache=True, error_model="numpy")
 def _normal_force(
-    stiffness: float, depth: float, height: float, s: Array, x0: Array, P: Array, row: Array,
+    stiffness: float, depth: float, height: float, way: Array, P: Array, row: Array,
     push: Array, impulse: Array, below: Array, w: Array, h: float,
 ) -> float:  # pragma: no cover - compiled  # fmt: skip
     """The force that leaves the deepest point on the surface [N], and the drives' speeds into w."""
@@ -298,7 +347,7 @@ def _normal_force(
         for j in range(row.size):
             pushed = push[j] + h * max(P[j, 0], 0.0) * row[j] * force
             w[j] = drive_speed(pushed, impulse[j], below[j])
-            left += row[j] * (s[j, X] + h * w[j] - x0[j])
+            left += row[j] * (way[j] + h * w[j])
         if left >= 0.0:
             bracketed = True
             high = force

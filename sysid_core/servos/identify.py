@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from sysid_core.errors import SignalError
+from sysid_core.errors import ModelError, SignalError
 from sysid_core.robot import RobotModel
 from sysid_core.servos.bodies import Array, BodyTree
 from sysid_core.servos.examine import Finding, examine, examine_fit
@@ -127,6 +127,7 @@ def identify_servos(
 
     Raises:
         SignalError: The recordings' joints differ, or don't fit the robot's.
+        ModelError: There is a surface, and the robot has no shapes that could touch it.
     """
     matched = [match_joints(recording, robot) for recording in recordings]
     joints = matched[0].joints
@@ -141,6 +142,11 @@ def identify_servos(
     dead = {f.joint for f in findings if f.reason.stops}
     known = {joint: _known(gain) for joint, gain in (gains or {}).items()}
     surface = Surface.of_robot(tree.robot)
+    if ground is not None and not len(surface.body):
+        raise ModelError(
+            f"The robot '{robot.name}' has no collision shapes that could touch the surface.",
+            remedy="Give a URDF with collision shapes whose meshes can be found.",
+        )
     level = None if ground is None else Ground(ground, surface)
     results = _results(joint_motions(matched, tree, level), joints, dead, known)
     if ground is None and not dead:

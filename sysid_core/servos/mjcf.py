@@ -31,11 +31,13 @@ class ServoMjcf:
         text: The file's text.
         lost: Joint to the terms that it leaves out, with their values.
         assumed: Joint to the stiffness that was assumed where no gravity shows it [N m/rad].
+        ground: Height of the surface that is left out over the base's origin, if there is one [m].
     """
 
     text: str
     lost: dict[str, dict[Term, float]]
     assumed: dict[str, float]
+    ground: float | None = None
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -53,6 +55,8 @@ class ServoMjcf:
                 f"Assumed stiffness [N m/rad], the other joints' median, because gravity doesn't"
                 f" show it: {listed}."
             )
+        if self.ground is not None:
+            said.append(f"Left out: the surface {self.ground:.3f} m over the base's origin.")
         return tuple(said)
 
 
@@ -94,4 +98,5 @@ def servo_mjcf(model: ServoModel) -> ServoMjcf:
             servo=PositionServo(K, force=K / inverse if inverse > 0.0 else np.inf),
         )
         lost[servo.joint] = {t: terms[t] for t in LOST if terms.get(t, 0.0) != 0.0}
-    return ServoMjcf(mjcf_of(model.robot, fields), lost, assumed)
+    ground = None if model.ground is None else model.ground.height
+    return ServoMjcf(mjcf_of(model.robot, fields), lost, assumed, ground)

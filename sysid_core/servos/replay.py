@@ -103,6 +103,11 @@ def servo_report(
         ("joint", "kept out [mrad]", "command [mrad]"),
         [(j.servo.joint, j.held_out * 1e3, j.baseline * 1e3) for j in result.joints],
     )
+    if result.model.ground is not None:
+        report.paragraph(
+            f"The arm leaned on a level surface {result.model.ground.height * 1e3:.0f} mm over its base's"
+            " origin (negative: below it). It is part of the simulation."
+        )
     report.heading("Servos")
     report.paragraph(
         "Angles are torques over the stiffness K of the position loop; K itself is known only"

@@ -21,45 +21,43 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-# Where a drive is, in the order of its state's array: the profile's position and speed, the motor's
-# position, its speed in the last two steps, the encoder's position, the time up to which commands
-# were taken [s] and the number of the command that is held.
-REF, REF_V, X, W, LAST, Y, BEFORE, CURSOR = range(8)
-STATES = 8
-
-
 @njit(cache=True, error_model="numpy")
-def begin_drive(
-    s: Array, t_target: Array, target: Array, p: Array, q0: float, t0: float
-) -> None:  # pragma: no cover - compiled
-    """A drive at rest at q0."""
-    delay = p[7]
+def first_command(t_target: Array, now: float) -> int:  # pragma: no cover - compiled
+    """Number of the command that is held at a time."""
     cursor = 0
-    while cursor + 1 < t_target.size and t_target[cursor + 1] <= t0 - delay:
+    while cursor + 1 < t_target.size and t_target[cursor + 1] <= now:
         cursor += 1
-    s[:] = 0.0
-    s[X], s[Y] = q0, q0
-    s[REF], s[CURSOR], s[BEFORE] = target[cursor], cursor, t0 - delay
+    return cursor
 
 
 @njit(cache=True, error_model="numpy")
 def follow_commands(
-    s: Array, t_target: Array, target: Array, p: Array, now: float, h: float
-) -> None:  # pragma: no cover - compiled
-    """The reference that the drive's own profile makes of the commands, a step on."""
-    inverse_a, inverse_v = p[8], p[9]
-    cursor, commands = int(s[CURSOR]), t_target.size
+    ref: float, ref_v: float, before: float, cursor: int, t_target: Array, target: Array,
+    inverse_a: float, inverse_v: float, now: float, h: float,
+) -> tuple[float, float, int]:  # pragma: no cover - compiled  # fmt: skip
+    """The reference that the drive's own profile makes of the commands, a step on.
+
+    Args:
+        ref: Reference [rad].
+        ref_v: Its speed [rad/s].
+        before: Time up to which commands were taken [s].
+        cursor: Number of the command that is held.
+        t_target: Times of the commands, shape (L,) [s].
+        target: Commands, shape (L,) [rad].
+        inverse_a: Inverse of the profile's acceleration [s²/rad].
+        inverse_v: Of its largest speed [s/rad].
+        now: Time to which to go [s].
+        h: Time step [s].
+    """
     # The command's mean over the step: smooth in the delay.
-    total, at = 0.0, s[BEFORE]
-    while cursor + 1 < commands and t_target[cursor + 1] <= now:
+    total, at = 0.0, before
+    while cursor + 1 < t_target.size and t_target[cursor + 1] <= now:
         change = t_target[cursor + 1]
         total += target[cursor] * (change - at)
         at = change
         cursor += 1
     total += target[cursor] * (now - at)
-    s[BEFORE], s[CURSOR] = now, cursor
-    held = total / h
-    way = held - s[REF]
+    way = total / h - ref
     if inverse_a > 0.0:
         # The servo's own profile: the speed from which the rest of the way brakes in time.
         most = h / inverse_a
@@ -69,24 +67,27 @@ def follow_commands(
             speed = min(speed, 1.0 / inverse_v)
         if way < 0.0:
             speed = -speed
-        s[REF_V] += min(max(speed - s[REF_V], -most), most)
-        s[REF] += h * s[REF_V]
+        ref_v += min(max(speed - ref_v, -most), most)
+        ref += h * ref_v
     elif inverse_v > 0.0:
         most = h / inverse_v
-        s[REF] += min(max(way, -most), most)
+        ref += min(max(way, -most), most)
     else:
-        s[REF] = held
+        ref += way
+    return ref, ref_v, cursor
 
 
 @njit(cache=True, error_model="numpy")
 def drive_forces(
-    s: Array, p: Array, g: float, load: float, m: float, h: float
+    error: float, w: float, last: float, p: Array, g: float, load: float, m: float, h: float
 ) -> tuple[float, float, float]:  # pragma: no cover - compiled
     """Impulse without friction, friction's, and what divides them: the speed's denominator.
 
     Args:
-        s: The drive's state.
-        p: Its parameters.
+        error: From the position to the reference without its zero [rad].
+        w: Speed in the last step [rad/s].
+        last: In the one before [rad/s].
+        p: The drive's parameters in the order of `TERMS`.
         g: Gravity over the stiffness [rad].
         load: All that loads the gears, over the stiffness [rad].
         m: Inertia over the stiffness [s²].
@@ -95,8 +96,6 @@ def drive_forces(
     tau, inverse_limit = p[1], p[11]
     # The spring acts at the middle of a step; at its end where that would overshoot.
     theta = max(0.5, 1.0 - (m / h + tau) / h)
-    error = s[REF] - p[6] - s[X]
-    w, last = s[W], s[LAST]
     f = p[2] + p[3] * abs(load)
     if p[4] > 0.0:
         f += p[4] * np.exp(-abs(2.0 * w - last) / max(p[5], 1e-6))
@@ -108,21 +107,15 @@ def drive_forces(
 
 
 @njit(cache=True, error_model="numpy")
-def drive_speed(push: float, impulse: float, denominator: float) -> float:  # pragma: no cover - compiled
+def drive_speed(
+    push: float, impulse: float, denominator: float
+) -> float:  # pragma: no cover - compiled
     """Coulomb's law, exactly: the frictionless speed, shrunk; 0.0 where the drive sticks."""
     if push > impulse:
         return (push - impulse) / denominator
     if push < -impulse:
         return (push + impulse) / denominator
     return 0.0
-
-
-@njit(cache=True, error_model="numpy")
-def move_drive(s: Array, w: float, gap: float, h: float) -> None:  # pragma: no cover - compiled
-    """A step on with a speed; the encoder follows behind the backlash."""
-    s[LAST], s[W] = (s[W], w) if w != 0.0 else (0.0, 0.0)
-    s[X] += h * w
-    s[Y] = min(max(s[Y], s[X] - gap), s[X] + gap)
 
 
 @njit(cache=True, error_model="numpy")
@@ -148,30 +141,40 @@ def drive_rollout(
         q: Positions, shape (K,), filled [rad].
         v: Velocities, shape (K,), filled [rad/s].
     """
-    compliance, delay, own_inertia, gap = p[0], p[7], p[10], p[12]
-    s = np.zeros(STATES)
-    begin_drive(s, t_target, target, p, q0, t[0])
+    compliance, zero, delay, own_inertia, gap = p[0], p[6], p[7], p[10], p[12]
+    before = t[0] - delay
+    cursor = first_command(t_target, before)
+    ref, ref_v = target[cursor], 0.0
+    x, w, last, y = q0, 0.0, 0.0, q0
     q[0], v[0] = q0, 0.0
     for i in range(1, t.size):
         dt = t[i] - t[i - 1]
         steps = max(1, int(np.ceil(dt / step - 1e-9)))
         h = dt / steps
         if turns:
-            c, sn = np.cos(s[X]), np.sin(s[X])
+            c, sn = np.cos(x), np.sin(x)
         else:
             c, sn = 1.0, 0.0
         g0 = compliance * (gravity_a[i - 1] * c + gravity_b[i - 1] * sn)
         g1 = compliance * (gravity_a[i] * c + gravity_b[i] * sn)
         slope = compliance * (gravity_b[i] * c - gravity_a[i] * sn) if turns else 0.0
         m = own_inertia + abs(compliance) * inertia[i]
-        x0 = s[X]
+        x0 = x
         for k in range(steps):
             share = (k + 1.0) / steps
-            follow_commands(s, t_target, target, p, t[i - 1] + dt * share - delay, h)
-            g = g0 + (share - 0.5 / steps) * (g1 - g0) + slope * (s[X] - x0)
-            push, impulse, denominator = drive_forces(s, p, g, g, m, h)
+            now = t[i - 1] + dt * share - delay
+            ref, ref_v, cursor = follow_commands(
+                ref, ref_v, before, cursor, t_target, target, p[8], p[9], now, h
+            )
+            before = now
+            g = g0 + (share - 0.5 / steps) * (g1 - g0) + slope * (x - x0)
+            push, impulse, denominator = drive_forces(ref - zero - x, w, last, p, g, g, m, h)
+            last = w
             w = drive_speed(push, impulse, denominator)
             if low.size:
-                w = max(min(w, (high[i] - s[X]) / h), (low[i] - s[X]) / h)
-            move_drive(s, w, gap, h)
-        q[i], v[i] = s[Y], s[W]
+                w = max(min(w, (high[i] - x) / h), (low[i] - x) / h)
+            if w == 0.0:
+                last = 0.0
+            x += h * w
+            y = min(max(y, x - gap), x + gap)
+        q[i], v[i] = y, w

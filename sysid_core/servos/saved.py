@@ -6,11 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from sysid_core.errors import ModelError
 from sysid_core.files import AnyNumber, FileKind, FileSchema, Name, Number, read_schema, write_yaml
 from sysid_core.robot import load_robot
+from sysid_core.servos.ground import Ground, Surface
 from sysid_core.servos.identify import ServoIdentification
 from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term
 
@@ -34,12 +36,18 @@ class _Joint(FileSchema):
     deviations: dict[Term, AnyNumber] = Field(default_factory=dict)
 
 
+class _Ground(FileSchema):
+    height: Number
+    points: dict[Name, list[tuple[Number, Number, Number]]]
+
+
 class _File(FileSchema):
     MORE_KEYS = True
 
     schema_: Literal["robot_sysid/servos/1"] = Field(alias="schema")
     urdf: Name
     joints: list[_Joint] = Field(min_length=1)
+    ground: _Ground | None = None
 
 
 def save_servos(result: ServoIdentification, folder: str | Path) -> Path:
@@ -83,6 +91,15 @@ def save_servos(result: ServoIdentification, folder: str | Path) -> Path:
             for joint in result.joints
         ],
     }
+    if result.model.ground is not None:
+        ground = result.model.ground
+        content["ground"] = {  # height [m] over the base's origin, points [m] in joints' frames
+            "height": float(ground.height),
+            "points": {
+                joint: ground.surface.points[ground.surface.body == j].tolist()
+                for j, joint in enumerate(result.model.joints)
+            },
+        }
     units = ", ".join(f"{term.value} [{facts.unit}]" for term, facts in TERMS.items())
     path = folder / FILE
     write_yaml(path, content, head=_HEAD.format(units=units))
@@ -103,4 +120,11 @@ def load_servos(folder: str | Path) -> ServoModel:
     content = read_schema(path, _File, KIND)
     robot = load_robot(path.parent / content.urdf)
     servos = tuple(JointServo(j.joint, j.terms, j.deviations) for j in content.joints)
-    return ServoModel(robot, servos)
+    if content.ground is None:
+        return ServoModel(robot, servos)
+    joints = [servo.joint for servo in servos]
+    points = [
+        (joints.index(j), x) for j, xs in content.ground.points.items() if j in joints for x in xs
+    ]
+    surface = Surface(np.array([j for j, _ in points]), np.array([x for _, x in points]))
+    return ServoModel(robot, servos, Ground(content.ground.height, surface))
