@@ -24,10 +24,12 @@ class LoopsPlanSettings:
     out: PlanOutOption = Path("loops_motion")
     urdf: Annotated[str, typer.Option(help="URDF, where the loops file names none.")] = ""
     motions: Annotated[int, typer.Option(min=1, help="One after another.")] = 2
-    duration: Annotated[float, typer.Option(min=2.0, help="Duration of each motion [s].")] = 20.0
+    duration: Annotated[
+        float, typer.Option(min=2.0, help="Duration of each motion, about [s].")
+    ] = 20.0
     harmonics: Annotated[
-        int, typer.Option(min=2, max=20, help="Harmonics of each joint's series.")
-    ] = 8
+        int, typer.Option(min=3, max=20, help="Harmonics of each joint's series.")
+    ] = 10
     velocity: Annotated[
         float, typer.Option(min=0.01, help="Largest speed of the driven joints [rad/s].")
     ] = 1.5
