@@ -4,7 +4,7 @@
 from sysid_core.robot.loops.actuation import closure_state, passive_condition, require_determined
 from sysid_core.robot.loops.assembly import assemble, try_assemble
 from sysid_core.robot.loops.chain import ClosedChain, JointDrive, Loop, LoopEnd, LoopKind, MotionBox
-from sysid_core.robot.loops.constraints import loop_jacobian
+from sysid_core.robot.loops.constraints import loop_jacobian, loop_residual
 from sysid_core.robot.loops.coupling import Coupling
 from sysid_core.robot.loops.driven import DrivenRobot
 from sysid_core.robot.loops.file import load_closed_chain
@@ -44,6 +44,7 @@ __all__ = [
     "drive_friction",
     "load_closed_chain",
     "loop_jacobian",
+    "loop_residual",
     "mimic_joints",
     "passive_condition",
     "project_velocities",
