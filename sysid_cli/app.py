@@ -88,14 +88,14 @@ plan = group(
     "Plan motions that excite what is to be identified.",
     "sysid plan payload xarm7 --out plan",
     {
-        "arm": "plan.arm",
+        "arm": "plan.motions",
         "check": "plan.files",
         "show": "plan.files",
         "validation": "plan.files",
-        "loops": "plan.loops",
-        "payload": "plan.payload",
-        "postures": "plan.postures",
-        "sequential": "plan.sequential",
+        "loops": "plan.motions",
+        "payload": "plan.motions",
+        "postures": "plan.motions",
+        "sequential": "plan.motions",
     },
 )
 servos = group(

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_origin, get_type_hints
+
+from sysid_core.errors import SysIdError
 
 Settings = TypeVar("Settings")
 
@@ -22,9 +25,36 @@ def own_fields(kind: Any) -> Iterator[tuple[Field[Any], Any]]:
 
 
 def attribute_docs(kind: type) -> dict[str, str]:
-    """Descriptions of a dataclass's attributes, from the `Attributes` section of its docstring."""
-    _, _, section = (inspect.getdoc(kind) or "").partition("Attributes:\n")
-    return {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(section)}
+    """Descriptions of a dataclass's attributes, from `Attributes` of its docstring and its bases'."""
+    found: dict[str, str] = {}
+    for one in reversed(kind.__mro__):
+        _, _, section = inspect.cleandoc(one.__doc__ or "").partition("Attributes:\n")
+        found |= {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(section)}
+    return found
+
+
+def require_bounds(
+    settings: object, error: type[SysIdError], **bounds: float | tuple[float, float]
+) -> None:
+    """Refuse settings beyond their bounds, and NaN.
+
+    Args:
+        settings: Their dataclass.
+        error: What is raised.
+        bounds: The least, or the least and the most, by name; None keeps to all.
+
+    Raises:
+        SysIdError: With the first of them.
+    """
+    for name, bound in bounds.items():
+        least, most = bound if isinstance(bound, tuple) else (bound, math.inf)
+        value = getattr(settings, name)
+        if value is not None and not least <= value <= most:
+            raise error(
+                f"{name} is {value:g}.",
+                remedy=f"It must be at least {least:g}"
+                + (f" and at most {most:g}." if most < math.inf else "."),
+            )
 
 
 def build_settings(

@@ -71,4 +71,4 @@ def in_simulated_time(specs: Sequence[NodeSpec]) -> list[NodeSpec]:
 
 # Of an executor whose process may be held up by others on the machine.
 PATIENT = {"stale_s": 2.0, "max_step_s": 2.0, "wrench_stale_s": 4.0}
-EXECUTOR = {"tcp_frame": FRAME, "tcp_speed": TCP_SPEED, "stop_lead_s": 0.4, **PATIENT}
+EXECUTOR = {"tcp_frame": FRAME, "tcp_speed": TCP_SPEED, "stop_lead_s": 0.4}

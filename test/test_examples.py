@@ -25,8 +25,7 @@ from sysid_core.estimation.payload_map.misfit import white_noise_sd
 from sysid_core.estimation.payload_map.motion_error import regressor_derivatives
 from sysid_core.identifiability import rpna
 from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxisChain
-from sysid_core.planning import straight_move
-from sysid_core.planning.transfer import minimum_jerk
+from sysid_core.planning.transfer import minimum_jerk, straight_move
 from sysid_core.robot import loops
 from sysid_core.robot.loops.actuation import actuation_map, actuation_map_rate
 from sysid_core.robot.loops.constraints import loop_jacobian_rate, loop_residual
@@ -133,8 +132,6 @@ CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]], Callable[[]
     (robot.parameter_transform, lambda: (X,), dict),
     (robot.transform_pi, lambda: (X, BODIES), lambda: dict(BATCH)),
     (robot.pi_from_pseudo_inertia, lambda: (robot.pseudo_inertia_from_pi(BODIES),), lambda: dict(BATCH)),
-    (robot.log_cholesky_from_pi, lambda: (BODIES[0, 0],), dict),
-    (robot.pi_from_log_cholesky, lambda: (np.zeros(10),), dict),
     (robot.gravity_of_mount, lambda: ((0.1, 0.2, 0.3),), dict),
     (robot.inertial_scale, lambda: (arm(),), of_arm),
     (robot.joint_torque_regressor, lambda: (arm(), *motion()), of_arm),

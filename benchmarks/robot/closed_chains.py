@@ -8,13 +8,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sysid_core.control import (
-    ComputedTorque,
-    Gains,
-    recording_of,
-    track,
-)
-from sysid_core.planning.closed_chain import sine_trajectory
 from sysid_core.robot.loops import (
     constrained_motion,
     constrained_torques,
@@ -24,6 +17,8 @@ from sysid_core.robot.loops import (
 from sysid_core.robot.loops.assembly import assemble_along
 from sysid_core.simulation import ClosedChainPlant
 from sysid_studies.constrained.robot import identify_drives
+from sysid_studies.constrained.sines import sine_trajectory
+from sysid_studies.constrained.tracking import ComputedTorque, Gains, recording_of, track
 
 
 def seconds(action: Callable[[], object], repeats: int = 3) -> float:

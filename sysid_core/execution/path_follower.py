@@ -65,10 +65,6 @@ class PathFollower:
         self.q, v, a = self.trajectory.at(s)
         self.v, self.a = v * self.rate, a * self.rate**2
 
-    def stopping_trajectory(self, rate_hz: float = 100.0) -> Trajectory:
-        """The stop as a motion of its own: its first sample is the present command."""
-        return self._ahead(1.0 / rate_hz, lambda follower, dt: 0.0)[0]
-
     def remaining_trajectory(
         self, full_rate: float, slow_start: float, rate_hz: float = 100.0
     ) -> tuple[Trajectory, Array]:

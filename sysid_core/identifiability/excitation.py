@@ -85,14 +85,6 @@ class Excitation:
         return float(1.0 / self.ratios[-1]) if shown else float("inf")
 
     @property
-    def condition_number_si(self) -> float:
-        """Condition number of the base regressor in SI units; infinite when rank is missing."""
-        if not self.maximally_exciting:
-            return float("inf")
-        s = np.linalg.svd(self.factor, compute_uv=False)
-        return float(s[0] / s[-1])
-
-    @property
     def missing(self) -> tuple[dict[str, float], ...]:
         """Combinations that the data don't show, coefficients by name.
 

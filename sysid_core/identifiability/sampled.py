@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import IdentifiabilityError
 from sysid_core.identifiability.base_parameters import BaseParameters
-from sysid_core.robot import Array, RobotModel, inertial_parameter_names, joint_torque_regressor
+from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.loops import ClosedChain, DrivenRobot, try_assemble
 
 
@@ -126,12 +126,3 @@ def random_postures(chain: ClosedChain, n_samples: int, rng: np.random.Generator
         " assemble.",
         remedy="Give `excitation` in the loops file, or tighter joint limits in the URDF.",
     )
-
-
-def base_parameters_of_robot(
-    model: RobotModel, rng: np.random.Generator, n_samples: int | None = None
-) -> BaseParameters:
-    """Sampled base parameters of a robot's rigid-body dynamics."""
-    q, v, a = random_states(model, n_samples or 10 * model.n_bodies + 20, rng)
-    Y = joint_torque_regressor(model, q, v, a)
-    return sampled_base_parameters(Y.reshape(-1, Y.shape[-1]), inertial_parameter_names(model))

@@ -10,7 +10,7 @@ from sysid_core.planning.limits_file import initial_limits, limits_text, read_li
 from sysid_core.planning.motion_check import MotionChecker, check_motion, export_trajectory
 from sysid_core.planning.tool_frame import turning_beside_tool
 from sysid_core.planning.trajectory import Segment, Trajectory, as_played
-from sysid_core.planning.transfer import plan_transfer, straight_move
+from sysid_core.planning.transfer import minimum_jerk, plan_transfer
 from sysid_core.planning.violations import MotionCheck
 
 __all__ = [
@@ -29,11 +29,11 @@ __all__ = [
     "export_trajectory",
     "initial_limits",
     "limits_text",
+    "minimum_jerk",
     "plan_arm_motion",
     "plan_transfer",
     "plan_validation_motion",
     "read_limits",
     "read_motion",
-    "straight_move",
     "turning_beside_tool",
 ]

@@ -240,7 +240,7 @@ def check_motion(model: RobotModel, trajectory: Trajectory, limits: MotionLimits
         SysIdError: An argument of another type.
 
     Examples:
-        >>> from sysid_core.planning import straight_move
+        >>> from sysid_core.planning.transfer import straight_move
         >>> robot = RobotModel.from_urdf("ur5")
         >>> limits = MotionLimits.from_model(robot, self_collision=False)
         >>> move = straight_move(np.zeros(6), np.full(6, 0.1), 5.0, 100.0)

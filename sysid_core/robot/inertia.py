@@ -213,41 +213,6 @@ def transform_pi(X_AB: ArrayLike, pi_B: ArrayLike) -> Array:
     return np.asarray(pi_B, dtype=float) @ parameter_transform(X_AB).T
 
 
-def pi_from_log_cholesky(theta: ArrayLike) -> Array:
-    r"""Unconstrained, always consistent coordinates (Rucker and Wensing 2022, eq. 22).
-
-    `P = U U^T`, `U = e^alpha [[e^d1, s12, s13, t1], [0, e^d2, s23, t2], [0, 0, e^d3, t3], [0,0,0,1]]`,
-    `theta = [alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3]`.
-
-    Args:
-        theta: Shape (10,).
-
-    Returns:
-        pi, shape (10,).
-    """
-    alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3 = np.asarray(theta, dtype=float)
-    U = np.exp(alpha) * np.array(
-        [
-            [np.exp(d1), s12, s13, t1],
-            [0.0, np.exp(d2), s23, t2],
-            [0.0, 0.0, np.exp(d3), t3],
-            [0.0, 0.0, 0.0, 1.0],
-        ]
-    )
-    return pi_from_pseudo_inertia(U @ U.T)
-
-
-def log_cholesky_from_pi(pi: ArrayLike) -> Array:
-    """Inverse of `pi_from_log_cholesky`; (10,) to (10,). `numpy.linalg.LinAlgError` if not P > 0."""
-    flip = np.eye(4)[::-1]
-    # An upper factor: the Cholesky factor of the matrix with rows and columns reversed.
-    U = flip @ np.linalg.cholesky(flip @ pseudo_inertia_from_pi(pi) @ flip) @ flip
-    V = U / U[3, 3]
-    return np.array(
-        [np.log(U[3, 3]), *np.log(np.diag(V)[:3]), V[0, 1], V[1, 2], V[0, 2], *V[:3, 3]]
-    )
-
-
 def wrench_regressor(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike) -> Array:
     r"""Newton-Euler wrench of a rigid body, linear in its parameters: `[f; tau] = A @ pi`.
 

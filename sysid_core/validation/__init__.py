@@ -5,7 +5,6 @@ from sysid_core.validation.metrics import TorqueError, payload_errors, torque_er
 from sysid_core.validation.prediction import Prediction, predict_recording
 from sysid_core.validation.residual_torques import ResidualTorques
 from sysid_core.validation.scores import Scores, score_deviations
-from sysid_core.validation.simulation import predict_segments
 from sysid_core.validation.verdict import (
     judge,
     judge_estimate,
@@ -25,7 +24,6 @@ __all__ = [
     "judge_predictions",
     "payload_errors",
     "predict_recording",
-    "predict_segments",
     "score_deviations",
     "torque_errors",
     "total",

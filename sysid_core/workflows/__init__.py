@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from sysid_core.workflows.export import Carried, export_result, is_proof, verify_export
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
     from sysid_core.workflows.inputs import json_text
+    from sysid_core.workflows.motion_planning import plan
+    from sysid_core.workflows.plan_settings import (
+        ArmPlanSettings,
+        LoopsPlanSettings,
+        PayloadPlanSettings,
+        PosturePlanSettings,
+        SequentialPlanSettings,
+    )
+    from sysid_core.workflows.planned import PlannedMotion
     from sysid_core.workflows.progress import Progress
     from sysid_core.workflows.recordings import drives_of, is_bag, load_recording, require_unseen
     from sysid_core.workflows.sequential import SequentialFit
@@ -49,13 +58,19 @@ __getattr__ = names_of(__name__, __file__)
 __all__ = [
     "ArmData",
     "ArmFit",
+    "ArmPlanSettings",
     "Carried",
     "FitSettings",
     "FoundPart",
     "IdentifiedArm",
     "IdentifySettings",
+    "LoopsPlanSettings",
+    "PayloadPlanSettings",
+    "PlannedMotion",
+    "PosturePlanSettings",
     "Progress",
     "SequentialFit",
+    "SequentialPlanSettings",
     "SequentialSettings",
     "TareSettings",
     "Tared",
@@ -76,6 +91,7 @@ __all__ = [
     "is_proof",
     "json_text",
     "load_recording",
+    "plan",
     "require_unseen",
     "tare",
     "validate",

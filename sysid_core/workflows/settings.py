@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sysid_core.errors import EstimationError, ModelError, SignalError
+from sysid_core.settings import require_bounds
 
 METHODS = ("auto", "ols", "wls", "irls", "lmi", "entropic", "sequential")
 WITH_PRIOR = ("auto", "lmi", "entropic")
@@ -90,8 +91,9 @@ class FitSettings:
                 "--fix doesn't go with --method sequential.",
                 remedy="Leave friction terms out with --friction, or use another method.",
             )
-        _require_at_least(
+        require_bounds(
             self,
+            EstimationError,
             rate_hz=1.0,
             motion_cutoff_hz=0.0,
             torque_cutoff_hz=0.1,
@@ -239,21 +241,15 @@ class TorqueWeighingSettings:
     true_mass: float = float("nan")
 
     def __post_init__(self) -> None:
-        _require_at_least(
-            self, gain_sd=0.0, reach=1e-3, size=1e-3, rate_hz=1.0, motion_cutoff_hz=0.1
+        require_bounds(
+            self,
+            EstimationError,
+            gain_sd=0.0,
+            reach=1e-3,
+            size=1e-3,
+            rate_hz=1.0,
+            motion_cutoff_hz=0.1,
         )
-
-
-def _require_at_least(settings: object, **least: float) -> None:
-    """Refuse settings below their bounds, and NaN.
-
-    Raises:
-        EstimationError: With the first of them.
-    """
-    for name, bound in least.items():
-        value = getattr(settings, name)
-        if value is not None and not value >= bound:
-            raise EstimationError(f"{name} is {value:g}.", remedy=f"It must be at least {bound:g}.")
 
 
 CLOCKS = ("estimate", "as-stamped")

@@ -8,18 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from sysid_core.control import (
-    ComputedTorque,
-    Gains,
-    TrackingRun,
-    recording_of,
-    track,
-)
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import ArmEquations, Processing, torque_delay, with_provenance
 from sysid_core.estimation.fit import ConsistentLeastSquares, Weighting
 from sysid_core.planning import Trajectory
-from sysid_core.planning.closed_chain import sine_trajectory
 from sysid_core.robot import DriveTrain, FrictionModel
 from sysid_core.robot.loops import (
     DRIVE_NAMES,
@@ -32,14 +24,18 @@ from sysid_core.robot.loops import (
 )
 from sysid_core.signals import Recording
 from sysid_core.simulation import ClosedChainPlant
-from sysid_core.validation import (
-    TorqueError,
-    judge,
-    predict_segments,
-    torque_errors,
-)
+from sysid_core.validation import TorqueError, judge, torque_errors
+from sysid_studies.constrained.forward_integration import predict_segments
 from sysid_studies.constrained.paper_processing import paper_regression
 from sysid_studies.constrained.seed import ConstrainedSeed, ConstrainedStudyConfig
+from sysid_studies.constrained.sines import sine_trajectory
+from sysid_studies.constrained.tracking import (
+    ComputedTorque,
+    Gains,
+    TrackingRun,
+    recording_of,
+    track,
+)
 
 # Inertials are known, so that equations at higher frequencies serve the drive inertias.
 PROCESSING = Processing(rate_hz=250.0, motion_cutoff_hz=40.0, torque_cutoff_hz=20.0)

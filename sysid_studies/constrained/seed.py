@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sysid_core.control import JointSensorNoise
 from sysid_core.estimation import Estimate
 from sysid_core.planning.closed_chain import LoopExcitation
 from sysid_core.reasons import Verdict
@@ -16,6 +15,7 @@ from sysid_core.robot.loops import (
     DRIVE_NAMES,
 )
 from sysid_core.validation import TorqueError
+from sysid_studies.constrained.tracking import JointSensorNoise
 
 MODELS = ("nominal", "paper", "identified", "truth")
 

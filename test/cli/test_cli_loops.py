@@ -13,19 +13,14 @@ import yaml
 from typer.testing import CliRunner
 
 from sysid_cli.app import app
-from sysid_core.control import (
-    ComputedTorque,
-    Gains,
-    recording_of,
-    track,
-)
 from sysid_core.errors import ModelError, SysIdError
 from sysid_core.estimation import Estimate
-from sysid_core.planning.closed_chain import sine_trajectory
 from sysid_core.robot import reference_robots
 from sysid_core.robot.loops import load_closed_chain
 from sysid_core.signals.bags import BagWriter, build_typestore
 from sysid_core.simulation import ClosedChainPlant
+from sysid_studies.constrained.sines import sine_trajectory
+from sysid_studies.constrained.tracking import ComputedTorque, Gains, recording_of, track
 
 runner = CliRunner()
 JOINT_STATE, TIME = "sensor_msgs/msg/JointState", "builtin_interfaces/msg/Time"

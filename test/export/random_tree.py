@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 
-from sysid_core.robot import RobotModel, pi_from_log_cholesky
+from sysid_core.robot import RobotModel
 
 
 def random_urdf(rng: np.random.Generator) -> str:
@@ -33,7 +34,9 @@ def random_urdf(rng: np.random.Generator) -> str:
 def with_consistent_bodies(model: RobotModel, rng: np.random.Generator) -> RobotModel:
     """The same robot with bodies that exist, of about the mass and size of an arm's links."""
     d = 0.4 * rng.normal(size=(model.n_bodies, 10)) - np.log(10.0) * (np.arange(10) < 4)
-    return model.with_pi(np.array([pi_from_log_cholesky(row) for row in d]))
+    return model.with_pi(
+        np.array([pin.LogCholeskyParameters(row).toDynamicParameters() for row in d])
+    )
 
 
 def _text(values: np.ndarray) -> str:

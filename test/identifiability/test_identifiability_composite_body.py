@@ -8,11 +8,18 @@ import pinocchio as pin
 import pytest
 
 from sysid_core.errors import ExcitationError, IdentifiabilityError, ModelError
+from sysid_core.identifiability import sampled_base_parameters
 from sysid_core.identifiability.composite_bodies import minimal_constants
 from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxisChain
 from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
-from sysid_core.identifiability.sampled import base_parameters_of_robot
-from sysid_core.robot import RobotModel, example_robots, joint_torque_regressor, reference_robot
+from sysid_core.identifiability.sampled import random_states
+from sysid_core.robot import (
+    RobotModel,
+    example_robots,
+    inertial_parameter_names,
+    joint_torque_regressor,
+    reference_robot,
+)
 from sysid_studies.single_joint import (
     check_postures,
     composite_inverse_dynamics,
@@ -82,7 +89,10 @@ def test_map_to_base_parameters_is_exact_on_odd_arms(name, rng) -> None:
     for offsets in (None, np.zeros((len(kinds), 3))):
         model = arm(rng, kinds, axes, gravity, offsets)
         minimal = minimal_constants(model)
-        for base in (base_parameters_of_robot(model, rng), structural_identifiability(model).base):
+        Y = joint_torque_regressor(model, *random_states(model, 10 * model.n_bodies + 20, rng))
+        names = inertial_parameter_names(model)
+        sampled = sampled_base_parameters(Y.reshape(-1, Y.shape[-1]), names)
+        for base in (sampled, structural_identifiability(model).base):
             assert minimal.rank == base.rank, (minimal.names, base.base_names)
             assert minimal.span_error(base) < 1e-10
             M = minimal.base_map(base)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from busy_machine import patience
-from live_nodes import FRAME, TCP_SPEED, Start
+from live_nodes import FRAME, PATIENT, TCP_SPEED, Start
 
 from sysid_core.planning import MotionLimits, export_trajectory
 from sysid_core.planning.payload import plan_payload_motion
@@ -41,7 +41,7 @@ def start_nodes(
             specs: Sequence[NodeSpec], namespace: str = ""
         ) -> tuple[LiveClient, NodeProcesses]:
             specs = [
-                replace(spec, parameters={"without_dead_man": True, **spec.parameters})
+                replace(spec, parameters={"without_dead_man": True, **PATIENT, **spec.parameters})
                 if spec.executable == "trajectory_executor"
                 else spec
                 for spec in specs

@@ -13,7 +13,6 @@ from executor_play import AWAY, LIMITS, MODEL, QUICK, TRAJECTORY, play, states
 
 from sysid_core.errors import ExcitationError
 from sysid_core.execution import Executor, ExecutorSettings, ExecutorState, Measured
-from sysid_core.execution.path_follower import PathFollower
 
 
 def test_nothing_is_commanded_before_all_checks_pass():
@@ -101,20 +100,6 @@ def test_columns_in_another_order_play_the_same_motion():
     np.testing.assert_array_equal(
         [c.q for c in one if c.q is not None], [c.q for c in two if c.q is not None]
     )
-
-
-def test_the_stop_as_a_trajectory_is_the_stop_step_by_step():
-    follower = PathFollower(TRAJECTORY, LIMITS.acceleration)
-    for _ in range(170):
-        follower.advance(0.01, 1.0)
-    assert np.abs(follower.v).max() > 0.3
-    stop = follower.stopping_trajectory(rate_hz=100.0)
-    np.testing.assert_array_equal(stop.q[0], follower.q)
-    np.testing.assert_array_equal(stop.v[-1], 0.0)
-    for row in range(1, len(stop.time) - 1):
-        follower.advance(0.01, 0.0)
-        np.testing.assert_array_equal(stop.q[row], follower.q)
-    assert follower.rate == 0.0
 
 
 @pytest.mark.parametrize("bad", [{"speed_scale": 0.0}, {"speed_scale": 1.5}, {"slow_start": -1.0}])

@@ -13,14 +13,9 @@ from typer.testing import CliRunner
 
 from sysid_cli.app import app
 from sysid_core.errors import ExcitationError
-from sysid_core.planning import (
-    MotionLimits,
-    Obstacle,
-    Trajectory,
-    read_motion,
-    straight_move,
-)
+from sysid_core.planning import MotionLimits, Obstacle, Trajectory, read_motion
 from sysid_core.planning.cell import Plane
+from sysid_core.planning.transfer import straight_move
 from sysid_core.robot import RobotModel
 
 START = np.array([0.0, -1.2, 1.2, 0.0, 0.3, 0.0])

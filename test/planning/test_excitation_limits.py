@@ -18,10 +18,10 @@ from sysid_core.planning import (
     Trajectory,
     check_motion,
     export_trajectory,
-    straight_move,
     turning_beside_tool,
 )
 from sysid_core.planning.geometry import RobotGeometry
+from sysid_core.planning.transfer import straight_move
 from sysid_core.robot import RobotModel
 
 LENGTH, MASS = 0.5, 2.0  # of each link [m], [kg]

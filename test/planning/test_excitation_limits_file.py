@@ -22,9 +22,9 @@ from sysid_core.planning import (
     initial_limits,
     limits_text,
     read_limits,
-    straight_move,
 )
 from sysid_core.planning.cell import Plane
+from sysid_core.planning.transfer import straight_move
 from sysid_core.robot import RobotModel, allowed_contacts
 
 ROOT = Path(__file__).resolve().parents[2]

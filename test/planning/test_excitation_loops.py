@@ -21,10 +21,8 @@ from sysid_core.planning.closed_chain import (
     coupled_drives,
     motion_box,
     plan_loop_excitation,
-    sine_trajectory,
-    structural_rows,
 )
-from sysid_core.planning.closed_chain.structure import shown_by_motions
+from sysid_core.planning.closed_chain.structure import shown_by_motions, structural_rows
 from sysid_core.robot.loops import (
     ClosedChain,
     ConstrainedMotion,
@@ -36,6 +34,7 @@ from sysid_core.robot.loops import (
     projected_drive_regressor,
     projected_regressor,
 )
+from sysid_studies.constrained.sines import sine_trajectory
 
 SMALL = LoopExcitation(duration=5.0, generations=3, population=8, rate_hz=200.0)
 

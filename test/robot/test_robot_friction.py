@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ModelError
-from sysid_core.robot import GEARED_ARM_TERMS, DriveTrain, FrictionModel, FrictionTerm, play
+from sysid_core.robot import GEARED_ARM_TERMS, DriveTrain, FrictionModel, FrictionTerm
+from sysid_core.robot.friction import play
 
 JOINTS = ("j1", "j2")
 

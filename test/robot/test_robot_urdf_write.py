@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from sysid_core.errors import ModelError
@@ -9,7 +10,6 @@ from sysid_core.robot import (
     RobotModel,
     example_robots,
     identified_urdf,
-    pi_from_log_cholesky,
     write_urdf,
 )
 
@@ -17,7 +17,12 @@ ROBOTS = [name for name in ("xarm7", "panda", "ur5", "kinova") if name in exampl
 
 
 def other_pi(model: RobotModel, rng: np.random.Generator) -> np.ndarray:
-    return np.array([pi_from_log_cholesky(0.4 * rng.normal(size=10)) for _ in model.body_names])
+    return np.array(
+        [
+            pin.LogCholeskyParameters(0.4 * rng.normal(size=10)).toDynamicParameters()
+            for _ in model.body_names
+        ]
+    )
 
 
 @pytest.mark.parametrize("name", ROBOTS)

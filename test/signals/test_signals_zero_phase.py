@@ -9,10 +9,10 @@ from sysid_core.signals import JointStream
 from sysid_core.signals.filters import (
     ZeroPhaseFilter,
     central_difference,
-    resample,
     smooth_motion,
     split_at_gaps,
 )
+from sysid_core.signals.filters.zero_phase import resample
 
 
 def stream(time: np.ndarray, with_velocity: bool = True) -> JointStream:

@@ -9,16 +9,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from sysid_core.control import (
-    ComputedTorque,
-    Gains,
-    JointSensorNoise,
-    recording_of,
-    track,
-)
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.estimation import Estimate, ParameterVerdict
-from sysid_core.planning.closed_chain import sine_trajectory
 from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import (
@@ -35,8 +27,17 @@ from sysid_core.robot.loops import (
 from sysid_core.signals import EffortKind
 from sysid_core.simulation import ClosedChainPlant
 from sysid_core.simulation.closed_chain_plant import SolverSettings
-from sysid_core.validation import judge, predict_segments
+from sysid_core.validation import judge
+from sysid_studies.constrained.forward_integration import predict_segments
 from sysid_studies.constrained.robot import delay_of, identify_drives
+from sysid_studies.constrained.sines import sine_trajectory
+from sysid_studies.constrained.tracking import (
+    ComputedTorque,
+    Gains,
+    JointSensorNoise,
+    recording_of,
+    track,
+)
 
 
 @pytest.fixture(scope="module")

@@ -13,22 +13,11 @@ import yaml
 from typer.testing import CliRunner
 
 from sysid_cli.app import app
-from sysid_core.control import (
-    ComputedTorque,
-    Gains,
-    recording_of,
-    track,
-)
 from sysid_core.estimation import Estimate
 from sysid_core.identifiability import constrained_ranks
 from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.planning import Trajectory
-from sysid_core.planning.closed_chain import (
-    LoopExcitation,
-    motion_box,
-    plan_loop_excitation,
-    sine_trajectory,
-)
+from sysid_core.planning.closed_chain import LoopExcitation, motion_box, plan_loop_excitation
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -40,6 +29,8 @@ from sysid_core.robot.loops import (
 from sysid_core.robot.loops.file import closed_chain_from_mapping
 from sysid_core.simulation import ClosedChainPlant
 from sysid_studies.constrained.robot import delay_of, identify_drives, perturbed_truth
+from sysid_studies.constrained.sines import sine_trajectory
+from sysid_studies.constrained.tracking import ComputedTorque, Gains, recording_of, track
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,6 @@ from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.fit.bounded import bounded_fit
 from sysid_core.estimation.fit.compressed import Compressed, compress
 from sysid_core.estimation.fit.consistent_problem import (
-    Consistency,
     Prior,
     build_consistent_problem,
     solve_consistent,
@@ -53,8 +52,6 @@ class ConsistentLeastSquares:
         weighting: How residuals are weighted.
         loss: Robust loss, for robust weighting.
         fixed: Parameters that keep their prior values (see `Regression.free_columns`).
-        mass_bounds: Body to (least, most) mass [kg].
-        com_boxes: Body to (least, most) centre of mass [m], two corners in the body frame.
         margin: Smallest eigenvalue of the pseudo-inertia relative to the body's natural one.
         max_lag: Longest correlation of the residuals that the covariance looks for, in samples.
     """
@@ -69,8 +66,6 @@ class ConsistentLeastSquares:
         weighting: Weighting | str = Weighting.JOINT,
         loss: RobustLoss | str = RobustLoss.TUKEY,
         fixed: Sequence[str] = (),
-        mass_bounds: Mapping[str, tuple[float, float]] | None = None,
-        com_boxes: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
         margin: float = 1e-5,
         max_lag: int = 400,
     ) -> None:
@@ -82,7 +77,7 @@ class ConsistentLeastSquares:
         self.weighting = Weighting(weighting)
         self.loss = RobustLoss(loss)
         self.fixed = tuple(fixed)
-        self.consistency = Consistency(margin, dict(mass_bounds or {}), dict(com_boxes or {}))
+        self.margin = float(margin)
         self.max_lag = max_lag
         weights = (self.prior_weight, *self.prior_weights.values(), *self.prior_sd.values())
         if not all(rho > 0.0 for rho in weights):
@@ -104,10 +99,9 @@ class ConsistentLeastSquares:
             regression: Measurement equations.
 
         Raises:
-            EstimationError: Bounds or priors name unknown bodies or parameters.
+            EstimationError: Priors name unknown bodies or parameters.
             SolverError: No optimum was found.
         """
-        self._refuse_unknown_bodies(regression)
         free = regression.free_columns(self.fixed)
         columns = np.flatnonzero(free)
         start, s = regression.prior[free], regression.prior_sd[free]
@@ -175,15 +169,6 @@ class ConsistentLeastSquares:
             measured=measured,
         )
 
-    def _refuse_unknown_bodies(self, regression: Regression) -> None:
-        limited = {*self.consistency.mass_bounds, *self.consistency.com_boxes}
-        unknown = limited - set(regression.bodies)
-        if unknown:
-            raise EstimationError(
-                f"Bounds were given for unknown bodies {sorted(unknown)}.",
-                remedy=f"Bodies: {', '.join(regression.bodies)}.",
-            )
-
     def _constrained(
         self, regression: Regression, free: NDArray[np.bool_], weights: Weights, rho: Array
     ) -> tuple[Array, tuple[str, ...]]:
@@ -192,7 +177,7 @@ class ConsistentLeastSquares:
             return bounded_fit(regression, free, weights.R, weights.r, rho[free]), ()
         values, certificate = solve_consistent(
             build_consistent_problem(
-                regression, free, weights.R, weights.r, rho, self.prior, self.consistency
+                regression, free, weights.R, weights.r, rho, self.prior, self.margin
             )
         )
         return values, certificate.notes

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,34 +36,6 @@ class Prior(Kind):
 
 
 @dataclass(frozen=True, eq=False)
-class Consistency:
-    """What parameters must fulfil.
-
-    Attributes:
-        margin: Smallest eigenvalue of the pseudo-inertia relative to the body's natural one.
-        mass_bounds: Body to (least, most) mass [kg].
-        com_boxes: Body to (least, most) centre of mass [m], two corners in the body frame.
-    """
-
-    margin: float
-    mass_bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    com_boxes: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=dict)
-
-    def bounds(self, body: str, pi: cp.Expression) -> dict[str, cp.Constraint]:
-        """Bounds of a body with parameters pi, shape (10,), by name."""
-        out: dict[str, cp.Constraint] = {}
-        if body in self.mass_bounds:
-            least, most = self.mass_bounds[body]
-            out[f"{body} least mass"] = pi[0] >= least
-            out[f"{body} most mass"] = pi[0] <= most
-        if body in self.com_boxes:
-            low, high = (np.array(corner) for corner in self.com_boxes[body])
-            out[f"{body} least centre of mass"] = pi[1:4] >= pi[0] * low
-            out[f"{body} most centre of mass"] = pi[1:4] <= pi[0] * high
-        return out
-
-
-@dataclass(frozen=True, eq=False)
 class ConsistentProblem:
     r"""Zhang et al. (2024), eq. (32), with a prior: `min ||R pi - r||^2 + sum rho d(pi, pi_0)`.
 
@@ -73,8 +45,7 @@ class ConsistentProblem:
         pi: All parameters as expressions of y, shape (p,).
         fit: Squared residuals, with the quadratic prior.
         divergence: Entropic prior of each body, where there is one.
-        constraints: Constraints by name: `link3 consistent`, `link3 mass`, `link3 centre of mass`,
-            `non-negative`.
+        constraints: Constraints by name: `link3 consistent`, `non-negative`.
         non_negative: Which parameters the last one is about, indices.
     """
 
@@ -99,7 +70,7 @@ def build_consistent_problem(
     r: Array,
     rho: Array,
     prior: Prior,
-    consistency: Consistency,
+    margin: float,
 ) -> ConsistentProblem:
     r"""State `min ||R pi - r||^2 + sum rho d(pi, pi_0)` over the consistent parameters.
 
@@ -112,7 +83,7 @@ def build_consistent_problem(
         r: Its right side, shape (m,).
         rho: Weight of every parameter's prior, shape (p,).
         prior: Distance d, as `ConsistentLeastSquares` describes it.
-        consistency: Constraints.
+        margin: Smallest eigenvalue of the pseudo-inertia relative to the body's natural one.
     """
     s, start = regression.prior_sd, regression.prior
     k = int(np.sum(free))
@@ -134,13 +105,12 @@ def build_consistent_problem(
             continue
         mass, length = float(s[10 * i]), float(np.sqrt(s[10 * i + 4] / s[10 * i]))
         P = pseudo_inertia_expression(pi[block] / mass, length)
-        constraints[f"{body} consistent"] = P >> consistency.margin * np.eye(4)  # Zhang eq. (30)
+        constraints[f"{body} consistent"] = P >> margin * np.eye(4)  # Zhang eq. (30)
         if prior is Prior.ENTROPIC:
             d = np.array([1.0 / length] * 3 + [1.0])
             P_0 = _definite(pseudo_inertia_from_pi(start[block]) * np.outer(d, d) / mass)
             bregman = cp.trace(np.linalg.inv(P_0) @ P) - cp.log_det(P)
             divergence[body] = rho[10 * i] * bregman
-        constraints |= consistency.bounds(body, pi[block])
     bounded = np.flatnonzero(free & regression.non_negative)
     if len(bounded):
         constraints["non-negative"] = pi[bounded] / s[bounded] >= 0.0

@@ -7,14 +7,13 @@ from sysid_core.planning.closed_chain.box import (
     assembly_map,
     coupled_drives,
     motion_box,
+    reach_alone,
 )
 from sysid_core.planning.closed_chain.motion import of_all_joints, plan_loop_motion
 from sysid_core.planning.closed_chain.plan import (
     LoopExcitation,
     plan_loop_excitation,
-    sine_trajectory,
 )
-from sysid_core.planning.closed_chain.structure import structural_rows
 
 __all__ = [
     "MAX_CONDITION",
@@ -26,6 +25,5 @@ __all__ = [
     "of_all_joints",
     "plan_loop_excitation",
     "plan_loop_motion",
-    "sine_trajectory",
-    "structural_rows",
+    "reach_alone",
 ]

@@ -9,7 +9,7 @@ from sysid_core.robot.loops.coupling import Coupling
 from sysid_core.robot.loops.driven import DrivenRobot
 from sysid_core.robot.loops.file import load_closed_chain
 from sysid_core.robot.loops.mimic import mimic_joints
-from sysid_core.robot.loops.projection import project_positions, project_velocities
+from sysid_core.robot.loops.projection import project_velocities
 from sysid_core.robot.loops.regressor import (
     DRIVE_NAMES,
     ConstrainedMotion,
@@ -47,7 +47,6 @@ __all__ = [
     "loop_residual",
     "mimic_joints",
     "passive_condition",
-    "project_positions",
     "project_velocities",
     "projected_drive_regressor",
     "projected_regressor",

@@ -2,14 +2,12 @@
 """Shapes of bodies and what they weigh."""
 
 from sysid_core.robot.shapes.file import load_shape
-from sysid_core.robot.shapes.grasp import grasped
 from sysid_core.robot.shapes.shape import TYPED_SD, Shape
 from sysid_core.robot.shapes.surface import surface_of
 
 __all__ = [
     "TYPED_SD",
     "Shape",
-    "grasped",
     "load_shape",
     "surface_of",
 ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robot descriptions: where they come from, and whether they hold."""
 
-from sysid_core.robot.urdf.check import doubtful_units, sound_urdf, urdf_root
+from sysid_core.robot.urdf.check import doubtful_units, sound_urdf
 from sysid_core.robot.urdf.source import example_robots, received_urdf, urdf_digest, urdf_text
 from sysid_core.robot.urdf.srdf import allowed_contacts
 
@@ -12,6 +12,5 @@ __all__ = [
     "received_urdf",
     "sound_urdf",
     "urdf_digest",
-    "urdf_root",
     "urdf_text",
 ]

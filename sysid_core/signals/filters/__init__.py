@@ -14,7 +14,6 @@ from sysid_core.signals.filters.zero_phase import (
     ZeroPhaseFilter,
     central_difference,
     in_pieces,
-    resample,
     smooth_motion,
     split_at_gaps,
 )
@@ -30,7 +29,6 @@ __all__ = [
     "filter_joints",
     "fit_splines",
     "in_pieces",
-    "resample",
     "smooth_motion",
     "split_at_gaps",
 ]

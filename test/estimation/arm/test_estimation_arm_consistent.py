@@ -18,11 +18,9 @@ from whole_arm_simulation import (
 from sysid_core.estimation.arm import (
     ArmEquations,
     identify,
-    identify_equations,
 )
-from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares, compress
+from sysid_core.estimation.fit import LeastSquares, compress
 from sysid_core.estimation.fit.consistent_problem import (
-    Consistency,
     Prior,
     build_consistent_problem,
     solve_consistent,
@@ -46,9 +44,7 @@ def test_the_consistent_fit_is_the_best_that_is_consistent(noise):
     R, r = compress(regression).weighted(np.full(3, 1e4))
     rho = np.ones(len(free))
     for prior in ("quadratic", "entropic"):
-        problem = build_consistent_problem(
-            regression, free, R, r, rho, Prior(prior), Consistency(margin=1e-5)
-        )
+        problem = build_consistent_problem(regression, free, R, r, rho, Prior(prior), 1e-5)
         assert {"link1 consistent", "link3 consistent", "non-negative"} <= set(problem.constraints)
         found, certificate = solve_consistent(problem)
         assert certificate.is_optimal() and not certificate.notes
@@ -79,15 +75,6 @@ def test_a_problem_that_is_almost_solved_says_so():
     program = cp.Problem(cp.Minimize(x[1]), [barely, x[0] == 0.0])
     notes = solve_convex(program, "the test").notes
     assert len(notes) == 1 and "the test is almost solved" in notes[0]
-
-
-def test_bounds_on_mass_and_com_are_kept(equations):
-    estimator = ConsistentLeastSquares(
-        mass_bounds={"link3": (2.0, 3.0)}, com_boxes={"link2": ([0.0, -0.1, -0.1], [0.1, 0.1, 0.1])}
-    )
-    pi = identify_equations(equations, estimator).pi
-    assert 2.0 - 1e-6 <= pi[2, 0] <= 3.0 + 1e-6
-    assert -1e-6 <= pi[1, 1] / pi[1, 0] <= 0.1 + 1e-6
 
 
 def test_mujoco_torques_give_its_damping_and_armature():

@@ -20,7 +20,8 @@ from sysid_core.robot import (
     mass_com_inertia_from_pi,
     pi_from_mass_com_inertia,
 )
-from sysid_core.robot.shapes import Shape, grasped
+from sysid_core.robot.shapes import Shape
+from sysid_core.robot.shapes.grasp import grasped
 
 
 def far_off(estimate, pi):

@@ -218,9 +218,6 @@ def executor_of(vendor: str, **more: Any) -> dict[str, Any]:
         "tcp_speed": 1.5,
         "tracking_error": 0.15,
         "use_sim_time": True,  # the driver's
-        "stale_s": 1.5,
-        "max_step_s": 1.5,
-        "wrench_stale_s": 2.0,
         **held,
         **({"speed_scaling_topic": v.scaling_topic} if v.scaling_topic else {}),
         **({"safety_inputs": safety} if safety else {}),

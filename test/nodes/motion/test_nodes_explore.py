@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 from action_msgs.msg import GoalStatus
-from live_nodes import PATIENT, Start, clocked, in_simulated_time
+from live_nodes import Start, clocked, in_simulated_time
 from rclpy.action import ActionClient
 from robot_sysid.action import Explore
 from robot_sysid.srv import Arm
@@ -35,7 +35,7 @@ def exploring(start_nodes: Start, folder: Path) -> tuple[LiveClient, ActionClien
         spec
         for spec in demo_graph(
             robot={"robot": "ur5", "start": HOME, "sensor_frame": "tool0", **clocked()},
-            executor={"limits_file": str(file), **PATIENT},
+            executor={"limits_file": str(file)},
             logger={"effort_kind": "actuator_torque"},
         )
         if spec.name != "estimator"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Tracking a trajectory with feedforward from a model, on a plant.
+r"""Tracking a trajectory with feedforward from a model, on a plant, and what sensors make of it.
 
 `u = G^T(q_d) W(q_d, q̇_d, q̈_d) theta + K_p e + K_d ė` (Zhang, Haugk, Vasudevan 2024, eq. 34).
 """
@@ -23,6 +23,7 @@ from sysid_core.robot.loops import (
     constrained_motion,
     constrained_torques,
 )
+from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.simulation import PlantSample
 
 
@@ -196,4 +197,61 @@ def track(plant: Plant, controller: ComputedTorque) -> TrackingRun:
         effort=effort,
         error=trajectory.q - q[:, columns],
         at_limit=wanted != effort,
+    )
+
+
+@dataclass(frozen=True)
+class JointSensorNoise:
+    """Errors of the joint sensors.
+
+    Attributes:
+        position_step: Quantisation of the encoders [rad].
+        velocity_sd: Standard deviation of white noise [rad/s].
+        effort_share: Standard deviation of white noise over each joint's RMS effort.
+    """
+
+    position_step: float = 1e-5
+    velocity_sd: float = 1e-3
+    effort_share: float = 0.02
+
+
+def recording_of(
+    run: TrackingRun,
+    rng: np.random.Generator | None = None,
+    noise: JointSensorNoise | None = None,
+    *,
+    passive: tuple[str, ...] = (),
+    source: str = "simulation",
+) -> Recording:
+    """Positions, velocities and efforts as a robot would report them.
+
+    Args:
+        run: The true course.
+        rng: Random generator of the noise; None: exact sensors.
+        noise: Noise of the sensors.
+        passive: Passive joints with an encoder (their effort is zero).
+        source: For the recording.
+    """
+    names = (*run.actuated, *passive)
+    columns = [run.joint_names.index(name) for name in names]
+    q, v = run.q[:, columns], run.v[:, columns]
+    effort: Array = np.zeros((len(run.time), len(names)))
+    effort[:, : len(run.actuated)] = run.effort
+    if rng is not None:
+        noise = noise or JointSensorNoise()
+        if noise.position_step:
+            q = noise.position_step * np.round(q / noise.position_step)
+        v = v + noise.velocity_sd * rng.normal(size=v.shape)
+        rms = np.sqrt(np.mean(effort**2, axis=0))
+        effort = effort + noise.effort_share * rms * rng.normal(size=effort.shape)
+    return Recording(
+        joints=JointStream(
+            names=names,
+            stamps_ns=np.round(run.time * 1e9).astype(np.int64),
+            q=q,
+            v=v,
+            effort=effort,
+            effort_kind=EffortKind.ACTUATOR_TORQUE,
+        ),
+        source=source,
     )

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid plan arm | payload | postures | sequential | loops`: motions of each kind, planned and written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import Progress
+from rich.table import Table
+
+from sysid_cli.app import console, copy_json, errors, plan, require_folder
+from sysid_cli.settings import JsonPathOption, command
+from sysid_cli.tables import print_table
+from sysid_core import workflows
+from sysid_core.workflows import (
+    ArmPlanSettings,
+    LoopsPlanSettings,
+    PayloadPlanSettings,
+    PosturePlanSettings,
+    SequentialPlanSettings,
+)
+
+if TYPE_CHECKING:
+    from sysid_core.workflows import PlannedMotion
+
+RobotArgument = Annotated[
+    str, typer.Argument(help="URDF file, reference robot, or a robot of example-robot-data.")
+]
+OutOption = Annotated[Path, typer.Option(help="Folder for trajectory, result and report.")]
+# Shares of the search: random motions are drawn; the end can be foreseen.
+DRAWN, FORECAST_AT = 0.1, 0.35
+REPORT_S = 5.0  # that check and report take [s]
+
+Say = Callable[[float, str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmOptions:
+    """Everything that `sysid plan arm` is given."""
+
+    robot: RobotArgument
+    out: OutOption = Path("arm_motion")
+    settings: ArmPlanSettings
+    json_path: JsonPathOption = ""
+
+
+@command(plan, "arm", example="sysid plan arm ur5 --validation --out plan")
+def plan_arm(options: ArmOptions) -> None:
+    """Plan the Fourier motion after which an arm's base parameters will be known best.
+
+    Ctrl-C ends the search and keeps the best motion so far. Nothing is written unless the motion
+    passes every check.
+    """
+    _run(options, _with_forecast)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PayloadOptions:
+    """Everything that `sysid plan payload` is given."""
+
+    robot: RobotArgument
+    out: OutOption = Path("payload_motion")
+    settings: PayloadPlanSettings
+    json_path: JsonPathOption = ""
+
+
+@command(plan, "payload", example="sysid plan payload xarm7 --ground 0 --out plan")
+def plan_payload(options: PayloadOptions) -> None:
+    """Plan a payload motion: static postures, then an oscillation of the last three joints.
+
+    Nothing is written unless the motion passes every check.
+    """
+    _run(options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostureOptions:
+    """Everything that `sysid plan postures` is given."""
+
+    robot: RobotArgument
+    out: OutOption = Path("postures_motion")
+    settings: PosturePlanSettings
+    json_path: JsonPathOption = ""
+
+
+@command(plan, "postures", example="sysid plan postures ur5 --count 15 --out postures")
+def plan_postures(options: PostureOptions) -> None:
+    """Plan a motion from posture to posture, at rest in each: gravity only.
+
+    Nothing is written unless the motion passes every check.
+    """
+    _run(options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequentialOptions:
+    """Everything that `sysid plan sequential` is given."""
+
+    robot: RobotArgument
+    out: OutOption = Path("sequential_motion")
+    settings: SequentialPlanSettings
+    json_path: JsonPathOption = ""
+
+
+@command(plan, "sequential", example="sysid plan sequential ur5 --moves 12 --out plan")
+def plan_sequential(options: SequentialOptions) -> None:
+    """Plan single-joint swings in the postures that show most, for sequential identification.
+
+    Nothing is written unless the motion passes every check and shows every parameter.
+    """
+    _run(options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopsOptions:
+    """Everything that `sysid plan loops` is given."""
+
+    robot: Annotated[
+        str, typer.Argument(help="Loops file (YAML), or a reference robot with loops: own-leg.")
+    ]
+    out: OutOption = Path("loops_motion")
+    settings: LoopsPlanSettings
+    json_path: JsonPathOption = ""
+
+
+@command(plan, "loops", example="sysid plan loops own-leg --duration 30 --out plan")
+def plan_loops(options: LoopsOptions) -> None:
+    """Plan Fourier motions of a closed chain's driven joints; the others follow.
+
+    Slowed down until the limits of speed and acceleration hold. Nothing is written unless the
+    motion passes every check.
+    """
+    _run(options)
+
+
+def _run(
+    options: ArmOptions | PayloadOptions | PostureOptions | SequentialOptions | LoopsOptions,
+    watched: Callable[[Say], Say] = lambda say: say,
+) -> None:
+    """Plan, write, and say what was found."""
+    require_folder(options.out)
+    with Progress(console=errors, transient=True) as bar:
+        task = bar.add_task(f"planning for {options.robot}", total=1.0)
+
+        def say(share: float, text: str) -> None:
+            bar.update(task, completed=share, description=text)
+
+        motion = workflows.plan(options.robot, options.settings, watched(say))
+        text = motion.write(options.out)
+    if not copy_json(text, options.json_path):
+        _show(motion, options.out)
+
+
+def _with_forecast(progress: Say) -> Say:
+    """The same, and a line that says how long the rest takes, by how long a part of it took."""
+    begun: tuple[float, float] | None = None  # share and time
+    said = False
+
+    def report(share: float, text: str) -> None:
+        nonlocal begun, said
+        if begun is None and share > DRAWN:
+            begun = share, time.monotonic()
+        elif begun is not None and share >= FORECAST_AT and not said:
+            said = True
+            rate = (share - begun[0]) / (time.monotonic() - begun[1])
+            left = (1.0 - share) / max(rate, 1e-6) + REPORT_S
+            errors.print(f"About {left:.0f} s left; Ctrl-C keeps the best so far.", highlight=False)
+        progress(share, text)
+
+    return report
+
+
+def _show(motion: PlannedMotion, out: Path) -> None:
+    found = motion.found
+    if isinstance(found.result.get("steps"), list):
+        _, columns, rows = found.tables[0]
+        print_table(_steps(columns, rows))
+    minutes, seconds = divmod(round(found.trajectory.duration), 60)
+    used = ", ".join(f"{kind} {100 * share:.0f} %" for kind, share in found.check.usage.items())
+    for line in (
+        *found.lines,
+        f"{found.trajectory.duration:.1f} s, safe: {used} of the limits",
+        *([f"The robot will move for {minutes} min {seconds} s."] if minutes else []),
+        *(f"note: {note}" for note in found.check.notes),
+        f"{', '.join(['trajectory', *found.others])}, plan and report in {out}",
+    ):
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def _steps(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    shown = Table(title="Steps, from the last joint to the first")
+    for column in columns:
+        shown.add_column(column, justify="left" if column == "joint" else "right")
+    for *row, condition in rows:
+        shown.add_row(*map(str, row), f"{condition:.1f}")
+    return shown

@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motions planned for a robot: settings of one kind in, a checked motion with its files out."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sysid_core.errors import ExcitationError
+from sysid_core.estimation.payload import PayloadData, summarise_payload
+from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
+from sysid_core.planning import MotionChecker, Trajectory, Unknowns
+from sysid_core.planning.closed_chain import LoopExcitation, plan_loop_motion
+from sysid_core.planning.payload import FORCE_NOISE, TORQUE_NOISE, plan_payload_motion
+from sysid_core.planning.postures import plan_static_postures, plan_through
+from sysid_core.planning.sequential import plan_sequential
+from sysid_core.robot import (
+    DriveTrain,
+    FrictionModel,
+    FrictionTerm,
+    RobotModel,
+    load_robot,
+    mounted,
+    wrench_regressor,
+)
+from sysid_core.robot.loops import load_closed_chain
+from sysid_core.robot.shapes import Shape
+from sysid_core.workflows.choices import friction_terms
+from sysid_core.workflows.plan_arm import search_arm
+from sysid_core.workflows.plan_settings import (
+    ArmPlanSettings,
+    LoopsPlanSettings,
+    PayloadPlanSettings,
+    PosturePlanSettings,
+    SequentialPlanSettings,
+)
+from sysid_core.workflows.planned import (
+    Planned,
+    PlannedMotion,
+    Planning,
+    PlanProgress,
+    limits_of,
+    numbers,
+)
+
+_COLUMNS = ("joint", "settles", "postpones", "condition")
+
+MotionSettings = (
+    ArmPlanSettings
+    | PayloadPlanSettings
+    | PosturePlanSettings
+    | SequentialPlanSettings
+    | LoopsPlanSettings
+)
+
+
+def plan(
+    robot: str, settings: MotionSettings, progress: PlanProgress | None = None
+) -> PlannedMotion:
+    """Plan a motion; the kind of the settings says which.
+
+    Args:
+        robot: URDF file, reference robot, or a robot of example-robot-data; of loops their file.
+        settings: What is planned.
+        progress: Called with the share that is done and what is being done.
+
+    Raises:
+        SysIdError: No such robot, settings that contradict each other, or no motion that keeps to
+            the limits; those to blame are named.
+    """
+    common = settings.common
+    model = (
+        load_closed_chain(robot, settings.urdf or None).model
+        if isinstance(settings, LoopsPlanSettings)
+        else load_robot(robot)
+    )
+    if common.lock:
+        model = model.with_locked(common.lock)
+    model = mounted(model, common.gravity, common.mount)
+    say = progress or (lambda share, text: None)
+    planning = Planning(robot, model, limits_of(common, model), common.rate_hz, common.seed, say)
+    return PlannedMotion(planning, _SEARCHES[type(settings)](settings, planning))
+
+
+def _payload(settings: PayloadPlanSettings, planning: Planning) -> Planned:
+    model, s = planning.model, settings
+    found = plan_payload_motion(
+        model,
+        planning.limits,
+        posture=numbers(s.posture, (model.nv,), "--posture") if s.posture else None,
+        mean_angular_speed=s.speed,
+        duration=s.duration,
+        amplitude=math.radians(s.amplitude_deg),
+        n_tare=s.tare,
+        free_frequencies=s.free_frequencies,
+        still=s.still,
+        rate_hz=planning.rate_hz,
+        seed=planning.seed,
+        progress=lambda share: planning.progress(share, "choosing a posture"),
+    )
+    return Planned(
+        found.trajectory,
+        found.check,
+        schema="robot_sysid/payload_plan/1",
+        result={
+            "posture": found.posture.tolist(),
+            "wrist_joints": list(found.wrist_joints),
+            "frequencies_hz": list(found.frequencies_hz),
+            "mean_angular_speed": found.mean_angular_speed,
+            "segments": [
+                {"label": x.label, "start": x.start, "end": x.end}
+                for x in found.trajectory.segments
+            ],
+        },
+        title="Payload motion",
+        facts={
+            "oscillating joints": ", ".join(found.wrist_joints),
+            "frequencies": ", ".join(f"{f:.3f} Hz" for f in found.frequencies_hz),
+            "known afterwards": _expected_accuracy(
+                model, planning.limits.tcp_frame, found.trajectory
+            ),
+            "amplitude": f"{s.amplitude_deg:g}°",
+            "mean angular speed of the last link": f"{s.speed:g} rad/s",
+            "posture [rad]": ", ".join(f"{x:.3f}" for x in found.posture),
+        },
+        remarks=[
+            "The static postures separate the sensor's bias from the load's weight; the"
+            " oscillation (Nadeau, Giamou and Kelly 2022) shows its inertia.",
+        ],
+    )
+
+
+def _expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) -> str:
+    """How well the motion will show an object of 1 kg and 0.2 m, with one standard deviation.
+
+    The default estimator weighs it with simulated noise (moderate, of Nadeau et al. 2022) and an
+    ordinary sensor's errors, without its shape.
+
+    Args:
+        model: The robot.
+        frame: Frame of the sensor.
+        trajectory: The motion.
+    """
+    step = max(1, len(trajectory.time) // 1500)
+    columns = model.columns_from(trajectory.joint_names)
+    q, v, a = (x[::step, columns] for x in (trajectory.q, trajectory.v, trajectory.a))
+    motion = model.frame_motion(frame, q, v, a)
+    noise = np.array([FORCE_NOISE] * 3 + [TORQUE_NOISE] * 3)
+    A = wrench_regressor(motion.a, motion.omega, motion.alpha)
+    wrench = A @ Shape.box([0.2, 0.2, 0.2]).homogeneous(1.0)
+    wrench = wrench + noise * np.random.default_rng(0).normal(size=wrench.shape)
+    data = replace(PayloadData.of(trajectory.time[::step], wrench, motion), R_WS=None)
+    found = summarise_payload(PayloadMAP(None, sensor=SensorModel()).fit(data))
+    inertia = float(np.max(np.diag(found.inertia_sd) / np.diag(found.inertia)))
+    return (
+        "of 1 kg and 0.2 m, ordinary sensor, shape unknown:"
+        f" mass ± {100 * found.mass_sd / found.mass:.2g} %,"
+        f" centre of mass ± {1e3 * float(np.max(found.com_sd)):.2g} mm, inertia ± {100 * inertia:.2g} %"
+    )
+
+
+def _postures(settings: PosturePlanSettings, planning: Planning) -> Planned:
+    checker = MotionChecker(planning.model, planning.limits)
+    s = settings
+    how = {"still": s.still, "rate_hz": planning.rate_hz, "seed": planning.seed}
+    if s.through is not None:
+        given = _read_postures(s.through, planning.model.joint_names)
+        trajectory = plan_through(checker, given, **how)  # type: ignore[arg-type]
+        return Planned(
+            trajectory,
+            checker.check(trajectory),
+            schema="robot_sysid/posture_plan/1",
+            result={"postures": given},
+            title="Motion through given postures",
+            facts={"postures": len(given)},
+        )
+    unknowns = Unknowns.of_arm(planning.model, terms=(FrictionTerm.OFFSET,))
+    found = plan_static_postures(
+        checker,
+        unknowns,
+        s.count,
+        progress=planning.progress,
+        **how,  # type: ignore[arg-type]
+    )
+    return Planned(
+        found.trajectory,
+        found.check,
+        schema="robot_sysid/posture_plan/1",
+        result={
+            "postures": found.postures.tolist(),
+            "base_parameters": [
+                {"name": n, "before": before, "after": later, "known": word}
+                for n, before, later, word in found.expectation.rows()
+            ],
+        },
+        title="Static postures",
+        facts={"postures": s.count, "expected": str(found.expectation)},
+        remarks=["At rest only what gravity loads shows: masses times lengths, and offsets."],
+        lines=[str(found.expectation)],
+    )
+
+
+def _read_postures(path: Path, joint_names: tuple[str, ...]) -> list[list[float]]:
+    """Postures of a table with a column for each joint, in the robot's order.
+
+    Raises:
+        ExcitationError: It can't be read, or a joint or number is missing.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        return [[float(row[name]) for name in joint_names] for row in rows]
+    except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError) as err:
+        raise ExcitationError(
+            f"'{path}' holds no postures: {type(err).__name__} {err}.",
+            remedy=f"Write a first line {','.join(joint_names)} and a row for each posture.",
+        ) from err
+
+
+def _sequential(settings: SequentialPlanSettings, planning: Planning) -> Planned:
+    model, s = planning.model, settings
+    swings = s.moves or 5 * model.nv
+    planning.progress(
+        0.0,
+        f"some {swings} swings of {model.nv} joints, and more where friction hides torques: about"
+        f" {max(1, round(swings * 25 / 60))} min of motion on the robot",
+    )
+    found = plan_sequential(
+        model,
+        planning.limits,
+        FrictionModel(DriveTrain.direct(model.joint_names), friction_terms(s.friction)),
+        np.random.default_rng(planning.seed),
+        locked_measured=s.link_torque,
+        q_start=numbers(s.start, (model.nv,), "--start") if s.start else None,
+        n_moves=s.moves or None,
+        candidates=s.candidates,
+        amplitude=s.amplitude,
+        rate_hz=planning.rate_hz,
+        seed=planning.seed,
+        progress=lambda phase, share: planning.progress(share, phase),
+    )
+    steps = [(s.name, s.n_settled, s.n_postponed, s.condition) for s in found.steps]
+    return Planned(
+        found.trajectory,
+        found.check,
+        schema="robot_sysid/sequential_plan/1",
+        result={
+            "parameters": list(found.constants),
+            "worst_condition": found.worst_condition,
+            "steps": [dict(zip(_COLUMNS, step, strict=True)) for step in steps],
+            "swings": [
+                {
+                    "label": m.label,
+                    "joints": [found.trajectory.joint_names[i] for i in m.joints],
+                    "amplitude": list(m.amplitude),
+                    "posture": m.posture.tolist(),
+                    "duration": m.duration,
+                }
+                for m in found.moves
+            ],
+            "remarks": list(found.remarks),
+        },
+        title="One joint at a time",
+        facts={
+            "swings": f"{len(found.moves)}, of which {found.n_pairs} with two joints",
+            "parameters": len(found.constants),
+            "worst condition of a step": f"{found.worst_condition:.3g}",
+            "torques": "behind the gears" if settings.link_torque else "at the motors",
+        },
+        remarks=[
+            "Sequential identification (Lin 1992): the last joint is solved first, and every"
+            " step takes what was found before as known.",
+            *found.remarks,
+        ],
+        tables=[
+            ("Steps", _COLUMNS, steps),
+            (
+                "Swings",
+                ("swing", "amplitude", "posture"),
+                [(m.label, _radians(m.amplitude), _radians(m.posture)) for m in found.moves],
+            ),
+        ],
+        lines=[
+            f"{len(found.moves)} swings show all {len(found.constants)} parameters",
+            *(f"note: {note}" for note in found.remarks),
+        ],
+    )
+
+
+def _radians(q: object) -> str:
+    return " ".join(f"{x:.2f}" for x in np.asarray(q))
+
+
+def _loops(settings: LoopsPlanSettings, planning: Planning) -> Planned:
+    s = settings
+    chain = load_closed_chain(planning.robot, s.urdf or None)
+    config = LoopExcitation(
+        duration=s.duration,
+        harmonics=s.harmonics,
+        fill=s.fill,
+        velocity=s.velocity,
+        population=s.candidates,
+        generations=s.generations,
+        inertials=not s.drives_only,
+        rate_hz=planning.rate_hz,
+    )
+    trajectory, check = plan_loop_motion(
+        chain,
+        planning.limits,
+        config,
+        n_motions=s.motions,
+        still=s.still,
+        seed=planning.seed,
+        progress=lambda share: planning.progress(share, "searching for exciting motions"),
+    )
+    return Planned(
+        trajectory,
+        check,
+        schema="robot_sysid/loop_plan/1",
+        result={
+            "actuated": list(chain.actuated),
+            "passive": list(chain.passive),
+            "remarks": list(trajectory.notes),
+        },
+        title="Exciting motion",
+        facts={
+            "driven joints": ", ".join(chain.actuated),
+            "joints that follow": ", ".join(chain.passive),
+            "motions": f"{s.motions} of {s.duration:g} s, {s.harmonics} harmonics",
+        },
+        lines=list(trajectory.notes),
+    )
+
+
+_SEARCHES: dict[type, Callable[[Any, Planning], Planned]] = {
+    ArmPlanSettings: search_arm,
+    PayloadPlanSettings: _payload,
+    PosturePlanSettings: _postures,
+    SequentialPlanSettings: _sequential,
+    LoopsPlanSettings: _loops,
+}

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of planned motions: what every motion keeps to, and one dataclass for each kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sysid_core.errors import ExcitationError
+from sysid_core.settings import require_bounds
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanSettings:
+    """Samples, robot and limits of a planned motion.
+
+    Attributes:
+        rate_hz: Rate of the samples.
+        seed: Same seed, same motion.
+        lock: Joint to hold still; may be repeated.
+        gravity: X,Y,Z of gravity in the base frame [m/s^2], where the base isn't mounted as the URDF
+            says.
+        mount: ROLL,PITCH,YAW of the base in the world instead [rad]: 3.14159,0,0 hangs from the
+            ceiling.
+        limits: Limits of the robot and its cell, in place of what follows: a file of `sysid limits init`,
+            the bringup file, or MoveIt's joint_limits.yaml.
+        tcp_frame: Link whose speed is limited; default: the last that moves.
+        tcp_speed: TCP speed limit [m/s].
+        acceleration: Limit for every joint [rad/s² or m/s²]; URDFs have none.
+        jerk: Limit for every joint [rad/s³ or m/s³].
+        velocity_share: Share of the URDF's velocity limits to use.
+        effort_share: Share of the URDF's effort limits for the bare robot.
+        position_margin: Kept from the URDF's position limits [rad or m].
+        ground: Height of the ground in the base frame [m]; default: none.
+        workspace: Box in the base frame that holds the moving robot, X0,Y0,Z0,X1,Y1,Z1 [m].
+        held: Size of what the robot holds, DX,DY,DZ, and its centre in the TCP frame: DX,DY,DZ,X,Y,Z [m].
+        held_mass: Its mass, which the torques' limits then allow for [kg].
+    """
+
+    rate_hz: float = 100.0
+    seed: int = 0
+    lock: tuple[str, ...] = ()
+    gravity: str = ""
+    mount: str = ""
+    limits: Path | None = None
+    tcp_frame: str = ""
+    tcp_speed: float = 0.25
+    acceleration: float = 5.0
+    jerk: float | None = None
+    velocity_share: float = 1.0
+    effort_share: float = 0.8
+    position_margin: float = 0.02
+    ground: float | None = None
+    workspace: str = ""
+    held: str = ""
+    held_mass: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_bounds(
+            self,
+            ExcitationError,
+            rate_hz=10.0,
+            tcp_speed=0.001,
+            acceleration=0.001,
+            jerk=0.001,
+            velocity_share=(0.001, 1.0),
+            effort_share=(0.001, 1.0),
+            position_margin=0.0,
+            held_mass=0.0,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FastPlanSettings(PlanSettings):
+    """Nearly all of the velocity limits is used."""
+
+    velocity_share: float = 0.9
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmPlanSettings:
+    """A motion after which all that an arm's dynamics can show is known best.
+
+    Attributes:
+        period: Period of the Fourier series [s].
+        harmonics: Harmonics of the series; 0: as many as lie below 2 Hz.
+        spans: Knot intervals of a B-spline instead of the series.
+        periods: How often it is repeated.
+        criterion: d (volume of the covariance), mean (geometric mean of the deviations), a (mean
+            variance), worst, condition, condition-si, or target.
+        target: Base parameters, or a trajectory whose torques matter: --criterion target.
+        friction: Terms to be estimated: usual, none, or a list with commas.
+        effort_sd: Noise of the efforts, one for all or one per joint with commas [N m]; default:
+            1 % of the limits.
+        after: What is known already: estimate.yaml, a trajectory that was played, or a recording; plans
+            what is missing. May be repeated.
+        columns: Column map of recordings given by --after.
+        validation: Plan a different motion for validation too.
+        candidates: Random motions to start from.
+        starts: How many of them are improved.
+        iterations: Iterations of each improvement.
+        workers: Processes on this machine; 0: one for each core.
+        cluster: Address of your own Dask scheduler (Kubernetes, Slurm, SSH) instead; or
+            DASK_SCHEDULER_ADDRESS.
+        still: Each still phase [s].
+        common: Samples, robot and limits.
+    """
+
+    period: float = 20.0
+    harmonics: int = 0
+    spans: int = 0
+    periods: int = 1
+    criterion: str = "d"
+    target: tuple[str, ...] = ()
+    friction: str = "usual"
+    effort_sd: str = ""
+    after: tuple[Path, ...] = ()
+    columns: Path | None = None
+    validation: bool = False
+    candidates: int = 60
+    starts: int = 6
+    iterations: int = 300
+    workers: int = 0
+    cluster: str = ""
+    still: float = 1.0
+    common: FastPlanSettings = field(default_factory=FastPlanSettings)
+
+    def __post_init__(self) -> None:
+        require_bounds(
+            self,
+            ExcitationError,
+            period=1.0,
+            harmonics=(0, 60),
+            spans=(0, 200),
+            periods=1,
+            candidates=1,
+            starts=0,
+            iterations=1,
+            workers=0,
+            still=0.1,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PayloadPlanSettings:
+    """Static postures, then an oscillation of the last three joints.
+
+    Attributes:
+        speed: Mean angular speed of the last link [rad/s].
+        duration: Duration of the oscillation [s].
+        amplitude_deg: Amplitude of the three wrist joints [deg].
+        tare: Static postures before it (0, or 3 and more).
+        free_frequencies: Choose the ratio of the three frequencies too.
+        still: Each still phase [s].
+        posture: Centre, one number per joint with commas [rad]; default: chosen.
+        common: Samples, robot and limits.
+    """
+
+    speed: float = 1.0
+    duration: float = 15.0
+    amplitude_deg: float = 45.0
+    tare: int = 4
+    free_frequencies: bool = False
+    still: float = 1.0
+    posture: str = ""
+    common: PlanSettings = field(default_factory=PlanSettings)
+
+    def __post_init__(self) -> None:
+        require_bounds(
+            self,
+            ExcitationError,
+            speed=0.01,
+            duration=1.0,
+            amplitude_deg=(1.0, 180.0),
+            tare=0,
+            still=0.1,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PosturePlanSettings:
+    """From posture to posture, at rest in each.
+
+    Attributes:
+        count: Postures to choose.
+        through: Given postures instead (CSV): a column for each joint, a row for each.
+        still: Each still phase [s].
+        common: Samples, robot and limits.
+    """
+
+    count: int = 15
+    through: Path | None = None
+    still: float = 1.0
+    common: PlanSettings = field(default_factory=PlanSettings)
+
+    def __post_init__(self) -> None:
+        require_bounds(self, ExcitationError, count=2, still=0.1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequentialPlanSettings:
+    """Single-joint swings in the postures that show most.
+
+    Attributes:
+        moves: Single-joint swings; 0: five per joint.
+        amplitude: Amplitude of the swings [rad]; prismatic: a quarter, in m.
+        candidates: Random postures that are tried per joint.
+        start: Where it starts and ends, one number per joint with commas.
+        friction: Terms to be estimated, as in `sysid identify`.
+        link_torque: Torques are read behind the gears: joints at standstill show something too.
+        common: Samples, robot and limits.
+    """
+
+    moves: int = 0
+    amplitude: float = 0.6
+    candidates: int = 20
+    start: str = ""
+    friction: str = "usual"
+    link_torque: bool = False
+    common: PlanSettings = field(default_factory=PlanSettings)
+
+    def __post_init__(self) -> None:
+        require_bounds(self, ExcitationError, moves=0, amplitude=(0.02, 3.0), candidates=2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopsPlanSettings:
+    """Motions of a closed chain's driven joints; the others follow.
+
+    Attributes:
+        urdf: URDF, where the loops file names none.
+        motions: One after another.
+        duration: Duration of each motion, about [s].
+        harmonics: Harmonics of each joint's series.
+        velocity: Largest speed of the driven joints [rad/s].
+        fill: Share of the region that assembles.
+        drives_only: For friction and drive alone, inertials known.
+        candidates: Motions per generation.
+        generations: Generations of the search.
+        still: Each still phase [s].
+        common: Samples, robot and limits.
+    """
+
+    urdf: str = ""
+    motions: int = 2
+    duration: float = 20.0
+    harmonics: int = 10
+    velocity: float = 1.5
+    fill: float = 0.7
+    drives_only: bool = False
+    candidates: int = 12
+    generations: int = 4
+    still: float = 1.0
+    common: PlanSettings = field(default_factory=PlanSettings)
+
+    def __post_init__(self) -> None:
+        require_bounds(
+            self,
+            ExcitationError,
+            motions=1,
+            duration=2.0,
+            harmonics=(3, 20),
+            velocity=0.01,
+            fill=(0.05, 1.0),
+            candidates=2,
+            generations=1,
+            still=0.1,
+        )

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A motion that a workflow planned: what it starts from, what it found, and the files of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sysid_core.errors import ExcitationError
+from sysid_core.planning import (
+    HeldBox,
+    MotionCheck,
+    MotionChecker,
+    MotionLimits,
+    Trajectory,
+    export_trajectory,
+    read_limits,
+)
+from sysid_core.report import Figure, motion_report, save_and_list
+from sysid_core.robot import RobotModel
+from sysid_core.workflows.plan_settings import PlanSettings
+
+PlanProgress = Callable[[float, str], None]  # the share that is done and what is being done
+
+
+def limits_of(settings: PlanSettings, model: RobotModel) -> MotionLimits:
+    """Limits of the file, or else of the settings.
+
+    Raises:
+        ExcitationError: A box isn't one.
+    """
+    held, workspace = _held_box(settings), _workspace_corners(settings)
+    if settings.limits:
+        limits = read_limits(settings.limits, model)
+        return limits if held is None else limits.replace(held=held)
+    return MotionLimits.from_model(
+        model,
+        acceleration=settings.acceleration,
+        jerk=settings.jerk,
+        velocity_share=settings.velocity_share,
+        effort_share=settings.effort_share,
+        position_margin=settings.position_margin,
+        tcp_frame=settings.tcp_frame or None,
+        tcp_speed=settings.tcp_speed,
+        workspace=workspace,
+        ground_height=settings.ground,
+        held=held,
+    )
+
+
+def _held_box(settings: PlanSettings) -> HeldBox | None:
+    if not settings.held:
+        if settings.held_mass:
+            raise ExcitationError(
+                "--held-mass says not where the mass is.", remedy="Give its box, too: --held."
+            )
+        return None
+    x, y, z, *centre = numbers(settings.held, (3, 6), "--held")
+    where = (centre[0], centre[1], centre[2]) if centre else (0.0, 0.0, 0.0)
+    return HeldBox((x, y, z), where, settings.held_mass)
+
+
+def _workspace_corners(
+    settings: PlanSettings,
+) -> tuple[tuple[float, float, float], tuple[float, float, float]] | None:
+    if not settings.workspace:
+        return None
+    w = numbers(settings.workspace, (6,), "--workspace")
+    if not all(low < high for low, high in zip(w[:3], w[3:], strict=True)):
+        raise ExcitationError(
+            f"--workspace {settings.workspace}: the first corner must lie below the second on all"
+            " axes.",
+            remedy="Write X0,Y0,Z0,X1,Y1,Z1 with X0 < X1, Y0 < Y1 and Z0 < Z1.",
+        )
+    return (w[0], w[1], w[2]), (w[3], w[4], w[5])
+
+
+def numbers(text: str, counts: tuple[int, ...], option: str) -> list[float]:
+    """Numbers with commas between them.
+
+    Raises:
+        ExcitationError: Another count, or not numbers.
+    """
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError as err:
+        raise ExcitationError(
+            f"{option} '{text}' is not a list of numbers.",
+            remedy="Write them with commas between: 0.1,0.2,0.3.",
+        ) from err
+    if len(values) not in counts:
+        wanted = " or ".join(map(str, counts))
+        raise ExcitationError(
+            f"{option} has {len(values)} numbers, expected {wanted}.",
+            remedy="Write them with commas between: 0.1,0.2,0.3.",
+        )
+    return values
+
+
+@dataclass(frozen=True)
+class Planning:
+    """What a search starts from.
+
+    Attributes:
+        robot: Its name or file.
+        model: The robot, with locked joints held.
+        limits: That the motion must keep to.
+        rate_hz: Rate of the samples.
+        seed: Same seed, same motion.
+        progress: Takes the share that is done and what is being done.
+    """
+
+    robot: str
+    model: RobotModel
+    limits: MotionLimits
+    rate_hz: float
+    seed: int
+    progress: PlanProgress
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a search found.
+
+    Attributes:
+        trajectory, check: The motion, and that it is safe.
+        schema: Schema of `result`.
+        result: What is peculiar to this kind of motion, as plain numbers and words.
+        title, facts, remarks, figures: Contents of the report.
+        tables: Further tables of the report: heading, columns, rows.
+        lines: What to say of it in words.
+        others: Further motions to check and write, by name of their file.
+    """
+
+    trajectory: Trajectory
+    check: MotionCheck
+    schema: str
+    result: Mapping[str, object]
+    title: str
+    facts: Mapping[str, object]
+    remarks: Sequence[str] = ()
+    figures: Sequence[tuple[Figure, str]] = ()
+    tables: Sequence[tuple[str, Sequence[str], Sequence[Sequence[object]]]] = ()
+    lines: Sequence[str] = ()
+    others: Mapping[str, Trajectory] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PlannedMotion:
+    """A planned motion with its robot and limits.
+
+    Attributes:
+        planning: What it was planned for.
+        found: The motion.
+    """
+
+    planning: Planning
+    found: Planned
+
+    def to_dict(self) -> dict[str, object]:
+        """Contents of plan.json."""
+        trajectory, check = self.found.trajectory, self.found.check
+        return {
+            "schema": self.found.schema,
+            "robot": trajectory.robot,
+            "urdf_hash": trajectory.urdf_hash,
+            "joint_names": list(trajectory.joint_names),
+            "duration": trajectory.duration,
+            "seed": self.planning.seed,
+            **self.found.result,
+            "usage": {kind: float(share) for kind, share in check.usage.items()},
+            "notes": list(check.notes),
+            "limits": self.planning.limits.as_dict(),
+        }
+
+    def write(self, out: Path) -> str:
+        """Write trajectory, plan.json and report into a folder; the text of plan.json.
+
+        Raises:
+            ExcitationError: A motion isn't safe; then none is written.
+        """
+        model, limits, found = self.planning.model, self.planning.limits, self.found
+        out.mkdir(parents=True, exist_ok=True)
+        trajectory = export_trajectory(model, found.trajectory, limits, out / "trajectory.npz")
+        for name, other in found.others.items():
+            export_trajectory(model, other, limits, out / f"{name}.npz")
+        report = motion_report(
+            MotionChecker(model, limits),
+            trajectory,
+            found.check,
+            title=f"{found.title}: {model.name}",
+            facts={
+                "duration": f"{trajectory.duration:.1f} s",
+                **found.facts,
+                "seed": self.planning.seed,
+            },
+            remarks=found.remarks,
+            figures=found.figures,
+        )
+        for heading, columns, rows in found.tables:
+            report.heading(heading)
+            report.table(columns, rows)
+        save_and_list(report, out / "report.html")
+        text = json.dumps(self.to_dict(), indent=2) + "\n"
+        (out / "plan.json").write_text(text, encoding="utf-8")
+        return text

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sines of a closed chain's coordinates, of the paper's tracking test."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from sysid_core.planning import Segment, Trajectory, minimum_jerk
+from sysid_core.planning.closed_chain import reach_alone
+from sysid_core.robot import Array
+from sysid_core.robot.loops import ClosedChain, MotionBox, assemble
+
+FADE = 1.5  # [s], in which a motion swells from rest and dies away: a third of its slowest wave
+
+
+def sine_trajectory(
+    chain: ClosedChain,
+    box: MotionBox,
+    peak_velocity: float,
+    *,
+    duration: float = 10.0,
+    rate_hz: float = 1000.0,
+    fill: float = 0.85,
+    alone: bool = False,
+) -> Trajectory:
+    """Sines of all coordinates at once or one after another, as large as the box allows.
+
+    Every joint has its own amplitude, hence its own frequency for the same peak velocity, as in
+    the tracking test of Zhang et al. 2024 (section IV-D).
+
+    Args:
+        chain: The mechanism.
+        box: Where it moves.
+        peak_velocity: Largest velocity of every coordinate [rad/s].
+        duration: [s]; of each segment where `alone`.
+        rate_hz: Rate of the samples.
+        fill: Share of the box.
+        alone: One coordinate after the other, each in a segment of its own and as wide as it can
+            be alone: wider is slower, and a joint at its torque limit drags no other along.
+    """
+    if alone:
+        box = reach_alone(chain, box)
+    amplitude = fill * box.half
+    share = np.max(np.abs(box.directions), axis=0)
+    omega = peak_velocity / (amplitude * share)
+    t = np.arange(0.0, duration, 1.0 / rate_hz)
+    note = f"Sines with a peak velocity of {peak_velocity:g} rad/s."
+    if not alone:
+        s, v, a = _sines(t, omega, fill)
+        return _as_trajectory(chain, t, *_faded(box, t, s, v, a), (note,))
+    pieces, segments = [], []
+    for i, name in enumerate(box.names):
+        only = (np.arange(len(omega)) == i).astype(float)
+        s, v, a = (x * only for x in _sines(t, omega, fill))
+        pieces.append(_faded(box, t, s, v, a))
+        joints = tuple(np.array(chain.actuated)[box.directions[:, i] != 0.0].tolist())
+        segments.append(Segment(name, i * duration, i * duration + float(t[-1]), joints))
+    q_a, v_a, a_a = (np.concatenate([piece[k] for piece in pieces]) for k in range(3))
+    time = np.concatenate([t + i * duration for i in range(len(pieces))])
+    whole = _as_trajectory(chain, time, q_a, v_a, a_a, (note, "One coordinate after another."))
+    return dataclasses.replace(whole, segments=tuple(segments))
+
+
+def _sines(t: Array, omega: Array, fill: float) -> tuple[Array, Array, Array]:
+    phase = np.outer(t, omega)
+    s = fill * np.sin(phase)
+    return s, fill * omega * np.cos(phase), -(omega**2) * s
+
+
+def _faded(box: MotionBox, t: Array, s: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
+    """Start and end at rest in the box's centre: coordinates times a smooth window."""
+    w, w1, w2 = _window(t)
+    s, v, a = w * s, w * v + w1 * s, w * a + 2.0 * w1 * v + w2 * s
+    return box.positions(s), (v * box.half) @ box.directions.T, (a * box.half) @ box.directions.T
+
+
+def _window(t: Array) -> tuple[Array, Array, Array]:
+    """0 to 1 to 0 with continuous second derivative, and its derivatives; columns."""
+    fade = min(FADE, 0.4 * t[-1])
+    sign = np.where(t < 0.5 * t[-1], 1.0, -1.0)
+    w, w1, w2 = minimum_jerk(np.minimum(t, t[-1] - t) / fade)
+    return w[:, None], (w1 * sign / fade)[:, None], (w2 / fade**2)[:, None]
+
+
+def _as_trajectory(
+    chain: ClosedChain, t: Array, q_a: Array, v_a: Array, a_a: Array, notes: tuple[str, ...]
+) -> Trajectory:
+    assemble(chain, q_a[:: max(1, len(q_a) // 200)])  # a motion that can't be assembled is refused
+    return Trajectory(
+        robot=chain.name,
+        urdf_hash=chain.model.urdf_hash,
+        joint_names=chain.actuated,
+        time=t,
+        q=q_a,
+        v=v_a,
+        a=a_a,
+        notes=notes,
+    )
