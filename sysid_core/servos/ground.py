@@ -18,7 +18,13 @@ from sysid_core.planning import RobotGeometry
 from sysid_core.robot import RobotModel
 from sysid_core.servos.bodies import Array, BodyTree, Loads, turn
 from sysid_core.servos.recording import ServoRecording
-from sysid_core.servos.rollout import drive_forces, drive_speed, first_command, follow_commands
+from sysid_core.servos.rollout import (
+    drive_forces,
+    drive_speed,
+    first_command,
+    follow_commands,
+    spring_share,
+)
 
 _DIGITS = 5  # of coordinates [m]: 10 µm, below what links are made to
 _HALVINGS = 30  # of a bracket of the contact's force: 1e-9 of it is left
@@ -311,7 +317,15 @@ def _arm_rollout(
                 # Friction feels the contact of the step before.
                 load = g - P[j, 0] * row[j] * force
                 push[j], impulse[j], below[j] = drive_forces(
-                    ref[j] - P[j, 6] - x[j], w[j], last[j], P[j], g, load, m[j], h
+                    ref[j] - P[j, 6] - x[j],
+                    w[j],
+                    last[j],
+                    P[j],
+                    g,
+                    load,
+                    m[j],
+                    h,
+                    spring_share(m[j], P[j, 1], h),
                 )
                 new[j] = drive_speed(push[j], impulse[j], below[j])
                 gap += row[j] * (x[j] + h * new[j] - x0[j])

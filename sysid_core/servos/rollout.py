@@ -30,7 +30,7 @@ def first_command(t_target: Array, now: float) -> int:  # pragma: no cover - com
     return cursor
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")
 def follow_commands(
     ref: float, ref_v: float, before: float, cursor: int, t_target: Array, target: Array,
     inverse_a: float, inverse_v: float, now: float, h: float,
@@ -77,9 +77,23 @@ def follow_commands(
     return ref, ref_v, cursor
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")
+def spring_share(m: float, tau: float, h: float) -> float:  # pragma: no cover - compiled
+    """The spring acts at the middle of a step; at its end where that would overshoot."""
+    return max(0.5, 1.0 - (m / h + tau) / h)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
 def drive_forces(
-    error: float, w: float, last: float, p: Array, g: float, load: float, m: float, h: float
+    error: float,
+    w: float,
+    last: float,
+    p: Array,
+    g: float,
+    load: float,
+    m: float,
+    h: float,
+    theta: float,
 ) -> tuple[float, float, float]:  # pragma: no cover - compiled
     """Impulse without friction, friction's, and what divides them: the speed's denominator.
 
@@ -92,10 +106,9 @@ def drive_forces(
         load: All that loads the gears, over the stiffness [rad].
         m: Inertia over the stiffness [s²].
         h: Time step [s].
+        theta: Part of the step after which the spring acts.
     """
     tau, inverse_limit = p[1], p[11]
-    # The spring acts at the middle of a step; at its end where that would overshoot.
-    theta = max(0.5, 1.0 - (m / h + tau) / h)
     f = p[2] + p[3] * abs(load)
     if p[4] > 0.0:
         f += p[4] * np.exp(-abs(2.0 * w - last) / max(p[5], 1e-6))
@@ -106,7 +119,7 @@ def drive_forces(
     return momentum + h * (error - g), h * f, 1.5 * m + h * tau + theta * h * h
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")
 def drive_speed(
     push: float, impulse: float, denominator: float
 ) -> float:  # pragma: no cover - compiled
@@ -159,6 +172,7 @@ def drive_rollout(
         g1 = compliance * (gravity_a[i] * c + gravity_b[i] * sn)
         slope = compliance * (gravity_b[i] * c - gravity_a[i] * sn) if turns else 0.0
         m = own_inertia + abs(compliance) * inertia[i]
+        theta = spring_share(m, p[1], h)
         x0 = x
         for k in range(steps):
             share = (k + 1.0) / steps
@@ -168,7 +182,7 @@ def drive_rollout(
             )
             before = now
             g = g0 + (share - 0.5 / steps) * (g1 - g0) + slope * (x - x0)
-            push, impulse, denominator = drive_forces(ref - zero - x, w, last, p, g, g, m, h)
+            push, impulse, denominator = drive_forces(ref - zero - x, w, last, p, g, g, m, h, theta)
             last = w
             w = drive_speed(push, impulse, denominator)
             if low.size:
