@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,6 +96,12 @@ class BodyTree:
     def up(self) -> Array:
         """Unit vector against gravity in the base's axes, shape (3,)."""
         return -self._gravity / max(float(np.linalg.norm(self._gravity)), 1e-12)
+
+    def turned(self, rotation: Array) -> BodyTree:
+        """The same bodies with gravity turned in the base's axes by a rotation, shape (3, 3)."""
+        other = copy(self)
+        other._gravity = rotation @ self._gravity
+        return other
 
     def loads(self, q: ArrayLike) -> Loads:
         """Loads along a motion.

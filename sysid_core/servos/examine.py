@@ -27,11 +27,16 @@ class ServoReason(Kind):
     ZERO = "servo-zero"
     GRAVITY = "servo-gravity"
     REPLAY = "servo-replay"
+    DIRECTION = "servo-direction"
+    OFFSET = "servo-offset"
+    EXCHANGED = "servo-exchanged"
+    MOUNT = "servo-mount"
+    UNTOLD = "servo-untold"
 
     @property
     def fails(self) -> bool:
         """Whether the result isn't fit for use; else it is a warning."""
-        return self is not ServoReason.UNMOVED
+        return self not in (ServoReason.UNMOVED, ServoReason.UNTOLD)
 
     @property
     def stops(self) -> bool:
@@ -47,7 +52,7 @@ class Finding:
         reason: What.
         joint: Name of the joint; "" for all.
         value: The number.
-        other: Name of another joint that is involved.
+        other: Name of another joint that is involved, or what else is.
     """
 
     reason: ServoReason
@@ -81,8 +86,8 @@ _FOLLOWS = 0.5
 # [rad] Two turns: no joint with stops goes so far, and a tenth of one in degrees does.
 _FAR = 4.0 * np.pi
 # [rad] Assembly on splines of 25 teeth misses by half a tooth, 0.126 rad, at most.
-_SPLINE = 0.126
-_SURE = 3.0  # standard deviations
+HALF_TOOTH = 0.126
+SURE = 3.0  # standard deviations
 
 
 def examine(recordings: Sequence[ServoRecording], robot: RobotModel) -> Iterator[Finding]:
@@ -132,11 +137,11 @@ def examine_fit(
     servo: JointServo, held_out: float, baseline: float, zero: float
 ) -> Iterator[Finding]:
     """What a fitted servo shows of its recording."""
-    if abs(zero) > _SPLINE:
+    if abs(zero) > HALF_TOOTH:
         yield Finding(ServoReason.ZERO, servo.joint, zero)
     compliance = servo.values.get(Term.COMPLIANCE, 0.0)
     sd = servo.deviations.get(Term.COMPLIANCE, 0.0)
-    if compliance < -_SURE * sd:
+    if compliance < -SURE * sd:
         yield Finding(ServoReason.GRAVITY, servo.joint, compliance / sd if sd else -np.inf)
     if held_out > baseline:
         yield Finding(ServoReason.REPLAY, servo.joint, held_out / baseline)

@@ -15,7 +15,7 @@ adjustment of Pace, Salvan and Sartori, 2011), and a deviation comes from what b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,12 +87,14 @@ class JointFit:
         sum_of_squares: Of the samples that were fitted [rad²].
         data: Number of independent data that they are worth.
         priors: What was known of the terms before.
+        cost: Minus twice the logarithm of the likelihood, up to a constant of the data.
     """
 
     values: dict[Term, float]
     sum_of_squares: float
     data: float
     priors: Mapping[Term, Prior]
+    cost: float
 
     @property
     def vector(self) -> Array:
@@ -113,18 +115,20 @@ def solve_joint(
     trial: bool = False,
     priors: Mapping[Term, Prior] = COMMON,
     data: float | None = None,
+    free: Collection[Term] = tuple(TERMS),
 ) -> JointFit:
     """Fit the terms of `start`, beginning there.
 
     Args:
         motions: What is to be replayed.
-        start: Terms that are free, and where to begin.
+        start: The servo's terms, and where to begin.
         weights: What each sample counts, at most 1, shape (K,); None: all count.
         trial: Whether it is only to be compared with others: ends sooner, at a coarser step.
         priors: What is known of the terms.
         data: Number of independent data that all samples are worth; None: each is one.
+        free: Those of the terms that are fitted.
     """
-    terms = tuple(start)
+    terms = tuple(term for term in start if term in free)
     p = np.array([start.get(term, 0.0) for term in TERMS])
     w = np.ones(sum(len(m.t) for m in motions)) if weights is None else weights
     count = float(w.sum()) * (1.0 if data is None else data / len(w))
@@ -168,8 +172,8 @@ def solve_joint(
         damping /= 4.0
         if gain < count * (_TRIAL_SETTLED if trial else _SETTLED):
             break
-    values = {term: float(p[_INDEX[term]]) for term in terms}
-    return JointFit(values, squares, count, priors)
+    values = {term: float(p[_INDEX[term]]) for term in start}
+    return JointFit(values, squares, count, priors, cost)
 
 
 def jacobian(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import MappingProxyType
 
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from sysid_core.errors import ModelError, SignalError
+from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
 from sysid_core.servos.bodies import Array, BodyTree
-from sysid_core.servos.examine import Finding, examine, examine_fit
+from sysid_core.servos.examine import Finding, ServoReason, examine, examine_fit
 from sysid_core.servos.fit import (
     BLOCK,
     COMMON,
@@ -31,6 +32,7 @@ from sysid_core.servos.fit import (
     independent_data,
     solve_joint,
 )
+from sysid_core.servos.gravity import Witness, examine_conventions
 from sysid_core.servos.ground import Ground, Surface, find_ground, reach
 from sysid_core.servos.model import ANYWHERE, TERMS, JointServo, ServoModel, Term, body_tree
 from sysid_core.servos.recording import ServoRecording, match_joints
@@ -75,12 +77,14 @@ class JointResult:
         held_out: Error on blocks that were kept out of the fit, root mean square [rad].
         baseline: Of "the position is the command" on the same [rad].
         free_zero: The zero where it may be any angle [rad].
+        witness: Its fit; None where it can't be fitted.
     """
 
     servo: JointServo
     held_out: float
     baseline: float
     free_zero: float
+    witness: Witness | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,14 @@ class ServoIdentification:
     @property
     def fit_for_use(self) -> bool:
         """Whether no finding is a failure."""
-        return not any(finding.reason.fails for finding in self.findings)
+        return self.outcome is not Outcome.FAIL
+
+    @property
+    def outcome(self) -> Outcome:
+        """Fails with a failure; warns where something can't be told; else passes."""
+        if any(finding.reason.fails for finding in self.findings):
+            return Outcome.FAIL
+        return Outcome.WARN if self.findings else Outcome.PASS
 
 
 def identify_servos(
@@ -150,6 +161,7 @@ def identify_servos(
     tree = body_tree(robot, joints)
     findings = list(examine(matched, robot))
     dead = {f.joint for f in findings if f.reason.stops}
+    still = all(f.reason is ServoReason.UNMOVED for f in findings if f.reason.stops)
     known = {joint: _known(gain) for joint, gain in (gains or {}).items()}
     surface = Surface.of_robot(tree.robot)
     if ground is not None and not len(surface.body):
@@ -159,7 +171,7 @@ def identify_servos(
         )
     level = None if ground is None else Ground(ground, surface)
     results = _results(joint_motions(matched, tree, level), joints, dead, known, progress)
-    if ground is None and not dead:
+    if ground is None and still:
         for _ in range(_GROUND_PASSES):
             progress("looking for a table")
             parameters = np.array([result.servo.vector for result in results])
@@ -173,6 +185,11 @@ def identify_servos(
             findings += examine_fit(
                 result.servo, result.held_out, result.baseline, result.free_zero
             )
+    if not any(finding.reason.fails for finding in findings):
+        progress("asking gravity for directions, zeros and order")
+        witnesses = [result.witness for result in results]
+        named = all(recording.joints for recording in recordings)
+        findings += examine_conventions(tree, matched, witnesses, named)
     model = ServoModel(robot, tuple(result.servo for result in results), level)
     return ServoIdentification(
         model=model,
@@ -329,7 +346,7 @@ def _identify_drives(
         sd = _deviations(drive, last, w)
         free = drive.fit(last.values, w, trial=True, priors={**priors, Term.ZERO: _ANY_ZERO})
         zero = free.values[Term.ZERO]
-        yield partial(_result, last.values, sd, float(np.sqrt(square)), drive, zero)
+        yield partial(_result, Witness(drive.motions, last, w), sd, float(np.sqrt(square)), zero)
 
 
 def _best_start(drive: _Drive, chosen: JointFit) -> JointFit:
@@ -343,14 +360,10 @@ def _best_start(drive: _Drive, chosen: JointFit) -> JointFit:
 
 
 def _result(
-    values: dict[Term, float],
-    sd: dict[Term, float],
-    held: float,
-    drive: _Drive,
-    zero: float,
-    joint: str,
+    witness: Witness, sd: dict[Term, float], held: float, zero: float, joint: str
 ) -> JointResult:
-    return JointResult(JointServo(joint, values, sd), held, _baseline(drive.motions), zero)
+    servo, baseline = JointServo(joint, witness.fit.values, sd), _baseline(witness.motions)
+    return JointResult(servo, held, baseline, zero, witness)
 
 
 def _deviations(drive: _Drive, fit: JointFit, weights: Array) -> dict[Term, float]:

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""What gravity says of a recording's conventions: directions, zeros and order of joints, and the mount.
+
+The loop of a servo is the same whichever way its angles are counted, so that a wrong sign, zero or order
+of command *and* position leaves the replay alone but for gravity, whose torque the robot's model
+predicts. Each convention in doubt is an alternative hypothesis: the same servos with the loads that it
+means, stiffness and friction fitted again. In the angle x that was recorded, where the joint's is
+\(q = s x + z\), the load \(a \cos q + b \sin q\) is
+
+\[ s (a \cos z + b \sin z) \cos x + (b \cos z - a \sin z) \sin x . \]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from sysid_core.servos.bodies import Array, BodyTree, Loads
+from sysid_core.servos.examine import HALF_TOOTH, SURE, Finding, ServoReason
+from sysid_core.servos.fit import JointFit, JointMotion, solve_joint
+from sysid_core.servos.model import Term
+from sysid_core.servos.recording import ServoRecording
+
+ODDS = float(np.log(20.0))  # from which an alternative is believed, or no longer in doubt
+# Of a servo what a wrong load would change; the rest is what the motion itself shows.
+_REFITTED = (Term.COMPLIANCE, Term.FRICTION)
+_SAME = 1e-6  # [N m] loads that differ by less: a millionth of such friction
+_RECENTRED = 4  # times that a zero is looked for beyond what was tried
+_MOUNTS = {
+    "upside down": Rotation.from_euler("x", np.pi),
+    "turned by 90° about x": Rotation.from_euler("x", np.pi / 2),
+    "turned by -90° about x": Rotation.from_euler("x", -np.pi / 2),
+    "turned by 90° about y": Rotation.from_euler("y", np.pi / 2),
+    "turned by -90° about y": Rotation.from_euler("y", -np.pi / 2),
+}
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A fitted servo and what it was fitted to."""
+
+    motions: Sequence[JointMotion]
+    fit: JointFit
+    weights: Array
+
+
+@dataclass(frozen=True)
+class _Convention:
+    """Joint j is column `order[j]`, its position `sign[j]` times that plus `zero[j]`."""
+
+    sign: Array
+    zero: Array
+    order: NDArray[np.int64]
+    mount: Rotation | None = None
+
+    def loads(self, tree: BodyTree, x: Array) -> Loads:
+        """Of the columns as they were recorded, shape (K, n)."""
+        s, z = self.sign, self.zero
+        up = tree if self.mount is None else tree.turned(self.mount.as_matrix())
+        loads = up.loads(s * x[:, self.order] + z)
+        turns = loads.turns
+        a = s * np.where(turns, loads.a * np.cos(z) + loads.b * np.sin(z), loads.a)
+        b = np.where(turns, loads.b * np.cos(z) - loads.a * np.sin(z), 0.0)
+        column = np.argsort(self.order)
+        return Loads(a[:, column], b[:, column], loads.inertia[:, column], turns[column])
+
+
+class _Court:
+    """Log likelihoods of conventions, relative to that of the recording as it is."""
+
+    def __init__(
+        self,
+        tree: BodyTree,
+        recordings: Sequence[ServoRecording],
+        witnesses: Sequence[Witness | None],
+    ) -> None:
+        n = len(tree.joints)
+        self.tree, self.recordings, self.witnesses = tree, recordings, witnesses
+        self.as_is = _Convention(np.ones(n), np.zeros(n), np.arange(n))
+        self._loads = self._all_loads(self.as_is)
+        nothing = [replace(x, a=0 * x.a, b=0 * x.b) for x in self._loads]
+        self._none = [self._fit(j, nothing)[0] for j in range(n)]
+        self._own = [self._cost(j, self._loads) for j in range(n)]
+
+    def against(self, convention: _Convention) -> float:
+        """How much less likely the recordings are in a convention than as they are, a logarithm."""
+        loads, total = self._all_loads(convention), 0.0
+        for j in range(len(self._own)):
+            change = max(
+                float(max(np.abs(new.a - old.a)[:, j].max(), np.abs(new.b - old.b)[:, j].max()))
+                for new, old in zip(loads, self._loads, strict=True)
+            )
+            if change > _SAME:
+                total += self._cost(j, loads) - self._own[j]
+        return total
+
+    def _all_loads(self, convention: _Convention) -> list[Loads]:
+        return [convention.loads(self.tree, r.q) for r in self.recordings]
+
+    def _cost(self, j: int, loads: Sequence[Loads]) -> float:
+        cost, compliance = self._fit(j, loads)
+        # Nothing rises under its weight.
+        return cost if compliance >= 0.0 else max(cost, self._none[j])
+
+    def _fit(self, j: int, loads: Sequence[Loads]) -> tuple[float, float]:
+        witness = self.witnesses[j]
+        if witness is None:
+            return 0.0, 0.0
+        motions = [replace(m, loads=x) for m, x in zip(witness.motions, loads, strict=True)]
+        values = dict(witness.fit.values)
+        values.setdefault(Term.COMPLIANCE, witness.fit.priors[Term.COMPLIANCE].mean)
+        fit = solve_joint(
+            motions, values, witness.weights, trial=True, priors=witness.fit.priors,
+            data=witness.fit.data * len(witness.weights) / float(witness.weights.sum()),
+            free=_REFITTED,
+        )  # fmt: skip
+        return 0.5 * fit.cost, fit.values[Term.COMPLIANCE]
+
+
+def examine_conventions(
+    tree: BodyTree,
+    recordings: Sequence[ServoRecording],
+    witnesses: Sequence[Witness | None],
+    named: bool,
+) -> Iterator[Finding]:
+    """What is likelier than the recordings' conventions, or can't be told from them.
+
+    Args:
+        tree: The bodies.
+        recordings: In the tree's order.
+        witnesses: Of each joint; None where no servo was fitted.
+        named: Whether the recordings name their columns, so that their order isn't in doubt.
+    """
+    court = _Court(tree, recordings, witnesses)
+    moved = [j for j, w in enumerate(witnesses) if w is not None]
+    against: list[tuple[float, Finding]] = []
+    untold: dict[str, list[str]] = {}
+    for j in moved:
+        sign = court.as_is.sign.copy()
+        sign[j] = -1.0
+        joint = tree.joints[j]
+        odds = court.against(replace(court.as_is, sign=sign))
+        against.append((odds, Finding(ServoReason.DIRECTION, joint, _times(-odds))))
+        zero, sd, gain = _zero(court, j) if tree.turns[j] else (0.0, 0.0, 0.0)
+        if abs(zero) - SURE * sd > HALF_TOOTH:
+            against.append((-gain, Finding(ServoReason.OFFSET, joint, zero)))
+        if abs(odds) <= ODDS:
+            untold.setdefault(joint, []).append("direction")
+        if abs(zero) + SURE * sd > 2.0 * HALF_TOOTH:
+            untold.setdefault(joint, []).append("zero")
+    n = len(tree.joints)
+    for a, b in combinations(moved, 2):
+        order = np.arange(n)
+        order[[a, b]] = b, a
+        odds = court.against(replace(court.as_is, order=order))
+        finding = Finding(ServoReason.EXCHANGED, tree.joints[a], _times(-odds), tree.joints[b])
+        against.append((odds, finding))
+        if abs(odds) <= ODDS and not named:
+            untold.setdefault(tree.joints[a], []).append(f"exchange with {tree.joints[b]}")
+    if len(moved) > 2:
+        order = np.arange(n)[::-1].copy()
+        odds = court.against(replace(court.as_is, order=order))
+        finding = Finding(ServoReason.EXCHANGED, tree.joints[0], _times(-odds), tree.joints[-1])
+        against.append((odds, finding))
+    for name, mount in _MOUNTS.items():
+        odds = court.against(replace(court.as_is, mount=mount))
+        against.append((odds, Finding(ServoReason.MOUNT, "", _times(-odds), name)))
+    least = min((odds for odds, _ in against), default=0.0)
+    if least < -ODDS:
+        yield from (f for odds, f in against if odds < min(least + ODDS, -ODDS))
+    for joint, what in untold.items():
+        yield Finding(ServoReason.UNTOLD, joint, float(len(what)), ", ".join(what))
+
+
+def _zero(court: _Court, j: int) -> tuple[float, float, float]:
+    """Angle that gravity would have added to a joint [rad], its deviation, and the likelihood's gain.
+
+    By parabolas through three likelihoods half a tooth apart, the middle one moved to the best.
+    """
+    known: dict[int, float] = {0: 0.0}
+
+    def against(k: int) -> float:
+        if k not in known:
+            zero = court.as_is.zero.copy()
+            zero[j] = k * HALF_TOOTH
+            known[k] = court.against(replace(court.as_is, zero=zero))
+        return known[k]
+
+    k = 0
+    for _ in range(_RECENTRED):
+        low, middle, high = against(k - 1), against(k), against(k + 1)
+        if middle <= min(low, high):
+            break
+        k += 1 if high < low else -1
+    low, middle, high = against(k - 1), against(k), against(k + 1)
+    curvature = low - 2.0 * middle + high
+    if curvature <= 0.0:
+        return k * HALF_TOOTH, np.inf, -middle
+    shift = float(np.clip(0.5 * (low - high) / curvature, -1.0, 1.0))
+    best = middle - 0.5 * curvature * shift**2
+    return (k + shift) * HALF_TOOTH, HALF_TOOTH / np.sqrt(curvature), -best
+
+
+def _times(odds: float) -> float:
+    """How many times likelier, as far as numbers go."""
+    return float(np.exp(np.clip(odds, -20.0, 20.0)))
