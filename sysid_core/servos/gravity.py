@@ -4,7 +4,8 @@ r"""What gravity says of a recording's conventions: directions, zeros and order 
 The loop of a servo is the same whichever way its angles are counted, so that a wrong sign, zero or order
 of command *and* position leaves the replay alone but for gravity, whose torque the robot's model
 predicts. Each convention in doubt is an alternative hypothesis: the same servos with the loads that it
-means, stiffness and friction fitted again. In the angle x that was recorded, where the joint's is
+means, stiffness and friction fitted again. Each block of time has an error variance of its own and counts
+as one datum, so that blocks in which the robot leaned on something don't decide. In the angle x that was recorded, where the joint's is
 \(q = s x + z\), the load \(a \cos q + b \sin q\) is
 
 \[ s (a \cos z + b \sin z) \cos x + (b \cos z - a \sin z) \sin x . \]
@@ -22,13 +23,21 @@ from scipy.spatial.transform import Rotation
 
 from sysid_core.servos.bodies import Array, BodyTree, Loads
 from sysid_core.servos.examine import HALF_TOOTH, SURE, Finding, ServoReason
-from sysid_core.servos.fit import JointFit, JointMotion, solve_joint
+from sysid_core.servos.fit import (
+    TRIAL_STEP,
+    JointFit,
+    JointMotion,
+    block_weights,
+    errors,
+    solve_joint,
+)
 from sysid_core.servos.model import Term
-from sysid_core.servos.recording import ServoRecording
+from sysid_core.servos.recording import ROUNDING, ServoRecording
 
 ODDS = float(np.log(20.0))  # from which an alternative is believed, or no longer in doubt
 # Of a servo what a wrong load would change; the rest is what the motion itself shows.
 _REFITTED = (Term.COMPLIANCE, Term.FRICTION)
+_APART = 0.05  # [s] a hobby servo's time constant
 _SAME = 1e-6  # [N m] loads that differ by less: a millionth of such friction
 _RECENTRED = 4  # times that a zero is looked for beyond what was tried
 _MOUNTS = {
@@ -42,11 +51,11 @@ _MOUNTS = {
 
 @dataclass(frozen=True)
 class Witness:
-    """A fitted servo and what it was fitted to."""
+    """A fitted servo, what it was fitted to, and how many independent data that is worth."""
 
     motions: Sequence[JointMotion]
     fit: JointFit
-    weights: Array
+    data: float
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,8 @@ class _Court:
         n = len(tree.joints)
         self.tree, self.recordings, self.witnesses = tree, recordings, witnesses
         self.as_is = _Convention(np.ones(n), np.zeros(n), np.arange(n))
+        # As they are recorded in all: how joints swing each other is not what is asked.
+        self._coupling = [tree.coupling(r.t, r.q) for r in recordings]
         self._loads = self._all_loads(self.as_is)
         nothing = [replace(x, a=0 * x.a, b=0 * x.b) for x in self._loads]
         self._none = [self._fit(j, nothing)[0] for j in range(n)]
@@ -100,7 +111,10 @@ class _Court:
         return total
 
     def _all_loads(self, convention: _Convention) -> list[Loads]:
-        return [convention.loads(self.tree, r.q) for r in self.recordings]
+        return [
+            convention.loads(self.tree, r.q).beside(torque, r.q)
+            for r, torque in zip(self.recordings, self._coupling, strict=True)
+        ]
 
     def _cost(self, j: int, loads: Sequence[Loads]) -> float:
         cost, compliance = self._fit(j, loads)
@@ -112,14 +126,48 @@ class _Court:
         if witness is None:
             return 0.0, 0.0
         motions = [replace(m, loads=x) for m, x in zip(witness.motions, loads, strict=True)]
-        values = dict(witness.fit.values)
-        values.setdefault(Term.COMPLIANCE, witness.fit.priors[Term.COMPLIANCE].mean)
-        fit = solve_joint(
-            motions, values, witness.weights, trial=True, priors=witness.fit.priors,
-            data=witness.fit.data * len(witness.weights) / float(witness.weights.sum()),
-            free=_REFITTED,
-        )  # fmt: skip
-        return 0.5 * fit.cost, fit.values[Term.COMPLIANCE]
+        priors, values = witness.fit.priors, dict(witness.fit.values)
+        values.setdefault(Term.COMPLIANCE, priors[Term.COMPLIANCE].mean)
+        weights = None
+        for _ in range(2):  # of all blocks alike, then by how well each is replayed
+            fit = solve_joint(
+                motions, values, weights,
+                trial=True, priors=priors, data=witness.data, free=_REFITTED,
+            )  # fmt: skip
+            weights, values = block_weights(motions, fit), fit.values
+        blocks = np.concatenate([m.block for m in motions])
+        counts = np.bincount(blocks)
+        squares = np.bincount(blocks, errors(motions, fit.vector, TRIAL_STEP) ** 2)
+        seen = counts > 0
+        likely = 0.5 * float(np.log(squares[seen] / counts[seen] + ROUNDING**2).sum())
+        offs = [
+            (values[t] - priors[t].mean) / priors[t].deviation for t in _REFITTED if t in values
+        ]
+        return likely + 0.5 * float(np.square(offs).sum()), values[Term.COMPLIANCE]
+
+
+def _thinned(
+    recordings: Sequence[ServoRecording], witnesses: Sequence[Witness | None]
+) -> tuple[list[ServoRecording], list[Witness | None]]:
+    """Samples that are apart as a servo's time constant: gravity changes no sooner."""
+    few = [
+        slice(None, None, max(int(_APART / float(np.median(np.diff(r.t)))), 1)) for r in recordings
+    ]
+    kept = [replace(r, t=r.t[k], q=r.q[k]) for r, k in zip(recordings, few, strict=True)]
+    seen: list[Witness | None] = []
+    for witness in witnesses:
+        if witness is None:
+            seen.append(None)
+            continue
+        motions = [
+            replace(
+                m, t=m.t[k], q=m.q[k], block=m.block[k],
+                between=(m.between[0][k], m.between[1][k]),
+            )
+            for m, k in zip(witness.motions, few, strict=True)
+        ]  # fmt: skip
+        seen.append(replace(witness, motions=motions))
+    return kept, seen
 
 
 def examine_conventions(
@@ -136,7 +184,7 @@ def examine_conventions(
         witnesses: Of each joint; None where no servo was fitted.
         named: Whether the recordings name their columns, so that their order isn't in doubt.
     """
-    court = _Court(tree, recordings, witnesses)
+    court = _Court(tree, *_thinned(recordings, witnesses))
     moved = [j for j, w in enumerate(witnesses) if w is not None]
     against: list[tuple[float, Finding]] = []
     untold: dict[str, list[str]] = {}

@@ -35,7 +35,7 @@ from sysid_core.servos.fit import (
 from sysid_core.servos.gravity import Witness, examine_conventions
 from sysid_core.servos.ground import Ground, Surface, find_ground, reach
 from sysid_core.servos.model import ANYWHERE, TERMS, JointServo, ServoModel, Term, body_tree
-from sysid_core.servos.recording import ServoRecording, match_joints
+from sysid_core.servos.recording import ROUNDING, ServoRecording, match_joints
 
 BASE = (Term.TIME_CONSTANT, Term.FRICTION, Term.ZERO, Term.DELAY)
 # What may be added, in groups that mean something only together.
@@ -57,7 +57,6 @@ _SELDOM = 0.2
 # Fewer drives say nothing of how far drives of a robot differ.
 _FEWEST_DRIVES = 3
 _ANY_ZERO = Prior(0.0, np.pi)  # [rad] shows one that is wrong
-_ROUNDING = 0.00044  # [rad] of a 12-bit encoder, 2π/4096/√12: smaller errors aren't told apart
 # Relative deviation between a gain that was set with the URDF's masses and what gravity shows of both:
 # torque constants and masses of links with cables differ by about as much from their data sheets.
 _GAIN = 0.2
@@ -238,7 +237,7 @@ def joint_motions(
     """Each joint's part of the recordings, which are in the tree's order, above a surface."""
     out: list[list[JointMotion]] = [[] for _ in tree.joints]
     for r, block in zip(recordings, _blocks(recordings), strict=True):
-        loads = tree.loads(r.q)
+        loads = tree.loads(r.q).beside(tree.coupling(r.t, r.q), r.q)
         ways = None if ground is None else reach(tree, ground, r.q)
         for j, motions in enumerate(out):
             q, target = r.q[:, j].copy(), r.target[:, j].copy()
@@ -346,7 +345,9 @@ def _identify_drives(
         sd = _deviations(drive, last, w)
         free = drive.fit(last.values, w, trial=True, priors={**priors, Term.ZERO: _ANY_ZERO})
         zero = free.values[Term.ZERO]
-        yield partial(_result, Witness(drive.motions, last, w), sd, float(np.sqrt(square)), zero)
+        yield partial(
+            _result, Witness(drive.motions, last, drive.data), sd, float(np.sqrt(square)), zero
+        )
 
 
 def _best_start(drive: _Drive, chosen: JointFit) -> JointFit:
@@ -430,7 +431,7 @@ def choose_terms(
                 continue
             tried.append(drive.solve([{**f.values, **more} for f in fit], w))
             new.append(drive.squares(tried[-1]))
-            gains.append(np.log((score + _ROUNDING**2) / (new[-1] + _ROUNDING**2)))
+            gains.append(np.log((score + ROUNDING**2) / (new[-1] + ROUNDING**2)))
         reached = any(
             f.values.get(t, more[t]) != more[t] for fit in tried for f in fit for t in group
         )

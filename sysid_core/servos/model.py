@@ -181,7 +181,7 @@ class ServoModel:
         parameters = np.array([servo.vector for servo in self.servos])
         for _ in range(_MOST_PASSES):
             last = q
-            loads = self.tree.loads(q)
+            loads = self.tree.loads(q).beside(self.tree.coupling(t, q), q)
             if self.ground is None:
                 q = np.stack(
                     [
