@@ -820,6 +820,13 @@ TEXTS: Mapping[str, Text] = {
         "The compliance that explains the motion best is negative.",
         "tutorials/lerobot_arm.md",
     ),
+    "servo-slack": Text(
+        "Servo that gives way",
+        "{joint} yields {value:.2f} rad/(N m): servos hold their load better.",
+        "Is a zero of command or position wrong, its torque limited, or another robot's URDF given?",
+        "An offset between command and position passes for a weak servo under its load.",
+        "tutorials/lerobot_arm.md",
+    ),
     "servo-replay": Text(
         "Servo that isn't replayed",
         "Blocks of time kept out miss {joint} by {value:.2f} of what the plain command misses.",

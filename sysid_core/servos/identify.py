@@ -75,14 +75,14 @@ class JointResult:
         servo: Its model.
         held_out: Error on blocks that were kept out of the fit, root mean square [rad].
         baseline: Of "the position is the command" on the same [rad].
-        free_zero: The zero where it may be any angle [rad].
+        free_zero: The zero where it may be any angle, and its deviation [rad].
         witness: Its fit; None where it can't be fitted.
     """
 
     servo: JointServo
     held_out: float
     baseline: float
-    free_zero: float
+    free_zero: tuple[float, float]
     witness: Witness | None = field(default=None, repr=False, compare=False)
 
 
@@ -182,13 +182,15 @@ def identify_servos(
     for result in results:
         if result.servo.joint not in dead:
             findings += examine_fit(
-                result.servo, result.held_out, result.baseline, result.free_zero
+                result.servo, result.held_out, result.baseline, *result.free_zero
             )
-    if not any(finding.reason.fails for finding in findings):
+    if all(finding.reason.of_gravity for finding in findings if finding.reason.fails):
         progress("asking gravity for directions, zeros and order")
         witnesses = [result.witness for result in results]
         named = all(recording.joints for recording in recordings)
         findings += examine_conventions(tree, matched, witnesses, named)
+        if any(finding.reason.fails for finding in findings):
+            findings = [f for f in findings if f.reason is not ServoReason.UNTOLD]
     model = ServoModel(robot, tuple(result.servo for result in results), level)
     return ServoIdentification(
         model=model,
@@ -319,7 +321,7 @@ def _known(gain: float) -> Mapping[Term, Prior]:
 
 def _unmoved(joint: str, motions: list[JointMotion]) -> JointResult:
     baseline = _baseline(motions)
-    return JointResult(JointServo(joint), baseline, baseline, 0.0)
+    return JointResult(JointServo(joint), baseline, baseline, (0.0, 0.0))
 
 
 def _baseline(motions: list[JointMotion]) -> float:
@@ -343,8 +345,7 @@ def _identify_drives(
                  for t, x in fit.values.items()}  # fmt: skip
         last = drive.fit(start, w, priors=priors)
         sd = _deviations(drive, last, w)
-        free = drive.fit(last.values, w, trial=True, priors={**priors, Term.ZERO: _ANY_ZERO})
-        zero = free.values[Term.ZERO]
+        zero = _free_zero(drive, last, priors)
         yield partial(
             _result, Witness(drive.motions, last, drive.data), sd, float(np.sqrt(square)), zero
         )
@@ -360,14 +361,30 @@ def _best_start(drive: _Drive, chosen: JointFit) -> JointFit:
     return min(fits, key=lambda fit: fit.sum_of_squares)
 
 
+def _free_zero(drive: _Drive, fit: JointFit, priors: Mapping[Term, Prior]) -> tuple[float, float]:
+    """The zero where it may be any angle: the likelier of two searches.
+
+    Gravity may have had to explain it: one begins with the usual stiffness and what rests are off.
+    """
+    off = np.median(
+        np.concatenate([np.interp(m.t, m.t_target, m.target) - m.q for m in drive.motions])
+    )
+    usual = {t: drive.priors[t].mean for t in fit.values if t is Term.COMPLIANCE}
+    starts = (fit.values, {**fit.values, **usual, Term.ZERO: float(off)})
+    free = {**priors, Term.ZERO: _ANY_ZERO}
+    fits = [drive.fit(start, trial=True, priors=free) for start in starts]
+    best = min(fits, key=lambda found: found.cost)
+    return best.values[Term.ZERO], _deviations(drive, best)[Term.ZERO]
+
+
 def _result(
-    witness: Witness, sd: dict[Term, float], held: float, zero: float, joint: str
+    witness: Witness, sd: dict[Term, float], held: float, zero: tuple[float, float], joint: str
 ) -> JointResult:
     servo, baseline = JointServo(joint, witness.fit.values, sd), _baseline(witness.motions)
     return JointResult(servo, held, baseline, zero, witness)
 
 
-def _deviations(drive: _Drive, fit: JointFit, weights: Array) -> dict[Term, float]:
+def _deviations(drive: _Drive, fit: JointFit, weights: Array | None = None) -> dict[Term, float]:
     terms, covariance = block_covariance(drive.motions, fit, weights)
     return dict(zip(terms, map(float, np.sqrt(np.diag(covariance))), strict=True))
 
