@@ -83,7 +83,14 @@ def identify(settings: IdentifySettings) -> None:
     joints, degrees = _names(settings.joints), settings.degrees
     motions = _names(settings.motions)
     recordings = read_recordings(settings.files, motions=motions, joints=joints, degrees=degrees)
-    result = identify_servos(recordings, robot, gains=_gains(settings.gain), ground=settings.ground)
+    with errors.status("reading") as status:
+        result = identify_servos(
+            recordings,
+            robot,
+            gains=_gains(settings.gain),
+            ground=settings.ground,
+            progress=lambda phase: status.update(f"servos: {phase}"),
+        )
     save_servos(result, settings.out)
     unseen = recordings
     if settings.unseen:

@@ -102,12 +102,18 @@ class BodyTree:
         Args:
             q: Positions, shape (K, n) [rad, m].
         """
-        q = np.ascontiguousarray(q, dtype=float)
         a, b, inertia = _sweep(
-            q, self._parent, self._R, self._p, self._axis, self.turns,
+            unwritten(q), self._parent, self._R, self._p, self._axis, self.turns,
             self._mass, self._com, self._inertia, self._gravity,
         )  # fmt: skip
         return Loads(a, b, inertia, self.turns)
+
+
+def unwritten(x: ArrayLike) -> Array:
+    """The values in one block, read-only: compiled steps exist for this form alone."""
+    view = np.ascontiguousarray(x, dtype=float).view()
+    view.setflags(write=False)
+    return view
 
 
 @njit(cache=True)

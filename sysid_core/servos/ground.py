@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.planning import RobotGeometry
 from sysid_core.robot import RobotModel
-from sysid_core.servos.bodies import Array, BodyTree, Loads, turn
+from sysid_core.servos.bodies import Array, BodyTree, Loads, turn, unwritten
 from sysid_core.servos.recording import ServoRecording
 from sysid_core.servos.rollout import (
     drive_forces,
@@ -78,7 +78,7 @@ def clearance(tree: BodyTree, surface: Surface, q: ArrayLike) -> tuple[Array, Ar
     Returns:
         Heights, shape (K,) [m], and their change, shape (K, n) [m/rad].
     """
-    q = np.ascontiguousarray(q, dtype=float)
+    q = np.array(q, dtype=float)
     height, change = np.empty(len(q)), np.zeros(q.shape)
     R, p = np.zeros((q.shape[1], 3, 3)), np.zeros((q.shape[1], 3))
     for k, row in enumerate(q):
@@ -119,9 +119,9 @@ def arm_rollout(
         step: Longest time step [s].
     """
     q = np.empty((len(t), len(q0)))
+    along = (unwritten(x) for x in (t, t_target, target.T, loads.a, loads.b, loads.inertia))
     _arm_rollout(
-        t, t_target, np.ascontiguousarray(target.T), loads.a, loads.b, loads.inertia,
-        np.ascontiguousarray(parameters), np.ascontiguousarray(q0), step, *tree.frames, tree.up,
+        *along, unwritten(parameters), unwritten(q0), step, *tree.frames, tree.up,
         ground.surface.body, ground.surface.points, ground.height, q,
     )  # fmt: skip
     return q

@@ -50,6 +50,8 @@ CHOICES: tuple[tuple[Term, ...], ...] = (
 
 # What isn't the drive's alone: the URDF's masses and what the robot leans on, and the assembly.
 _OWN = (Term.COMPLIANCE, Term.ZERO)
+# [s] Four time constants of a hobby servo, after which 98 % of its answer to a step are over.
+_SELDOM = 0.2
 # Fewer drives say nothing of how far drives of a robot differ.
 _FEWEST_DRIVES = 3
 _ANY_ZERO = Prior(0.0, np.pi)  # [rad] shows one that is wrong
@@ -113,6 +115,7 @@ def identify_servos(
     *,
     gains: Mapping[str, float] | None = None,
     ground: float | None = None,
+    progress: Callable[[str], None] = lambda phase: None,
 ) -> ServoIdentification:
     """Identify the servos of all joints that are recorded.
 
@@ -124,9 +127,10 @@ def identify_servos(
         gains: Stiffness that was set, of joints by name [N m/rad].
         ground: Height of the surface below the robot over its base's origin [m]; None: it is found
             where the motions show one.
+        progress: Called with what is going on.
 
     Raises:
-        SignalError: The recordings' joints differ, or don't fit the robot's.
+        SignalError: The recordings' joints differ, don't fit the robot's, or are sampled too seldom.
         ModelError: There is a surface, and the robot has no shapes that could touch it.
     """
     matched = [match_joints(recording, robot) for recording in recordings]
@@ -136,6 +140,12 @@ def identify_servos(
         raise SignalError(
             f"The motions {other} have other joints than '{matched[0].name}'.",
             remedy="Identify them apart.",
+        )
+    seldom = [(r.name, dt) for r in matched if (dt := float(np.median(np.diff(r.t)))) > _SELDOM]
+    if seldom:
+        raise SignalError(
+            f"The positions of '{seldom[0][0]}' come every {seldom[0][1]:.3g} s: servos answer sooner.",
+            remedy=f"Record one every {_SELDOM} s or more often, and give times in seconds.",
         )
     tree = body_tree(robot, joints)
     findings = list(examine(matched, robot))
@@ -148,15 +158,16 @@ def identify_servos(
             remedy="Give a URDF with collision shapes whose meshes can be found.",
         )
     level = None if ground is None else Ground(ground, surface)
-    results = _results(joint_motions(matched, tree, level), joints, dead, known)
+    results = _results(joint_motions(matched, tree, level), joints, dead, known, progress)
     if ground is None and not dead:
         for _ in range(_GROUND_PASSES):
+            progress("looking for a table")
             parameters = np.array([result.servo.vector for result in results])
             found = find_ground(tree, surface, parameters, matched, _blocks(matched), TRIAL_STEP)
             if found is None or (level is not None and found.height == level.height):
                 break
             level = found
-            results = _results(joint_motions(matched, tree, level), joints, dead, known)
+            results = _results(joint_motions(matched, tree, level), joints, dead, known, progress)
     for result in results:
         if result.servo.joint not in dead:
             findings += examine_fit(
@@ -178,6 +189,7 @@ def _results(
     joints: Sequence[str],
     dead: Collection[str],
     known: Mapping[str, Mapping[Term, Prior]],
+    progress: Callable[[str], None],
 ) -> list[JointResult]:
     """Of all joints; those that are dead have servos without terms."""
     drives = [
@@ -185,7 +197,7 @@ def _results(
         for joint, m in zip(joints, motions, strict=True)
         if joint not in dead
     ]
-    found = iter(_identify_drives(drives) if drives else ())
+    found = iter(_identify_drives(drives, progress) if drives else ())
     return [
         _unmoved(joint, motions[j]) if joint in dead else next(found)(joint)
         for j, joint in enumerate(joints)
@@ -298,9 +310,12 @@ def _baseline(motions: list[JointMotion]) -> float:
     return rms(np.concatenate([np.interp(m.t, m.t_target, m.target) - m.q for m in motions]))
 
 
-def _identify_drives(drives: list[_Drive]) -> Iterator[Callable[[str], JointResult]]:
+def _identify_drives(
+    drives: list[_Drive], progress: Callable[[str], None]
+) -> Iterator[Callable[[str], JointResult]]:
     """Terms, then values of each drive, then once more with what the drives say of each other."""
-    chosen, squares = choose_terms(drives)
+    chosen, squares = choose_terms(drives, progress)
+    progress("fitting the servos")
     fits = [_best_start(drive, fit) for drive, fit in zip(drives, chosen, strict=True)]
     weights = [block_weights(d.motions, fit) for d, fit in zip(drives, fits, strict=True)]
     fits = [d.fit(f.values, w) for d, f, w in zip(drives, fits, weights, strict=True)]
@@ -368,7 +383,9 @@ def _kin(fits: Sequence[JointFit], deviations: Sequence[Mapping[Term, float]]) -
     return priors
 
 
-def choose_terms(drives: Sequence[_Drive]) -> tuple[list[JointFit], list[float]]:
+def choose_terms(
+    drives: Sequence[_Drive], progress: Callable[[str], None] = lambda phase: None
+) -> tuple[list[JointFit], list[float]]:
     """Terms that predict blocks kept out better, the same for all drives.
 
     Every second block is kept out of one fit and fitted by the other. A group of terms is added
@@ -378,6 +395,7 @@ def choose_terms(drives: Sequence[_Drive]) -> tuple[list[JointFit], list[float]]
     Returns:
         One half's fit of each drive, and each drive's mean squared error on blocks kept out [rad²].
     """
+    progress(f"simplest model of {len(drives)} servos; compiled once on a new machine")
     fits = []
     for drive in drives:
         fits.append(drive.solve([drive.start] * 2))
@@ -387,6 +405,7 @@ def choose_terms(drives: Sequence[_Drive]) -> tuple[list[JointFit], list[float]]
     blocks = len(scores[0])
     sure = float(student.ppf(0.9, max(blocks - 1, 1))) / np.sqrt(blocks)
     for group in CHOICES:
+        progress(f"trying {group[0].value.replace('_', ' ')}")
         more = {t: TERMS[t].start for t in group}
         if group == CHOICES[0]:  # a profile explains what delay and damping had to: begin afresh
             more |= {t: TERMS[t].start for t in (Term.TIME_CONSTANT, Term.DELAY)}

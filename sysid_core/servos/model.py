@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 
@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.kinds import Kind
-from sysid_core.robot import RobotModel, hold_joints
-from sysid_core.servos.bodies import Array, BodyTree, Loads
-from sysid_core.servos.ground import Ground, arm_rollout
+from sysid_core.robot import RobotModel, hold_joints, load_robot
+from sysid_core.servos.bodies import Array, BodyTree, Loads, unwritten
+from sysid_core.servos.ground import Ground, Surface, arm_rollout, clearance
 from sysid_core.servos.rollout import drive_rollout
 
 
@@ -199,6 +199,15 @@ class ServoModel:
         return q
 
 
+def warm_up() -> None:
+    """Compile the simulation, which takes half a minute once on a machine; then it is kept."""
+    free = ServoModel(load_robot("puma560"), (JointServo("joint1", {Term.COMPLIANCE: 0.1}),))
+    never = Ground(-np.inf, Surface(np.zeros(1, dtype=np.int64), np.zeros((1, 3))))
+    for model in (free, replace(free, ground=never)):
+        model.simulate([0.0], [[0.1]], [0.0, 0.1], [0.0])
+    clearance(free.tree, never.surface, [[0.0]])
+
+
 _MOST_PASSES = 8
 _SAME = 1e-4  # [rad] a fifteenth of a hobby servo's increment
 
@@ -224,11 +233,9 @@ def rollout(
     `between` are the least and largest positions, both of shape (K,) [rad].
     """
     q, v = np.empty(len(t)), np.empty(len(t))
-    drive_rollout(
-        t, t_target, np.ascontiguousarray(target), np.ascontiguousarray(loads.a[:, joint]),
-        np.ascontiguousarray(loads.b[:, joint]), np.ascontiguousarray(loads.inertia[:, joint]),
-        *between, bool(loads.turns[joint]), float(q0), p, step, q, v,
-    )  # fmt: skip
+    columns = loads.a[:, joint], loads.b[:, joint], loads.inertia[:, joint]
+    along = (unwritten(x) for x in (t, t_target, target, *columns, *between))
+    drive_rollout(*along, bool(loads.turns[joint]), float(q0), unwritten(p), step, q, v)
     return q
 
 

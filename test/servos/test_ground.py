@@ -19,8 +19,10 @@ from sysid_core.servos import (
     Term,
     identify_servos,
     save_servos,
+    warm_up,
 )
-from sysid_core.servos.ground import Ground, Surface, clearance, find_ground
+from sysid_core.servos.ground import Ground, Surface, _arm_rollout, _lowest, clearance, find_ground
+from sysid_core.servos.rollout import drive_rollout
 
 SHAPE = (
     '<collision><origin xyz="0.1 0 0"/><geometry><box size="0.2 0.04 0.04"/></geometry></collision>'
@@ -61,6 +63,15 @@ def motion(robot: RobotModel, ground: Ground | None, lowest: float) -> ServoReco
     q = arm(robot, ground, 0.01).simulate(t, target, t, target[0])
     q = np.round(q * 4096 / (2 * np.pi)) * (2 * np.pi / 4096)
     return ServoRecording("down", robot.joint_names, t, q, t, target)
+
+
+def test_what_is_compiled_at_set_up_is_all_that_is_used(robot: RobotModel) -> None:
+    warm_up()
+    for ground in (None, Ground(LEVEL, Surface.of_robot(robot))):
+        r = motion(robot, ground, 0.2)
+        arm(robot, ground, 0.01).simulate(r.t_target, r.target, r.t, r.q[0])
+        clearance(arm(robot, ground, 0.01).tree, Surface.of_robot(robot), r.q)
+    assert [len(f.signatures) for f in (drive_rollout, _arm_rollout, _lowest)] == [1, 1, 1]
 
 
 def test_an_arm_pressed_on_a_table_rests_where_forces_balance(robot: RobotModel) -> None:

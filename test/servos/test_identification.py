@@ -128,6 +128,14 @@ def test_a_mutated_recording_is_named(
     assert reason in {finding.reason for finding in result.findings}
 
 
+def test_times_in_milliseconds_are_refused(
+    robot: RobotModel, motions: tuple[ServoRecording, ...]
+) -> None:
+    r = motions[0]
+    with pytest.raises(SignalError, match="every 20 s"):
+        identify_servos([replace(r, t=r.t * 1e3, t_target=r.t_target * 1e3)], robot)
+
+
 def test_other_joints_than_the_robots_are_refused(motions: tuple[ServoRecording, ...]) -> None:
     with pytest.raises(SignalError, match="columns"):
         match_joints(motions[0], load_robot("puma560"))
