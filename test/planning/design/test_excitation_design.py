@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from design_plans import QUICK, motion
 
 from sysid_core.errors import ExcitationError
 from sysid_core.identifiability import numerical_rank
