@@ -9,8 +9,10 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from dataclasses import asdict, dataclass
 from importlib import util
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -195,6 +197,36 @@ def check_loopback(timeout_s: float = _LOOPBACK_S) -> Check:
     )
 
 
+_SHM = Path("/dev/shm")
+_OPENED_S = 60.0  # a shared-memory port is opened in far less
+
+
+def check_shared_memory(folder: Path = _SHM) -> Check:
+    """Ports of Fast DDS in shared memory that a killed process has left half made.
+
+    Whoever opens one waits for ever for its maker to finish.
+    """
+    half_made = [
+        path
+        for path in sorted(folder.glob("fastdds_port*"))
+        if path.name.removeprefix("fastdds_port").isdigit()
+        and (status := path.stat()).st_size == 0
+        and time.time() - status.st_mtime > _OPENED_S
+    ]
+    numbers = [int(path.name.removeprefix("fastdds_port")) for path in half_made]
+    domains = sorted({(number - 7400) // 250 for number in numbers})
+    return Check(
+        "shared memory of DDS",
+        f"half made by a killed process: {', '.join(path.name for path in half_made)}"
+        if half_made
+        else "sound",
+        not half_made,
+        remedy=f"Nodes with ROS_DOMAIN_ID {', '.join(map(str, domains))} can hang at their start."
+        f" Stop them and delete {' '.join(f'{path}*' for path in half_made)}"
+        " (or run `fastdds shm clean`).",
+    )
+
+
 def check_optional_ros() -> list[Check]:
     """What some uses of the live nodes need."""
     optional = (
@@ -267,7 +299,7 @@ def doctor(
         ros = check_ros()
         checks += ros
         if all(check.ok for check in ros):
-            checks.append(check_loopback())
+            checks += [check_loopback(), check_shared_memory()]
         checks += check_optional_ros()
     healthy = all(check.ok for check in checks if check.required)
     if json_out != "-":

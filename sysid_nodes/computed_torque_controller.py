@@ -18,10 +18,10 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from sysid_core.clock_gate import ClockGate
 from sysid_core.control import ControllerState, TorqueController
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
-from sysid_core.signals import ClockGate
 from sysid_nodes import conversions
 from sysid_nodes.lifecycle import LATCHED, ManagedNode, run_node
 from sysid_nodes.torque_control import (

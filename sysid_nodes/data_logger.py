@@ -116,6 +116,11 @@ class DataLoggerNode(ManagedNode):
         text = "no joint_states" if stale else "receiving"
         if stale and others:
             text = f"joint_states has only {others}, the robot has {names}"
+        ahead = [gate.words for gate in self.filtering.gates.values() if gate.words]
+        if ahead and not self.common.use_sim_time:
+            self.health.say("clocks", WARN, "; ".join(ahead))
+        else:
+            self.health.forget("clocks")
         self.diagnose(
             WARN if stale else OK,
             text,

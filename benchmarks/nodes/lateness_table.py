@@ -32,17 +32,22 @@ def cancelled(vendor: str, slider: float, late: float, kind: str, phase: float) 
     import test_drivers_stops as stops
     from cosimulation import run
 
+    from sysid_core.execution import Fault, FaultCode
+
     world, model = world_of(vendor, slider)
     rng, done = np.random.default_rng(round(1000 * (late + phase))), []
 
     def cancel(w: object, t: float, log: object) -> None:
         if t > (stops.MIDDLE + phase) / slider and not done:
             done.append(t)
-            world.executor.cancel()
+            if "limit" in kind:
+                world.executor.cancel(Fault(FaultCode.FORCE, {"value": 900.0, "upper": 200.0}))
+            else:
+                world.executor.cancel()
 
     def latency(k: int) -> float:
         on_time = stops.on_time(k)
-        if kind == "stop":
+        if "stop" in kind:
             return late if done and late else on_time
         return on_time + (float(rng.uniform(0.0, late)) if kind == "random" else late)
 
@@ -62,7 +67,7 @@ def main() -> int:
     print("driver  slider  goals   " + "".join(f"{late:7.2f}" for late in LATE) + "  [s] late")
     for vendor, sliders in DRIVERS.items():
         for slider in sliders:
-            for kind in ("all", "random", "stop"):
+            for kind in ("all", "random", "stop", "limit", "limit, stop"):
                 peaks = [
                     max(cancelled(vendor, slider, late, kind, float(p)) for p in phases)
                     for late in LATE

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sysid_core.clock_gate import AHEAD
 from sysid_core.errors import SignalError
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 from sysid_core.robot.loops import ClosedChain, assemble, constrained_motion, constrained_torques
-from sysid_core.signals import AHEAD
 
 _LONGEST_PERIOD = 0.05  # of set points that are followed along their acceleration [s]
 

@@ -11,10 +11,17 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
+from sysid_core.clock_gate import ClockGate, StampError, StampFault
 from sysid_core.errors import ExcitationError
 from sysid_core.execution.faults import Fault, FaultCode
 from sysid_core.planning import MotionLimits
 from sysid_core.robot import Array, RobotModel
+
+_OF_STAMPS = {
+    StampFault.FUTURE: FaultCode.STATE_FUTURE,
+    StampFault.OLD: FaultCode.STATE_STALE,
+    StampFault.BACKWARDS: FaultCode.STATE_BACKWARDS,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,12 +193,13 @@ class ExecutionMonitor:
                 )
         self._data = model.pin_model.createData()
         self._frame = model.frame_id(limits.tcp_frame)
+        self._gate = ClockGate("joint_states", in_order=True)
         self.reset()
 
     def reset(self) -> None:
         """Forget the last times, before a new run or after a pause of the caller's own."""
         self._last_now: float | None = None
-        self._last_stamp: float | None = None
+        self._gate.forget()
         self._compared: list[tuple[str, Array, Array, Array]] = []
 
     @property
@@ -261,13 +269,13 @@ class ExecutionMonitor:
             return Fault(FaultCode.CLOCK_JUMP, {"seconds": now - last_now})
         if measured is None:
             return Fault(FaultCode.NO_STATE)
-        last_stamp, self._last_stamp = self._last_stamp, measured.stamp
-        if last_stamp is not None and measured.stamp < last_stamp:
-            return Fault(FaultCode.STATE_BACKWARDS, {"seconds": last_stamp - measured.stamp})
-        if not now - measured.stamp <= self.limits.stale_after:
-            return Fault(FaultCode.STATE_STALE, {"seconds": now - measured.stamp})
-        if measured.stamp - now > self.limits.max_step:
-            return Fault(FaultCode.STATE_FUTURE, {"seconds": measured.stamp - now})
+        if not np.isfinite(measured.stamp):
+            return Fault(FaultCode.NO_CLOCK)
+        self._gate.oldest, self._gate.ahead = self.limits.stale_after, self.limits.max_step
+        try:
+            self._gate.take(round(measured.stamp * 1e9) or 1, round(now * 1e9))
+        except StampError as err:
+            return Fault(_OF_STAMPS[err.code], dict(err.data))
         return None
 
     def _state_fault(self, measured: Measured, q_commanded: ArrayLike | None) -> Fault | None:

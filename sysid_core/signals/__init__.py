@@ -2,7 +2,6 @@
 """Recordings and what is done to them before a fit."""
 
 from sysid_core.signals.array_file import export_recording
-from sysid_core.signals.clock_gate import AHEAD, ClockGate, StampError, StampFault
 from sysid_core.signals.column_map import COLUMNS_SCHEMA, ColumnMap
 from sysid_core.signals.recording import (
     EffortKind,
@@ -31,10 +30,8 @@ from sysid_core.signals.wrench_table import (
 )
 
 __all__ = [
-    "AHEAD",
     "COLUMNS_SCHEMA",
     "TABLE_ENDINGS",
-    "ClockGate",
     "ColumnMap",
     "EffortKind",
     "JointStream",
@@ -42,8 +39,6 @@ __all__ = [
     "Recording",
     "RotationFormat",
     "SampleOutcome",
-    "StampError",
-    "StampFault",
     "Stamps",
     "StreamMonitor",
     "StreamStatistics",

@@ -152,7 +152,11 @@ def live_client(
 
 @contextlib.contextmanager
 def own_domain() -> Iterator[dict[str, str]]:
-    """Environment of a ROS domain that nobody else on this machine uses, loopback only."""
+    """Environment of a ROS domain that nobody else on this machine uses, loopback only.
+
+    Without Fast DDS's shared memory: there a process that is killed while it opens a port leaves it
+    half made, and whoever opens it next waits for ever.
+    """
     with contextlib.ExitStack() as stack:
         try:
             from domain_coordinator import domain_id
@@ -163,4 +167,5 @@ def own_domain() -> Iterator[dict[str, str]]:
         yield {
             "ROS_DOMAIN_ID": str(number),
             "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+            "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
         }

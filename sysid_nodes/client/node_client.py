@@ -108,7 +108,8 @@ class NodeClient:
         self.wait_until(future.done, timeout_s, f"an answer of {name}")
         response = future.result()
         if not getattr(response, "success", True):
-            raise LiveError(f"{name}: {response.message}", remedy=_SEE)
+            said = getattr(response, "message", "it was refused.")  # of `change_state`, nothing
+            raise LiveError(f"{name}: {said}", remedy=_SEE)
         return response
 
     def act(

@@ -71,7 +71,7 @@ class Arming:
         Raises:
             SysIdError: It isn't the last one, was used before, or has expired.
         """
-        good = self.armed and hmac.compare_digest(token, self._token)
+        good = self.armed and hmac.compare_digest(token.encode(), self._token.encode())
         expired = bool(self._token) and token == self._token and not good
         if good:
             self.disarm()

@@ -12,6 +12,7 @@ from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 
+from sysid_core.clock_gate import ClockGate
 from sysid_core.errors import SysIdError
 from sysid_core.execution import Measured, PositionRates
 from sysid_core.robot import RobotModel
@@ -76,21 +77,23 @@ class RobotState:
         self._robot: frozenset[str] = frozenset()
         self._rates = PositionRates()
         self._wrench: tuple[float, np.ndarray] | None = None
-        self._backwards = 0  # states that were older than the one before
+        # Whether a state is too old, new or out of order is asked where it is used, at every step.
+        self.gates = {t: ClockGate(t, ahead=math.inf) for t in ("joint_states", "wrench")}
         self.measured: Measured | None = None
-        self.others: tuple[str, ...] = ()  # joints that were left out
+        self._others: set[tuple[str, ...]] = set()  # joints of each other driver
 
     def of(self, model: RobotModel) -> None:
         """Only states of this robot count from now on."""
         self._robot, self.measured = frozenset(model.joint_names), None
+        self._others.clear()
 
     def on_joints(self, message: JointState) -> None:
         """Take in joint states."""
         names = tuple(message.name)
         if self._robot.isdisjoint(names):
-            self.others = names
+            self._others.add(names)
             return
-        stamp = conversions.ns_from_stamp(message.header.stamp) * 1e-9 or self._now()
+        stamp = self._stamp("joint_states", message)
         q, v = np.array(message.position), np.array(message.velocity)
         if np.isnan(v).all():  # also where there are none
             rates = self._rates.update(stamp, q)
@@ -99,14 +102,23 @@ class RobotState:
             v = rates
         torques = self._has_torques and len(message.effort) == len(names)
         effort = np.array(message.effort) if torques else None
-        self._backwards += self.measured is not None and stamp < self.measured.stamp
         wrench_stamp, wrench = self._wrench or (None, None)
         self.measured = Measured(stamp, names, q, v, effort, wrench, wrench_stamp)
 
     def on_wrench(self, message: WrenchStamped) -> None:
-        """Take in a wrench; its age counts from when it came."""
+        """Take in a wrench; its age counts from when it came: sensors have clocks of their own."""
+        self._stamp("wrench", message)
         wrench = conversions.wrench_from_message(message.wrench)
         self._wrench = (self._now(), wrench)
+
+    def _stamp(self, topic: str, message: JointState | WrenchStamped) -> float:
+        stamp, now_ns = conversions.ns_from_stamp(message.header.stamp), round(self._now() * 1e9)
+        return self.gates[topic].take(stamp, now_ns) * 1e-9
+
+    @property
+    def clocks(self) -> str:
+        """Whose clock is ahead, or nothing."""
+        return "; ".join(filter(None, (gate.words for gate in self.gates.values())))
 
     @property
     def has_wrench(self) -> bool:
@@ -117,13 +129,15 @@ class RobotState:
         """A run begins: a sensor that hasn't measured for long isn't there."""
         if self._wrench is not None and self._now() - self._wrench[0] > 10.0:
             self._wrench = None
-        self._backwards = 0
+        for gate in self.gates.values():
+            gate.forget()
 
     def publishers_hint(self, publishers: list[str]) -> str:
         """Why joint states may contradict each other, or nothing; publishers of their topic."""
-        if len(publishers) < 2:
+        if len(publishers) < 2 + len(self._others):  # a gripper's driver is one of them
             return ""
-        out_of_order = f" {self._backwards} states came out of order." if self._backwards else ""
+        backwards = self.gates["joint_states"].backwards
+        out_of_order = f" {backwards} states came out of order." if backwards else ""
         return (
             f" joint_states has {len(publishers)} publishers ({', '.join(sorted(publishers))}):"
             f" only one may publish this robot's joints.{out_of_order}"
@@ -173,7 +187,10 @@ class RobotInputs:
     def watch(self) -> None:
         """Say in the diagnostics what would end a motion, also while nothing moves."""
         health = self._node.health
-        for aspect, words in (("publishers", self.publishers_hint), ("safety", self.problem)):
+        said = {"publishers": self.publishers_hint, "safety": self.problem}
+        if not self._simulated:  # `/clock` may come after the states of its instant
+            said["clocks"] = self.robot.clocks
+        for aspect, words in said.items():
             if words:
                 health.say(aspect, WARN, words.strip())
             else:
@@ -186,9 +203,11 @@ class RobotInputs:
         before the `/clock` that was sent with them.
         """
         now, measured = self._node.now_ns() * 1e-9, self.robot.measured
-        if measured is None or not self._node.get_clock().ros_time_is_active:
-            return now
-        return max(now, measured.stamp)
+        return now if measured is None or not self._simulated else max(now, measured.stamp)
+
+    @property
+    def _simulated(self) -> bool:
+        return bool(self._node.get_clock().ros_time_is_active)
 
     @property
     def problem(self) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from rclpy.task import Future
 from robot_sysid.action import ExecuteTrajectory
 
+from sysid_core.clock_gate import ClockGate, StampError
 from sysid_core.execution import Command, Executor, ExecutorState, Fault, FaultCode
 from sysid_nodes.execution.config import TrajectoryExecutorConfig
 from sysid_nodes.execution.drives import build_drive
@@ -47,6 +48,7 @@ class MotionPlayer:
         self._node, self._inputs, self._stepped = node, inputs, stepped
         config: TrajectoryExecutorConfig = node.config
         self.drive = build_drive(node, config.command_mode, config.action_name, self._on_clock)
+        self._feedback = ClockGate("feedback", oldest=_OWN_CLOCK_S, ahead=_OWN_CLOCK_S)
         self.core: Executor | None = None
         self._finished: Future | None = None
         self._wait_until, self._dropped_at = 0.0, math.inf
@@ -125,7 +127,9 @@ class MotionPlayer:
         return Fault(FaultCode.SAFETY_INPUT, {"text": words}) if words else None
 
     def _on_clock(self, u: float | None, q: np.ndarray, stamp: float) -> None:
-        if abs(self._inputs.now() - stamp) > _OWN_CLOCK_S:
+        try:
+            self._feedback.take(round(stamp * 1e9) or 1, round(self._inputs.now() * 1e9))
+        except StampError:
             return  # of another clock, or very late: its time isn't known then
         if self.core is not None and u is not None:
             self.core.clock(u, stamp)

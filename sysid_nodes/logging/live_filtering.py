@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rclpy.node import Node
 
+from sysid_core.clock_gate import ClockGate
 from sysid_core.errors import SysIdError
 from sysid_core.signals import EffortKind, SampleOutcome, StreamMonitor
 from sysid_core.signals.filters import JointFilter
@@ -106,6 +108,8 @@ class LiveFiltering:
         self.joints, self.wrench = (
             StreamMonitor(max_gap_s=max_gap_s, stale_s=stale_s) for _ in range(2)
         )
+        # What is recorded is what was sent: nothing is refused, only measured.
+        self.gates = {t: ClockGate(t, ahead=math.inf) for t in ("joint_states", "wrench")}
         self.others: list[str] = []
         self.last_joints_ns = 0
         self._types = message_types()
@@ -155,7 +159,7 @@ class LiveFiltering:
                 self.others = list(layout.names)
                 return
             self.last_joints_ns = now_ns
-            stamp = layout.stamp_ns(data) or now_ns  # some drivers leave it zero
+            stamp = self.gates["joint_states"].take(layout.stamp_ns(data), now_ns)
             sample = self._joint_filter.update(stamp, *self._reader.arrays(layout, data))
         except SysIdError:
             self.joints.add(stamp, now_ns, valid=False)
@@ -178,7 +182,7 @@ class LiveFiltering:
             SysIdError: It can't be read.
         """
         layout = self._wrench_reader.layout(data)
-        stamp = layout.stamp_ns(data) or now_ns
+        stamp = self.gates["wrench"].take(layout.stamp_ns(data), now_ns, layout.frame)
         measured = layout.values(data, "wrench")
         taring = now_ns < self._tare_until_ns
         sample = self._wrench_filter.update(stamp, measured, measured * 0.0 if taring else None)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
@@ -74,6 +75,10 @@ class BagPublisher(Node):
             for name in (info.node_name, f"{info.node_namespace.rstrip('/')}/{info.node_name}")
         }
         return [name for name in nodes if name not in listening]
+
+    def acknowledged(self) -> bool:
+        """Whether every reliable subscriber has all that was sent."""
+        return all(p.wait_for_all_acked(Duration()) for p in self._topics.values())
 
     def send(self, topic: str, data: bytes, now_ns: int) -> None:
         """Publish one message, and the time."""

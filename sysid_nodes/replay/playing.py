@@ -46,7 +46,10 @@ _STEADY_S = 1.0  # without anybody new who wants to listen
 # Fast DDS announces a process when it starts and every 3 s: whoever missed the first is found then,
 # also by another listener, such as the estimator by the logger, which can't be seen from here.
 _ANNOUNCED_S = 3.5
-_ARRIVAL_S = 2.0  # after the last message
+_ARRIVAL_S = 2.0  # at least, after the last message: simulated time goes on until all is worked off
+_DEAF_S = (
+    30.0  # at most: whoever hasn't acknowledged by then is gone (Fast DDS gives it up after 20 s)
+)
 
 
 def replay(
@@ -193,8 +196,13 @@ def _play(node: BagPublisher, bag: StoredBag, start_s: float, pace: _Pace) -> in
 
 
 def _let_arrive(node: BagPublisher, last_ns: int, rate: float, stopped: Callable[[], bool]) -> None:
-    """Reliable messages are on their way until they are acknowledged; simulated time goes on."""
+    """Stay until reliable messages are acknowledged: what isn't is lost with this process.
+
+    Simulated time goes on meanwhile.
+    """
     begin = time.monotonic()
-    while (passed := time.monotonic() - begin) < _ARRIVAL_S and not stopped():
+    while (passed := time.monotonic() - begin) < _DEAF_S and not stopped():
+        if passed > _ARRIVAL_S and node.acknowledged():
+            return
         node.publish_time(last_ns + round(max(rate, 1.0) * passed * 1e9))
         rclpy.spin_once(node, timeout_sec=0.02)

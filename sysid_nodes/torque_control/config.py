@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sysid_core.clock_gate import AHEAD
 from sysid_core.control import ControllerTiming, SetPointLimits, TorqueController
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
-from sysid_core.signals import AHEAD
 from sysid_nodes.lifecycle import parameter
 
 

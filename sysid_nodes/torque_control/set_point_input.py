@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from trajectory_msgs.msg import JointTrajectory
 
+from sysid_core.clock_gate import ClockGate
 from sysid_core.control import SetPointError, SetPointFault, SetPointLimits, TorqueController
-from sysid_core.signals import ClockGate
 from sysid_nodes import conversions
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from geometry_msgs.msg import InertiaStamped
 
+from sysid_core.clock_gate import ClockGate, StampError, StampFault
 from sysid_core.controller_payload import (
     VENDORS,
     ControllerPayload,
@@ -15,7 +16,6 @@ from sysid_core.controller_payload import (
     fixed_pose,
 )
 from sysid_core.robot import RobotModel, transform_pi
-from sysid_core.signals import ClockGate, StampError, StampFault
 from sysid_nodes.conversions import ns_from_stamp
 from sysid_nodes.lifecycle import ParameterError, parameter
 from sysid_nodes.vendor_payload.interfaces import NotTakenError, payload_from_message

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -62,6 +63,21 @@ def test_a_failing_loopback_is_reported_and_leaves_no_process(
     monkeypatch.setattr(doctor.sys, "executable", "/bin/false")
     check = doctor.check_loopback(timeout_s=1.0)
     assert not check.ok and check.found.startswith("fails") and "multicast" in check.remedy
+
+
+def test_a_port_that_a_killed_process_left_half_made_is_named_with_its_domain(
+    tmp_path: Path,
+) -> None:
+    whole, fresh, half = (tmp_path / f"fastdds_port{n}" for n in (7410, 7411, 7663))
+    whole.write_bytes(bytes(52))
+    for path in (fresh, half, tmp_path / "fastdds_port7663_el"):
+        path.touch()
+    os.utime(half, (0.0, 0.0))
+    check = doctor.check_shared_memory(tmp_path)
+    assert not check.ok and check.found.endswith(" fastdds_port7663")
+    assert "ROS_DOMAIN_ID 1 can hang" in check.remedy
+    half.unlink()
+    assert doctor.check_shared_memory(tmp_path).ok
 
 
 @pytest.mark.ros

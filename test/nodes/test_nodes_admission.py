@@ -16,6 +16,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 from action_msgs.msg import GoalStatus, GoalStatusArray
 from robot_sysid.action import ExecuteTrajectory
+from sensor_msgs.msg import JointState
 
 from sysid_core.errors import SysIdError
 from sysid_core.planning import Trajectory
@@ -138,6 +139,7 @@ def test_a_second_publisher_and_a_stale_safety_state_are_in_the_diagnostics() ->
     node: Any = SimpleNamespace(
         config=config(safety_inputs=(line,)),
         now_ns=lambda: 10**9,
+        get_clock=lambda: SimpleNamespace(ros_time_is_active=False),
         resolve_topic_name=lambda name: f"/{name}",
         get_publishers_info_by_topic=lambda topic: publishers,
         health=SimpleNamespace(
@@ -150,7 +152,13 @@ def test_a_second_publisher_and_a_stale_safety_state_are_in_the_diagnostics() ->
     inputs.watch()
     assert "2 publishers (/driver, /gui)" in said["publishers"]
     assert "stale safety state" in said["safety"]
-    publishers.pop()
+    inputs.robot.of(SimpleNamespace(joint_names=("joint1",)))  # type: ignore[arg-type]
+    inputs.robot.on_joints(JointState(name=["finger"], position=[0.1]))  # a gripper's driver
     inputs.safety.inputs[0].stamp = 0.9
     inputs.watch()
     assert not said
+    ahead = JointState(name=["joint1"], position=[0.1], velocity=[0.0])
+    ahead.header.stamp.sec = 3
+    inputs.robot.on_joints(ahead)
+    inputs.watch()
+    assert "joint_states is ahead by 2 s" in said["clocks"]

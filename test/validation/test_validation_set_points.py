@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sysid_core.clock_gate import AHEAD, ClockGate, StampError, StampFault
 from sysid_core.control import (
     ControllerState,
     ControllerTiming,
@@ -18,7 +19,6 @@ from sysid_core.control import (
 )
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain
-from sysid_core.signals import AHEAD, ClockGate, StampError, StampFault
 
 CHAIN = ClosedChain(RobotModel.from_urdf("ur5"))
 Q, ZERO = np.array([0.3, -1.0, 1.2, -0.4, 0.8, 0.1]), np.zeros(6)

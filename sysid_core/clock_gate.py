@@ -65,6 +65,16 @@ class ClockGate:
         """By how much each publisher's clock is ahead of this one, at least [s]; 0: not seen to be."""
         return {who: max(-delay, 0.0) for who, (delay, _) in self._delays.items()}
 
+    @property
+    def words(self) -> str:
+        """Whose clock is ahead by more than two synchronised ones are, or nothing."""
+        ahead = {str(who): by for who, by in self.skew.items() if by > AHEAD}
+        return "; ".join(
+            f"the clock of {self.topic}{who and f' ({who})'} is ahead by {by:.3g} s: synchronise both"
+            " machines (chrony, PTP)"
+            for who, by in ahead.items()
+        )
+
     def forget(self) -> None:
         """Begin anew: another clock, other publishers."""
         self._delays.clear()
@@ -99,19 +109,19 @@ class ClockGate:
                 remedy="Synchronise the clocks of both machines (chrony, PTP).",
                 seconds=-delay,
             )
-        if delay > self.oldest:
-            raise StampError(
-                StampFault.OLD,
-                f"A stamp of {self.topic} is {delay:.3g} s old.",
-                remedy="Send it anew; synchronise the clocks of both machines (chrony, PTP).",
-                seconds=delay,
-            )
         if self.in_order and stamp_ns < last:
             raise StampError(
                 StampFault.BACKWARDS,
                 f"A stamp of {self.topic} is {(last - stamp_ns) * 1e-9:.3g} s before the last one.",
                 remedy="One publisher with one clock may send it.",
                 seconds=(last - stamp_ns) * 1e-9,
+            )
+        if delay > self.oldest:
+            raise StampError(
+                StampFault.OLD,
+                f"A stamp of {self.topic} is {delay:.3g} s old.",
+                remedy="Send it anew; synchronise the clocks of both machines (chrony, PTP).",
+                seconds=delay,
             )
         self._last[publisher] = stamp_ns
         return stamp_ns
