@@ -115,7 +115,7 @@ def solve_joint(
     trial: bool = False,
     priors: Mapping[Term, Prior] = COMMON,
     data: float | None = None,
-    free: Collection[Term] = tuple(TERMS),
+    fitted: Collection[Term] = tuple(TERMS),
 ) -> JointFit:
     """Fit the terms of `start`, beginning there.
 
@@ -126,9 +126,9 @@ def solve_joint(
         trial: Whether it is only to be compared with others: ends sooner, at a coarser step.
         priors: What is known of the terms.
         data: Number of independent data that all samples are worth; None: each is one.
-        free: Those of the terms that are fitted.
+        fitted: Those of the terms that are fitted.
     """
-    terms = tuple(term for term in start if term in free)
+    terms = tuple(term for term in start if term in fitted)
     p = np.array([start.get(term, 0.0) for term in TERMS])
     w = np.ones(sum(len(m.t) for m in motions)) if weights is None else weights
     count = float(w.sum()) * (1.0 if data is None else data / len(w))

@@ -160,7 +160,7 @@ class _Court:
         for _ in range(2):  # of all blocks alike, then by how well each is replayed
             fit = solve_joint(
                 motions, values, weights,
-                trial=True, priors=priors, data=witness.data, free=_REFITTED,
+                trial=True, priors=priors, data=witness.data, fitted=_REFITTED,
             )  # fmt: skip
             weights, values = block_weights(motions, fit), fit.values
         blocks = np.concatenate([m.block for m in motions])

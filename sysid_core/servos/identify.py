@@ -324,7 +324,7 @@ def _unmoved(joint: str, motions: list[JointMotion]) -> JointResult:
     return JointResult(JointServo(joint), baseline, baseline, (0.0, 0.0))
 
 
-def _baseline(motions: list[JointMotion]) -> float:
+def _baseline(motions: Sequence[JointMotion]) -> float:
     return rms(np.concatenate([np.interp(m.t, m.t_target, m.target) - m.q for m in motions]))
 
 
@@ -369,8 +369,10 @@ def _free_zero(drive: _Drive, fit: JointFit, priors: Mapping[Term, Prior]) -> tu
     off = np.median(
         np.concatenate([np.interp(m.t, m.t_target, m.target) - m.q for m in drive.motions])
     )
-    usual = {t: drive.priors[t].mean for t in fit.values if t is Term.COMPLIANCE}
-    starts = (fit.values, {**fit.values, **usual, Term.ZERO: float(off)})
+    usual = {**fit.values, Term.ZERO: float(off)}
+    if Term.COMPLIANCE in usual:
+        usual[Term.COMPLIANCE] = drive.priors[Term.COMPLIANCE].mean
+    starts = (fit.values, usual)
     free = {**priors, Term.ZERO: _ANY_ZERO}
     fits = [drive.fit(start, trial=True, priors=free) for start in starts]
     best = min(fits, key=lambda found: found.cost)
