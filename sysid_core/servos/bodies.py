@@ -50,7 +50,7 @@ class Loads:
 
 # [s] Of the cubic through which speeds and accelerations are seen: a hobby servo follows up to 2–3 Hz,
 # and a 12-bit encoder's rounding is 0.1 rad/s² then.
-_WINDOW = 0.15
+_WINDOW = 0.25
 _LEAST = 5  # samples: a cubic and one more
 
 

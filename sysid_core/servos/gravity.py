@@ -184,19 +184,10 @@ def _thinned(
         every = max(int(_APART / float(np.median(np.diff(r.t)))), 1)
         few.append(slice(None, max(int(share * len(r.t)), 2), every))
     kept = [replace(r, t=r.t[k], q=r.q[k]) for r, k in zip(recordings, few, strict=True)]
-    seen: list[Witness | None] = []
-    for witness in witnesses:
-        if witness is None:
-            seen.append(None)
-            continue
-        motions = [
-            replace(
-                m, t=m.t[k], q=m.q[k], block=m.block[k],
-                between=(m.between[0][k], m.between[1][k]),
-            )
-            for m, k in zip(witness.motions, few, strict=True)
-        ]  # fmt: skip
-        seen.append(replace(witness, motions=motions))
+    seen = [
+        w and replace(w, motions=[m.part(k) for m, k in zip(w.motions, few, strict=True)])
+        for w in witnesses
+    ]
     return kept, seen
 
 

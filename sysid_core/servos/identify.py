@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import MappingProxyType
 
@@ -56,6 +56,7 @@ _OWN = (Term.COMPLIANCE, Term.ZERO)
 _SELDOM = 0.2
 # Fewer drives say nothing of how far drives of a robot differ.
 _FEWEST_DRIVES = 3
+_ENOUGH = 240.0  # [s] of motions, 60 blocks, that choose terms
 _ANY_ZERO = Prior(0.0, np.pi)  # [rad] shows one that is wrong
 # Relative deviation between a gain that was set with the URDF's masses and what gravity shows of both:
 # torque constants and masses of links with cables differ by about as much from their data sheets.
@@ -244,7 +245,9 @@ def joint_motions(
         for j, motions in enumerate(out):
             q, target = r.q[:, j].copy(), r.target[:, j].copy()
             between = ANYWHERE if ways is None else (ways[0][:, j].copy(), ways[1][:, j].copy())
-            motions.append(JointMotion(r.t, q, r.t_target, target, loads, j, block, between))
+            motions.append(
+                JointMotion(r.t, r.t_target, target, loads, j, between, q=q, block=block)
+            )
     return out
 
 
@@ -281,6 +284,20 @@ class _Drive:
             self.motions, start, weights,
             trial=trial, priors={**self.priors, **priors}, data=self.data,
         )  # fmt: skip
+
+    @cached_property
+    def beginning(self) -> _Drive:
+        """The first part of each motion: as many blocks as tell which terms there are."""
+        share = _ENOUGH / sum(float(m.t[-1] - m.t[0]) for m in self.motions)
+        if share >= 1.0:
+            return self
+        parts = [m.part(slice(max(int(share * len(m.t)), 2))) for m in self.motions]
+        blocks = np.concatenate([m.block for m in parts])
+        number = dict(zip(np.unique(blocks), range(len(blocks)), strict=False))
+        renumbered = [
+            replace(m, block=np.array([number[b] for b in m.block], dtype=np.int64)) for m in parts
+        ]
+        return _Drive(renumbered, self.priors)
 
     @cached_property
     def blocks(self) -> NDArray[np.int64]:
@@ -332,9 +349,9 @@ def _identify_drives(
     drives: list[_Drive], progress: Callable[[str], None]
 ) -> Iterator[Callable[[str], JointResult]]:
     """Terms, then values of each drive, then once more with what the drives say of each other."""
-    chosen, squares = choose_terms(drives, progress)
+    chosen, squares = choose_terms([drive.beginning for drive in drives], progress)
     progress("fitting the servos")
-    fits = [_best_start(drive, fit) for drive, fit in zip(drives, chosen, strict=True)]
+    fits = [_best_start(drive.beginning, fit) for drive, fit in zip(drives, chosen, strict=True)]
     weights = [block_weights(d.motions, fit) for d, fit in zip(drives, fits, strict=True)]
     fits = [d.fit(f.values, w) for d, f, w in zip(drives, fits, weights, strict=True)]
     deviations = [_deviations(*three) for three in zip(drives, fits, weights, strict=True)]
@@ -345,7 +362,7 @@ def _identify_drives(
                  for t, x in fit.values.items()}  # fmt: skip
         last = drive.fit(start, w, priors=priors)
         sd = _deviations(drive, last, w)
-        zero = _free_zero(drive, last, priors)
+        zero = _free_zero(drive.beginning, last, priors)
         yield partial(
             _result, Witness(drive.motions, last, drive.data), sd, float(np.sqrt(square)), zero
         )
