@@ -45,11 +45,13 @@ class JointMotion(Drive):
     Attributes:
         q: Positions, shape (K,) [rad].
         block: Number of the block of time of each sample, shape (K,).
+        weight: Largest torque of gravity on the joint [N m].
     """
 
     _: KW_ONLY
     q: Array
     block: NDArray[np.int64]
+    weight: float
 
     def part(self, some: slice) -> JointMotion:
         """Some of its samples, from the first on; commands stay."""

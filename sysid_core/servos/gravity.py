@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from sysid_core.servos.bodies import Array, BodyTree, Loads
-from sysid_core.servos.examine import HALF_TOOTH, SURE, Finding, ServoReason
+from sysid_core.servos.examine import GRAVITY, HALF_TOOTH, SURE, Finding, ServoReason
 from sysid_core.servos.fit import (
     TRIAL_STEP,
     JointFit,
@@ -38,11 +38,10 @@ ODDS = float(np.log(20.0))  # from which an alternative is believed, or no longe
 # Of a servo what a wrong load would change; the rest is what the motion itself shows.
 _REFITTED = (Term.COMPLIANCE, Term.FRICTION)
 # Of a replay's error, what a model that isn't quite the robot's gains from a wrong convention: its errors
-# repeat wherever a posture does, so that blocks don't vote apart (4 % on an SO-101 as it is).
-_MISFIT = 0.1
+# repeat wherever a posture does, so that blocks don't vote apart (4 to 16 % on an SO-101 as it is).
+_MISFIT = 0.2
 _ENOUGH = 120.0  # [s] of motions: their errors repeat, and more only takes longer
 _APART = 0.05  # [s] a hobby servo's time constant
-_SAME = 1e-6  # [N m] loads that differ by less: a millionth of such friction
 _RECENTRED = 4  # times that a zero is looked for beyond what was tried
 _MOUNTS = {
     "upside down": Rotation.from_euler("x", np.pi),
@@ -119,7 +118,7 @@ class _Court:
         self.as_is = _Convention(np.ones(n), np.zeros(n), np.arange(n))
         # As they are recorded in all: how joints swing each other is not what is asked.
         self._coupling = [tree.coupling(r.t, r.q) for r in recordings]
-        self._loads = self._all_loads(self.as_is)
+        self._loads, self._felt = self._all_loads(self.as_is), self._ranges(self.as_is)
         nothing = [replace(x, a=0 * x.a, b=0 * x.b) for x in self._loads]
         self._blocks = sum(len(np.unique(m.block)) for m in next(w.motions for w in witnesses if w))
         self._none = [self._fit(j, nothing)[0] for j in range(n)]
@@ -128,15 +127,22 @@ class _Court:
     def against(self, convention: _Convention) -> _Odds:
         """How much less likely the recordings are in a convention than as they are."""
         loads, total, data = self._all_loads(convention), 0.0, 0
+        felt = np.maximum(self._ranges(convention), self._felt) > GRAVITY
         for j, own in enumerate(self._own):
-            change = max(
-                float(max(np.abs(new.a - old.a)[:, j].max(), np.abs(new.b - old.b)[:, j].max()))
+            same = all(
+                np.array_equal(new.a[:, j], old.a[:, j])
+                and np.array_equal(new.b[:, j], old.b[:, j])
                 for new, old in zip(loads, self._loads, strict=True)
             )
-            if change > _SAME and self.witnesses[j] is not None:
+            if felt[j] and not same and self.witnesses[j] is not None:
                 total += self._cost(j, loads) - own
                 data += self._blocks
         return _Odds(total, data)
+
+    def _ranges(self, convention: _Convention) -> Array:
+        """How far gravity's torque on each column's joint varies in the motions, shape (n,) [N m]."""
+        torques = [convention.loads(self.tree, r.q).gravity(r.q) for r in self.recordings]
+        return np.ptp(np.concatenate(torques), axis=0)
 
     def _all_loads(self, convention: _Convention) -> list[Loads]:
         return [

@@ -16,7 +16,7 @@ from sysid_core.errors import ModelError, SignalError
 from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
 from sysid_core.servos.bodies import Array, BodyTree
-from sysid_core.servos.examine import Finding, ServoReason, examine, examine_fit
+from sysid_core.servos.examine import GRAVITY, Finding, ServoReason, examine, examine_fit
 from sysid_core.servos.fit import (
     BLOCK,
     COMMON,
@@ -63,9 +63,6 @@ _ANY_ZERO = Prior(0.0, np.pi)  # [rad] shows one that is wrong
 _GAIN = 0.2
 # A surface takes from servos what they wrongly had to explain, so that it is looked for once more.
 _GROUND_PASSES = 2
-_GRAVITY = (
-    0.02  # [N m] of gravity's range, below which no stiffness shows: a tenth of such friction
-)
 
 
 @dataclass(frozen=True)
@@ -240,14 +237,19 @@ def joint_motions(
     """Each joint's part of the recordings, which are in the tree's order, above a surface."""
     out: list[list[JointMotion]] = [[] for _ in tree.joints]
     for r, block in zip(recordings, _blocks(recordings), strict=True):
-        loads = tree.loads(r.q).beside(tree.coupling(r.t, r.q), r.q)
+        still = tree.loads(r.q)
+        weights = np.hypot(still.a, still.b).max(axis=0)
+        loads = still.beside(tree.coupling(r.t, r.q), r.q)
         ways = None if ground is None else reach(tree, ground, r.q)
         for j, motions in enumerate(out):
             q, target = r.q[:, j].copy(), r.target[:, j].copy()
             between = ANYWHERE if ways is None else (ways[0][:, j].copy(), ways[1][:, j].copy())
             motions.append(
-                JointMotion(r.t, r.t_target, target, loads, j, between, q=q, block=block)
-            )
+                JointMotion(
+                    r.t, r.t_target, target, loads, j, between,
+                    q=q, block=block, weight=float(weights[j]),
+                )
+            )  # fmt: skip
     return out
 
 
@@ -309,8 +311,7 @@ class _Drive:
 
     @cached_property
     def feels_gravity(self) -> bool:
-        most = (np.hypot(m.loads.a, m.loads.b)[:, m.joint].max() for m in self.motions)
-        return bool(max(most) > _GRAVITY)
+        return max(m.weight for m in self.motions) > GRAVITY
 
     def solve(
         self, starts: Sequence[Mapping[Term, float]], weights: Array | float = 1.0
