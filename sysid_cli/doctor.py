@@ -9,7 +9,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from dataclasses import asdict, dataclass
 from importlib import util
 from pathlib import Path
@@ -197,22 +196,11 @@ def check_loopback(timeout_s: float = _LOOPBACK_S) -> Check:
     )
 
 
-_SHM = Path("/dev/shm")
-_OPENED_S = 60.0  # a shared-memory port is opened in far less
+def check_shared_memory(folder: Path = Path("/dev/shm")) -> Check:
+    """Ports of Fast DDS in shared memory that a killed process has left half made."""
+    from sysid_nodes.client import half_made_ports
 
-
-def check_shared_memory(folder: Path = _SHM) -> Check:
-    """Ports of Fast DDS in shared memory that a killed process has left half made.
-
-    Whoever opens one waits for ever for its maker to finish.
-    """
-    half_made = [
-        path
-        for path in sorted(folder.glob("fastdds_port*"))
-        if path.name.removeprefix("fastdds_port").isdigit()
-        and (status := path.stat()).st_size == 0
-        and time.time() - status.st_mtime > _OPENED_S
-    ]
+    half_made = half_made_ports(folder)
     numbers = [int(path.name.removeprefix("fastdds_port")) for path in half_made]
     domains = sorted({(number - 7400) // 250 for number in numbers})
     return Check(

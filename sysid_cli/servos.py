@@ -191,6 +191,7 @@ def _gains(texts: list[str]) -> dict[str, float]:
 
 def _result_dict(result: ServoIdentification) -> dict[str, object]:
     return {
+        "verdict": result.outcome.value,
         "fit_for_use": result.fit_for_use,
         "findings": [
             {"reason": f.reason.value, "joint": f.joint, "sentence": f.sentence}

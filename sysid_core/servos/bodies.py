@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
+from scipy.signal import savgol_filter
 
 from sysid_core.errors import ModelError
 from sysid_core.robot import RobotModel
@@ -39,6 +41,17 @@ class Loads:
         """Torque that holds the robot at positions q of shape (K, n), same shape [N m]."""
         q = np.where(self.turns, np.asarray(q, dtype=float), 0.0)
         return np.asarray(self.a * np.cos(q) + self.b * np.sin(q))
+
+    def beside(self, torque: Array, q: ArrayLike) -> Loads:
+        """With a torque beside gravity, about positions q constant to second order, both of (K, n)."""
+        q = np.where(self.turns, np.asarray(q, dtype=float), 0.0)
+        return replace(self, a=self.a + torque * np.cos(q), b=self.b + torque * np.sin(q))
+
+
+# [s] Of the cubic through which speeds and accelerations are seen: a hobby servo follows up to 2–3 Hz,
+# and a 12-bit encoder's rounding is 0.1 rad/s² then.
+_WINDOW = 0.25
+_LEAST = 5  # samples: a cubic and one more
 
 
 class BodyTree:
@@ -96,6 +109,12 @@ class BodyTree:
         """Unit vector against gravity in the base's axes, shape (3,)."""
         return -self._gravity / max(float(np.linalg.norm(self._gravity)), 1e-12)
 
+    def turned(self, rotation: Array) -> BodyTree:
+        """The same bodies with gravity turned in the base's axes by a rotation, shape (3, 3)."""
+        other = copy(self)
+        other._gravity = rotation @ self._gravity
+        return other
+
     def loads(self, q: ArrayLike) -> Loads:
         """Loads along a motion.
 
@@ -107,6 +126,34 @@ class BodyTree:
             self._mass, self._com, self._inertia, self._gravity,
         )  # fmt: skip
         return Loads(a, b, inertia, self.turns)
+
+    def coupling(self, t: ArrayLike, q: ArrayLike) -> Array:
+        """What the other joints' motion asks of each: coupled inertia, centrifugal and Coriolis forces.
+
+        Args:
+            t: Times, shape (K,) [s].
+            q: Positions, shape (K, n) [rad, m].
+
+        Returns:
+            Torque beside gravity and the joint's own inertia, shape (K, n) [N m, N].
+        """
+        t, q = np.asarray(t, dtype=float), np.asarray(q, dtype=float)
+        if len(t) < _LEAST or q.shape[1] < 2:
+            return np.zeros(q.shape)
+        count = max(round((t[-1] - t[0]) / float(np.median(np.diff(t)))) + 1, _LEAST)
+        grid, dt = np.linspace(t[0], t[-1], count, retstep=True)
+        width = min(max(2 * round(0.5 * _WINDOW / dt) + 1, _LEAST), 2 * ((count - 1) // 2) + 1)
+        even = np.stack([np.interp(grid, t, x) for x in q.T], axis=1)
+        v, a = (savgol_filter(even, width, 3, deriv=k, delta=dt, axis=0) for k in (1, 2))
+        model = self.robot.pin_model
+        data = model.createData()
+        torque = np.empty_like(even)
+        for k, at in enumerate(self.robot.configuration(even)):
+            torque[k] = pin.nonLinearEffects(model, data, at, v[k])
+            torque[k] -= pin.computeGeneralizedGravity(model, data, at)
+            M = pin.crba(model, data, at)
+            torque[k] += M @ a[k] - np.diag(M) * a[k]
+        return np.stack([np.interp(t, grid, x) for x in torque.T], axis=1)
 
 
 def unwritten(x: ArrayLike) -> Array:
@@ -128,6 +175,24 @@ def turn(axis: Array, angle: float, R: Array) -> None:  # pragma: no cover - com
 
 
 @njit(cache=True)
+def product(left: Array, right: Array, out: Array) -> None:  # pragma: no cover - compiled
+    """Of two matrices 3 × 3, into out."""
+    for r in range(3):
+        for c in range(3):
+            out[r, c] = (
+                left[r, 0] * right[0, c] + left[r, 1] * right[1, c] + left[r, 2] * right[2, c]
+            )
+
+
+@njit(cache=True)
+def cross(x: Array, y: Array, out: Array) -> None:  # pragma: no cover - compiled
+    """Of two vectors, into out."""
+    out[0] = x[1] * y[2] - x[2] * y[1]
+    out[1] = x[2] * y[0] - x[0] * y[2]
+    out[2] = x[0] * y[1] - x[1] * y[0]
+
+
+@njit(cache=True)
 def _sweep(
     q: Array, parent: Array, R0: Array, p0: Array, axis: Array, turns: Array,
     mass: Array, com: Array, inertia: Array, gravity: Array,
@@ -141,45 +206,82 @@ def _sweep(
     A, B, M = np.zeros((samples, n)), np.zeros((samples, n)), np.zeros((samples, n))
     R, p = np.zeros((n, 3, 3)), np.zeros((n, 3))
     m, h, S = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
-    Rq = np.eye(3)
+    local, shift, Rq, RI = np.zeros((3, 3)), np.zeros(3), np.zeros((3, 3)), np.zeros((3, 3))
+    a, c, moment, lean = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
+    ao, ah = np.zeros(3), np.zeros(3)
     for k in range(samples):
         for j in range(n):
+            for r in range(3):
+                shift[r] = p0[j, r]
             if turns[j]:
                 turn(axis[j], q[k, j], Rq)
-                local, shift = R0[j] @ Rq, p0[j]
+                product(R0[j], Rq, local)
             else:
-                local, shift = R0[j], p0[j] + R0[j] @ axis[j] * q[k, j]
+                for r in range(3):
+                    for s in range(3):
+                        local[r, s] = R0[j, r, s]
+                        shift[r] += R0[j, r, s] * axis[j, s] * q[k, j]
             if parent[j] < 0:
-                R[j], p[j] = local, shift
+                for r in range(3):
+                    p[j, r] = shift[r]
+                    for s in range(3):
+                        R[j, r, s] = local[r, s]
             else:
-                R[j] = R[parent[j]] @ local
-                p[j] = p[parent[j]] + R[parent[j]] @ shift
-            c = p[j] + R[j] @ com[j]
+                i = parent[j]
+                product(R[i], local, R[j])
+                for r in range(3):
+                    p[j, r] = p[i, r]
+                    for s in range(3):
+                        p[j, r] += R[i, r, s] * shift[s]
             m[j] = mass[j]
-            h[j] = mass[j] * c
-            S[j] = R[j] @ inertia[j] @ R[j].T
-            cc = c @ c
+            cc = 0.0
             for r in range(3):
-                S[j, r, r] += mass[j] * cc
+                c[r] = p[j, r]
                 for s in range(3):
-                    S[j, r, s] -= mass[j] * c[r] * c[s]
+                    c[r] += R[j, r, s] * com[j, s]
+                h[j, r] = mass[j] * c[r]
+                cc += c[r] ** 2
+            product(R[j], inertia[j], RI)
+            for r in range(3):
+                for s in range(3):
+                    x = -mass[j] * c[r] * c[s]
+                    for i in range(3):
+                        x += RI[r, i] * R[j, s, i]
+                    S[j, r, s] = x
+                S[j, r, r] += mass[j] * cc
         for j in range(n - 1, -1, -1):
-            a = R[j] @ axis[j]
+            for r in range(3):
+                a[r] = 0.0
+                for s in range(3):
+                    a[r] += R[j, r, s] * axis[j, s]
             if turns[j]:
-                arm = h[j] - m[j] * p[j]
-                moment = np.cross(arm, gravity)
-                g = -(a @ moment)
-                slope = -(a @ np.cross(np.cross(a, arm), gravity))
+                for r in range(3):
+                    c[r] = h[j, r] - m[j] * p[j, r]
+                cross(c, gravity, moment)
+                cross(a, c, lean)
+                cross(lean, gravity, c)
+                cross(a, p[j], ao)
+                cross(a, h[j], ah)
+                g = slope = own = 0.0
+                for r in range(3):
+                    g -= a[r] * moment[r]
+                    slope -= a[r] * c[r]
+                    own += m[j] * ao[r] ** 2 - 2.0 * ao[r] * ah[r]
+                    for s in range(3):
+                        own += a[r] * S[j, r, s] * a[s]
                 cq, sq = np.cos(q[k, j]), np.sin(q[k, j])
                 A[k, j] = g * cq - slope * sq
                 B[k, j] = g * sq + slope * cq
-                ao = np.cross(a, p[j])
-                M[k, j] = a @ S[j] @ a - 2.0 * (ao @ np.cross(a, h[j])) + m[j] * (ao @ ao)
+                M[k, j] = own
             else:
-                A[k, j] = -(a @ gravity) * m[j]
+                for r in range(3):
+                    A[k, j] -= a[r] * gravity[r] * m[j]
                 M[k, j] = m[j]
-            if parent[j] >= 0:
-                m[parent[j]] += m[j]
-                h[parent[j]] += h[j]
-                S[parent[j]] += S[j]
+            i = parent[j]
+            if i >= 0:
+                m[i] += m[j]
+                for r in range(3):
+                    h[i, r] += h[j, r]
+                    for s in range(3):
+                        S[i, r, s] += S[j, r, s]
     return A, B, M

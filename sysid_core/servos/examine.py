@@ -12,7 +12,7 @@ from sysid_core.kinds import Kind
 from sysid_core.reasons import Reason, Severity, advice_of
 from sysid_core.robot import RobotModel
 from sysid_core.servos.bodies import Array
-from sysid_core.servos.model import JointServo, Term
+from sysid_core.servos.model import TERMS, JointServo, Term
 from sysid_core.servos.recording import ServoRecording
 
 
@@ -26,12 +26,23 @@ class ServoReason(Kind):
     UNMOVED = "servo-unmoved"
     ZERO = "servo-zero"
     GRAVITY = "servo-gravity"
+    SLACK = "servo-slack"
     REPLAY = "servo-replay"
+    DIRECTION = "servo-direction"
+    OFFSET = "servo-offset"
+    EXCHANGED = "servo-exchanged"
+    MOUNT = "servo-mount"
+    UNTOLD = "servo-untold"
 
     @property
     def fails(self) -> bool:
         """Whether the result isn't fit for use; else it is a warning."""
-        return self is not ServoReason.UNMOVED
+        return self not in (ServoReason.UNMOVED, ServoReason.UNTOLD)
+
+    @property
+    def of_gravity(self) -> bool:
+        """Whether gravity itself speaks against the recording, so that it may say what is wrong."""
+        return self in (ServoReason.GRAVITY, ServoReason.SLACK)
 
     @property
     def stops(self) -> bool:
@@ -47,7 +58,7 @@ class Finding:
         reason: What.
         joint: Name of the joint; "" for all.
         value: The number.
-        other: Name of another joint that is involved.
+        other: Name of another joint that is involved, or what else is.
     """
 
     reason: ServoReason
@@ -75,14 +86,16 @@ class Finding:
 _COMMANDED = 0.05
 # Increments of a 12-bit encoder are 0.0015 rad: a servo that is off shows a few of them.
 _STILL = 0.005
+# Of the commanded way: less, and not as commanded, is what other joints shake a servo that is off by.
+_LIMP = 0.1
 # Correlation of a motion's command and position over a second of lags: 0.9 or more where a servo
 # follows, and by chance below 0.5 for motions of ten or more turns.
 _FOLLOWS = 0.5
 # [rad] Two turns: no joint with stops goes so far, and a tenth of one in degrees does.
 _FAR = 4.0 * np.pi
 # [rad] Assembly on splines of 25 teeth misses by half a tooth, 0.126 rad, at most.
-_SPLINE = 0.126
-_SURE = 3.0  # standard deviations
+HALF_TOOTH = 0.126
+SURE = 3.0  # standard deviations
 
 
 def examine(recordings: Sequence[ServoRecording], robot: RobotModel) -> Iterator[Finding]:
@@ -99,7 +112,7 @@ def examine(recordings: Sequence[ServoRecording], robot: RobotModel) -> Iterator
     for j, joint in enumerate(joints):
         if moved[j] < _COMMANDED:
             yield Finding(ServoReason.UNMOVED, joint, float(moved[j]))
-        elif went[j] < _STILL:
+        elif went[j] < _STILL or (went[j] < _LIMP * moved[j] and abs(follow[j, j]) < _FOLLOWS):
             yield Finding(ServoReason.DEAD, joint, float(moved[j]))
         else:
             own, best = follow[j, j], int(np.argmax(follow[:, j]))
@@ -129,14 +142,17 @@ def _correlations(recordings: Sequence[ServoRecording]) -> Array:
 
 
 def examine_fit(
-    servo: JointServo, held_out: float, baseline: float, zero: float
+    servo: JointServo, held_out: float, baseline: float, zero: float, zero_sd: float
 ) -> Iterator[Finding]:
     """What a fitted servo shows of its recording."""
-    if abs(zero) > _SPLINE:
+    if abs(zero) - SURE * zero_sd > HALF_TOOTH:
         yield Finding(ServoReason.ZERO, servo.joint, zero)
     compliance = servo.values.get(Term.COMPLIANCE, 0.0)
     sd = servo.deviations.get(Term.COMPLIANCE, 0.0)
-    if compliance < -_SURE * sd:
+    if compliance < -SURE * sd:
         yield Finding(ServoReason.GRAVITY, servo.joint, compliance / sd if sd else -np.inf)
+    usual = TERMS[Term.COMPLIANCE]
+    if compliance > usual.start + SURE * usual.spread:
+        yield Finding(ServoReason.SLACK, servo.joint, compliance)
     if held_out > baseline:
         yield Finding(ServoReason.REPLAY, servo.joint, held_out / baseline)

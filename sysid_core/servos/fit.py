@@ -15,13 +15,14 @@ adjustment of Pace, Salvan and Sartori, 2011), and a deviation comes from what b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sysid_core.servos.bodies import Array, Loads
-from sysid_core.servos.model import ANYWHERE, STEP, TERMS, Term, rollout
+from sysid_core.servos.bodies import Array
+from sysid_core.servos.model import STEP, TERMS, Drive, Term
 
 BLOCK = 4.0  # [s]: longer than a sticking drive keeps its error (2 s on a real SO-101)
 FEWEST_BLOCKS = 20  # of shorter recordings: each says something of the scatter between blocks
@@ -37,34 +38,36 @@ _PROBE = 0.05  # of a term's scale: beyond the rounding of stick and slip, withi
 _INDEX = {term: i for i, term in enumerate(TERMS)}
 
 
-@dataclass(frozen=True)
-class JointMotion:
+@dataclass(frozen=True, eq=False)
+class JointMotion(Drive):
     """One joint's part of a recording, with the loads along the measured motion.
 
     Attributes:
-        t: Shape (K,) [s].
-        q: Shape (K,) [rad].
-        t_target: Shape (L,) [s].
-        target: Shape (L,) [rad].
-        loads: Along the motion of all joints.
-        joint: Column of the loads.
+        q: Positions, shape (K,) [rad].
         block: Number of the block of time of each sample, shape (K,).
-        between: Least and largest position that what the robot leans on leaves it, (K,) [rad].
     """
 
-    t: Array
+    _: KW_ONLY
     q: Array
-    t_target: Array
-    target: Array
-    loads: Loads
-    joint: int
-    block: np.ndarray
-    between: tuple[Array, Array] = ANYWHERE
+    block: NDArray[np.int64]
+
+    def part(self, some: slice) -> JointMotion:
+        """Some of its samples, from the first on; commands stay."""
+        L = self.loads
+        loads = replace(L, a=L.a[some], b=L.b[some], inertia=L.inertia[some])
+        between = self.between[0][some], self.between[1][some]
+        return replace(
+            self,
+            t=self.t[some],
+            q=self.q[some],
+            loads=loads,
+            block=self.block[some],
+            between=between,
+        )
 
     def error(self, p: Array, step: float = STEP) -> Array:
         """What the simulation from the first position misses, shape (K,) [rad]."""
-        args = (p, self.t_target, self.target, self.t, float(self.q[0]), self.loads, self.joint)
-        return rollout(*args, step, self.between) - self.q
+        return self.rollout(p, float(self.q[0]), step) - self.q
 
 
 @dataclass(frozen=True)
@@ -87,12 +90,14 @@ class JointFit:
         sum_of_squares: Of the samples that were fitted [rad²].
         data: Number of independent data that they are worth.
         priors: What was known of the terms before.
+        cost: Minus twice the logarithm of the likelihood, up to a constant of the data.
     """
 
     values: dict[Term, float]
     sum_of_squares: float
     data: float
     priors: Mapping[Term, Prior]
+    cost: float
 
     @property
     def vector(self) -> Array:
@@ -113,18 +118,20 @@ def solve_joint(
     trial: bool = False,
     priors: Mapping[Term, Prior] = COMMON,
     data: float | None = None,
+    fitted: Collection[Term] = tuple(TERMS),
 ) -> JointFit:
     """Fit the terms of `start`, beginning there.
 
     Args:
         motions: What is to be replayed.
-        start: Terms that are free, and where to begin.
+        start: The servo's terms, and where to begin.
         weights: What each sample counts, at most 1, shape (K,); None: all count.
         trial: Whether it is only to be compared with others: ends sooner, at a coarser step.
         priors: What is known of the terms.
         data: Number of independent data that all samples are worth; None: each is one.
+        fitted: Those of the terms that are fitted.
     """
-    terms = tuple(start)
+    terms = tuple(term for term in start if term in fitted)
     p = np.array([start.get(term, 0.0) for term in TERMS])
     w = np.ones(sum(len(m.t) for m in motions)) if weights is None else weights
     count = float(w.sum()) * (1.0 if data is None else data / len(w))
@@ -168,8 +175,8 @@ def solve_joint(
         damping /= 4.0
         if gain < count * (_TRIAL_SETTLED if trial else _SETTLED):
             break
-    values = {term: float(p[_INDEX[term]]) for term in terms}
-    return JointFit(values, squares, count, priors)
+    values = {term: float(p[_INDEX[term]]) for term in start}
+    return JointFit(values, squares, count, priors, cost)
 
 
 def jacobian(

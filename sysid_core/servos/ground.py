@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.planning import RobotGeometry
 from sysid_core.robot import RobotModel
-from sysid_core.servos.bodies import Array, BodyTree, Loads, turn, unwritten
-from sysid_core.servos.recording import ServoRecording
+from sysid_core.servos.bodies import Array, BodyTree, Loads, product, turn, unwritten
+from sysid_core.servos.recording import ROUNDING, ServoRecording
 from sysid_core.servos.rollout import (
     drive_forces,
     drive_speed,
@@ -135,7 +135,6 @@ _ANYWHERE = 0.5  # [m] below the base in which tables and floors stand, each hei
 # An arm without a surface must not get one: the reach below it would be lost.
 _ODDS = 20.0
 _SURE = 500.0  # of a likelihood's logarithm: beyond it the numbers end
-_ROUNDING = 0.00044  # [rad] of a 12-bit encoder, 2π/4096/√12: smaller errors aren't told apart
 
 
 def find_ground(
@@ -167,7 +166,7 @@ def find_ground(
         return None
     measured = [clearance(tree, surface, r.q)[0] for r in recordings]
     least = min(float(h.min()) for h in measured)
-    loads = [tree.loads(r.q) for r in recordings]
+    loads = [tree.loads(r.q).beside(tree.coupling(r.t, r.q), r.q) for r in recordings]
     near = [k for k, h in enumerate(measured) if h.min() < least + _TRIED[-1]]
 
     def roll(r: ServoRecording, load: Loads, height: float) -> Array:
@@ -192,7 +191,7 @@ def find_ground(
         samples += int(above.sum())
     if not samples:
         return None
-    usual = far / samples + _ROUNDING**2
+    usual = far / samples + ROUNDING**2
     free = squares(-np.inf)
     heights = least + _TRIED
     likelier = np.array([
@@ -216,7 +215,7 @@ def _lowest(
         local[:], shift[:] = R0[j], p0[j]
         if turns[j]:
             turn(axis[j], q[j], Rq)
-            _product(R0[j], Rq, local)
+            product(R0[j], Rq, local)
         else:
             for r in range(3):
                 for c in range(3):
@@ -224,7 +223,7 @@ def _lowest(
         if parent[j] < 0:
             R[j], p[j] = local, shift
         else:
-            _product(R[parent[j]], local, R[j])
+            product(R[parent[j]], local, R[j])
             p[j] = p[parent[j]]
             for r in range(3):
                 for c in range(3):
@@ -258,16 +257,6 @@ def _lowest(
             change[j] = up[0] * a[0] + up[1] * a[1] + up[2] * a[2]
         j = parent[j]
     return lowest
-
-
-@njit(cache=True)
-def _product(left: Array, right: Array, out: Array) -> None:  # pragma: no cover - compiled
-    """Of two matrices 3 × 3, into out."""
-    for r in range(3):
-        for c in range(3):
-            out[r, c] = (
-                left[r, 0] * right[0, c] + left[r, 1] * right[1, c] + left[r, 2] * right[2, c]
-            )
 
 
 @njit(cache=True, error_model="numpy")

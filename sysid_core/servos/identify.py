@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import MappingProxyType
 
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from sysid_core.errors import ModelError, SignalError
+from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
 from sysid_core.servos.bodies import Array, BodyTree
-from sysid_core.servos.examine import Finding, examine, examine_fit
+from sysid_core.servos.examine import Finding, ServoReason, examine, examine_fit
 from sysid_core.servos.fit import (
     BLOCK,
     COMMON,
@@ -31,9 +32,10 @@ from sysid_core.servos.fit import (
     independent_data,
     solve_joint,
 )
+from sysid_core.servos.gravity import Witness, examine_conventions
 from sysid_core.servos.ground import Ground, Surface, find_ground, reach
 from sysid_core.servos.model import ANYWHERE, TERMS, JointServo, ServoModel, Term, body_tree
-from sysid_core.servos.recording import ServoRecording, match_joints
+from sysid_core.servos.recording import ROUNDING, ServoRecording, match_joints
 
 BASE = (Term.TIME_CONSTANT, Term.FRICTION, Term.ZERO, Term.DELAY)
 # What may be added, in groups that mean something only together.
@@ -54,8 +56,8 @@ _OWN = (Term.COMPLIANCE, Term.ZERO)
 _SELDOM = 0.2
 # Fewer drives say nothing of how far drives of a robot differ.
 _FEWEST_DRIVES = 3
+_ENOUGH = 240.0  # [s] of motions, 60 blocks, that choose terms
 _ANY_ZERO = Prior(0.0, np.pi)  # [rad] shows one that is wrong
-_ROUNDING = 0.00044  # [rad] of a 12-bit encoder, 2π/4096/√12: smaller errors aren't told apart
 # Relative deviation between a gain that was set with the URDF's masses and what gravity shows of both:
 # torque constants and masses of links with cables differ by about as much from their data sheets.
 _GAIN = 0.2
@@ -74,13 +76,15 @@ class JointResult:
         servo: Its model.
         held_out: Error on blocks that were kept out of the fit, root mean square [rad].
         baseline: Of "the position is the command" on the same [rad].
-        free_zero: The zero where it may be any angle [rad].
+        free_zero: The zero where it may be any angle, and its deviation [rad].
+        witness: Its fit; None where it can't be fitted.
     """
 
     servo: JointServo
     held_out: float
     baseline: float
-    free_zero: float
+    free_zero: tuple[float, float]
+    witness: Witness | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,14 @@ class ServoIdentification:
     @property
     def fit_for_use(self) -> bool:
         """Whether no finding is a failure."""
-        return not any(finding.reason.fails for finding in self.findings)
+        return self.outcome is not Outcome.FAIL
+
+    @property
+    def outcome(self) -> Outcome:
+        """Fails with a failure; warns where something can't be told; else passes."""
+        if any(finding.reason.fails for finding in self.findings):
+            return Outcome.FAIL
+        return Outcome.WARN if self.findings else Outcome.PASS
 
 
 def identify_servos(
@@ -150,6 +161,7 @@ def identify_servos(
     tree = body_tree(robot, joints)
     findings = list(examine(matched, robot))
     dead = {f.joint for f in findings if f.reason.stops}
+    still = all(f.reason is ServoReason.UNMOVED for f in findings if f.reason.stops)
     known = {joint: _known(gain) for joint, gain in (gains or {}).items()}
     surface = Surface.of_robot(tree.robot)
     if ground is not None and not len(surface.body):
@@ -159,7 +171,7 @@ def identify_servos(
         )
     level = None if ground is None else Ground(ground, surface)
     results = _results(joint_motions(matched, tree, level), joints, dead, known, progress)
-    if ground is None and not dead:
+    if ground is None and still:
         for _ in range(_GROUND_PASSES):
             progress("looking for a table")
             parameters = np.array([result.servo.vector for result in results])
@@ -171,8 +183,15 @@ def identify_servos(
     for result in results:
         if result.servo.joint not in dead:
             findings += examine_fit(
-                result.servo, result.held_out, result.baseline, result.free_zero
+                result.servo, result.held_out, result.baseline, *result.free_zero
             )
+    if all(finding.reason.of_gravity for finding in findings if finding.reason.fails):
+        progress("asking gravity for directions, zeros and order")
+        witnesses = [result.witness for result in results]
+        named = all(recording.joints for recording in recordings)
+        findings += examine_conventions(tree, matched, witnesses, named)
+        if any(finding.reason.fails for finding in findings):
+            findings = [f for f in findings if f.reason is not ServoReason.UNTOLD]
     model = ServoModel(robot, tuple(result.servo for result in results), level)
     return ServoIdentification(
         model=model,
@@ -221,12 +240,14 @@ def joint_motions(
     """Each joint's part of the recordings, which are in the tree's order, above a surface."""
     out: list[list[JointMotion]] = [[] for _ in tree.joints]
     for r, block in zip(recordings, _blocks(recordings), strict=True):
-        loads = tree.loads(r.q)
+        loads = tree.loads(r.q).beside(tree.coupling(r.t, r.q), r.q)
         ways = None if ground is None else reach(tree, ground, r.q)
         for j, motions in enumerate(out):
             q, target = r.q[:, j].copy(), r.target[:, j].copy()
             between = ANYWHERE if ways is None else (ways[0][:, j].copy(), ways[1][:, j].copy())
-            motions.append(JointMotion(r.t, q, r.t_target, target, loads, j, block, between))
+            motions.append(
+                JointMotion(r.t, r.t_target, target, loads, j, between, q=q, block=block)
+            )
     return out
 
 
@@ -263,6 +284,20 @@ class _Drive:
             self.motions, start, weights,
             trial=trial, priors={**self.priors, **priors}, data=self.data,
         )  # fmt: skip
+
+    @cached_property
+    def beginning(self) -> _Drive:
+        """The first part of each motion: as many blocks as tell which terms there are."""
+        share = _ENOUGH / sum(float(m.t[-1] - m.t[0]) for m in self.motions)
+        if share >= 1.0:
+            return self
+        parts = [m.part(slice(max(int(share * len(m.t)), 2))) for m in self.motions]
+        blocks = np.concatenate([m.block for m in parts])
+        number = dict(zip(np.unique(blocks), range(len(blocks)), strict=False))
+        renumbered = [
+            replace(m, block=np.array([number[b] for b in m.block], dtype=np.int64)) for m in parts
+        ]
+        return _Drive(renumbered, self.priors)
 
     @cached_property
     def blocks(self) -> NDArray[np.int64]:
@@ -303,10 +338,10 @@ def _known(gain: float) -> Mapping[Term, Prior]:
 
 def _unmoved(joint: str, motions: list[JointMotion]) -> JointResult:
     baseline = _baseline(motions)
-    return JointResult(JointServo(joint), baseline, baseline, 0.0)
+    return JointResult(JointServo(joint), baseline, baseline, (0.0, 0.0))
 
 
-def _baseline(motions: list[JointMotion]) -> float:
+def _baseline(motions: Sequence[JointMotion]) -> float:
     return rms(np.concatenate([np.interp(m.t, m.t_target, m.target) - m.q for m in motions]))
 
 
@@ -314,9 +349,9 @@ def _identify_drives(
     drives: list[_Drive], progress: Callable[[str], None]
 ) -> Iterator[Callable[[str], JointResult]]:
     """Terms, then values of each drive, then once more with what the drives say of each other."""
-    chosen, squares = choose_terms(drives, progress)
+    chosen, squares = choose_terms([drive.beginning for drive in drives], progress)
     progress("fitting the servos")
-    fits = [_best_start(drive, fit) for drive, fit in zip(drives, chosen, strict=True)]
+    fits = [_best_start(drive.beginning, fit) for drive, fit in zip(drives, chosen, strict=True)]
     weights = [block_weights(d.motions, fit) for d, fit in zip(drives, fits, strict=True)]
     fits = [d.fit(f.values, w) for d, f, w in zip(drives, fits, weights, strict=True)]
     deviations = [_deviations(*three) for three in zip(drives, fits, weights, strict=True)]
@@ -327,9 +362,10 @@ def _identify_drives(
                  for t, x in fit.values.items()}  # fmt: skip
         last = drive.fit(start, w, priors=priors)
         sd = _deviations(drive, last, w)
-        free = drive.fit(last.values, w, trial=True, priors={**priors, Term.ZERO: _ANY_ZERO})
-        zero = free.values[Term.ZERO]
-        yield partial(_result, last.values, sd, float(np.sqrt(square)), drive, zero)
+        zero = _free_zero(drive.beginning, last, priors)
+        yield partial(
+            _result, Witness(drive.motions, last, drive.data), sd, float(np.sqrt(square)), zero
+        )
 
 
 def _best_start(drive: _Drive, chosen: JointFit) -> JointFit:
@@ -342,18 +378,32 @@ def _best_start(drive: _Drive, chosen: JointFit) -> JointFit:
     return min(fits, key=lambda fit: fit.sum_of_squares)
 
 
+def _free_zero(drive: _Drive, fit: JointFit, priors: Mapping[Term, Prior]) -> tuple[float, float]:
+    """The zero where it may be any angle: the likelier of two searches.
+
+    Gravity may have had to explain it: one begins with the usual stiffness and what rests are off.
+    """
+    off = np.median(
+        np.concatenate([np.interp(m.t, m.t_target, m.target) - m.q for m in drive.motions])
+    )
+    usual = {**fit.values, Term.ZERO: float(off)}
+    if Term.COMPLIANCE in usual:
+        usual[Term.COMPLIANCE] = drive.priors[Term.COMPLIANCE].mean
+    starts = (fit.values, usual)
+    free = {**priors, Term.ZERO: _ANY_ZERO}
+    fits = [drive.fit(start, trial=True, priors=free) for start in starts]
+    best = min(fits, key=lambda found: found.cost)
+    return best.values[Term.ZERO], _deviations(drive, best)[Term.ZERO]
+
+
 def _result(
-    values: dict[Term, float],
-    sd: dict[Term, float],
-    held: float,
-    drive: _Drive,
-    zero: float,
-    joint: str,
+    witness: Witness, sd: dict[Term, float], held: float, zero: tuple[float, float], joint: str
 ) -> JointResult:
-    return JointResult(JointServo(joint, values, sd), held, _baseline(drive.motions), zero)
+    servo, baseline = JointServo(joint, witness.fit.values, sd), _baseline(witness.motions)
+    return JointResult(servo, held, baseline, zero, witness)
 
 
-def _deviations(drive: _Drive, fit: JointFit, weights: Array) -> dict[Term, float]:
+def _deviations(drive: _Drive, fit: JointFit, weights: Array | None = None) -> dict[Term, float]:
     terms, covariance = block_covariance(drive.motions, fit, weights)
     return dict(zip(terms, map(float, np.sqrt(np.diag(covariance))), strict=True))
 
@@ -417,7 +467,7 @@ def choose_terms(
                 continue
             tried.append(drive.solve([{**f.values, **more} for f in fit], w))
             new.append(drive.squares(tried[-1]))
-            gains.append(np.log((score + _ROUNDING**2) / (new[-1] + _ROUNDING**2)))
+            gains.append(np.log((score + ROUNDING**2) / (new[-1] + ROUNDING**2)))
         reached = any(
             f.values.get(t, more[t]) != more[t] for fit in tried for f in fit for t in group
         )

@@ -181,11 +181,11 @@ class ServoModel:
         parameters = np.array([servo.vector for servo in self.servos])
         for _ in range(_MOST_PASSES):
             last = q
-            loads = self.tree.loads(q)
+            loads = self.tree.loads(q).beside(self.tree.coupling(t, q), q)
             if self.ground is None:
                 q = np.stack(
                     [
-                        rollout(p, t_target, target[:, j], t, q0[j], loads, j, step)
+                        Drive(t, t_target, target[:, j], loads, j).rollout(p, q0[j], step)
                         for j, p in enumerate(parameters)
                     ],
                     axis=1,
@@ -217,26 +217,40 @@ def body_tree(robot: RobotModel, joints: tuple[str, ...]) -> BodyTree:
     return BodyTree(hold_joints(robot, joints=joints) if joints != robot.joint_names else robot)
 
 
-def rollout(
-    p: Array,
-    t_target: Array,
-    target: Array,
-    t: Array,
-    q0: float,
-    loads: Loads,
-    joint: int,
-    step: float = STEP,
-    between: tuple[Array, Array] = ANYWHERE,
-) -> Array:
-    """Positions of one joint along the motion of the others, shape (K,) [rad].
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """One joint's commands, and its loads along the motion of the others.
 
-    `between` are the least and largest positions, both of shape (K,) [rad].
+    Attributes:
+        t: Times of the positions, shape (K,) [s].
+        t_target: Times of the commands, shape (L,) [s].
+        target: Commands, shape (L,) [rad].
+        loads: Of all joints.
+        joint: Column of the loads.
+        between: Least and largest positions, both of shape (K,) or (0,) [rad].
     """
-    q, v = np.empty(len(t)), np.empty(len(t))
-    columns = loads.a[:, joint], loads.b[:, joint], loads.inertia[:, joint]
-    along = (unwritten(x) for x in (t, t_target, target, *columns, *between))
-    drive_rollout(*along, bool(loads.turns[joint]), float(q0), unwritten(p), step, q, v)
-    return q
+
+    t: Array
+    t_target: Array
+    target: Array
+    loads: Loads
+    joint: int
+    between: tuple[Array, Array] = ANYWHERE
+
+    def rollout(self, p: Array, q0: float, step: float = STEP) -> Array:
+        """Positions with parameters in the order of `TERMS`, shape (K,) [rad]."""
+        q, v = np.empty(len(self.t)), np.empty(len(self.t))
+        turns = bool(self.loads.turns[self.joint])
+        drive_rollout(*self._along, turns, float(q0), unwritten(p), step, q, v)
+        return q
+
+    @cached_property
+    def _along(self) -> tuple[Array, ...]:
+        L, j = self.loads, self.joint
+        columns = L.a[:, j], L.b[:, j], L.inertia[:, j]
+        return tuple(
+            unwritten(x) for x in (self.t, self.t_target, self.target, *columns, *self.between)
+        )
 
 
 def _checked(

@@ -13,6 +13,7 @@ from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
 
 Array = NDArray[np.float64]
+ROUNDING = 0.00044  # [rad] of a 12-bit encoder, 2π/4096/√12: smaller errors aren't told apart
 
 
 @dataclass(frozen=True)

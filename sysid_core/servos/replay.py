@@ -11,7 +11,6 @@ import numpy as np
 
 from sysid_core.errors import SignalError
 from sysid_core.identifiability import servo_scales
-from sysid_core.reasons import Outcome
 from sysid_core.report import Report, thinned, time_series, with_deviation
 from sysid_core.robot import hold_joints
 from sysid_core.servos.bodies import Array
@@ -92,7 +91,7 @@ def servo_report(
     held = overall([np.array([j.held_out for j in result.joints])], [1.0])
     command = overall([np.array([j.baseline for j in result.joints])], [1.0])
     report.headline(
-        Outcome.PASS if result.fit_for_use else Outcome.FAIL,
+        result.outcome,
         f"Blocks of time kept out of the fit are replayed within {held * 1e3:.1f} mrad rms"
         f" (the command itself: {command * 1e3:.1f} mrad).",
         asked="How does the robot move when it is sent position commands?",

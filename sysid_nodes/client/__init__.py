@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The nodes from outside: a client that calls them, and what is made with it."""
 
-from sysid_nodes.client.live_client import LiveClient, execute_watched, live_client, own_domain
+from sysid_nodes.client.live_client import (
+    LiveClient,
+    execute_watched,
+    half_made_ports,
+    live_client,
+    own_domain,
+)
 from sysid_nodes.client.node_client import LiveError
 from sysid_nodes.client.save_robot import save_robot
 
@@ -9,6 +15,7 @@ __all__ = [
     "LiveClient",
     "LiveError",
     "execute_watched",
+    "half_made_ports",
     "live_client",
     "own_domain",
     "save_robot",

@@ -150,13 +150,23 @@ def live_client(
         rclpy.try_shutdown()
 
 
+def half_made_ports(folder: Path = Path("/dev/shm"), older_s: float = 2.0) -> list[Path]:
+    """Ports of Fast DDS in shared memory that a process was killed in making: empty, and not new.
+
+    Whoever opens one waits for ever for its maker to finish.
+    """
+    return [
+        path
+        for path in sorted(folder.glob("fastdds_port*"))
+        if path.name.removeprefix("fastdds_port").isdigit()
+        and (status := path.stat()).st_size == 0
+        and time.time() - status.st_mtime > older_s
+    ]
+
+
 @contextlib.contextmanager
 def own_domain() -> Iterator[dict[str, str]]:
-    """Environment of a ROS domain that nobody else on this machine uses, loopback only.
-
-    Without Fast DDS's shared memory: there a process that is killed while it opens a port leaves it
-    half made, and whoever opens it next waits for ever.
-    """
+    """Environment of a ROS domain that nobody else on this machine uses, loopback only."""
     with contextlib.ExitStack() as stack:
         try:
             from domain_coordinator import domain_id
@@ -164,8 +174,9 @@ def own_domain() -> Iterator[dict[str, str]]:
             number = stack.enter_context(domain_id())
         except ImportError:
             number = 1 + time.time_ns() // 1_000_000 % 100
+        for path in half_made_ports():
+            path.unlink(missing_ok=True)
         yield {
             "ROS_DOMAIN_ID": str(number),
             "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-            "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
         }

@@ -13,8 +13,11 @@ import pytest
 
 import sysid_core
 from sysid_core.errors import SignalError
+from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel, load_robot
 from sysid_core.servos import (
+    JointServo,
+    ServoModel,
     ServoRecording,
     Term,
     identify_servos,
@@ -86,10 +89,10 @@ def test_stiffness_friction_and_delay_of_a_simulated_arm_are_found(
     robot: RobotModel, motions: tuple[ServoRecording, ...]
 ) -> None:
     result = identify_servos(motions[:2], robot)
-    assert result.fit_for_use
+    assert not result.findings
     for joint in result.joints:
         found, sd = joint.servo.values, joint.servo.deviations
-        assert found[Term.COMPLIANCE] == pytest.approx(1 / KP, abs=3 * sd[Term.COMPLIANCE])
+        assert found[Term.COMPLIANCE] == pytest.approx(1 / KP, rel=0.02)
         assert found[Term.FRICTION] == pytest.approx(FRICTION / KP, rel=0.15)
         assert found[Term.DELAY] == pytest.approx(DELAY, abs=0.015)
         assert sd[Term.COMPLIANCE] < 0.2 / KP
@@ -117,8 +120,12 @@ def test_what_is_saved_simulates_the_same(
         (lambda r: replace(r, q=r.q + [0.0, 0.4]), ServoReason.ZERO),
         (lambda r: replace(r, q=r.q * [1, 0]), ServoReason.DEAD),
         (lambda r: replace(r, q=-r.q, target=-r.target), ServoReason.GRAVITY),
+        (lambda r: replace(r, q=r.q * [1, -1], target=r.target * [1, -1]), ServoReason.DIRECTION),
+        (lambda r: replace(r, q=r.q + [0, 0.6], target=r.target + [0, 0.6]), ServoReason.OFFSET),
+        (lambda r: replace(r, q=r.q[:, ::-1], target=r.target[:, ::-1]), ServoReason.EXCHANGED),
     ],
-    ids=["sign", "order", "degrees", "zero", "dead", "both signs"],
+    ids=["sign", "order", "degrees", "zero", "dead", "both signs", "sign of both", "zero of both",
+         "both exchanged"],
 )  # fmt: skip
 def test_a_mutated_recording_is_named(
     change: object, reason: ServoReason, robot: RobotModel, motions: tuple[ServoRecording, ...]
@@ -126,6 +133,21 @@ def test_a_mutated_recording_is_named(
     result = identify_servos([change(motions[0])], robot)  # type: ignore[operator]
     assert not result.fit_for_use
     assert reason in {finding.reason for finding in result.findings}
+
+
+def test_what_gravity_cannot_tell_is_told(
+    robot: RobotModel, motions: tuple[ServoRecording, ...]
+) -> None:
+    upright = load_robot(URDF.replace('<axis xyz="0 1 0"/>', '<axis xyz="0 0 1"/>'))
+    terms = {Term.TIME_CONSTANT: 0.05, Term.FRICTION: 0.01, Term.DELAY: 0.02}
+    arm = ServoModel(upright, tuple(JointServo(joint, terms) for joint in upright.joint_names))
+    r = motions[0]
+    seen = replace(r, q=arm.simulate(r.t, r.target, r.t, r.target[0]))
+    result = identify_servos([seen], upright)
+    doubts = {f.joint: f.other for f in result.findings if f.reason is ServoReason.UNTOLD}
+    assert set(doubts) == {"lift", "elbow"}
+    assert all("direction, zero" in doubt for doubt in doubts.values())
+    assert result.fit_for_use and result.outcome is Outcome.WARN
 
 
 def test_times_in_milliseconds_are_refused(

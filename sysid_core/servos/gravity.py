@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""What gravity says of a recording's conventions: directions, zeros and order of joints, and the mount.
+
+The loop of a servo is the same whichever way its angles are counted, so that a wrong sign, zero or order
+of command *and* position leaves the replay alone but for gravity, whose torque the robot's model
+predicts. Each convention in doubt is an alternative hypothesis: the same servos with the loads that it
+means, stiffness and friction fitted again. Each block of time has an error variance of its own and counts
+as one datum, so that blocks in which the robot leaned on something don't decide. In the angle x that was recorded, where the joint's is
+\(q = s x + z\), the load \(a \cos q + b \sin q\) is
+
+\[ s (a \cos z + b \sin z) \cos x + (b \cos z - a \sin z) \sin x . \]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from sysid_core.servos.bodies import Array, BodyTree, Loads
+from sysid_core.servos.examine import HALF_TOOTH, SURE, Finding, ServoReason
+from sysid_core.servos.fit import (
+    TRIAL_STEP,
+    JointFit,
+    JointMotion,
+    block_weights,
+    errors,
+    solve_joint,
+)
+from sysid_core.servos.model import Term
+from sysid_core.servos.recording import ROUNDING, ServoRecording
+
+ODDS = float(np.log(20.0))  # from which an alternative is believed, or no longer in doubt
+# Of a servo what a wrong load would change; the rest is what the motion itself shows.
+_REFITTED = (Term.COMPLIANCE, Term.FRICTION)
+# Of a replay's error, what a model that isn't quite the robot's gains from a wrong convention: its errors
+# repeat wherever a posture does, so that blocks don't vote apart (4 % on an SO-101 as it is).
+_MISFIT = 0.1
+_ENOUGH = 120.0  # [s] of motions: their errors repeat, and more only takes longer
+_APART = 0.05  # [s] a hobby servo's time constant
+_SAME = 1e-6  # [N m] loads that differ by less: a millionth of such friction
+_RECENTRED = 4  # times that a zero is looked for beyond what was tried
+_MOUNTS = {
+    "upside down": Rotation.from_euler("x", np.pi),
+    "turned by 90° about x": Rotation.from_euler("x", np.pi / 2),
+    "turned by -90° about x": Rotation.from_euler("x", -np.pi / 2),
+    "turned by 90° about y": Rotation.from_euler("y", np.pi / 2),
+    "turned by -90° about y": Rotation.from_euler("y", -np.pi / 2),
+}
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A fitted servo, what it was fitted to, and how many independent data that is worth."""
+
+    motions: Sequence[JointMotion]
+    fit: JointFit
+    data: float
+
+
+@dataclass(frozen=True)
+class _Convention:
+    """Joint j is column `order[j]`, its position `sign[j]` times that plus `zero[j]`."""
+
+    sign: Array
+    zero: Array
+    order: NDArray[np.int64]
+    mount: Rotation | None = None
+
+    def loads(self, tree: BodyTree, x: Array) -> Loads:
+        """Of the columns as they were recorded, shape (K, n)."""
+        s, z = self.sign, self.zero
+        up = tree if self.mount is None else tree.turned(self.mount.as_matrix())
+        loads = up.loads(s * x[:, self.order] + z)
+        turns = loads.turns
+        a = s * np.where(turns, loads.a * np.cos(z) + loads.b * np.sin(z), loads.a)
+        b = np.where(turns, loads.b * np.cos(z) - loads.a * np.sin(z), 0.0)
+        column = np.argsort(self.order)
+        return Loads(a[:, column], b[:, column], loads.inertia[:, column], turns[column])
+
+
+@dataclass(frozen=True)
+class _Odds:
+    """Logarithm of the odds against a convention, and the number of blocks that speak of it."""
+
+    against: float
+    data: int
+
+    @property
+    def believed(self) -> bool:
+        """Whether it is likelier than the recordings' own, beyond what a wrong model gains by chance."""
+        return -self.against > max(ODDS, _MISFIT * self.data)
+
+    @property
+    def refuted(self) -> bool:
+        return self.against > ODDS
+
+    @property
+    def times(self) -> float:
+        """How many times likelier it is, as far as numbers go."""
+        return float(np.exp(np.clip(-self.against, -20.0, 20.0)))
+
+
+class _Court:
+    """Log likelihoods of conventions, relative to that of the recording as it is."""
+
+    def __init__(
+        self,
+        tree: BodyTree,
+        recordings: Sequence[ServoRecording],
+        witnesses: Sequence[Witness | None],
+    ) -> None:
+        n = len(tree.joints)
+        self.tree, self.recordings, self.witnesses = tree, recordings, witnesses
+        self.as_is = _Convention(np.ones(n), np.zeros(n), np.arange(n))
+        # As they are recorded in all: how joints swing each other is not what is asked.
+        self._coupling = [tree.coupling(r.t, r.q) for r in recordings]
+        self._loads = self._all_loads(self.as_is)
+        nothing = [replace(x, a=0 * x.a, b=0 * x.b) for x in self._loads]
+        self._blocks = sum(len(np.unique(m.block)) for m in next(w.motions for w in witnesses if w))
+        self._none = [self._fit(j, nothing)[0] for j in range(n)]
+        self._own = [self._cost(j, self._loads) for j in range(n)]
+
+    def against(self, convention: _Convention) -> _Odds:
+        """How much less likely the recordings are in a convention than as they are."""
+        loads, total, data = self._all_loads(convention), 0.0, 0
+        for j, own in enumerate(self._own):
+            change = max(
+                float(max(np.abs(new.a - old.a)[:, j].max(), np.abs(new.b - old.b)[:, j].max()))
+                for new, old in zip(loads, self._loads, strict=True)
+            )
+            if change > _SAME and self.witnesses[j] is not None:
+                total += self._cost(j, loads) - own
+                data += self._blocks
+        return _Odds(total, data)
+
+    def _all_loads(self, convention: _Convention) -> list[Loads]:
+        return [
+            convention.loads(self.tree, r.q).beside(torque, r.q)
+            for r, torque in zip(self.recordings, self._coupling, strict=True)
+        ]
+
+    def _cost(self, j: int, loads: Sequence[Loads]) -> float:
+        cost, compliance = self._fit(j, loads)
+        # Nothing rises under its weight.
+        return cost if compliance >= 0.0 else max(cost, self._none[j])
+
+    def _fit(self, j: int, loads: Sequence[Loads]) -> tuple[float, float]:
+        witness = self.witnesses[j]
+        if witness is None:
+            return 0.0, 0.0
+        motions = [replace(m, loads=x) for m, x in zip(witness.motions, loads, strict=True)]
+        priors, values = witness.fit.priors, dict(witness.fit.values)
+        values.setdefault(Term.COMPLIANCE, priors[Term.COMPLIANCE].mean)
+        weights = None
+        for _ in range(2):  # of all blocks alike, then by how well each is replayed
+            fit = solve_joint(
+                motions, values, weights,
+                trial=True, priors=priors, data=witness.data, fitted=_REFITTED,
+            )  # fmt: skip
+            weights, values = block_weights(motions, fit), fit.values
+        blocks = np.concatenate([m.block for m in motions])
+        counts = np.bincount(blocks)
+        squares = np.bincount(blocks, errors(motions, fit.vector, TRIAL_STEP) ** 2)
+        seen = counts > 0
+        likely = 0.5 * float(np.log(squares[seen] / counts[seen] + ROUNDING**2).sum())
+        offs = [
+            (values[t] - priors[t].mean) / priors[t].deviation for t in _REFITTED if t in values
+        ]
+        return likely + 0.5 * float(np.square(offs).sum()), values[Term.COMPLIANCE]
+
+
+def _thinned(
+    recordings: Sequence[ServoRecording], witnesses: Sequence[Witness | None]
+) -> tuple[list[ServoRecording], list[Witness | None]]:
+    """The first part of each motion, at samples a servo's time constant apart: gravity changes no sooner."""
+    share = min(_ENOUGH / sum(r.duration for r in recordings), 1.0)
+    few = []
+    for r in recordings:
+        every = max(int(_APART / float(np.median(np.diff(r.t)))), 1)
+        few.append(slice(None, max(int(share * len(r.t)), 2), every))
+    kept = [replace(r, t=r.t[k], q=r.q[k]) for r, k in zip(recordings, few, strict=True)]
+    seen = [
+        w and replace(w, motions=[m.part(k) for m, k in zip(w.motions, few, strict=True)])
+        for w in witnesses
+    ]
+    return kept, seen
+
+
+def examine_conventions(
+    tree: BodyTree,
+    recordings: Sequence[ServoRecording],
+    witnesses: Sequence[Witness | None],
+    named: bool,
+) -> Iterator[Finding]:
+    """What is likelier than the recordings' conventions, or can't be told from them.
+
+    Args:
+        tree: The bodies.
+        recordings: In the tree's order.
+        witnesses: Of each joint; None where no servo was fitted.
+        named: Whether the recordings name their columns, so that their order isn't in doubt.
+    """
+    if not any(witnesses):
+        return
+    court = _Court(tree, *_thinned(recordings, witnesses))
+    moved = [j for j, w in enumerate(witnesses) if w is not None]
+    against: list[tuple[_Odds, Finding]] = []
+    untold: dict[str, list[str]] = {}
+    for j in moved:
+        sign = court.as_is.sign.copy()
+        sign[j] = -1.0
+        joint = tree.joints[j]
+        odds = court.against(replace(court.as_is, sign=sign))
+        against.append((odds, Finding(ServoReason.DIRECTION, joint, odds.times)))
+        if not odds.refuted:
+            untold.setdefault(joint, []).append("direction")
+        if tree.turns[j]:
+            zero, sd, odds = _zero(court, j)
+            if abs(zero) - SURE * sd > HALF_TOOTH:
+                against.append((odds, Finding(ServoReason.OFFSET, joint, zero)))
+            if abs(zero) + SURE * sd > 2.0 * HALF_TOOTH:
+                untold.setdefault(joint, []).append("zero")
+    n = len(tree.joints)
+    for a, b in combinations(moved, 2):
+        order = np.arange(n)
+        order[[a, b]] = b, a
+        odds = court.against(replace(court.as_is, order=order))
+        finding = Finding(ServoReason.EXCHANGED, tree.joints[a], odds.times, tree.joints[b])
+        against.append((odds, finding))
+        if not odds.refuted and not named:
+            untold.setdefault(tree.joints[a], []).append(f"exchange with {tree.joints[b]}")
+    if len(moved) > 2:
+        odds = court.against(replace(court.as_is, order=np.arange(n)[::-1].copy()))
+        finding = Finding(ServoReason.EXCHANGED, tree.joints[0], odds.times, tree.joints[-1])
+        against.append((odds, finding))
+    for name, mount in _MOUNTS.items():
+        odds = court.against(replace(court.as_is, mount=mount))
+        against.append((odds, Finding(ServoReason.MOUNT, "", odds.times, name)))
+    least = min(odds.against for odds, _ in against)
+    yield from (f for odds, f in against if odds.believed and odds.against < least + ODDS)
+    for joint, what in untold.items():
+        yield Finding(ServoReason.UNTOLD, joint, float(len(what)), ", ".join(what))
+
+
+def _zero(court: _Court, j: int) -> tuple[float, float, _Odds]:
+    """Angle that gravity would have added to a joint [rad], its deviation, and the odds against it.
+
+    By parabolas through three likelihoods half a tooth apart, the middle one moved to the best.
+    """
+    known: dict[int, _Odds] = {0: _Odds(0.0, 0)}
+
+    def against(k: int) -> float:
+        if k not in known:
+            zero = court.as_is.zero.copy()
+            zero[j] = k * HALF_TOOTH
+            known[k] = court.against(replace(court.as_is, zero=zero))
+        return known[k].against
+
+    k = 0
+    for _ in range(_RECENTRED):
+        low, middle, high = against(k - 1), against(k), against(k + 1)
+        if middle <= min(low, high):
+            break
+        k += 1 if high < low else -1
+    low, middle, high = against(k - 1), against(k), against(k + 1)
+    curvature = low - 2.0 * middle + high
+    if curvature <= 0.0:
+        return k * HALF_TOOTH, np.inf, known[k]
+    shift = float(np.clip(0.5 * (low - high) / curvature, -1.0, 1.0))
+    best = middle - 0.5 * curvature * shift**2
+    odds = replace(known[k - 1], against=best)
+    return (k + shift) * HALF_TOOTH, HALF_TOOTH / float(np.sqrt(curvature)), odds
