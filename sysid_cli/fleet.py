@@ -120,6 +120,11 @@ def _say(state: FleetState, out: Path) -> int:
             highlight=False,
             soft_wrap=True,
         )
+    if state.outdated:
+        console.print(
+            f"{len(state.outdated)} recordings were estimated with other settings and don't count:"
+            " run on them again"
+        )
     if state.copies:
         console.print(
             f"{len(state.copies)} recordings are copies of others, which count once: see the page"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -13,13 +14,13 @@ import numpy as np
 from sysid_core.errors import EstimationError
 from sysid_core.reasons import Outcome
 from sysid_fleet.drift import Monitored, Series, Spread, monitor, spread_of
-from sysid_fleet.registry import Registry
+from sysid_fleet.registry import Registry, settings_hash
 
 WATCHED = (".friction", ".beta", "load.m", "sensor.")
 _RELATIVE = (".friction", "sensor.gain")  # robots differ by a factor in these
 NEEDED = (
     *("recording", "robot", "tool", "time", "temperature", "warm_up"),
-    *("parameter", "value", "deviation", "unit", "reason", "data_hash"),
+    *("parameter", "value", "deviation", "unit", "reason", "data_hash", "settings_hash"),
 )
 _FIRST = 5  # estimates that give the factor
 
@@ -53,12 +54,14 @@ class FleetState:
         trends: By robot, tool and parameter.
         failed: Recording and reason.
         copies: Recordings that hold the same bytes as another, and which that is.
+        outdated: Recordings that were estimated with other settings alone; they don't count.
         false_alarms: Stated rate for each robot and year.
     """
 
     trends: Mapping[Key, Trend]
     failed: tuple[tuple[str, str], ...]
     copies: Mapping[str, str]
+    outdated: tuple[str, ...]
     false_alarms: float
 
     @property
@@ -106,18 +109,34 @@ class FleetState:
 def analyse(rows: Sequence[Mapping[str, Any]], registry: Registry) -> FleetState:
     """Look for changes in everything that is watched.
 
+    A recording counts once, by its bytes, and only as the registry's present settings read it.
+
     Args:
         rows: Rows of the dataset, any order.
         registry: Groups, rates.
     """
-    found: dict[Key, list[Mapping[str, Any]]] = {}
+    latest: dict[Key, dict[object, Mapping[str, Any]]] = {}
+    every = {row["recording"] for row in rows if row["parameter"]}
+    settings = {
+        (name, tool): settings_hash(registry.robots[name], registry.robots[name].tools.get(tool))
+        for name, tool in {(row["robot"], row["tool"] or "") for row in rows if _says(row)}
+        if name in registry.robots
+    }
+    rows = [
+        row
+        for row in rows
+        if not _says(row) or row["settings_hash"] == settings.get((row["robot"], row["tool"] or ""))
+    ]
+    current = {row["recording"] for row in rows if row["parameter"]}
     copies = _copies(rows)
     for row in rows:
-        if row["recording"] in copies:
+        name, known = row["parameter"], row["robot"] in registry.robots
+        if row["recording"] in copies or not (known and is_watched(name)) or row["time"] is None:
             continue
-        name = row["parameter"]
-        if is_watched(name) and row["value"] is not None and row["robot"] in registry.robots:
-            found.setdefault((row["robot"], row["tool"] or "", name), []).append(row)
+        if row["value"] is not None and math.isfinite(row["value"]):
+            same = row.get("data_hash") or (row["recording"], row["time"])
+            latest.setdefault((row["robot"], row["tool"] or "", name), {})[same] = row
+    found = {key: list(some.values()) for key, some in latest.items()}
     prepared = {key: _series(key[2], some) for key, some in found.items() if len(some) > 1}
     groups: dict[Key, list[Series]] = {}
     for (robot, tool, name), (series, _) in prepared.items():
@@ -138,10 +157,18 @@ def analyse(rows: Sequence[Mapping[str, Any]], registry: Registry) -> FleetState
         unit = str(found[(robot, tool, name)][0]["unit"])
         watched_series = monitor(series, spread, shift=registry.shift, run_length=length)
         trends[(robot, tool, name)] = Trend(series, watched_series, spread, scale, unit)
-    failed = tuple(
-        (str(row["recording"]), str(row["reason"])) for row in rows if not row["parameter"]
-    )
-    return FleetState(trends, failed, copies, registry.false_alarms)
+    failed = {
+        str(row["recording"]): str(row["reason"])
+        for row in rows
+        if not row["parameter"] and row["recording"] not in current
+    }
+    outdated = tuple(sorted(str(name) for name in every - current - set(failed)))
+    return FleetState(trends, tuple(failed.items()), copies, outdated, registry.false_alarms)
+
+
+def _says(row: Mapping[str, Any]) -> bool:
+    """Whether a row says with which settings it was estimated; failures don't."""
+    return row.get("settings_hash") is not None
 
 
 def _copies(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -75,6 +75,7 @@ def fleet_report(state: FleetState) -> Report:
     )
     copies = [f"{name}: {first}" for name, first in state.copies.items()]
     _list(report, "Recordings that gave no numbers", [f"{n}: {why}" for n, why in state.failed])
+    _list(report, "Recordings estimated with other settings, which don't count", state.outdated)
     _list(report, "Copies of other recordings, each of which counts once", copies)
     return report
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import lru_cache
@@ -260,9 +261,10 @@ def begin_of(run: Recording, source: Source) -> datetime:
     stamp = int(run.joints.stamps_ns[0]) * 1e-9
     if stamp > _CALENDAR:
         return datetime.fromtimestamp(stamp, timezone.utc)
-    if found := _DATE.search(source.address):
+    for found in reversed(list(_DATE.finditer(source.address))):  # the file's before its folders'
         year, month, day, hour, minute = (int(x or 0) for x in found.groups())
-        return datetime(year, month, day, hour, minute, tzinfo=timezone.utc)
+        with suppress(ValueError):  # the 30th of February
+            return datetime(year, month, day, hour, minute, tzinfo=timezone.utc)
     try:
         return datetime.fromtimestamp(float(source.stamp.partition("/")[2]), timezone.utc)
     except (ValueError, OverflowError) as err:

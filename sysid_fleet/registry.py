@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import hashlib
 from fnmatch import fnmatchcase
+from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
+from sysid_core.batch import hash_of
 from sysid_core.errors import BatchError
 from sysid_core.files import FileKind, FileSchema, Name, Number, Positive, read_schema
 
@@ -116,9 +118,19 @@ def load_registry(path: str | Path) -> Registry:
 
 
 def settings_hash(robot: Robot, tool: Tool | None) -> str:
-    """Hash of everything but the recording that decides what is estimated of it."""
-    whole = hashlib.sha256(robot.model_dump_json(exclude={"match", "tools", "group"}).encode())
+    """Hash of everything but the recording that decides what is estimated of it.
+
+    Files count by what is in them, wherever they lie.
+    """
+    whole = hashlib.sha256(robot.model_dump_json(exclude=_ELSEWHERE).encode())
     whole.update((tool.model_dump_json(exclude={"match"}) if tool else "").encode())
-    for name in ("parameters.yaml", "estimate.yaml"):
-        whole.update((Path(robot.calibration) / name).read_bytes())
+    calibration = [Path(robot.calibration) / name for name in ("parameters.yaml", "estimate.yaml")]
+    places: list[str | Path] = [robot.description, robot.columns, *calibration]
+    for place in places:
+        text = hash_of(place) if place and Path(place).is_file() else str(place)
+        whole.update(f"{text}\0".encode())
+    whole.update(version("robot_sysid").encode())
     return whole.hexdigest()
+
+
+_ELSEWHERE = {"match", "tools", "group", "description", "calibration", "columns"}

@@ -4,7 +4,8 @@
     python benchmarks/nodes/lateness_table.py [--phases N]
 
 In simulated time. "all" has every goal late by so much, "random" by anything up to it, "stop" only
-those after the cancel. The peak is the robot's, over the limit of 5 rad/s^2; the invariant is 1.05.
+those after the cancel. "limit" stops because of an exceeded limit: a goal that brakes earlier replaces
+the one under way, with the longest lateness that was measured as its lead. The peak is the robot's, over the limit of 5 rad/s^2; the invariant is 1.05.
 """
 
 from __future__ import annotations

@@ -36,6 +36,7 @@ FIELDS: Mapping[str, tuple[str, str]] = {
     "version": ("string", "of robot_sysid"),
 }
 _NEEDED = ("job", "parameter", "outcome")
+_IN_EVERY_ROW = (*_NEEDED, "recording", "robot", "time", "value")
 AGAIN = ("lost", "error")  # outcomes that `--resume` tries again
 
 
@@ -59,6 +60,22 @@ def _schema(pa: Any) -> Any:
         "timestamp[ns, UTC]": pa.timestamp("ns", "UTC"),
     }
     return pa.schema([(name, types[kind]) for name, (kind, _) in FIELDS.items()])
+
+
+def _require_fields(pa: Any, file: Path) -> None:
+    try:
+        missing = sorted(set(_IN_EVERY_ROW) - set(pa.parquet.read_schema(file).names))
+    except (pa.ArrowException, OSError) as err:
+        raise _unreadable(file, err) from err
+    if missing:
+        raise _unreadable(file, f"it has no columns {missing}")
+
+
+def _unreadable(place: Path, why: object) -> BatchError:
+    return BatchError(
+        f"Rows in '{place}' can't be read: {why}",
+        remedy="Move the file away, and run again with --resume: what it held is done anew.",
+    )
 
 
 class Rows:
@@ -91,7 +108,10 @@ class Rows:
         self.folder.mkdir(parents=True, exist_ok=True)
         name = f"part-{time.time_ns()}-{uuid.uuid4().hex[:12]}.parquet"
         hidden = self.folder / f".{name}"
-        pa.parquet.write_table(table, hidden)
+        with hidden.open("wb") as file:
+            pa.parquet.write_table(table, file)
+            file.flush()
+            os.fsync(file.fileno())  # before its name: what a loss of power leaves is whole
         os.replace(hidden, self.folder / name)
         return self.folder / name
 
@@ -100,13 +120,21 @@ class Rows:
 
         Args:
             columns: Only these.
+
+        Raises:
+            BatchError: A file is cut, isn't Parquet, or holds other columns.
         """
         pa = _arrow()
         files = sorted(self.folder.glob("part-*.parquet"))
         if not files:
             return _schema(pa).empty_table().select(list(columns or FIELDS))
+        for file in files:
+            _require_fields(pa, file)
         data = pa.dataset.dataset(files, schema=_schema(pa), format="parquet")
-        return data.to_table(columns=list(columns or FIELDS))
+        try:
+            return data.to_table(columns=list(columns or FIELDS))
+        except (pa.ArrowException, OSError) as err:
+            raise _unreadable(self.folder, err) from err
 
     def latest(
         self, columns: Sequence[str] = (), wanted: Callable[[str], bool] | None = None

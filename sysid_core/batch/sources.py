@@ -128,11 +128,13 @@ def hash_of(path: str | Path) -> str:
     """sha256 of a file, or of a folder's files with their names.
 
     Raises:
-        BatchError: It isn't there.
+        BatchError: It isn't there, or is a device or pipe, which has no end.
     """
     path, whole = Path(path), hashlib.sha256()
     if not path.exists():
         raise BatchError(f"There is no '{path}'.", remedy="Check the path.")
+    if not (path.is_file() or path.is_dir()):
+        raise BatchError(f"'{path}' is no regular file.", remedy="Give files and folders.")
     for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
         if path.is_dir():
             whole.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())

@@ -35,6 +35,7 @@ _CERTIFICATE = FileKind("certificate", "Give a file that `sysid certify` wrote."
 _RESULTS = ("estimate.yaml", "parameters.yaml")
 _PACKAGES = ("robot_sysid", "numpy", "scipy", "pin", "cvxpy", "clarabel")
 SAME_ERROR = 1e-5  # of relative errors
+SAME_PARAMETER = 1e-6  # of parameters near zero, in their units
 SAME_SHARE = 1e-3  # of a standard deviation: numbers of another machine are the same
 
 
@@ -69,14 +70,9 @@ def certify(
         EstimationError: The result can't be repeated, or it failed its own verdict.
     """
     result = read_json(folder / "result.json", RESULT)
-    if not isinstance(result, dict) or not result.get("inputs", {}).get("options"):
+    inputs = result.get("inputs") if isinstance(result, dict) else None
+    if not isinstance(inputs, dict) or not inputs.get("options") or not inputs.get("files"):
         raise RESULT.refusal(folder / "result.json", "doesn't say which files it came from")
-    if result["verdict"]["outcome"] == "fail":
-        raise EstimationError(
-            f"The result in '{folder}' failed.",
-            remedy="Mend what its report names, identify again, and certify that.",
-        )
-    inputs = result["inputs"]
     listed = [*inputs["files"], *_results_in("result", folder)]
     if earlier is not None:
         listed += _results_in("earlier", earlier)
@@ -85,17 +81,15 @@ def certify(
         raise EstimationError(
             f"{', '.join(changed)} changed since the identification.", remedy="Identify again."
         )
+    repeated = _repeated(inputs, listed, progress)
     return {
         "schema": SCHEMA,
-        "robot": robot or result["robot"],
-        "description": {"name": result["robot"], "urdf_hash": result["urdf_hash"]},
+        "robot": robot or repeated["description"]["name"],
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "code": {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()},
         "files": listed,
         "inputs": inputs,
-        "method": result["method"],
-        "verdict": result["verdict"],
-        **_repeated(inputs, listed, progress),
+        **repeated,
     }
 
 
@@ -115,6 +109,7 @@ def verify(
     content = read_json(path, _CERTIFICATE)
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         raise _CERTIFICATE.refusal(path, f"isn't of the schema {SCHEMA}")
+    checks: list[CertificateCheck] = []
     try:
         files = [_found(file, path.parent, data) for file in content["files"]]
         checks = [_file_check(file) for file in files]
@@ -125,7 +120,7 @@ def verify(
         count, runs = len(content["uncertainty_budget"]), len(content["recordings"])
     except SysIdError as err:
         return [*checks, CertificateCheck("numbers", False, str(err))]
-    except (KeyError, TypeError, AttributeError) as err:
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as err:
         raise _CERTIFICATE.refusal(path, f"lacks a statement of this version ({err})") from err
     detail = "; ".join(other) or (
         f"{count} estimates and the errors of {runs} recordings, repeated from the data"
@@ -139,7 +134,8 @@ def _repeated(
     """The part of a certificate that follows from the data alone.
 
     Raises:
-        EstimationError: The estimate in the result's folder isn't what its recordings give.
+        EstimationError: The estimate in the result's folder isn't what its recordings give, or its
+            verdict, judged again, is a failure.
     """
     by_role = paths_by_role(listed)
     places = {
@@ -148,6 +144,11 @@ def _repeated(
         for path, now in zip(paths, by_role[role], strict=True)
     }
     found = identify(build_settings(IdentifySettings, inputs["options"], places), progress)
+    if not found.verdict.ok:
+        raise EstimationError(
+            "The identification, judged again, fails.",
+            remedy="Mend what its report names, identify again, and certify that.",
+        )
     stated = by_role["result"][0]
     with tempfile.TemporaryDirectory() as folder:
         found.estimate.save(Path(folder) / "estimate.yaml")
@@ -155,6 +156,9 @@ def _repeated(
     earlier = by_role.get("earlier")
     before = _errors_before(found, earlier[0].parent if earlier else None)
     return {
+        "description": {"name": found.estimate.robot, "urdf_hash": found.estimate.urdf_hash},
+        "method": found.estimate.method,
+        "verdict": found.verdict.to_dict(),
         "recordings": [
             {
                 "name": f"{k}: {name}",
@@ -215,7 +219,21 @@ def _budget(estimate: Estimate, gain_sd: float) -> list[dict[str, Any]]:
 
 def _differences(stated: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
     """Where two statements differ by more than rounding on another machine; empty: nowhere."""
-    out = []
+    out = [
+        f"another {key} is stated" for key in ("description", "method") if stated[key] != found[key]
+    ]
+    if stated["verdict"]["outcome"] != found["verdict"]["outcome"]:
+        out.append(
+            f"verdict: {stated['verdict']['outcome']} stated, {found['verdict']['outcome']} found"
+        )
+    pairs = [
+        (name, value, stated["parameters"].get(name)) for name, value in found["parameters"].items()
+    ]
+    out += [
+        f"{name}: {was} stated, {now:.6g} found"
+        for name, now, was in pairs
+        if was is None or not abs(was - now) <= SAME_SHARE * abs(now) + SAME_PARAMETER
+    ]
     for was, now in zip(stated["recordings"], found["recordings"], strict=True):
         for key in ("as_found", "as_left"):
             if not abs(was[key] - now[key]) <= SAME_ERROR * max(1.0, abs(was[key])):

@@ -23,6 +23,7 @@ from sysid_nodes.bringup.graph import NodeSpec
 from sysid_nodes.bringup.processes import running
 from sysid_nodes.client import LiveClient, LiveError, execute_watched, live_client
 from sysid_nodes.conversions import ns_from_stamp
+from sysid_nodes.execution import CommandMode, follow_action
 from sysid_nodes.experiment import PATIENCE_S, ExperimentResult, run_experiment
 
 _INERTIA = {PayloadEstimate.INERTIA_KNOWN}
@@ -58,7 +59,7 @@ def bring_up(config: Path | None, out: Path, *, namespace: str = "") -> int:
             "A bringup needs to know the robot.",
             remedy="Give --config; start from config/bringup_ur.yaml, _franka.yaml or _xarm.yaml.",
         )
-    specs = read_config(find_config(config), namespace=namespace)
+    specs = _startable(config, namespace)
     console = Console()
     console.print(
         f"ROS_DOMAIN_ID={os.environ.get('ROS_DOMAIN_ID', '0')}: starting"
@@ -73,6 +74,18 @@ def bring_up(config: Path | None, out: Path, *, namespace: str = "") -> int:
         except KeyboardInterrupt:
             console.print("Stopping the nodes.")
     return 0
+
+
+def _startable(config: Path, namespace: str) -> tuple[NodeSpec, ...]:
+    """The nodes of a bringup file, once what they need is there: said here, not in a log.
+
+    Raises:
+        SysIdError: The file can't be used, or the messages of the robot's controller are missing.
+    """
+    specs = read_config(find_config(config), namespace=namespace)
+    if any(spec.parameters.get("command_mode") == CommandMode.FOLLOW for spec in specs):
+        follow_action()
+    return specs
 
 
 Result = TypeVar("Result")
@@ -123,7 +136,7 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
     out.mkdir(parents=True, exist_ok=True)
     weighing = any(segment.label == _OSCILLATION for segment in trajectory.segments)
     specs = _for_this_run(
-        read_config(find_config(config), namespace=options.namespace),
+        _startable(config, options.namespace),
         out,
         file,
         options.calibration,

@@ -4,6 +4,7 @@
 from sysid_nodes.execution.admission import Admission
 from sysid_nodes.execution.arming import ActionNode, Arming, arm_timeout
 from sysid_nodes.execution.config import TrajectoryExecutorConfig
+from sysid_nodes.execution.drives import CommandMode, follow_action
 from sysid_nodes.execution.inputs import RobotInputs
 from sysid_nodes.execution.limits import limits_in_force, motion_limits, planning_limits
 from sysid_nodes.execution.player import MotionPlayer
@@ -14,6 +15,7 @@ __all__ = [
     "ActionNode",
     "Admission",
     "Arming",
+    "CommandMode",
     "MotionPlayer",
     "Remote",
     "RemoteExecutor",
@@ -21,6 +23,7 @@ __all__ = [
     "TrajectoryExecutorConfig",
     "arm_timeout",
     "feedback_of",
+    "follow_action",
     "limits_in_force",
     "motion_limits",
     "planning_limits",

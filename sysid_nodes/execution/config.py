@@ -70,6 +70,13 @@ class TrajectoryExecutorConfig:
         maximum=0.5,
         live=True,
     )
+    rest_velocity: float = parameter(
+        0.02,
+        "A joint below it stands [rad/s or m/s]; drivers with noisy velocities need more.",
+        minimum=0.001,
+        maximum=0.2,
+        live=True,
+    )
     max_force: float = parameter(
         200.0, "Abort beyond this measured force [N].", minimum=1.0, maximum=5000.0, live=True
     )

@@ -95,6 +95,7 @@ def executor_settings(config: TrajectoryExecutorConfig, speed_scale: float) -> E
         speed_scale=speed_scale,
         slow_start=config.slow_start_s,
         start_tolerance=config.start_tolerance,
+        rest_velocity=config.rest_velocity,
         horizon=config.dead_man_s if config.command_mode.takes_whole else 0.0,
         resend=RESEND * config.dead_man_s,
         stop_lead=config.stop_lead_s,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from sysid_core.batch import Rows
 from sysid_core.errors import BatchError
 from sysid_core.robot import RobotModel
 from sysid_fleet import load_registry
+from sysid_fleet.analysis import analyse
 
 NIGHTS, WORSE = 14, 9  # robot r2 rubs more from this night on
 
@@ -107,6 +109,28 @@ def test_copies_of_a_recording_count_once(fleet: Path, tmp_path: Path) -> None:
     assert code == 3 and "2 recordings are copies" in said
     page = (tmp_path / "fleet.html").read_text()
     assert "2026-03-03_0210.csv" in page and "Copies of other recordings" in page
+
+
+def test_a_night_counts_once_and_as_the_registry_reads_it_now(fleet: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "nights" / "r1"
+    folder.mkdir(parents=True)
+    for night in (1, 2):
+        name = f"2026-03-{night:02d}_0210.csv"
+        (folder / name).write_bytes((fleet / "nights" / "r1" / name).read_bytes())
+    arguments = ["--registry", fleet / "fleet.yaml", "--out", tmp_path, "--workers", 1]
+    for stamp in (1e9, 2e9):  # a restored backup
+        os.utime(folder / name, (stamp, stamp))
+        call("fleet", "identify", folder.parent, *arguments)
+    rows, registry = Rows(tmp_path / "rows"), load_registry(fleet / "fleet.yaml")
+    state = analyse(rows.latest(), registry)
+    assert len(state.trends[("r1", "", "j1.friction")].series.value) == 2 and not state.outdated
+    robot = registry.robots["r1"].model_copy(update={"speed": 0.9})
+    other = registry.model_copy(update={"robots": {"r1": robot}})
+    state = analyse(rows.latest(), other)
+    assert not state.trends and len(state.outdated) == 2
+    (tmp_path / "rows" / "part-9.parquet").write_bytes(b"PAR1")
+    with pytest.raises(BatchError, match="can't be read"):
+        rows.latest()
 
 
 def test_watching_takes_what_is_new_and_no_longer_grows(fleet: Path, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,8 +18,20 @@ from robot_sysid.msg import PayloadEstimate
 from robot_sysid.srv import SaveResult, StartRecording, StopRecording
 
 from sysid_core.errors import SysIdError
+from sysid_nodes.bringup import bring_up
 from sysid_nodes.execution import Arming
 from sysid_nodes.experiment import RunAction, RunnerConfig
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_without_the_controllers_messages_a_run_is_refused_before_any_node_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "control_msgs.action", None)
+    with pytest.raises(SysIdError, match="needs control_msgs"):
+        bring_up(ROOT / "config/bringup_ur.yaml", tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 class Graph:

@@ -83,10 +83,13 @@ def test_numbers_that_the_data_dont_give_fail(certified: Path, tmp_path: Path) -
     content = json.loads((certified / "out/certificate.json").read_text())
     content["recordings"][1]["as_left"] *= 0.9
     content["uncertainty_budget"][0]["value"] *= 1.1
+    content["verdict"]["outcome"] = "forged"
+    content["parameters"] = dict.fromkeys(content["parameters"], 0.1)
     (tmp_path / "certificate.json").write_text(json.dumps(content))
     said = call("verify", tmp_path / "certificate.json")
     assert said.startswith("1") and "as_left of 2: test.csv" in said
     assert f"{content['uncertainty_budget'][0]['name']}: " in said
+    assert "verdict: forged stated" in said and ": 0.1 stated" in said
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"schema": "robot_sysid/certificate/2"}', "no JSON"])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ways in which a robot takes commands: an action, a topic of trajectories, a stream."""
 
+from sysid_nodes.execution.drives.action_drive import follow_action
 from sysid_nodes.execution.drives.build import build_drive
 from sysid_nodes.execution.drives.drive import CommandMode, RobotDrive
 
@@ -8,4 +9,5 @@ __all__ = [
     "CommandMode",
     "RobotDrive",
     "build_drive",
+    "follow_action",
 ]

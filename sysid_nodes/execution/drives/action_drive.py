@@ -23,6 +23,21 @@ if TYPE_CHECKING:
 Clock = Callable[[float | None, np.ndarray, float], None]
 
 
+def follow_action() -> Any:
+    """The type of the action.
+
+    Raises:
+        SysIdError: control_msgs isn't installed.
+    """
+    try:
+        return importlib.import_module("control_msgs.action").FollowJointTrajectory
+    except ImportError as err:
+        raise SysIdError(
+            "command_mode follow_joint_trajectory needs control_msgs.",
+            remedy="sudo apt install ros-$ROS_DISTRO-control-msgs, or command_mode joint_trajectory.",
+        ) from err
+
+
 class ActionDrive(RobotDrive):
     """Sends goals; needs control_msgs, which every robot with ros2_control has.
 
@@ -38,13 +53,7 @@ class ActionDrive(RobotDrive):
 
     def __init__(self, node: ManagedNode, action_name: str, on_clock: Clock) -> None:
         super().__init__(node)
-        try:
-            self._action: Any = importlib.import_module("control_msgs.action").FollowJointTrajectory
-        except ImportError as err:
-            raise SysIdError(
-                "command_mode follow_joint_trajectory needs control_msgs.",
-                remedy="sudo apt install ros-$ROS_DISTRO-control-msgs, or command_mode joint_trajectory.",
-            ) from err
+        self._action: Any = follow_action()
         self._on_clock = on_clock
         self._client = node.actions.client(self._action, action_name)
         self.watch: ControllerWatch = ControllerWatch(node, action_name)
