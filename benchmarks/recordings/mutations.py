@@ -339,7 +339,7 @@ def splits(arm: RealArm) -> Iterator[tuple[str, RealArm]]:
 def named(verdict: Verdict, codes: tuple[str, ...], joint: str) -> str:
     """`right`, `wrong` or `open` (refused without a cause, or several that look alike)."""
     causes = [r for r in verdict.reasons if r.code in CAUSES and r.severity.value != "held"]
-    if any(r.code == "cannot-tell" for r in verdict.reasons):
+    if any(r.code == "cannot-tell" for r in verdict.failures):
         return "open"
     if any(r.code == "refused" and r.data["remedy"] == "units" for r in verdict.reasons):
         return "right" if "units" in codes else "wrong"

@@ -10,7 +10,7 @@ from sysid_core.diagnosis.evidence import left_out
 from sysid_core.diagnosis.explain import ODDS, Explanation, explanations, odds
 from sysid_core.diagnosis.hypotheses import Fault
 from sysid_core.diagnosis.samples import Samples, collect_samples
-from sysid_core.diagnosis.stream_checks import effort_faults
+from sysid_core.diagnosis.stream_checks import FROZEN, effort_faults
 from sysid_core.reasons import Reason, Verdict, failure, held, warning
 from sysid_core.robot import Array, DriveTrain, RobotModel
 from sysid_core.signals import Recording
@@ -18,6 +18,7 @@ from sysid_core.signals import Recording
 _TOGETHER = 2  # faults that may come together: a budget of time
 # What the fit finds and mends by itself: to the millisecond, and with its own verdict.
 _AS_DECLARED = (Fault.NONE, Fault.LAG)
+_LIKELIER = 0.5  # less, and "as declared" isn't the likelier of two
 # What identification itself mends: no failure.
 _WARNINGS = (Fault.TOOL,)
 
@@ -80,15 +81,21 @@ class Examination:
     @property
     def verdict(self) -> Verdict:
         """Whether data and description go together."""
+        if FROZEN in (
+            reason.code for reason in self.streams.failures
+        ):  # what depends on this position can't be judged
+            return self.streams
         reasons = [finding.reason for finding in self.findings]
         declared = sum(e.probability for e in self.ranked if e.hypothesis.kind in _AS_DECLARED)
-        if declared < 1.0 / (1.0 + ODDS):
+        if declared < _LIKELIER:
             alike = [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
             mended = sum(e.probability for e in self.ranked if e.hypothesis.kind in _WARNINGS)
-            say = warning if declared + mended > 0.5 else failure  # the likelier of the two
+            unlikely = declared < 1.0 / (1.0 + ODDS) and declared + mended < _LIKELIER
+            say = failure if unlikely else warning
             reasons.append(
                 say(
                     "cannot-tell",
+                    declared=declared,
                     causes=[_code(e) for e in alike],
                     joints=[str(e.hypothesis.data.get("joint", "")) for e in alike],
                     probabilities=[e.probability for e in alike],
@@ -133,6 +140,9 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
     findings: list[Finding] = []
     here, shares = samples, left_out(samples)
     ranked = explanations(here, gains_known=gains_known)
+    if ranked[0].hypothesis.kind is Fault.LAG and odds(ranked) > ODDS:
+        here = ranked[0].hypothesis.mend(here)  # as the fit does: nothing else is judged by it
+        shares, ranked = left_out(here), explanations(here, gains_known=gains_known)
     while len(findings) < _TOGETHER and ranked[0].hypothesis.kind not in _AS_DECLARED:
         if odds(ranked) < ODDS:
             break

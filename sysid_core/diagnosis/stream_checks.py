@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of single efforts that are seen without a model: spikes, saturation, dead channels."""
+"""Faults of single joints that are seen without a model: spikes, saturation, dead and frozen channels."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from sysid_core.reasons import Reason, Verdict, failure, warning
 from sysid_core.signals import JointStream
 
+FROZEN = "position-frozen"
 _SPIKE = 8.0  # times the span of 98 % of the samples
 _STUCK_SHARE = 0.02  # of the samples at one extreme value, exactly
 _SPOILT_SHARE = 0.05  # the same, too many for a fit
@@ -15,7 +16,7 @@ _MOVED = 0.05  # [rad or m]
 
 
 def effort_faults(stream: JointStream) -> Verdict:
-    """Efforts that can't be right, with remedies: dead and saturated ones fail, spikes warn.
+    """Readings that can't be right, with remedies: dead, frozen and saturated ones fail, spikes warn.
 
     Args:
         stream: Joint states with efforts; without, nothing is found.
@@ -32,6 +33,8 @@ def effort_faults(stream: JointStream) -> Verdict:
                 say = failure if effort[0] != 0.0 else warning
                 found.append(say("effort-dead", joint=name, value=effort[0]))
             continue
+        if np.ptp(stream.q[:, j]) == 0.0 and np.any(np.ptp(stream.q, axis=0) > _MOVED):
+            found.append(failure(FROZEN, joint=name, value=stream.q[0, j]))
         far = np.abs(effort - middle) > _SPIKE * span
         if np.any(far):
             k = int(np.argmax(np.abs(effort - middle)))

@@ -188,9 +188,9 @@ TEXTS: Mapping[str, Text] = {
         "recordings.md",
     ),
     "cannot-tell": Text(
-        "Something is wrong, and these data can't tell what",
-        "As declared, the data are unlikely, but several causes explain them alike: {causes} (joints"
-        " {joints}; probabilities {probabilities:.2g}).",
+        "The data can't tell what is wrong, or whether",
+        "That all is as declared has a probability of {declared:.2g}, and no other cause is certain:"
+        " {causes} (joints {joints}; probabilities {probabilities:.2g}).",
         "Change nothing yet. Record a motion that tells them apart: zeros, mounting, tools and gains by slow"
         " motion through postures far apart, stamps and lags by fast motion of all joints.",
         "No cause is 20 times as likely as all others together.",
@@ -247,6 +247,14 @@ TEXTS: Mapping[str, Text] = {
         "The effort of '{joint}' is constant at {value:.4g} while the joint moves: the channel is dead.",
         "Record it again, or leave it unused.",
         "A measured effort varies with motion.",
+        "recordings.md",
+    ),
+    "position-frozen": Text(
+        "Frozen position",
+        "The position of '{joint}' is {value:.4g} in every sample, to the last bit, while its effort varies.",
+        "Leave the joint's columns out if it is held (a joint that isn't recorded is taken for held);"
+        " else mend the channel and record again.",
+        "Encoders of joints that stand still show noise: readings without any are no readings.",
         "recordings.md",
     ),
     "effort-spikes": Text(

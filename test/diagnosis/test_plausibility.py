@@ -148,7 +148,7 @@ def test_gravity_compensated_efforts_are_named(model, run):
     assert found.failures[0].code == "gravity-subtracted"
 
 
-def test_spikes_saturation_and_dead_channels_are_seen_without_a_model(run):
+def test_spikes_saturation_dead_and_frozen_channels_are_seen_without_a_model(run):
     s = run.joints
     effort = np.array(s.effort)
     effort[700, 1] = 1e6
@@ -163,6 +163,10 @@ def test_spikes_saturation_and_dead_channels_are_seen_without_a_model(run):
     assert saturated.code == "effort-saturated" and saturated.data["value"] == -4.0
     assert dead.code == "effort-dead" and dead.data["value"] == 1.0
     assert not effort_faults(s).reasons
+    still = np.array(s.q)
+    still[:, 4] = still[0, 4]
+    (frozen,) = effort_faults(replace(s, q=still)).failures
+    assert frozen.code == "position-frozen" and frozen.data["joint"] == s.names[4]
 
 
 def test_velocities_ten_percent_off_are_refused(model, run):
