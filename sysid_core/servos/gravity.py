@@ -229,7 +229,7 @@ def examine_conventions(
             zero, sd, odds = _zero(court, j)
             if abs(zero) - SURE * sd > HALF_TOOTH:
                 against.append((odds, Finding(ServoReason.OFFSET, joint, zero)))
-            if abs(zero) + SURE * sd > 2.0 * HALF_TOOTH:
+            if abs(zero) + SURE * sd > 2.0 * HALF_TOOTH or odds.against < -ODDS:
                 untold.setdefault(joint, []).append("zero")
     n = len(tree.joints)
     for a, b in combinations(moved, 2):
