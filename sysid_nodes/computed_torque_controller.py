@@ -42,6 +42,7 @@ class ComputedTorqueControllerNode(ManagedNode):
         self.controller: TorqueController | None = None
         self._identified: IdentifiedParameters | None = None
         self._source = ParameterSource.NOMINAL
+        self._listens = False  # to set points
 
     def configure(self) -> None:
         """Make topics and the service; the robot may come later."""
@@ -66,8 +67,8 @@ class ComputedTorqueControllerNode(ManagedNode):
 
     def activate(self) -> None:
         """Listen and command; after a deactivation the robot's own controller takes over."""
+        self._listens = False
         self.subscribe_to_data(JointState, "joint_states", self._on_joints, depth=1)
-        self.create_subscription(JointTrajectory, "setpoint", self._on_set_point, 1)
         self.create_subscription(
             InertialEstimate, "estimator/parameters", self._on_estimate, LATCHED
         )
@@ -95,6 +96,9 @@ class ComputedTorqueControllerNode(ManagedNode):
             )
         stamp = conversions.ns_from_stamp(message.header.stamp)
         self.controller.measured(self._state_gate.take(stamp, self.now_ns()) * 1e-9, q, v)
+        if not self._listens:  # before, an executor finds nobody that could move the robot
+            self.create_subscription(JointTrajectory, "setpoint", self._on_set_point, 1)
+            self._listens = True
 
     def _on_set_point(self, message: JointTrajectory) -> None:
         if self.controller is not None:

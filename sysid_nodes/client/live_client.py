@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -166,7 +167,11 @@ def half_made_ports(folder: Path = Path("/dev/shm"), older_s: float = 2.0) -> li
 
 @contextlib.contextmanager
 def own_domain() -> Iterator[dict[str, str]]:
-    """Environment of a ROS domain that nobody else on this machine uses, loopback only."""
+    """Environment of a ROS domain that nobody else on this machine uses, loopback only.
+
+    Fast DDS goes over UDP there: its ports in shared memory are those of all domains, and one that
+    a killed process left half made would stop the nodes of this one.
+    """
     with contextlib.ExitStack() as stack:
         try:
             from domain_coordinator import domain_id
@@ -174,9 +179,14 @@ def own_domain() -> Iterator[dict[str, str]]:
             number = stack.enter_context(domain_id())
         except ImportError:
             number = 1 + time.time_ns() // 1_000_000 % 100
-        for path in half_made_ports():
-            path.unlink(missing_ok=True)
-        yield {
-            "ROS_DOMAIN_ID": str(number),
-            "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-        }
+        yield {"ROS_DOMAIN_ID": str(number), **_loopback()}
+
+
+def _loopback() -> dict[str, str]:
+    if "fastrtps" not in os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp"):
+        return {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+    profile = str(Path(__file__).with_name("loopback.xml"))
+    # ROS's own "localhost" would add shared memory, whatever the profile says.
+    old = os.environ.get("ROS_DISTRO") in ("humble", "iron", "jazzy")
+    name = "FASTRTPS_DEFAULT_PROFILES_FILE" if old else "FASTDDS_DEFAULT_PROFILES_FILE"
+    return {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT", name: profile}

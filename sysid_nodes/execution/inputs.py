@@ -80,18 +80,18 @@ class RobotState:
         # Whether a state is too old, new or out of order is asked where it is used, at every step.
         self.gates = {t: ClockGate(t, ahead=math.inf) for t in ("joint_states", "wrench")}
         self.measured: Measured | None = None
-        self._others: set[tuple[str, ...]] = set()  # joints of each other driver
+        self.others: set[tuple[str, ...]] = set()  # joints of each other driver
 
     def of(self, model: RobotModel) -> None:
         """Only states of this robot count from now on."""
         self._robot, self.measured = frozenset(model.joint_names), None
-        self._others.clear()
+        self.others.clear()
 
     def on_joints(self, message: JointState) -> None:
         """Take in joint states."""
         names = tuple(message.name)
         if self._robot.isdisjoint(names):
-            self._others.add(names)
+            self.others.add(names)
             return
         stamp = self._stamp("joint_states", message)
         q, v = np.array(message.position), np.array(message.velocity)
@@ -134,7 +134,7 @@ class RobotState:
 
     def publishers_hint(self, publishers: list[str]) -> str:
         """Why joint states may contradict each other, or nothing; publishers of their topic."""
-        if len(publishers) < 2 + len(self._others):  # a gripper's driver is one of them
+        if len(publishers) < 2 + len(self.others):  # a gripper's driver is one of them
             return ""
         backwards = self.gates["joint_states"].backwards
         out_of_order = f" {backwards} states came out of order." if backwards else ""

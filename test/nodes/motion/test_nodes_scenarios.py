@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import signal
 import time
@@ -26,6 +27,7 @@ from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_demos import run as demo
 from sysid_demos.tracking import TrackingRecorder
 from sysid_nodes.bringup import NodeSpec, demo_graph
+from sysid_nodes.bringup.processes import NodeProcesses
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import message_from_estimate
 from sysid_nodes.lifecycle import LATCHED
@@ -92,6 +94,15 @@ def estimate_of(model: RobotModel, share: float) -> Estimate:
     )
 
 
+def wait_for_all(client: LiveClient, nodes: NodeProcesses) -> None:
+    """All nodes are active, and the controller knows robot and state: only then does it listen."""
+    for name in nodes.processes:
+        client.wait_for_active(name)
+    listeners = functools.partial(client.node.count_subscribers, "setpoint")
+    # The simulated robot, which keeps its clock by them, is the other.
+    client.wait_until(lambda: listeners() == 2, 60.0, "the controller to listen")
+
+
 def yes(client: LiveClient) -> Any:
     return client.call(Trigger, "computed_torque_controller/use_identified", Trigger.Request())
 
@@ -139,8 +150,7 @@ def test_set_points_are_tracked_and_parameters_change_on_request_only(
 ) -> None:
     file, model, trajectory = motion
     client, nodes = start_nodes(controlled_ur5(trajectory))
-    for name in nodes.processes:
-        client.wait_for_active(name)
+    wait_for_all(client, nodes)
     client.follow(String, "computed_torque_controller/parameters_in_use")
     recorder = TrackingRecorder(client, model.joint_names)
     late = ["computed_torque_controller", "trajectory_executor"]  # each is stalled once, in motion
@@ -189,8 +199,7 @@ def test_a_lost_executor_ends_in_a_damped_stop(
 ) -> None:
     file, _, trajectory = motion
     client, nodes = start_nodes(controlled_ur5(trajectory))
-    for name in nodes.processes:
-        client.wait_for_active(name)
+    wait_for_all(client, nodes)
     speeds: list[float] = []
     client.node.create_subscription(
         JointState, "joint_states", lambda m: speeds.append(max(map(abs, m.velocity))), 200
