@@ -112,19 +112,43 @@ def test_a_panda_whose_axes_nobody_names_is_weighed_right_or_not_at_all(
         assert not verdict.ok or abs(found.mass - 1.13) < 3.0 * found.mass_sd
 
 
+def guided_rows(shared_data: Path, run: str) -> np.ndarray:
+    runs = np.load(shared_data / "ur5e_sdu_demos_wrench" / "runs.npz")
+    return np.asarray(runs[f"training_data__task_up_{run}"])
+
+
+def weighed_guided(rows: np.ndarray, folder: Path) -> tuple[PayloadSummary, Weighing]:
+    np.savez(folder / "run.npz", pose=rows[:, :6], wrench=rows[:, 12:18], time=rows[:, 42])
+    columns = WrenchColumns(time="time", pose=names("pose", 6), rotation=RotationFormat.ROTVEC)
+    return weighed(folder / "run.npz", columns)
+
+
 @pytest.mark.parametrize("run", [3, 4, 5, 6, 7])
 def test_a_weight_in_a_guided_hand_is_left_open(
     run: int, shared_data: Path, tmp_path: Path
 ) -> None:
     """0.9 kg since the sensor was zeroed; some 2 kg of gripper were on before (ur5e_sdu)."""
-    rows = np.load(shared_data / "ur5e_sdu_demos_wrench" / "runs.npz")[
-        f"training_data__task_up_weight__{run}"
-    ]
-    np.savez(tmp_path / "run.npz", pose=rows[:, :6], wrench=rows[:, 12:18], time=rows[:, 42])
-    columns = WrenchColumns(time="time", pose=names("pose", 6), rotation=RotationFormat.ROTVEC)
-    found, weighing = weighed(tmp_path / "run.npz", columns)
+    rows = guided_rows(shared_data, f"weight__{run}")
+    found, weighing = weighed_guided(rows, tmp_path)
     assert [doubt.code for doubt in weighing.doubts] == ["wrench-ambiguous"]
     assert abs(found.mass - 0.9) < 2.0 * found.mass_sd
+
+
+def test_an_empty_gripper_in_a_guided_hand_weighs_what_turns_in_its_other_runs(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    """Zeroed with the gripper on and no weight added: what turns with gravity is the gripper."""
+    masses = []
+    for run in (3, 4, 18, 19):
+        rows = guided_rows(shared_data, f"_{run}")
+        assert abs(rows[:20, 14].mean()) < 1.0  # [N], upwards; the weight would make it -8.4
+        turn = scipy.spatial.transform.Rotation.from_rotvec(rows[:, 3:6])
+        weight = turn.inv().apply([0.0, 0.0, -9.81])  # of 1 kg, in the sensor's axes
+        force = turn.inv().apply(rows[:, 12:15])
+        weight, force = weight - weight.mean(axis=0), force - force.mean(axis=0)
+        masses.append(np.sum(weight * force) / np.sum(weight**2))
+    found, _ = weighed_guided(guided_rows(shared_data, "_5"), tmp_path)
+    assert abs(found.mass - np.median(masses)) < 3.0 * found.mass_sd
 
 
 @pytest.mark.parametrize("half", [0, 1])
