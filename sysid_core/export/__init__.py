@@ -12,7 +12,7 @@ from sysid_core.export.mjcf import (
     mjcf_of,
     write_mjcf,
 )
-from sysid_core.export.projection import Projection, projections
+from sysid_core.export.projection import Projection, Projections, projections
 from sysid_core.export.targets import Target
 from sysid_core.export.urdf import remarks_on
 
@@ -24,6 +24,7 @@ __all__ = [
     "LossCode",
     "PositionServo",
     "Projection",
+    "Projections",
     "Target",
     "chain_fields",
     "describe",

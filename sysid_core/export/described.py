@@ -54,8 +54,8 @@ def describe(
         return None
     if not (model.urdf_xml and np.all(is_physically_consistent(identification.pi))):
         return None
-    robot, given_back = projections(identification, fitted, Target.URDF)
-    xml = urdf_of(robot, remarks_on(identification))
+    in_terms = projections(identification, fitted, Target.URDF)
+    xml = urdf_of(in_terms.robot, remarks_on(identification))
     reader = UrdfReader(
         xml, model.joint_names, model.gravity, identification.friction.coulomb_velocity
     )
@@ -66,7 +66,6 @@ def describe(
         judged,
         predictions,
         held_out=held_out,
-        robot=robot,
-        given_back=given_back,
+        projections=in_terms,
     )
     return Description(xml, error)

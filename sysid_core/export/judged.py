@@ -10,11 +10,16 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm import Identification, predicted_efforts
-from sysid_core.export.projection import Projection
+from sysid_core.export.projection import Projections
 from sysid_core.export.targets import Target
 from sysid_core.robot import Array, DriveTrain
 from sysid_core.signals import Recording
 from sysid_core.validation import Prediction
+
+# Over this rise, more of the error's power comes from the file than from the model.
+FILE_OVER_MODEL = float(np.sqrt(2.0))
+# Rise beyond what lost terms explain: the exporter's goal for targets that hold all terms.
+UNEXPLAINED = 1.1
 
 Torques = Callable[[Array, Array, Array], Array]  # q, v, a of (K, n) to (K, n)
 
@@ -29,6 +34,7 @@ class ExportedError:
         exported: That of the written file, as others read it.
         held_out: Whether the runs weren't fitted.
         costs: What the target has no field for: by how much the error would be smaller with it.
+        lost: By how much the error would be smaller with all of it: terms stand in for each other.
         standstill: By how much the error is larger by the reader's own treatment of friction about
             standstill.
         joints: Joint to its errors [unit of the efforts], inside and as exported.
@@ -39,6 +45,7 @@ class ExportedError:
     exported: float
     held_out: bool
     costs: Mapping[str, float]
+    lost: float
     standstill: float
     joints: Mapping[str, tuple[float, float]]
 
@@ -48,19 +55,24 @@ class ExportedError:
         return self.exported / self.inside if self.inside > 0.0 else float(self.exported > 0.0)
 
     @property
-    def allowed_rise(self) -> float:
-        """Error as exported over the error inside from which it is worth a warning.
+    def unexplained_rise(self) -> float:
+        """Error as exported over what inside error and lost terms together explain.
 
-        1.1 where the target holds all terms: what a term that is written wrongly exceeds, and a
-        reader's own treatment of standstill doesn't. 2 where it can't: most of the error's power
-        (3/4 of it) then comes from the format, and no further data mends it.
+        What is left is a reader's own treatment of friction, and terms that are fitted or written
+        wrongly.
         """
-        return 2.0 if self.costs else 1.1
+        explained = self.inside + max(self.lost, 0.0)
+        return self.exported / explained if explained > 0.0 else float(self.exported > 0.0)
+
+    @property
+    def unexplained(self) -> bool:
+        """Whether the lost terms don't explain the rise: something else is wrong."""
+        return self.unexplained_rise > UNEXPLAINED
 
     @property
     def worth_a_warning(self) -> bool:
-        """Whether the file predicts worse than what its target can hold excuses."""
-        return self.rise > self.allowed_rise
+        """Whether the file is a larger source of error than the model, or wrong."""
+        return self.rise > FILE_OVER_MODEL or self.unexplained
 
     def to_dict(self) -> dict[str, object]:
         """For result.json and proof.json."""
@@ -69,9 +81,10 @@ class ExportedError:
             "inside": self.inside,
             "exported": self.exported,
             "rise": self.rise,
-            "allowed_rise": self.allowed_rise,
+            "unexplained_rise": self.unexplained_rise,
             "warning": self.worth_a_warning,
             "held_out": self.held_out,
+            "lost": self.lost,
             "lost_terms": dict(self.costs),
             "standstill": self.standstill,
             "joints": {
@@ -89,8 +102,7 @@ def judge_export(
     predictions: Sequence[Prediction],
     *,
     held_out: bool,
-    robot: Projection,
-    given_back: Mapping[str, Projection],
+    projections: Projections,
 ) -> ExportedError:
     """Errors of an exported robot beside those of the identified one.
 
@@ -101,28 +113,26 @@ def judge_export(
         runs: That are predicted.
         predictions: Of the identified robot, one of each run.
         held_out: Whether these runs weren't fitted.
-        robot: What the file should say.
-        given_back: What was lost, by name, and the robot that has it all the same.
+        projections: What the file should say, and what it would without its losses.
 
     Raises:
         EstimationError: There are no runs.
     """
     if not runs:
         raise EstimationError("No run to judge an export by.", remedy="Give a recording.")
-    meant_and_rivals = [robot, *given_back.values()]
+    robot, given_back = projections.robot, projections.given_back
+    meant_and_rivals = [robot, projections.whole, *given_back.values()]
 
     def models(q: Array, v: Array, a: Array) -> list[Array]:
-        rigid = robot.model.inverse_dynamics(q, v, a)
-        ours = [rigid + one.friction_torques(q, v, a, rigid) for one in meant_and_rivals]
-        return [torques(q, v, a), *ours]
+        return [torques(q, v, a), *(one.torques(q, v, a) for one in meant_and_rivals)]
 
     made = []
     for run, own in zip(runs, predictions, strict=True):
         efforts = _predicted(identification, run, models)
         made.append([replace(own, predicted=one, nominal=None) for one in efforts])
     exported = [of_run[0] for of_run in made]
-    read, meant, *others = (
-        _pooled([of_run[i] for of_run in made]) for i in range(2 + len(given_back))
+    read, meant, whole, *others = (
+        _pooled([of_run[i] for of_run in made]) for i in range(3 + len(given_back))
     )
     return ExportedError(
         target,
@@ -130,6 +140,7 @@ def judge_export(
         read,
         held_out,
         {name: meant - error for name, error in zip(given_back, others, strict=True)},
+        meant - whole,
         read - meant,
         {
             name: (_rms(predictions, name), _rms(exported, name))

@@ -10,7 +10,7 @@ width is the residual's own, and `x >= 0` where physics says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -88,6 +88,21 @@ class Projection:
         return rigid + self.friction_torques(q, v, a, rigid)
 
 
+@dataclass(frozen=True, eq=False)
+class Projections:
+    """A robot in a target's terms beside those that the target can't hold.
+
+    Attributes:
+        robot: What the target holds.
+        given_back: What is lost, by name, to the robot that has it all the same.
+        whole: The robot that has all of it, fitted in the same way.
+    """
+
+    robot: Projection
+    given_back: Mapping[str, Projection]
+    whole: Projection
+
+
 def inside(identification: Identification) -> Projection:
     """The identified robot itself: nothing is lost."""
     values = list(identification.friction_parameters.values())
@@ -120,13 +135,16 @@ def projected(
 
 def projections(
     identification: Identification, recordings: Sequence[Recording], target: Target
-) -> tuple[Projection, dict[str, Projection]]:
-    """As `projected`, with those that one of the lost things is given back to, by its name."""
+) -> Projections:
+    """As `projected`, with those that lost things are given back to."""
     if target.holds_all:
-        return inside(identification), {}
+        whole = inside(identification)
+        return Projections(whole, {}, whole)
     motions = _motions(identification, recordings)
     one = _projected(identification, motions, target, ())
-    return one, {name: _projected(identification, motions, target, (name,)) for name in one.lost}
+    given_back = {n: _projected(identification, motions, target, (n,)) for n in one.lost}
+    whole = _projected(identification, motions, target, one.lost) if one.lost else one
+    return Projections(one, given_back, whole)
 
 
 def lost_in(friction: FrictionModel, target: Target) -> tuple[str, ...]:

@@ -606,6 +606,15 @@ TEXTS: Mapping[str, Text] = {
         "A URDF knows two friction terms, and no springs, offsets or coupled drives.",
         "identify.md",
     ),
+    "export-differs": Text(
+        "A file that its reader takes otherwise",
+        "{file}, as others read it, leaves {exported:.2f} % of the efforts, {rise:.1f} times as much as the"
+        " identified model ({inside:.2f} %); what it has no field for leaves a factor of"
+        " {unexplained:.2f} open.",
+        "Use `sysid export --to c`, which is read as it was identified, and report the file.",
+        "A reader has its own friction about standstill, or a term was written wrongly.",
+        "identify.md",
+    ),
     # Parameters for a controller.
     "gravity-torque-differs": Text(
         "Gravity torques of a controller",

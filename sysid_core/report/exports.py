@@ -15,7 +15,8 @@ def export_sentence(error: ExportedError, file: str) -> str:
     runs = "held-out runs" if error.held_out else "the fitted runs"
     text = (
         f"{file}, as others read it, leaves {100 * error.exported:.2f} % of the efforts in {runs};"
-        f" the identified model leaves {100 * error.inside:.2f} %"
+        f" the identified model leaves {100 * error.inside:.2f} %, of which the"
+        f" file's error is {error.rise:.2f} times"
     )
     if abs(error.standstill) >= 5e-5:  # shows in the last digit printed
         text += f"; its own friction about standstill makes {100 * error.standstill:+.2f} % of it"
@@ -23,7 +24,10 @@ def export_sentence(error: ExportedError, file: str) -> str:
     if not dear:
         return f"{text}."
     costs = ", ".join(f"{name} {100 * error.costs[name]:+.2f} %" for name in dear)
-    return f"{text}. It has no field for (with what the lack of each costs): {costs}."
+    return (
+        f"{text}. It has no field for (with what the lack of each costs): {costs}; all together"
+        f" {100 * error.lost:+.2f} %."
+    )
 
 
 def _by_cost(error: ExportedError) -> list[str]:
@@ -50,18 +54,28 @@ def loss_sentence(loss: Loss) -> str:
 
 
 def export_warnings(errors: Sequence[tuple[ExportedError, str]]) -> tuple[Reason, ...]:
-    """Exports that predict worse than their format excuses."""
-    return tuple(
-        warning(
-            "export-loses",
+    """Exports that are a larger source of error than the model, or that losses don't explain."""
+    return tuple(_warning(error, file) for error, file in errors if error.worth_a_warning)
+
+
+def _warning(error: ExportedError, file: str) -> Reason:
+    inside, exported, rise = 100.0 * error.inside, 100.0 * error.exported, error.rise
+    if error.unexplained:
+        return warning(
+            "export-differs",
             file=file,
-            inside=100.0 * error.inside,
-            exported=100.0 * error.exported,
-            rise=error.rise,
-            lost=", ".join(_by_cost(error)) or "nothing else",
+            inside=inside,
+            exported=exported,
+            rise=rise,
+            unexplained=error.unexplained_rise,
         )
-        for error, file in errors
-        if error.worth_a_warning
+    return warning(
+        "export-loses",
+        file=file,
+        inside=inside,
+        exported=exported,
+        rise=rise,
+        lost=", ".join(_by_cost(error)),
     )
 
 

@@ -17,6 +17,7 @@ from sysid_core.export import (
     ExportedError,
     Loss,
     Projection,
+    Projections,
     Target,
     judge_export,
     largest_differences,
@@ -218,16 +219,16 @@ def export_arm(
     made, proofs = [], []
     for target in targets:
         progress(Step.WRITING)
-        robot, given_back = projections(result.identification, result.fitted, target)
+        in_terms = projections(result.identification, result.fitted, target)
         written = write_target(
             target,
-            robot if result.carried is None else result.carried.on(robot),
+            in_terms.robot if result.carried is None else result.carried.on(in_terms.robot),
             out,
             places=result.places,
             remarks=remarks_on(result.identification),
         )
         file = written.files[0]
-        differences, tolerance, error = _judged(result, target, file, robot, given_back)
+        differences, tolerance, error = _judged(result, target, file, in_terms)
         made.append(ExportedTarget(target, file, error, differences, tolerance, written.losses))
         proofs.append(
             {
@@ -294,11 +295,9 @@ def verify_export(
     for one in exports:
         target = Target(one["target"])
         progress(Step.PREDICTING)
-        robot, given_back = projections(result.identification, result.fitted, target)
+        in_terms = projections(result.identification, result.fitted, target)
         file = path.parent / one["files"][0]["path"]
-        differences, tolerance, error = _judged(
-            result, target, file, robot, given_back, states, seed
-        )
+        differences, tolerance, error = _judged(result, target, file, in_terms, states, seed)
         worst = max(differences.values())
         checks.append(
             CertificateCheck(
@@ -322,8 +321,7 @@ def _judged(
     result: ArmResult,
     target: Target,
     file: Path,
-    robot: Projection,
-    given_back: Mapping[str, Projection],
+    in_terms: Projections,
     states: int = STATES,
     seed: int = SEED,
 ) -> tuple[dict[str, float], float, ExportedError]:
@@ -331,6 +329,7 @@ def _judged(
 
     What is carried was in no run: its torques are taken off before errors are judged.
     """
+    robot = in_terms.robot
     written = robot if result.carried is None else result.carried.on(robot)
     reader = reader_of(target, file, written)
     differences, torque = largest_differences(
@@ -348,8 +347,7 @@ def _judged(
         runs,
         [predict_recording(result.identification, run) for run in runs],
         held_out=bool(result.others),
-        robot=robot,
-        given_back=given_back,
+        projections=in_terms,
     )
     return differences, target.tolerance(torque), error
 

@@ -9,7 +9,7 @@ from exported_arm import LOADED, TRUTH, USUAL, identified
 
 from sysid_core.errors import ModelError
 from sysid_core.export import ExportedError, Projection, Target, describe, judge_export
-from sysid_core.export.projection import inside, lost_in, projected
+from sysid_core.export.projection import Projections, inside, lost_in, projected
 from sysid_core.export.urdf import UrdfReader, urdf_of
 from sysid_core.robot import RobotModel
 from sysid_core.signals import Recording
@@ -20,8 +20,7 @@ def judge(result, target, robot, runs, predictions) -> ExportedError:
     return judge_export(
         *(result, target, robot.torques, runs, predictions),
         held_out=True,
-        robot=robot,
-        given_back={},
+        projections=Projections(robot, {}, robot),
     )
 
 
@@ -52,7 +51,10 @@ def test_friction_takes_over_what_the_lost_terms_explained(rng):
     own = [predict_recording(result, run) for run in kept]
     as_copied = judge(result, Target.URDF, copied, kept, own)
     assert found.error.exported < as_copied.exported
-    assert found.error.worth_a_warning == (found.error.rise > 2.0)
+    assert found.error.worth_a_warning == (found.error.rise > np.sqrt(2.0))
+    assert found.error.exported - found.error.lost == pytest.approx(found.error.inside, rel=0.02)
+    assert not found.error.unexplained  # losses explain all of it
+    assert as_copied.unexplained and as_copied.worth_a_warning
     assert set(found.error.costs) == {"inertia", "offset", "load"}
     assert all(cost > 0.0 for cost in found.error.costs.values())
 
