@@ -37,7 +37,7 @@ class Reason:
     Examples:
         >>> reason = warning("efforts-late", ms=12.0, sd=0.5)
         >>> text_of(reason)
-        'Efforts come 12.0 ± 0.5 ms after the positions.'
+        'The efforts are delayed by 12.0 ± 0.5 ms against the positions.'
         >>> Reason.from_dict(reason.to_dict()) == reason
         True
     """
