@@ -32,7 +32,7 @@ ODDS = 20.0  # to one, from which on a cause is named and a remedy printed
 _THIN = 5  # every so many samples where hypotheses are only sifted
 _DRAWS = 1000  # of the bootstrap: odds of 20 to one to a fifth
 _FINALISTS = 8  # causes that are looked at thoroughly: a budget of time
-_FACTORS = (Fault.GAIN, Fault.EFFORT_UNIT, Fault.EFFORT_SIGN)  # of torques: masses take any
+_OF_ALL = ("effort-signs", "effort-unit", "effort-scale")  # factors of all torques: masses take any
 _CELL = np.radians(3.0)  # of an angle: what is a little off on every arm reaches so far
 
 
@@ -95,12 +95,12 @@ def _borne_out(
     """A change of the data counts for what it adds on blocks of time that weren't fitted, where that is little.
 
     A description that is wrong in a way no hypothesis covers (a belt, a counterweight) makes some change
-    of the data or other fit it better, and leaves masses that predict nothing. Factors of torques are
-    judged by the masses alone.
+    of the data or other fit it better, and leaves masses that predict nothing. A factor
+    of all torques is judged by the masses alone.
     """
     declared = judged[0][1]
     for hypothesis, found in judged:
-        if hypothesis.mends and hypothesis.kind not in _FACTORS:
+        if hypothesis.mends and hypothesis.code not in _OF_ALL:
             gain = unseen_gain(samples, hypothesis.mend(samples))
             if gain < min(np.log(ODDS), found.log - declared.log):
                 found = replace(found, log=declared.log + gain, by_block=declared.by_block)
