@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from sysid_core.diagnosis.evidence import Evidence, Motion, evidence
+from sysid_core.diagnosis.evidence import Evidence, Motion, evidence, unseen_gain
 from sysid_core.diagnosis.gravity import gravity_directions
 from sysid_core.diagnosis.hypotheses import (
     AS_DECLARED,
@@ -32,6 +32,7 @@ ODDS = 20.0  # to one, from which on a cause is named and a remedy printed
 _THIN = 5  # every so many samples where hypotheses are only sifted
 _DRAWS = 1000  # of the bootstrap: odds of 20 to one to a fifth
 _FINALISTS = 8  # causes that are looked at thoroughly: a budget of time
+_OF_ALL = ("effort-signs", "effort-unit", "effort-scale")  # factors of all torques: masses take any
 _CELL = np.radians(3.0)  # of an angle: what is a little off on every arm reaches so far
 
 
@@ -75,13 +76,35 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
     for hypothesis in finalists:
         found = _evidence(samples, hypothesis)
         if found is not None:
-            judged.append((found.log + hypothesis.log_prior, hypothesis, found))
-    worth = np.array([log for log, _, _ in judged])
-    likely = _probabilities(worth, np.array([e.by_block for _, _, e in judged]))
+            judged.append((hypothesis, found))
+    ranking = [
+        (found.log + hypothesis.log_prior, hypothesis, found)
+        for hypothesis, found in _borne_out(samples, judged)
+    ]
+    worth = np.array([log for log, _, _ in ranking])
+    likely = _probabilities(worth, np.array([e.by_block for _, _, e in ranking]))
     return tuple(
-        Explanation(judged[k][1], judged[k][2], float(likely[k]), samples.model)
+        Explanation(ranking[k][1], ranking[k][2], float(likely[k]), samples.model)
         for k in np.lexsort((worth, likely))[::-1]
     )
+
+
+def _borne_out(
+    samples: Samples, judged: Sequence[tuple[Hypothesis, Evidence]]
+) -> Iterator[tuple[Hypothesis, Evidence]]:
+    """A change of the data counts for what it adds on blocks of time that weren't fitted, where that is little.
+
+    A description that is wrong in a way no hypothesis covers (a belt, a counterweight) makes some change
+    of the data or other fit it better, and leaves masses that predict nothing. A factor
+    of all torques is judged by the masses alone.
+    """
+    declared = judged[0][1]
+    for hypothesis, found in judged:
+        if hypothesis.mends and hypothesis.code not in _OF_ALL:
+            gain = unseen_gain(samples, hypothesis.mend(samples))
+            if gain < min(np.log(ODDS), found.log - declared.log):
+                found = replace(found, log=declared.log + gain, by_block=declared.by_block)
+        yield hypothesis, found
 
 
 def _probabilities(worth: Array, by_block: Array) -> Array:
