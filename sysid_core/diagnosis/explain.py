@@ -76,35 +76,36 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
     for hypothesis in finalists:
         found = _evidence(samples, hypothesis)
         if found is not None:
-            judged.append((hypothesis, found))
-    ranking = [
-        (found.log + hypothesis.log_prior, hypothesis, found)
-        for hypothesis, found in _borne_out(samples, judged)
-    ]
-    worth = np.array([log for log, _, _ in ranking])
-    likely = _probabilities(worth, np.array([e.by_block for _, _, e in ranking]))
+            judged.append((found.log + hypothesis.log_prior, hypothesis, found))
+    worth = np.array([log for log, _, _ in judged])
+    likely = _probabilities(worth, np.array([e.by_block for _, _, e in judged]))
     return tuple(
-        Explanation(ranking[k][1], ranking[k][2], float(likely[k]), samples.model)
+        Explanation(judged[k][1], judged[k][2], float(likely[k]), samples.model)
         for k in np.lexsort((worth, likely))[::-1]
     )
 
 
-def _borne_out(
-    samples: Samples, judged: Sequence[tuple[Hypothesis, Evidence]]
-) -> Iterator[tuple[Hypothesis, Evidence]]:
-    """A change of the data counts for what it adds on blocks of time that weren't fitted, where that is little.
+def is_decided(samples: Samples, ranked: Sequence[Explanation]) -> bool:
+    """Whether the likeliest explanation can be named: by its odds, and on blocks that weren't fitted.
+
+    Args:
+        samples: As declared so far.
+        ranked: Their explanations, the likeliest first.
+    """
+    return odds(ranked) >= ODDS and _is_borne_out(samples, ranked[0])
+
+
+def _is_borne_out(samples: Samples, explanation: Explanation) -> bool:
+    """Whether a change of the data predicts blocks of time that weren't fitted.
 
     A description that is wrong in a way no hypothesis covers (a belt, a counterweight) makes some change
-    of the data or other fit it better, and leaves masses that predict nothing. A factor
-    of all torques is judged by the masses alone.
+    of the data or other fit it better, and leaves masses that predict nothing. A factor of all torques
+    is judged by the masses alone.
     """
-    declared = judged[0][1]
-    for hypothesis, found in judged:
-        if hypothesis.mends and hypothesis.code not in _OF_ALL:
-            gain = unseen_gain(samples, hypothesis.mend(samples))
-            if gain < min(np.log(ODDS), found.log - declared.log):
-                found = replace(found, log=declared.log + gain, by_block=declared.by_block)
-        yield hypothesis, found
+    hypothesis = explanation.hypothesis
+    if not hypothesis.mends or hypothesis.code in _OF_ALL:
+        return True
+    return unseen_gain(samples, hypothesis.mend(samples)) > np.log(ODDS)
 
 
 def _probabilities(worth: Array, by_block: Array) -> Array:
