@@ -65,7 +65,7 @@ app = lazy_group(
 
 
 def example(command: str) -> str:
-    """What a command's help ends with: a command line as one would type it."""
+    """Example command line at the end of a command's help."""
     return f"Example: {command}"
 
 

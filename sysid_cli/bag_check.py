@@ -285,7 +285,7 @@ def _timing(stream: JointStream | WrenchStream) -> dict[str, Any]:
 
 
 def _dropped(report: TimingReport) -> dict[str, Any]:
-    """What was wrong with the stamps as they were recorded."""
+    """Faults of the time stamps in the recording."""
     return {
         "duplicates": report.duplicates,
         "backward": report.backward,

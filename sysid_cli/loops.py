@@ -70,7 +70,7 @@ def _numbers(
     box: MotionBox,
     ranks: ConstrainedRanks,
 ) -> dict[str, Any]:
-    """What `--json` gives."""
+    """Contents of `--json`."""
     return {
         "schema": "robot_sysid/loops_check/1",
         "robot": chain.name,

@@ -14,7 +14,7 @@ FORGETS = 0.02  # [s/s] that the smallest delay rises: above any quartz's drift,
 
 
 class StampFault(Kind):
-    """What is wrong with a stamp."""
+    """Kind of fault of a time stamp."""
 
     FUTURE = "stamp_from_the_future"
     OLD = "stamp_too_old"
@@ -57,17 +57,17 @@ class ClockGate:
 
     @property
     def publishers(self) -> int:
-        """How many have sent something."""
+        """Number of publishers that have sent a message."""
         return len(self._delays)
 
     @property
     def skew(self) -> dict[Hashable, float]:
-        """By how much each publisher's clock is ahead of this one, at least [s]; 0: not seen to be."""
+        """Lower bound of each publisher's clock lead over this clock [s]; 0 if none was observed."""
         return {who: max(-delay, 0.0) for who, (delay, _) in self._delays.items()}
 
     @property
     def words(self) -> str:
-        """Whose clock is ahead by more than two synchronised ones are, or nothing."""
+        """Publishers whose clock leads by more than synchronised clocks do, as text; or empty."""
         ahead = {str(who): by for who, by in self.skew.items() if by > AHEAD}
         return "; ".join(
             f"the clock of {self.topic}{who and f' ({who})'} is ahead by {by:.3g} s: synchronise both"

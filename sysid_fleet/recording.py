@@ -253,7 +253,7 @@ def friction_at(
 
 
 def begin_of(run: Recording, source: Source) -> datetime:
-    """When a recording began: by its stamps, by a date in its name, or by the file's time.
+    """Start of a recording: by its stamps, by a date in its name, or by the time of the file.
 
     Raises:
         SignalError: None of them says.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the examination says of wrong recordings and descriptions, and of right ones.
+"""Verdicts of the examination for wrong and for correct recordings and descriptions.
 
     python benchmarks/recordings/mutations.py OUT.csv [ARM ...] [--only TEXT] [--kinds N]
     python benchmarks/recordings/mutations.py OUT.csv --table
@@ -285,7 +285,7 @@ def _rolled(c: Columns) -> None:
 
 
 def outcome(arm: RealArm) -> Verdict:
-    """What is said before any fit."""
+    """Verdict before any fit."""
     try:
         for run in arm.fitted:
             require_fit(arm.model, run)

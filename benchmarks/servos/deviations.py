@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often two deviations of an identified servo hold the truth, and the other half's value.
+"""Coverage of two standard deviations of identified servos: truth, and value of the other half.
 
 Usage: python benchmarks/servos/deviations.py [ROBOTS] [--recordings NPZ]
 

@@ -30,7 +30,7 @@ class Job(Generic[Item]):
 
 @dataclass(frozen=True)
 class Progress:
-    """How far jobs are.
+    """Progress of jobs.
 
     Attributes:
         done: Jobs with rows, those of an earlier run that weren't done again included.

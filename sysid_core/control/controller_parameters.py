@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a controller may use identified parameters: consistent bodies and plausible torques."""
+"""Check of parameters before use in a controller: consistent bodies and plausible torques."""
 
 from __future__ import annotations
 

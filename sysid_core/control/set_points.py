@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which set points a controller believes."""
+"""Validation of set points for a controller."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the vendors' payload services want to be filled, found out from their fields at run time.
+"""Mapping of payloads to the vendors' services, derived from their fields at run time.
 
 Layouts in the field (they have changed, and differ between ROS distributions):
 
@@ -150,7 +150,7 @@ def _fill(
 
 
 def response_accepted(response: Mapping[str, Any]) -> tuple[bool, str]:
-    """Whether a driver took the payload, and its words.
+    """True if the driver accepted the payload, and its message.
 
     Args:
         response: Fields of the answer: `success`, or `ret` (0 is good), and a text.

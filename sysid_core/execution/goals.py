@@ -60,7 +60,7 @@ class ControllerClock:
 
     @property
     def spoken(self) -> bool:
-        """Whether it has said its time."""
+        """True if the controller has reported its time."""
         return self._last is not None
 
     def take(self, u: float, stamp: float) -> None:

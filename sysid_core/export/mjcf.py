@@ -33,6 +33,8 @@ else:
 
 MESH_FORMATS = (".stl", ".obj", ".msh")
 TIMESTEP = 0.002  # [s], MuJoCo's default
+# [s] A simulation may be stepped as finely: MuJoCo cuts a delay that its buffer of steps can't hold.
+_SHORTEST = TIMESTEP / 4
 # Dry friction is a soft constraint in MuJoCo: below its limit a joint creeps at
 # v = (1 - d) / d * tau / M * (d timeconst / 2). The largest impedance and the shortest time constant
 # that MuJoCo allows (mjMAXIMP = 0.9999; two steps) leave 2e-7 rad/s per rad/s^2 of load.
@@ -50,11 +52,13 @@ class PositionServo:
         kp: [N m/rad or N/m].
         kv: [N m s/rad or N s/m].
         force: Largest torque [N m or N]; infinite where it isn't known.
+        delay: Dead time of the position that it is sent [s].
     """
 
     kp: float
     kv: float = 0.0
     force: float = float("inf")
+    delay: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -334,7 +338,9 @@ def _actuators(tree: Tree, fields: Mapping[str, JointFields]) -> list[ET.Element
             force = own.servo.force
             limits = {"forcerange": _text([-force, force])} if np.isfinite(force) else {}
             gains = {"kp": _text([own.servo.kp]), "kv": _text([own.servo.kv])}
-            out.append(ET.Element("position", names | gains | limits))
+            kept = int(np.ceil(own.servo.delay / _SHORTEST))
+            late = {"delay": _text([own.servo.delay]), "nsample": str(kept)} if kept else {}
+            out.append(ET.Element("position", names | gains | limits | late))
             continue
         bounded = 0.0 < joint.effort < np.inf
         limits = {"ctrlrange": _text([-joint.effort, joint.effort])} if bounded else {}

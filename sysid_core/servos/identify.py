@@ -400,8 +400,12 @@ def _free_zero(drive: _Drive, fit: JointFit, priors: Mapping[Term, Prior]) -> tu
 def _result(
     witness: Witness, sd: dict[Term, float], held: float, zero: tuple[float, float], joint: str
 ) -> JointResult:
-    servo, baseline = JointServo(joint, witness.fit.values, sd), _baseline(witness.motions)
-    return JointResult(servo, held, baseline, zero, witness)
+    motions = witness.motions
+    load = np.mean(
+        np.concatenate([np.abs(m.loads.gravity(m.q[:, None])[:, m.joint]) for m in motions])
+    )
+    servo = JointServo(joint, witness.fit.values, sd, float(load))
+    return JointResult(servo, held, _baseline(motions), zero, witness)
 
 
 def _deviations(drive: _Drive, fit: JointFit, weights: Array | None = None) -> dict[Term, float]:

@@ -81,7 +81,7 @@ class Carried:
 
 @dataclass(frozen=True, eq=False)
 class ArmResult:
-    """What a folder of `sysid identify` says, with its recordings.
+    """Result folder of `sysid identify`, with its recordings.
 
     Attributes:
         identification: The identified robot.
@@ -122,7 +122,7 @@ class ExportedTarget:
 
     @property
     def equal(self) -> bool:
-        """Whether the file's torques are ours."""
+        """True if the torques of the file equal those of the model."""
         return max(self.differences.values()) <= self.tolerance
 
 
@@ -371,7 +371,7 @@ def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:
 
 
 def is_proof(path: Path) -> bool:
-    """Whether a file is the proof of an export."""
+    """True if a file is the proof of an export."""
     try:
         return bool(json.loads(path.read_text(encoding="utf-8")).get("schema") == PROOF_SCHEMA)
     except (OSError, ValueError, AttributeError):

@@ -101,7 +101,7 @@ def numbers(text: str, counts: tuple[int, ...], option: str) -> list[float]:
 
 @dataclass(frozen=True)
 class Planning:
-    """What a search starts from.
+    """Start of a search.
 
     Attributes:
         robot: Its name or file.
@@ -122,7 +122,7 @@ class Planning:
 
 @dataclass(frozen=True)
 class Planned:
-    """What a search found.
+    """Result of a search.
 
     Attributes:
         trajectory, check: The motion, and that it is safe.

@@ -33,7 +33,7 @@ class LoadSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class SequentialSettings:
-    """What only `--method sequential` uses.
+    """Settings that only `--method sequential` uses.
 
     Attributes:
         plan: For sequential: the trajectory that `sysid plan sequential` wrote.
@@ -48,7 +48,7 @@ class SequentialSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class FitSettings:
-    """How recordings are fitted; what is left open is chosen on held-out parts of them.
+    """Settings of a fit; open ones are chosen on held-out parts of the recordings.
 
     Attributes:
         method: One of auto, ols, wls, irls, lmi, entropic, sequential.

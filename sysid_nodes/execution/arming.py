@@ -53,7 +53,7 @@ class Arming:
 
     @property
     def armed(self) -> bool:
-        """Whether a token is good now."""
+        """True if a token is valid now."""
         return bool(self._token) and time.monotonic() < self._until
 
     def arm(self) -> str:

@@ -153,14 +153,14 @@ class TrajectoryExecutorConfig:
 
     @property
     def rolls(self) -> bool:
-        """Whether the robot gets goals that each end at rest, so that it stops without this node."""
+        """True if the robot gets goals that each end at rest, so that it stops without this node."""
         return self.command_mode is CommandMode.FOLLOW or (
             self.command_mode is CommandMode.TOPIC and bool(self.speed_scaling_topic)
         )
 
     @property
     def no_dead_man(self) -> str:
-        """What a robot does when this node dies in a mode without a dead-man; empty: it stops."""
+        """Behaviour of a robot without a dead-man switch when this node dies; empty: it stops."""
         if self.command_mode is CommandMode.TOPIC and not self.rolls:
             return "when this node dies the robot plays its trajectory to the end"
         if self.command_mode is CommandMode.POSITION:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the executor hears from the robot: its state, its safety, its speed scaling."""
+"""Inputs of the executor from the robot: state, safety, speed scaling."""
 
 from __future__ import annotations
 
@@ -117,12 +117,12 @@ class RobotState:
 
     @property
     def clocks(self) -> str:
-        """Whose clock is ahead, or nothing."""
+        """Publishers whose clock leads, as text; empty if there are none."""
         return "; ".join(filter(None, (gate.words for gate in self.gates.values())))
 
     @property
     def has_wrench(self) -> bool:
-        """Whether a force-torque sensor has measured."""
+        """True if a force-torque sensor has measured."""
         return self._wrench is not None
 
     def begin(self) -> None:

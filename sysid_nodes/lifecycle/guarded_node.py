@@ -60,7 +60,7 @@ def guarded(callback: Callable[..., Any], report: Report) -> Callable[..., Any]:
 
 
 def words_of(err: BaseException) -> str:
-    """What a person reads: an error of ours as it is, any other with its type."""
+    """Error message for a person: an error of this package as it is, any other with its type."""
     return str(err) if isinstance(err, SysIdError) else f"{type(err).__name__}: {err}"
 
 

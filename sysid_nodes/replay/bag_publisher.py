@@ -63,7 +63,7 @@ class BagPublisher(Node):
         ]
 
     def matched(self) -> dict[str, int]:
-        """How many are connected to each topic."""
+        """Number of connected subscribers of each topic."""
         return {name: p.get_subscription_count() for name, p in self._topics.items()}
 
     def deaf(self, nodes: Collection[str]) -> list[str]:
@@ -77,7 +77,7 @@ class BagPublisher(Node):
         return [name for name in nodes if name not in listening]
 
     def acknowledged(self) -> bool:
-        """Whether every reliable subscriber has all that was sent."""
+        """True if every reliable subscriber has received all messages sent."""
         return all(p.wait_for_all_acked(Duration()) for p in self._topics.values())
 
     def send(self, topic: str, data: bytes, now_ns: int) -> None:

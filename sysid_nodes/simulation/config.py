@@ -83,7 +83,7 @@ class SimulatedRobotConfig:
 
     @property
     def noise(self) -> SensorNoise:
-        """What the sensors add."""
+        """Noise of the sensors."""
         return SensorNoise(
             self.position_noise,
             self.velocity_noise,

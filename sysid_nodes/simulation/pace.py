@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast simulated time runs: with the wall clock, or in step with whoever moves the robot."""
+"""Pace of simulated time: with the wall clock, or in step with the client that moves the robot."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WallPace:
         self._began = wall - simulated
 
     def due(self, wall: float, simulated: float) -> float:
-        """How long the physics shall run now [s].
+        """Duration of physics to be simulated now [s].
 
         Args:
             wall: The wall clock [s].
@@ -66,7 +66,7 @@ class LockStep(WallPace):
         ] = {}  # wall time of the newest, and how far time may run
 
     def due(self, wall: float, simulated: float) -> float:
-        """How long the physics shall run now [s]; what a stall has missed isn't caught up with."""
+        """Duration of physics to be simulated now [s]; time lost in a stall is not caught up."""
         allowed = self._allowed + self._pace * (wall - self._before)
         self._allowed, self._before = min(allowed, simulated + CATCH_UP_S), wall
         end = self._allowed

@@ -16,7 +16,7 @@ from sysid_nodes import conversions
 
 
 class ParameterSource(Kind):
-    """Where the parameters in use come from."""
+    """Source of the parameters in use."""
 
     NOMINAL = "nominal"  # the URDF and the loops file
     IDENTIFIED = "identified"  # an estimate

@@ -131,7 +131,7 @@ def base_verdicts(
 
 
 def combinations_of(base: BaseParameters) -> dict[str, dict[str, float]]:
-    """What each base parameter stands for where it isn't a parameter alone."""
+    """Linear combination of each base parameter that is not a single parameter."""
     return {
         name: base.combination(i) for i, name in enumerate(base.base_names) if not base.is_alone(i)
     }

@@ -88,7 +88,7 @@ def identifiable_combinations(
 
 
 class StructuralVerdict(Kind):
-    """What can be said of one parameter; the values are the paper's symbols' meanings."""
+    """Structural verdict of one parameter; the values follow the symbols of the paper."""
 
     ALONE = "identifiable alone"
     BASE = "identifiable in combination, chosen as base parameter"
@@ -200,7 +200,7 @@ class Identifiability:
         )
 
     def verdict(self, name: str) -> StructuralVerdict:
-        """What can be said of the parameter of that name.
+        """Verdict of the parameter of that name.
 
         Raises:
             IdentifiabilityError: There is no such parameter.

@@ -34,7 +34,7 @@ class Regrouping:
 
 @dataclass(frozen=True)
 class Transfer:
-    """What can pass from a body into its parent without any effect.
+    """Parameters that can be transferred from a body to its parent without any effect.
 
     Attributes:
         body: Where it is taken from.
