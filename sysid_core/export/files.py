@@ -17,7 +17,7 @@ from sysid_core.export.losses import Loss, losses_of
 from sysid_core.export.mjcf import MESH_FORMATS, MjcfReader, joint_fields, mjcf_of, write_mjcf
 from sysid_core.export.projection import Projection
 from sysid_core.export.ros2_control import controllers_of
-from sysid_core.export.sdf import SDF_MESH_FORMATS, SdfReader, sdf_of
+from sysid_core.export.sdf import SDF_MESH_FORMATS, SdfReader, sdf_names, sdf_of
 from sysid_core.export.targets import Target
 from sysid_core.export.urdf import UrdfReader, urdf_of
 from sysid_core.export.usd import UsdReader, actuators_of, prim_names, usd_of
@@ -117,6 +117,8 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
         return UrdfReader(text, names, robot.model.gravity, friction.coulomb_velocity)
     if target is Target.SDF:
         text = file.read_text(encoding="utf-8")
+        named = sdf_names(robot.model)
+        names = tuple(named[f"joint {name}"] for name in names)
         return SdfReader(text, names, robot.model.gravity, friction.coulomb_velocity)
     if target is Target.MJCF:
         return MjcfReader(file, names)

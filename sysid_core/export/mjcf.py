@@ -196,15 +196,13 @@ class _Writer:
             )
 
     def shape(self, shape: Geometry) -> dict[str, str] | None:
-        """Type and size; None for a mesh that can't be had, or a shape without extent."""
+        """Type and size; None for a mesh that can't be had."""
         if shape.kind == "mesh":
             copied = None if self.meshes is None else self.meshes.copy(shape.mesh)
             if copied is None:
                 return None
             name = self.assets.setdefault((copied, shape.size), f"mesh_{len(self.assets)}")
             return {"type": "mesh", "mesh": name}
-        if not min(shape.size) > 0.0:
-            return None
         size = np.array(shape.size)
         if shape.kind == "box":
             size = 0.5 * size

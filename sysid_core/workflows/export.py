@@ -145,11 +145,17 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
             f"'{folder}' has no parameters.yaml: only results of arms are exported.",
             remedy="Give a folder that `sysid identify` wrote without --loops.",
         )
-    files = tuple(_found(file, data) for file in inputs["files"])
-    places = {
-        file["path"]: Path(now["path"]) for file, now in zip(inputs["files"], files, strict=True)
-    }
-    settings = build_settings(IdentifySettings, inputs["options"], places)
+    try:
+        files = tuple(_found(file, data) for file in inputs["files"])
+        places = {
+            file["path"]: Path(now["path"])
+            for file, now in zip(inputs["files"], files, strict=True)
+        }
+        settings = build_settings(IdentifySettings, inputs["options"], places)
+    except (KeyError, TypeError, AttributeError) as err:
+        raise RESULT.refusal(
+            folder / "result.json", f"doesn't say what it came from as this version does ({err})"
+        ) from err
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
 
     def read(paths: Sequence[Path]) -> tuple[Recording, ...]:
