@@ -57,11 +57,11 @@ def sdf_of(robot: Projection, *, meshes: MeshFolder | None = None) -> str:
     for j, link in enumerate(bodies):
         _shapes(link, tree, links, j, meshes)
     for frame in tree.links:
-        name = names.get(f"frame {frame.name}")
-        if name is None:
+        own = names.get(f"frame {frame.name}")
+        if own is None:
             continue  # the base, or the world itself
         carrier = moved[frame.joint] if frame.joint >= 0 else base
-        element = ET.SubElement(model, "frame", name=name, attached_to=carrier)
+        element = ET.SubElement(model, "frame", name=own, attached_to=carrier)
         element.append(_pose(frame.R, frame.p))
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

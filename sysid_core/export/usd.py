@@ -181,7 +181,7 @@ def _joint(
     prefix = f"physxJointAxis:{axis}"
     lines = [
         f'def Physics{kind}Joint "{name}" (prepend apiSchemas = ["{api}", "PhysicsDriveAPI:{axis}"])\n{{',
-        f"    custom string robot_sysid:name = {json.dumps(joint.name)}",
+        f"    custom string robot_sysid:name = {json.dumps(joint.name, ensure_ascii=False)}",
         f"    rel physics:body0 = <{body0}>",
         f"    rel physics:body1 = <{body1}>",
         '    uniform token physics:axis = "X"',

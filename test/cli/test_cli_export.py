@@ -110,7 +110,7 @@ def test_what_cannot_be_exported_is_refused(result, tmp_path):
     chain = tmp_path / "chain"
     shutil.copytree(result / "out", chain)
     (chain / "parameters.yaml").unlink()
-    with pytest.raises(EstimationError, match="only results of arms"):
+    with pytest.raises(EstimationError, match="only what `sysid identify` found"):
         call("export", chain, "--to", "c", "--out", tmp_path / "x")
 
 

@@ -75,9 +75,7 @@ def test_names_share_one_scope_in_sdf(renamed, lost, tmp_path):
 )
 def test_shapes_that_cannot_be_written_are_told(target, shape, tmp_path):
     seen = '<link name="a"><visual><geometry><box size="0.1 0.1 0.1"/></geometry></visual>'
-    urdf = URDF.replace(
-        '<link name="a">', f"{seen}<collision><geometry>{shape}</geometry></collision>"
-    )
+    urdf = URDF.replace('<link name="a">', f"{seen}<visual><geometry>{shape}</geometry></visual>")
     written = write_target(target, frictionless(urdf), tmp_path)
     assert {loss.code: loss.names for loss in written.losses}[LossCode.SHAPES] == ("a",)
     text = written.files[0].read_text()
