@@ -75,9 +75,9 @@ def sdf_names(model: RobotModel) -> dict[str, str]:
     tree = tree_of(model)
     wanted = [(f"joint {joint.name}", joint.name) for joint in tree.joints]
     wanted += [(f"link {joint.link}", joint.link) for joint in tree.joints]
-    wanted += [("base", "base" if model.root_link == "world" else model.root_link)]
     fixed = (f.name for f in tree.links if f.name not in ("world", model.root_link))
     wanted += [(f"frame {name}", name) for name in fixed]
+    wanted += [("base", "base" if model.root_link == "world" else model.root_link)]
     wanted += [("to_world", f"{model.root_link}_to_world")]
 
     def allowed(name: str) -> str:
