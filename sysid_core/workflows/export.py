@@ -153,6 +153,7 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
             for file, now in zip(inputs["files"], files, strict=True)
         }
         settings = build_settings(IdentifySettings, inputs["options"], places)
+        description = Path(example_robots().get(settings.robot, settings.robot))
     except (KeyError, TypeError, AttributeError) as err:
         raise RESULT.refusal(
             folder / "result.json", f"doesn't say what it came from as this version does ({err})"
@@ -164,7 +165,6 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
     def read(paths: Sequence[Path]) -> tuple[Recording, ...]:
         return tuple(load_recording(path, columns, settings.effort_kind, model) for path in paths)
 
-    description = Path(example_robots().get(settings.robot, settings.robot))
     return ArmResult(
         load_identification(
             folder / "parameters.yaml",
