@@ -147,7 +147,7 @@ def _main(
         ),
     ] = False,
     steps: Annotated[
-        bool, typer.Option("--steps", help="Write what is being done on lines of their own.")
+        bool, typer.Option("--steps", help="Print the progress on separate lines.")
     ] = False,
 ) -> None:
     errors.steps = steps

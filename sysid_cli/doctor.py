@@ -271,10 +271,11 @@ def _compilers() -> str:
 @app.command(epilog=example("sysid doctor --offline"))
 def doctor(
     offline: Annotated[
-        bool, typer.Option("--offline", help="Leave out ROS: for work on recordings alone.")
+        bool, typer.Option("--offline", help="Skip the checks of ROS, for offline work.")
     ] = False,
     json_out: Annotated[
-        str, typer.Option("--json", help="Also write the findings here; - for standard output.")
+        str,
+        typer.Option("--json", help="Also write the result to this file; - for standard output."),
     ] = "",
 ) -> None:
     """Say what is installed, which ROS, whether DDS works, and what to do about what is missing.

@@ -21,17 +21,18 @@ if TYPE_CHECKING:
 @app.command(epilog=example("sysid export results/ur5 --to mjcf,c --out exports/ur5"))
 def export(
     result: Annotated[
-        Path, typer.Argument(metavar="RESULT", help="Folder that `sysid identify` wrote.")
+        Path, typer.Argument(metavar="RESULT", help="Result folder of `sysid identify`.")
     ],
     out: Annotated[Path, typer.Option(help="Folder for the files and proof.json.")],
     to: Annotated[
-        str, typer.Option(help="Targets with commas: urdf, mjcf, sdf, usd, c, ros2_control.")
+        str,
+        typer.Option(help="Targets, separated by commas: urdf, mjcf, sdf, usd, c, ros2_control."),
     ] = "urdf,mjcf,c",
     payload: Annotated[
-        Path | None, typer.Option(help="What it holds: a folder that `sysid payload` wrote.")
+        Path | None, typer.Option(help="Payload of the robot: result folder of `sysid payload`.")
     ] = None,
     payload_frame: Annotated[
-        str, typer.Option(help="Frame that the payload is fixed to: the sensor's.")
+        str, typer.Option(help="Frame of the payload: the sensor frame.")
     ] = "",
     data: Annotated[
         Path | None, typer.Option(help="Folder with the recordings, if they were moved.")

@@ -29,7 +29,10 @@ _MOTIONS = Annotated[
     str, typer.Option(metavar="NAME,…", help="Only these motions (episodes); default: all.")
 ]
 _JOINTS = Annotated[
-    str, typer.Option(metavar="NAME,…", help="Joints of the columns, where files don't name them.")
+    str,
+    typer.Option(
+        metavar="NAME,…", help="Joint names of the columns, if the files do not contain them."
+    ),
 ]
 _DEGREES = Annotated[bool, typer.Option("--degrees", help="The angles are in degrees.")]
 
@@ -55,11 +58,11 @@ class IdentifySettings:
         float | None,
         typer.Option(
             metavar="HEIGHT",
-            help="Height of the table over the base's origin [m]; default: found where motions show it.",
+            help="Height of the table above the origin of the base [m]; default: estimated if the motions show it.",
         ),
     ] = None
     unseen: Annotated[
-        list[Path], typer.Option(help="Motions that aren't fitted, replayed in the report.")
+        list[Path], typer.Option(help="Held-out motions, simulated in the report.")
     ] = field(default_factory=list)
     json_path: JsonPathOption = ""
 
@@ -158,7 +161,7 @@ class ExportSettings:
     """Everything that `sysid servos export` is given."""
 
     model: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `sysid servos identify`.")]
-    out: Annotated[Path, typer.Option(help="The MJCF file.")]
+    out: Annotated[Path, typer.Option(help="MJCF file to write.")]
 
 
 @command(servos, "export", example="sysid servos export arm --out arm.xml")

@@ -37,10 +37,10 @@ class MotionSettings:
     robot: Annotated[str, typer.Argument(help="URDF file, or a robot of example-robot-data.")]
     limits: Annotated[
         Path | None,
-        typer.Option("--limits", metavar="FILE", help="As `sysid limits init` writes them."),
+        typer.Option("--limits", metavar="FILE", help="Limits file, as from `sysid limits init`."),
     ] = None
-    lock: Annotated[list[str], typer.Option(metavar="JOINT", help="Joint that is held still.")] = (
-        field(default_factory=list)
+    lock: Annotated[list[str], typer.Option(metavar="JOINT", help="Joint to be locked.")] = field(
+        default_factory=list
     )
     gravity: GravityOption = ""
     mount: MountOption = ""
@@ -95,7 +95,7 @@ class CheckSettings:
 
     motion: MotionSettings
     out: Annotated[
-        Path | None, typer.Option(help="Write the checked motion here (NPZ), for the executor.")
+        Path | None, typer.Option(help="File for the checked motion (NPZ), for the executor.")
     ] = None
 
 

@@ -196,7 +196,8 @@ TEXTS: Mapping[str, Text] = {
         "Do not change the declarations yet. Record a motion that separates the causes: slow motion through"
         " distant postures for zeros, mounting, tools and gains; fast motion of all joints for time stamps"
         " and delays.",
-        "A cause is decided if it is 20 times as likely as all others together.",
+        "A cause is decided if it is 20 times as likely as all others together and if it predicts parts of"
+        " the recording that were not fitted.",
         "motions.md",
     ),
     "load-lacking": Text(

@@ -108,7 +108,7 @@ class Planning:
         model: The robot, with locked joints held.
         limits: That the motion must keep to.
         rate_hz: Rate of the samples.
-        seed: Same seed, same motion.
+        seed: Seed of the random numbers; the same seed gives the same motion.
         progress: Takes the share that is done and what is being done.
     """
 
