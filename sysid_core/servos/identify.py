@@ -362,7 +362,7 @@ def _identify_drives(
         start = {t: priors[t].mean if t in priors and at_bound(fit, t) else x
                  for t, x in fit.values.items()}  # fmt: skip
         last = drive.fit(start, w, priors=priors)
-        sd = _deviations(drive, last, w)
+        sd = _deviations(drive, last, w, whole=True)
         zero = _free_zero(drive.beginning, last, priors)
         yield partial(
             _result, Witness(drive.motions, last, drive.data), sd, float(np.sqrt(square)), zero
@@ -408,8 +408,10 @@ def _result(
     return JointResult(servo, held, _baseline(motions), zero, witness)
 
 
-def _deviations(drive: _Drive, fit: JointFit, weights: Array | None = None) -> dict[Term, float]:
-    terms, covariance = block_covariance(drive.motions, fit, weights)
+def _deviations(
+    drive: _Drive, fit: JointFit, weights: Array | None = None, *, whole: bool = False
+) -> dict[Term, float]:
+    terms, covariance = block_covariance(drive.motions, fit, weights, whole=whole)
     return dict(zip(terms, map(float, np.sqrt(np.diag(covariance))), strict=True))
 
 
