@@ -154,7 +154,7 @@ def _main(
 
 
 def copy_json(text: str, json_path: str) -> bool:
-    """The copy that `--json` asks for; whether it went to standard output, where nothing else goes."""
+    """Copy of the output that `--json` asks for, and whether it went to standard output."""
     text = text.rstrip("\n") + "\n"
     if json_path == "-":
         sys.stdout.write(text)

@@ -145,7 +145,7 @@ def check(
     ] = "",
     json_out: JsonPathOption = "",
 ) -> None:
-    """Say in one table what a recording holds and shows, and whether it will do for each use.
+    """Report the contents of a recording in one table, with a verdict for each use.
 
     Exit status 0 if it will do for the use asked for (or for any), 1 if something has to be done
     first, 3 if that can't be judged.

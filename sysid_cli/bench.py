@@ -101,7 +101,7 @@ def _job(recipe: Recipe, data: Path, peers: bool) -> Job:
 
 
 def _show(found: Sequence[Mapping[str, Any]], cells: Sequence[Sequence[str]]) -> None:
-    """The table, what it says, and what was left out."""
+    """Print the table, its conclusion, and the skipped recordings."""
     from rich.table import Table
 
     from sysid_studies.bench import COLUMNS, standing

@@ -278,7 +278,7 @@ def doctor(
         typer.Option("--json", help="Also write the result to this file; - for standard output."),
     ] = "",
 ) -> None:
-    """Say what is installed, which ROS, whether DDS works, and what to do about what is missing.
+    """Check the installation, ROS 2 and DDS, and name a remedy for each missing part.
 
     Exit status 0 if everything needed is there, else 1.
     """

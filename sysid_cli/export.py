@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from sysid_cli.app import app, console, errors, example, tick
+from sysid_cli.app import app, console, errors, example, require_folder, tick
 from sysid_cli.progress import shown_by
 from sysid_core import workflows
 from sysid_core.errors import ModelError
@@ -47,6 +47,7 @@ def export(
     from sysid_core.report import export_sentence, loss_sentence
 
     targets = _targets(to)
+    require_folder(out)
     if (payload is None) != (not payload_frame):
         raise ModelError(
             "A payload is exported in a frame.", remedy="Give both --payload and --payload-frame."
@@ -72,5 +73,9 @@ def export(
 def _targets(text: str) -> list[Target]:
     from sysid_core.export import Target
 
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = dict.fromkeys(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise ModelError(
+            "No target was named.", remedy=f"Choose of {', '.join(t.value for t in Target)}."
+        )
     return [Target.named(name, "A target of the export", ModelError) for name in names]

@@ -84,7 +84,7 @@ def watch(
     cluster: ClusterOption = "",
     memory: MemoryOption = "2GiB",
 ) -> None:
-    """Follow a folder: whatever is new and no longer grows is identified, the page written anew."""
+    """Monitor a folder: identify each new, complete recording and update the page."""
     from sysid_core.batch import Engine, Rows, Source, find_sources, run_jobs
     from sysid_core.errors import BatchError
     from sysid_fleet import fleet_jobs, load_registry, recording_rows, write_state

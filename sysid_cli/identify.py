@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class IdentifyOptions:
-    """Everything that `sysid identify` is given."""
+    """Options of `sysid identify`."""
 
     settings: IdentifySettings
     out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")]
@@ -56,7 +56,7 @@ def identify(options: IdentifyOptions) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidateOptions:
-    """Everything that `sysid validate` is given."""
+    """Options of `sysid validate`."""
 
     settings: ValidateSettings
     out: Annotated[Path | None, typer.Option(help="Folder for validation.json and .html.")] = None

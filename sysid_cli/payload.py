@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PayloadOptions:
-    """Everything that `sysid payload` is given."""
+    """Options of `sysid payload`."""
 
     recording: Annotated[
         Path | None,

@@ -43,7 +43,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class IdentifySettings:
-    """Everything that `sysid servos identify` is given."""
+    """Options of `sysid servos identify`."""
 
     files: _FILES
     robot: RobotOption
@@ -110,7 +110,7 @@ def identify(settings: IdentifySettings) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SimulateSettings:
-    """Everything that `sysid servos simulate` is given."""
+    """Options of `sysid servos simulate`."""
 
     model: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `sysid servos identify`.")]
     files: _FILES
@@ -158,7 +158,7 @@ def simulate(settings: SimulateSettings) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportSettings:
-    """Everything that `sysid servos export` is given."""
+    """Options of `sysid servos export`."""
 
     model: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `sysid servos identify`.")]
     out: Annotated[Path, typer.Option(help="MJCF file to write.")]
@@ -166,7 +166,7 @@ class ExportSettings:
 
 @command(servos, "export", example="sysid servos export arm --out arm.xml")
 def export(settings: ExportSettings) -> None:
-    """Write MJCF with position actuators, and say what MuJoCo can't hold of the servos."""
+    """Write MJCF with position actuators, and list the terms that MJCF lacks."""
     from sysid_core.export import write_mjcf
     from sysid_core.servos import load_servos, servo_mjcf
 

@@ -56,7 +56,7 @@ MountOption = Annotated[
 
 
 def mounted(model: RobotModel, gravity: str, mount: str) -> RobotModel:
-    """The robot with gravity as the command line says, or else the URDF."""
+    """Robot with gravity from the command line, otherwise from the URDF."""
     from sysid_core import robot
 
     return robot.mounted(model, gravity, mount)

@@ -22,7 +22,7 @@ class StampFault(Kind):
 
 
 class StampError(SignalError):
-    """A message whose stamp can't be believed; `code` says why."""
+    """Message with an invalid stamp; `code` is the reason."""
 
     def __init__(self, code: StampFault, message: str, *, remedy: str = "", **data: Any) -> None:
         super().__init__(message, remedy=remedy, code=code, **data)
@@ -30,7 +30,8 @@ class StampError(SignalError):
 
 
 class ClockGate:
-    """Stamps of one topic: too old, too new, backwards; and how far each publisher's clock is ahead.
+    """Check of the stamps of one topic: too old, too new, backwards; and clock lead of each
+    publisher.
 
     The smallest delay between a stamp and its arrival is at least zero where both clocks agree. A
     negative one is the skew of the publisher's clock, but for the time on the way.
@@ -76,7 +77,7 @@ class ClockGate:
         )
 
     def forget(self) -> None:
-        """Begin anew: another clock, other publishers."""
+        """Reset: another clock, other publishers."""
         self._delays.clear()
         self._last.clear()
         self.backwards = 0

@@ -107,7 +107,7 @@ class FleetState:
 
 
 def analyse(rows: Sequence[Mapping[str, Any]], registry: Registry) -> FleetState:
-    """Look for changes in everything that is watched.
+    """Detect changes in all monitored parameters.
 
     A recording counts once, by its bytes, and only as the registry's present settings read it.
 

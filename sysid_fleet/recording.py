@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One recording of ordinary work: what it says of friction and of the load, as rows."""
+"""Rows of one recording of ordinary work: friction and load."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class PayloadMoment:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything at one instant; None where nothing has been heard."""
+    """State of the graph at one instant; None for missing messages."""
 
     health: tuple[NodeHealth, ...] = ()
     executor: Any = None
@@ -137,13 +137,13 @@ class Snapshot:
 
     @property
     def worst(self) -> str:
-        """Worst level of all nodes; "stale" where nobody speaks."""
+        """Worst level of all nodes; "stale" if no node reports."""
         levels = [h.level for h in self.health]
         return max(levels, key=LEVELS.index) if levels else "stale"
 
 
 class GraphView:
-    """Subscribes to what the nodes say of themselves.
+    """Subscriber to the state messages of the nodes.
 
     Args:
         node: Node that subscribes; in the namespace of the nodes, or at the root with `namespace`.
@@ -197,7 +197,7 @@ class GraphView:
             self.node.destroy_subscription(subscription)
 
     def snapshot(self) -> Snapshot:
-        """Everything heard so far."""
+        """State from all messages received so far."""
         now = time.monotonic()
         # A node that speaks no longer of an aspect has dropped it: nothing is stale about that.
         alive = {_node_of(n) for n, (when, _) in self._health.items() if now - when <= STALE_S}

@@ -91,7 +91,7 @@ class MotionSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckSettings:
-    """Everything that `sysid plan check` is given."""
+    """Options of `sysid plan check`."""
 
     motion: MotionSettings
     out: Annotated[
@@ -101,7 +101,7 @@ class CheckSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ShowSettings:
-    """Everything that `sysid plan show` is given."""
+    """Options of `sysid plan show`."""
 
     motion: MotionSettings
     out: Annotated[Path, typer.Option(help="Page to write (HTML).")] = Path("motion.html")
@@ -109,7 +109,7 @@ class ShowSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationSettings:
-    """Everything that `sysid plan validation` is given."""
+    """Options of `sysid plan validation`."""
 
     motion: MotionSettings
     out: Annotated[Path, typer.Option(help="File to write (NPZ).")] = Path("validation.npz")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs whose results are rows: what is done is kept, what isn't can be gone on with."""
+"""Resumable jobs whose results are rows."""
 
 from __future__ import annotations
 

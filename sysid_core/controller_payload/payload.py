@@ -114,7 +114,7 @@ class PayloadLimits:
     max_radius: float = 0.3
 
     def complaints(self, payload: ControllerPayload) -> list[str]:
-        """Reasons not to believe a payload; empty when there are none."""
+        """Reasons against the plausibility of a payload; empty if there are none."""
         out = []
         distance = float(np.linalg.norm(payload.com))
         if not 0.0 <= payload.mass <= self.max_mass:

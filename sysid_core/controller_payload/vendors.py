@@ -80,7 +80,7 @@ def vendor_request(
     flange_frame: str = "",
     transition_s: float = 0.0,
 ) -> VendorRequest:
-    """Fill a vendor's service request, whatever its version.
+    """Fill a vendor's service request, for any of its versions.
 
     Args:
         vendor: Whose conventions hold.

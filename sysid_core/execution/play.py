@@ -60,7 +60,7 @@ class Play(ABC):
 
     @abstractmethod
     def advance(self, now: float, dt: float, scaling: float | None) -> None:
-        """Go on by a time step [s] with the robot's speed scaling, where it says one."""
+        """Advance by a time step [s] with the robot's speed scaling, if known."""
 
     @abstractmethod
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:

@@ -105,7 +105,7 @@ class RollingPlay(Play):
 
     @property
     def _end(self) -> float:
-        """The controller's time at which it stands [s]."""
+        """Controller's time at which it ends at rest [s]."""
         ends = self._goal is not None and (self._rests or self._stopping)
         return self._goal.ends if ends and self._goal else self._played.duration
 
@@ -118,7 +118,7 @@ class RollingPlay(Play):
         return self._goal.trajectory.at(u) if past and self._goal else self._played.at(u)
 
     def advance(self, now: float, dt: float, scaling: float | None) -> None:
-        """Go on by a time step [s] with the robot's speed scaling, where it says one."""
+        """Advance by a time step [s] with the robot's speed scaling, if known."""
         if scaling is None and self._settings.clocked:
             scaling = self._clock.rate
         self._now, self._told = now, scaling is not None

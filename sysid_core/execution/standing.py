@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting until a robot stands."""
+"""Wait until a robot is at rest."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from sysid_core.export.projection import Projection
 from sysid_core.export.tree import Tree, link_elements, tree_of
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
-from sysid_core.robot.loops import ClosedChain, LoopKind, mimic_joints
+from sysid_core.robot.loops import ClosedChain, DrivenRobot, LoopKind, mimic_joints
 
 if TYPE_CHECKING:
     import mujoco
@@ -196,15 +196,13 @@ class _Writer:
             )
 
     def shape(self, shape: Geometry) -> dict[str, str] | None:
-        """Type and size; None for a mesh that can't be had, or a shape without extent."""
+        """Type and size; None for a mesh that can't be had."""
         if shape.kind == "mesh":
             copied = None if self.meshes is None else self.meshes.copy(shape.mesh)
             if copied is None:
                 return None
             name = self.assets.setdefault((copied, shape.size), f"mesh_{len(self.assets)}")
             return {"type": "mesh", "mesh": name}
-        if not min(shape.size) > 0.0:
-            return None
         size = np.array(shape.size)
         if shape.kind == "box":
             size = 0.5 * size
@@ -324,6 +322,35 @@ class MjcfReader:
             mujoco.mj_fwdActuation(model, data)  # biases: there is no control
             out[k] = (data.qfrc_inverse - data.qfrc_actuator)[self._joints]
         return out
+
+
+class ChainReader:
+    """Torques of a closed chain's drives: MuJoCo's of all joints, by virtual work.
+
+    Args:
+        path: The file.
+        robot: Its loops give the passive joints' motion.
+    """
+
+    def __init__(self, path: Path, robot: DrivenRobot) -> None:
+        self._robot, self._tree = robot, MjcfReader(path, robot.tree.joint_names)
+
+    @property
+    def dry_friction(self) -> Array:
+        """`frictionloss` of the driven joints, shape (n_a,) [N m]."""
+        return np.array(self._tree.dry_friction[self._robot.chain.actuated_columns])
+
+    def torques(self, q: Array, v: Array, a: Array) -> Array:
+        """Torques along a motion of the driven joints, shapes (K, n_a) to (K, n_a) [N m]."""
+        moved = self._robot.motion(q, v, a)
+        tau = self._tree.torques(moved.q, moved.v, moved.a)
+        return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))
+
+    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
+        """The same without dry friction."""
+        moved = self._robot.motion(q, v, a)
+        tau = self._tree.smooth_torques(moved.q, moved.v, moved.a)
+        return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))
 
 
 def _actuators(tree: Tree, fields: Mapping[str, JointFields]) -> list[ET.Element]:

@@ -162,7 +162,7 @@ def measure_excitation(
     *,
     tolerance: float | None = None,
 ) -> Excitation:
-    """Measure what data show of a robot's base parameters.
+    """Measure the excitation of a robot's base parameters by data.
 
     Args:
         structure: The answer for the robot (its `practical` one counts: rounding in the URDF is

@@ -18,7 +18,7 @@ from sysid_nodes.security import existing_inside_any
 
 
 class Admission:
-    """Everything that can be refused before anything moves.
+    """All checks of a goal before a motion starts.
 
     Args:
         drive: How the robot is moved.

@@ -168,7 +168,7 @@ class TrajectoryExecutorConfig:
         return ""
 
     def require_dead_man(self) -> None:
-        """Refuse to move where nobody would stop the robot.
+        """Refuse to move without a dead-man that stops the robot.
 
         Raises:
             SysIdError: The mode has no dead-man, and nobody has said that this is wanted.

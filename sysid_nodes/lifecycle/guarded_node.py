@@ -119,7 +119,7 @@ class GuardedNode(LifecycleNode):
         return int(self.get_clock().now().nanoseconds)
 
     def diagnose(self, level: bytes, message: str, **values: object) -> None:
-        """Say what the node is doing."""
+        """Report the state of the node."""
         self.health.say("state", level, message, **values)
 
     def _fault_in(self, where: str, err: BaseException) -> str:

@@ -51,11 +51,11 @@ class BagPublisher(Node):
         self.create_service(Trigger, "~/step", self._on_step)
 
     def unheard(self) -> list[str]:
-        """Topics of joint states and wrenches that nobody listens to."""
+        """Topics of joint states and wrenches without subscribers."""
         return [t for t in self._needed if self._topics[t].get_subscription_count() == 0]
 
     def unmatched(self) -> list[str]:
-        """Topics that somebody wants to hear and isn't connected to yet."""
+        """Topics with requested but incomplete connections."""
         return [
             name
             for name, publisher in self._topics.items()
@@ -67,7 +67,7 @@ class BagPublisher(Node):
         return {name: p.get_subscription_count() for name, p in self._topics.items()}
 
     def deaf(self, nodes: Collection[str]) -> list[str]:
-        """Those of the nodes, named with or without namespace, that listen to no topic."""
+        """Given nodes, with or without namespace, that subscribe to no topic."""
         listening = {
             name
             for topic in self._topics

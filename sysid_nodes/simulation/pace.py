@@ -43,7 +43,8 @@ class WallPace:
 
 
 class LockStep(WallPace):
-    """Simulated time, never faster than the wall clock's, waits for whoever moves the robot.
+    """Simulated time, at most as fast as the wall clock, that waits for the node that moves the
+    robot.
 
     For the next command of a stream, and for the next state of an executor whose trajectories the
     robot plays by itself. A commander that the machine stalls isn't punished for it then; one that is gone is: after a

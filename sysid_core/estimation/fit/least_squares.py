@@ -19,7 +19,7 @@ from sysid_core.robot import Array
 
 
 class LeastSquares:
-    r"""Least squares on the base parameters; says nothing of physical consistency.
+    r"""Least squares on the base parameters, without physical consistency.
 
     Args:
         weighting: How residuals are weighted: `none` (OLS), `joint` (WLS) or `robust` (IRLS).

@@ -129,7 +129,7 @@ class BodyIdentifiability:
 
 @dataclass(frozen=True)
 class ParameterVerdict:
-    """One parameter: its name, what can be said of it, whether it is a base parameter."""
+    """Parameter with its name, its verdict, and its role as a base parameter."""
 
     name: str
     verdict: StructuralVerdict
@@ -222,7 +222,7 @@ class Identifiability:
 
     @cached_property
     def regroupings(self) -> tuple[Regrouping, ...]:
-        """Every base parameter with the parameters that it stands for."""
+        """Base parameters as combinations of parameters."""
         return regroupings_of(self.base, self.bodies_of_parameters)
 
     @cached_property

@@ -19,7 +19,7 @@ _ZERO = 1e-10  # of the natural scale: below, a coefficient of a regrouping is r
 
 @dataclass(frozen=True)
 class Regrouping:
-    """A base parameter and what it stands for.
+    """Base parameter as a combination of parameters.
 
     Attributes:
         base: Name of the parameter that it is called after.

@@ -68,7 +68,7 @@ class ControllerWatch:
 
 
 class RobotDrive:
-    """Sends what the executor's core says, goal by goal or as a stream.
+    """Sends the commands of the executor's core, goal by goal or as a stream.
 
     Args:
         node: Whose topics these are.
