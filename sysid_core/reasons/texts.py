@@ -322,7 +322,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "efforts-missing": Text(
         "No efforts",
-        "The recording has no efforts.",
+        "No efforts were recorded.",
         "Record torques or motor currents.",
         "",
         "recordings.md",
@@ -371,7 +371,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "wrench-missing": Text(
         "No wrench",
-        "The recording has no wrench.",
+        "No wrench was recorded.",
         "Record the topic of the sensor, or weigh by joint torques (`sysid payload-torques`).",
         "",
         "recordings.md",
