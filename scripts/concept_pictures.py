@@ -103,7 +103,7 @@ def transfer() -> Figure:
 
 
 def friction() -> Figure:
-    """What the terms do to a joint that swings, and over a reversal."""
+    """Effect of the friction terms on an oscillating joint, and at a reversal."""
     from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm
 
     t = np.linspace(0.0, 4.0, 4000)

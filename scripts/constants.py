@@ -63,7 +63,7 @@ def numbers_in(path: Path) -> Iterator[Number]:
 
 
 def _decides(value: ast.expr) -> bool:
-    """Whether numbers are chosen: bare ones, signed ones, and tuples or products of such."""
+    """True if numbers are chosen: bare ones, signed ones, and tuples or products of such."""
     if isinstance(value, ast.Constant):
         return isinstance(value.value, int | float) and not isinstance(value.value, bool)
     if isinstance(value, ast.UnaryOp):
@@ -100,7 +100,7 @@ def page() -> str:
 
 
 def _measured() -> list[str]:
-    """What halving and doubling did to the error on unseen motion."""
+    """Effect of halving and doubling on the error on unseen motion."""
     found = json.loads(SENSITIVITY.read_text(encoding="utf-8"))
     sets = list(found["usual"])
     usual = ", ".join(f"{name} {100 * found['usual'][name]:.1f} %" for name in sets)

@@ -65,7 +65,7 @@ app = lazy_group(
 
 
 def example(command: str) -> str:
-    """What a command's help ends with: a command line as one would type it."""
+    """Example command line at the end of a command's help."""
     return f"Example: {command}"
 
 
@@ -147,14 +147,14 @@ def _main(
         ),
     ] = False,
     steps: Annotated[
-        bool, typer.Option("--steps", help="Write what is being done on lines of their own.")
+        bool, typer.Option("--steps", help="Print the progress on separate lines.")
     ] = False,
 ) -> None:
     errors.steps = steps
 
 
 def copy_json(text: str, json_path: str) -> bool:
-    """The copy that `--json` asks for; whether it went to standard output, where nothing else goes."""
+    """Copy of the output that `--json` asks for, and whether it went to standard output."""
     text = text.rstrip("\n") + "\n"
     if json_path == "-":
         sys.stdout.write(text)

@@ -78,7 +78,7 @@ def info(path: PathArgument, json_out: JsonPathOption = "") -> None:
 @bag.command(epilog=example("sysid bag recover truncated.mcap repaired"))
 def recover(
     path: PathArgument,
-    out: Annotated[Path, typer.Argument(help="Folder to create for the whole bag.")],
+    out: Annotated[Path, typer.Argument(help="Folder to create for the repaired bag.")],
 ) -> None:
     """Write all that can be read of a damaged bag into a new one with index and metadata."""
     require_bag(path)
@@ -122,9 +122,9 @@ def _show_info(stored: StoredBag) -> None:
 @bag.command(epilog=example("sysid bag cut recording.mcap part --start 10 --end 70"))
 def cut(
     path: PathArgument,
-    out: Annotated[Path, typer.Argument(help="Folder to create for the part.")],
-    start: Annotated[float, typer.Option(min=0.0, help="Begin of the part, s.")] = 0.0,
-    end: Annotated[float, typer.Option(min=0.0, help="End of the part, s.")] = float("inf"),
+    out: Annotated[Path, typer.Argument(help="Folder to create for the extracted part.")],
+    start: Annotated[float, typer.Option(min=0.0, help="Start of the part [s].")] = 0.0,
+    end: Annotated[float, typer.Option(min=0.0, help="End of the part [s].")] = float("inf"),
 ) -> None:
     """Write a part of a bag into a new one; the robot's description is kept."""
     require_bag(path)

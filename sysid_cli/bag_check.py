@@ -145,7 +145,7 @@ def check(
     ] = "",
     json_out: JsonPathOption = "",
 ) -> None:
-    """Say in one table what a recording holds and shows, and whether it will do for each use.
+    """Report the contents of a recording in one table, with a verdict for each use.
 
     Exit status 0 if it will do for the use asked for (or for any), 1 if something has to be done
     first, 3 if that can't be judged.
@@ -285,7 +285,7 @@ def _timing(stream: JointStream | WrenchStream) -> dict[str, Any]:
 
 
 def _dropped(report: TimingReport) -> dict[str, Any]:
-    """What was wrong with the stamps as they were recorded."""
+    """Faults of the time stamps in the recording."""
     return {
         "duplicates": report.duplicates,
         "backward": report.backward,

@@ -27,14 +27,14 @@ _IN_TERMINAL = ("recording", "error in motion %", "coverage %", "verdict", "s", 
 
 @app.command(epilog=example("sysid bench --data recordings --out results/bench"))
 def bench(
-    data: Annotated[Path, typer.Option(help="Folder with the recordings, which aren't shipped.")],
+    data: Annotated[Path, typer.Option(help="Folder with the recordings (not shipped).")],
     out: Annotated[Path, typer.Option(help="Folder for rows (Parquet), table and page.")],
     recipe: Annotated[
         list[str] | None,
         typer.Option(help="Name of a recipe, or a YAML file; may be repeated; default: all."),
     ] = None,
     peers: Annotated[
-        bool, typer.Option(help="Run figaroh and mujoco.sysid beside, where they are installed.")
+        bool, typer.Option(help="Also run figaroh and mujoco.sysid, if installed.")
     ] = True,
     workers: WorkersOption = 0,
     cluster: ClusterOption = "",
@@ -101,7 +101,7 @@ def _job(recipe: Recipe, data: Path, peers: bool) -> Job:
 
 
 def _show(found: Sequence[Mapping[str, Any]], cells: Sequence[Sequence[str]]) -> None:
-    """The table, what it says, and what was left out."""
+    """Print the table, its conclusion, and the skipped recordings."""
     from rich.table import Table
 
     from sysid_studies.bench import COLUMNS, standing

@@ -91,7 +91,7 @@ def check_packages() -> list[Check]:
 
 
 def check_solver() -> Check:
-    """Whether cvxpy finds the solver of the semidefinite fits."""
+    """Check that cvxpy finds the solver of the semidefinite fits."""
     try:
         import cvxpy
 
@@ -126,7 +126,7 @@ _LOOPBACK_S = 20.0  # discovery and a round trip take well below a second
 
 
 def check_ros() -> list[Check]:
-    """Which ROS 2, and whether the package's messages are built for it."""
+    """Check the ROS 2 distribution, and that the package's messages are built for it."""
     distro = os.environ.get("ROS_DISTRO", "")
     wheel = _version("ros-rclpy")
     if not _importable("rclpy"):
@@ -216,7 +216,7 @@ def check_shared_memory(folder: Path = Path("/dev/shm")) -> Check:
 
 
 def check_optional_ros() -> list[Check]:
-    """What some uses of the live nodes need."""
+    """Check the optional requirements of the live nodes."""
     optional = (
         ("launch_ros", "launch files", "`sysid up` starts the same nodes without it."),
         ("control_msgs", "FollowJointTrajectory", "Install ros-<distro>-control-msgs."),
@@ -271,13 +271,14 @@ def _compilers() -> str:
 @app.command(epilog=example("sysid doctor --offline"))
 def doctor(
     offline: Annotated[
-        bool, typer.Option("--offline", help="Leave out ROS: for work on recordings alone.")
+        bool, typer.Option("--offline", help="Skip the checks of ROS, for offline work.")
     ] = False,
     json_out: Annotated[
-        str, typer.Option("--json", help="Also write the findings here; - for standard output.")
+        str,
+        typer.Option("--json", help="Also write the result to this file; - for standard output."),
     ] = "",
 ) -> None:
-    """Say what is installed, which ROS, whether DDS works, and what to do about what is missing.
+    """Check the installation, ROS 2 and DDS, and name a remedy for each missing part.
 
     Exit status 0 if everything needed is there, else 1.
     """

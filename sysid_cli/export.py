@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from sysid_cli.app import app, console, errors, example, tick
+from sysid_cli.app import app, console, errors, example, require_folder, tick
 from sysid_cli.progress import shown_by
 from sysid_core import workflows
 from sysid_core.errors import ModelError
@@ -21,17 +21,18 @@ if TYPE_CHECKING:
 @app.command(epilog=example("sysid export results/ur5 --to mjcf,c --out exports/ur5"))
 def export(
     result: Annotated[
-        Path, typer.Argument(metavar="RESULT", help="Folder that `sysid identify` wrote.")
+        Path, typer.Argument(metavar="RESULT", help="Result folder of `sysid identify`.")
     ],
     out: Annotated[Path, typer.Option(help="Folder for the files and proof.json.")],
     to: Annotated[
-        str, typer.Option(help="Targets with commas: urdf, mjcf, sdf, usd, c, ros2_control.")
+        str,
+        typer.Option(help="Targets, separated by commas: urdf, mjcf, sdf, usd, c, ros2_control."),
     ] = "urdf,mjcf,c",
     payload: Annotated[
-        Path | None, typer.Option(help="What it holds: a folder that `sysid payload` wrote.")
+        Path | None, typer.Option(help="Payload of the robot: result folder of `sysid payload`.")
     ] = None,
     payload_frame: Annotated[
-        str, typer.Option(help="Frame that the payload is fixed to: the sensor's.")
+        str, typer.Option(help="Frame of the payload: the sensor frame.")
     ] = "",
     data: Annotated[
         Path | None, typer.Option(help="Folder with the recordings, if they were moved.")
@@ -46,6 +47,7 @@ def export(
     from sysid_core.report import export_sentence, loss_sentence
 
     targets = _targets(to)
+    require_folder(out)
     if (payload is None) != (not payload_frame):
         raise ModelError(
             "A payload is exported in a frame.", remedy="Give both --payload and --payload-frame."
@@ -71,5 +73,9 @@ def export(
 def _targets(text: str) -> list[Target]:
     from sysid_core.export import Target
 
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = dict.fromkeys(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise ModelError(
+            "No target was named.", remedy=f"Choose of {', '.join(t.value for t in Target)}."
+        )
     return [Target.named(name, "A target of the export", ModelError) for name in names]

@@ -74,13 +74,17 @@ def watch(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder or address to follow.")],
     registry: RegistryOption,
     out: OutOption,
-    every: Annotated[float, typer.Option(min=0.1, help="Seconds between looks.")] = 60.0,
-    looks: Annotated[int, typer.Option(min=0, help="End after so many; 0: Ctrl-C ends.")] = 0,
+    every: Annotated[
+        float, typer.Option(min=0.1, help="Time between two checks of the folder [s].")
+    ] = 60.0,
+    looks: Annotated[
+        int, typer.Option(min=0, help="Number of checks of the folder; 0: until Ctrl-C.")
+    ] = 0,
     workers: WorkersOption = 1,
     cluster: ClusterOption = "",
     memory: MemoryOption = "2GiB",
 ) -> None:
-    """Follow a folder: whatever is new and no longer grows is identified, the page written anew."""
+    """Monitor a folder: identify each new, complete recording and update the page."""
     from sysid_core.batch import Engine, Rows, Source, find_sources, run_jobs
     from sysid_core.errors import BatchError
     from sysid_fleet import fleet_jobs, load_registry, recording_rows, write_state

@@ -34,13 +34,13 @@ def identifiability(
     ] = False,
     gravity: Annotated[
         tuple[float, float, float] | None,
-        typer.Option(metavar="X Y Z", help="In the base frame [m/s²]; default: the robot's own."),
+        typer.Option(
+            metavar="X Y Z", help="Gravity in the base frame [m/s²]; default: that of the robot."
+        ),
     ] = None,
     mount: MountOption = "",
-    no_gravity: Annotated[bool, typer.Option("--no-gravity", help="Weightless.")] = False,
-    static: Annotated[
-        bool, typer.Option("--static", help="Only resting postures are measured.")
-    ] = False,
+    no_gravity: Annotated[bool, typer.Option("--no-gravity", help="Without gravity.")] = False,
+    static: Annotated[bool, typer.Option("--static", help="Static postures only.")] = False,
     rotors: Annotated[
         Path | None,
         typer.Option(
@@ -53,11 +53,11 @@ def identifiability(
         typer.Option(help="Mimic joints: 'coupled' to their leaders, or 'independent' joints."),
     ] = "coupled",
     every: Annotated[
-        bool, typer.Option("--all", help="Print every combination, however many there are.")
+        bool, typer.Option("--all", help="Print all combinations without a limit.")
     ] = False,
     json_path: JsonPathOption = "",
     html_path: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a page.")
+        Path | None, typer.Option("--html", metavar="FILE", help="Write an HTML page.")
     ] = None,
 ) -> None:
     """Find which inertial parameters of a robot can be identified, exactly."""

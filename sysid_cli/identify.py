@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class IdentifyOptions:
-    """Everything that `sysid identify` is given."""
+    """Options of `sysid identify`."""
 
     settings: IdentifySettings
     out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")]
@@ -56,7 +56,7 @@ def identify(options: IdentifyOptions) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidateOptions:
-    """Everything that `sysid validate` is given."""
+    """Options of `sysid validate`."""
 
     settings: ValidateSettings
     out: Annotated[Path | None, typer.Option(help="Folder for validation.json and .html.")] = None
@@ -81,14 +81,12 @@ def validate(options: ValidateOptions) -> None:
 @app.command(epilog=example("sysid certify results/ur5 --out certificate.json"))
 def certify(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder that `sysid identify` wrote.")
+        Path, typer.Argument(metavar="DIR", help="Result folder of `sysid identify`.")
     ],
-    robot_id: Annotated[str, typer.Option(help="Serial number or name of this very robot.")] = "",
+    robot_id: Annotated[str, typer.Option(help="Serial number or name of the robot.")] = "",
     as_found: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Identification that was in use before; default: the URDF."
-        ),
+        typer.Option(metavar="DIR", help="Previous identification (as found); default: the URDF."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Default: DIR/certificate.json.")] = None,
 ) -> None:
@@ -115,7 +113,7 @@ def certify(
 @app.command(epilog=example("sysid verify certificate.json --data recordings"))
 def verify(
     certificate: Annotated[
-        Path, typer.Argument(help="File that `sysid certify` or `sysid export` wrote.")
+        Path, typer.Argument(help="File from `sysid certify` or `sysid export`.")
     ],
     data: Annotated[
         Path | None, typer.Option(help="Folder with the recordings, if they were moved.")

@@ -50,7 +50,7 @@ def up(
         Path | None, typer.Option(help="Parameters of a bringup, see config/bringup_*.yaml.")
     ] = None,
     namespace: Annotated[str, typer.Option(help="Namespace of all nodes.")] = "",
-    fast: Annotated[bool, typer.Option(help="A shorter motion, for a quick look.")] = False,
+    fast: Annotated[bool, typer.Option(help="Use a shorter motion.")] = False,
 ) -> None:
     """Start the nodes. `demo` plays a whole identification on a simulated robot and reports."""
     if graph == "demo":
@@ -65,26 +65,32 @@ def up(
 @app.command(epilog=example("sysid run config/bringup_ur.yaml plan --out results/run"))
 def run(
     config: Annotated[Path, typer.Argument(help="Bringup file, see config/bringup_*.yaml.")],
-    plan: Annotated[Path, typer.Argument(help="Trajectory or folder that `sysid plan` wrote.")],
+    plan: Annotated[Path, typer.Argument(help="Trajectory, or result folder of `sysid plan`.")],
     out: Annotated[Path, typer.Option(help="New folder for bag, results and logs.")] = Path(
         "results/run"
     ),
     namespace: Annotated[str, typer.Option(help="Namespace of all nodes.")] = "",
     slow: Annotated[
         float,
-        typer.Option(min=0.0, max=1.0, help="Speed of a first pass, share of the plan's; 0: none."),
+        typer.Option(
+            min=0.0, max=1.0, help="Speed of a first pass relative to the plan; 0: no first pass."
+        ),
     ] = 0.3,
-    method: Annotated[str, typer.Option(help="Estimator, for plans of a whole arm.")] = "lmi",
+    method: Annotated[
+        str, typer.Option(help="Estimation method, for plans of a whole arm.")
+    ] = "lmi",
     calibration: Annotated[
-        Path | None, typer.Option(help="Kept calibration of the sensor, for plans without tare.")
+        Path | None, typer.Option(help="Stored calibration of the sensor, for plans without tare.")
     ] = None,
     until: Annotated[
         str,
         typer.Option(
-            help="Stop the motion smoothly once 'mass', 'com' or 'inertia' of a payload is known."
+            help="Stop the motion smoothly when 'mass', 'com' or 'inertia' of the payload is determined."
         ),
     ] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Don't ask before the robot moves.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask for confirmation before the robot moves.")
+    ] = False,
 ) -> None:
     """Check a motion, play it slowly, then fully and recorded; weigh the payload or identify the arm.
 
@@ -113,7 +119,7 @@ def run(
 @app.command(epilog=example("sysid watch --seconds 60"))
 def watch(
     namespace: Annotated[str, typer.Option(help="Namespace of the nodes.")] = "",
-    seconds: Annotated[float, typer.Option(min=0.0, help="How long [s]; 0: until Ctrl-C.")] = 0.0,
+    seconds: Annotated[float, typer.Option(min=0.0, help="Duration [s]; 0: until Ctrl-C.")] = 0.0,
 ) -> None:
     """Show nodes, streams, motion, payload and parameters of the running graph, over ssh too.
 
@@ -135,11 +141,11 @@ robot = group(
 def save(
     path: Annotated[Path, typer.Argument(help="URDF file to write.")],
     topic: Annotated[
-        str, typer.Option(help="Where the robot publishes it (latched).")
+        str, typer.Option(help="Topic of the robot description (latched).")
     ] = "robot_description",
     namespace: Annotated[str, typer.Option(help="Namespace of a relative topic.")] = "",
-    timeout: Annotated[float, typer.Option(min=0.1, help="How long to wait, in s.")] = 10.0,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Timeout [s].")] = 10.0,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Save the robot's description as a URDF file, with the hash that plans are made for."""
     module = ros_module("sysid_nodes.client")
@@ -151,20 +157,20 @@ def save(
 @bag.command(epilog=example("sysid bag replay recording.mcap --rate 2 --clock"))
 def replay(
     path: PathArgument,
-    rate: Annotated[float, typer.Option(min=0.01, max=1000.0, help="Times real time.")] = 1.0,
+    rate: Annotated[
+        float, typer.Option(min=0.01, max=1000.0, help="Replay rate, relative to real time.")
+    ] = 1.0,
     start: Annotated[
-        float, typer.Option(min=0.0, help="Leave out so much of the beginning, s.")
+        float, typer.Option(min=0.0, help="Start of the replay, from the start of the bag [s].")
     ] = 0.0,
-    loop: Annotated[bool, typer.Option("--loop", help="Begin again at the end.")] = False,
+    loop: Annotated[bool, typer.Option("--loop", help="Repeat the bag.")] = False,
     clock: Annotated[
         bool, typer.Option("--clock", help="Publish /clock, for nodes with use_sim_time.")
     ] = False,
-    wait: Annotated[
-        float, typer.Option(min=0.0, help="For subscribers, at most so long, s.")
-    ] = 10.0,
+    wait: Annotated[float, typer.Option(min=0.0, help="Longest wait for subscribers [s].")] = 10.0,
     listeners: Annotated[
         list[str] | None,
-        typer.Option("--for", metavar="NODE", help="Wait for this node, too (repeatable)."),
+        typer.Option("--for", metavar="NODE", help="Wait for this node as well (repeatable)."),
     ] = None,
 ) -> None:
     """Send a bag's messages again (needs ROS): space pauses, s sends one; ~/pause and ~/step too."""

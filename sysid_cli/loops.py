@@ -27,12 +27,14 @@ def check(
     robot: Annotated[
         str, typer.Argument(help="Loops file (YAML), or a reference robot with loops: own-leg.")
     ],
-    urdf: Annotated[str, typer.Option(help="URDF, where the loops file names none.")] = "",
-    html_path: Annotated[Path, typer.Option("--html", metavar="FILE", help="The report.")] = Path(
-        "loops.html"
-    ),
+    urdf: Annotated[str, typer.Option(help="URDF, if the loops file names none.")] = "",
+    html_path: Annotated[
+        Path, typer.Option("--html", metavar="FILE", help="Report file (HTML).")
+    ] = Path("loops.html"),
     json_path: JsonPathOption = "",
-    samples: Annotated[int, typer.Option(min=10, max=100_000, help="Random postures.")] = 300,
+    samples: Annotated[
+        int, typer.Option(min=10, max=100_000, help="Number of random postures.")
+    ] = 300,
     seed: Annotated[int, typer.Option(help="Seed of the postures.")] = 1,
 ) -> None:
     """Do the loops close, where, uniquely, and what can be identified? With a picture."""
@@ -70,7 +72,7 @@ def _numbers(
     box: MotionBox,
     ranks: ConstrainedRanks,
 ) -> dict[str, Any]:
-    """What `--json` gives."""
+    """Contents of `--json`."""
     return {
         "schema": "robot_sysid/loops_check/1",
         "robot": chain.name,

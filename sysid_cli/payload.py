@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PayloadOptions:
-    """Everything that `sysid payload` is given."""
+    """Options of `sysid payload`."""
 
     recording: Annotated[
         Path | None,
@@ -40,15 +40,13 @@ class PayloadOptions:
     settings: WeighSettings
     repeat: Annotated[
         Path | None,
-        typer.Option(help="Folder of recordings of one object: how repeatable is the answer?"),
+        typer.Option(help="Folder with recordings of one object, to measure the repeatability."),
     ] = None
     parts: Annotated[
         Path | None,
-        typer.Option(
-            help="File of known loads (YAML): which of them is held? Needs --calibration."
-        ),
+        typer.Option(help="File of known loads (YAML) to be recognised; needs --calibration."),
     ] = None
-    expect: Annotated[str, typer.Option(help="Of --parts: the load that should be held.")] = ""
+    expect: Annotated[str, typer.Option(help="Expected load of --parts.")] = ""
     out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")] = Path(
         "results/payload"
     )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PayloadTorquesOptions:
-    """Everything that `sysid payload-torques` is given."""
+    """Options of `sysid payload-torques`."""
 
     settings: TorqueWeighingSettings
     out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")]

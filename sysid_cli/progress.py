@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What standard error shows while something takes long: a spinner, a bar, or lines of steps."""
+"""Progress on standard error: a spinner, a bar, or lines of steps."""
 
 from __future__ import annotations
 

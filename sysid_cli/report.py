@@ -33,7 +33,7 @@ _MOST = 12
 def compare(
     runs: Annotated[
         list[Path],
-        typer.Argument(help="Folders of results; the others are compared with the first."),
+        typer.Argument(help="Result folders; all are compared with the first."),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the page, report.html.")] = Path(
         "results/comparison"
@@ -84,7 +84,9 @@ def _lines(a: SavedRun, b: SavedRun, found: EstimateDifference) -> list[str]:
 
 @report.command("index", epilog=example("sysid report index results"))
 def index(
-    folder: Annotated[Path, typer.Argument(help="Folder with reports in it or below.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Folder that contains reports, also in subfolders.")
+    ],
 ) -> None:
     """List all reports below a folder in its index.html: verdict, answer, time, link."""
     from sysid_core.report import write_index

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 @reproduce.command("stanford", epilog=example("sysid reproduce stanford"))
 def stanford(
     json_path: JsonPathOption = "",
-    seed: Annotated[int, typer.Option(help="Seed of the motions of the closing check.")] = 1992,
-    motions: Annotated[int, typer.Option(min=1, help="Random motions of the closing check.")] = 200,
+    seed: Annotated[int, typer.Option(help="Seed of the motions for the final check.")] = 1992,
+    motions: Annotated[
+        int, typer.Option(min=1, help="Number of random motions for the final check.")
+    ] = 200,
 ) -> None:
     """Identify the Stanford arm one joint at a time and compare with the paper's tables."""
     import numpy as np
@@ -89,8 +91,10 @@ def _tables(study: StanfordStudy) -> tuple[Table, Table]:
     return first, second
 
 
-_Json = Annotated[str, typer.Option("--json", metavar="FILE|-", help="The numbers; - prints them.")]
-_Html = Annotated[Path, typer.Option("--html", metavar="FILE", help="The report.")]
+_Json = Annotated[
+    str, typer.Option("--json", metavar="FILE|-", help="Result file (JSON); - for standard output.")
+]
+_Html = Annotated[Path, typer.Option("--html", metavar="FILE", help="Report file (HTML).")]
 
 
 @reproduce.command(
@@ -178,7 +182,7 @@ def payload(
     ] = False,
     json_path: JsonPathOption = "",
     report: Annotated[
-        Path, typer.Option("--html", "--report", metavar="FILE", help="The report.")
+        Path, typer.Option("--html", "--report", metavar="FILE", help="Report file (HTML).")
     ] = Path("payload_study.html"),
     objects: Annotated[
         str, typer.Option(help="Names, separated by commas; all eight if not given.")
@@ -232,15 +236,17 @@ def _show(tables: list[StudyTable]) -> None:
     epilog=example("sysid reproduce constrained --seeds 3 --html results/constrained.html"),
 )
 def constrained(
-    html_path: Annotated[Path, typer.Option("--html", metavar="FILE", help="The report.")] = Path(
-        "constrained.html"
-    ),
+    html_path: Annotated[
+        Path, typer.Option("--html", metavar="FILE", help="Report file (HTML).")
+    ] = Path("constrained.html"),
     json_path: JsonPathOption = "",
     loops: Annotated[
         str,
         typer.Option(help="Loops file of another mechanism, such as Digit's left leg."),
     ] = "own-leg",
-    urdf: Annotated[str, typer.Option(help="Its URDF, where the loops file names none.")] = "",
+    urdf: Annotated[
+        str, typer.Option(help="URDF of this mechanism, if the loops file names none.")
+    ] = "",
     seeds: Annotated[int, typer.Option(min=1, help="Number of simulated robots.")] = 5,
 ) -> None:
     """Tables I to IV: a closed-chain leg identified, predicted, integrated and tracked."""

@@ -29,7 +29,10 @@ _MOTIONS = Annotated[
     str, typer.Option(metavar="NAME,…", help="Only these motions (episodes); default: all.")
 ]
 _JOINTS = Annotated[
-    str, typer.Option(metavar="NAME,…", help="Joints of the columns, where files don't name them.")
+    str,
+    typer.Option(
+        metavar="NAME,…", help="Joint names of the columns, if the files do not contain them."
+    ),
 ]
 _DEGREES = Annotated[bool, typer.Option("--degrees", help="The angles are in degrees.")]
 
@@ -40,7 +43,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class IdentifySettings:
-    """Everything that `sysid servos identify` is given."""
+    """Options of `sysid servos identify`."""
 
     files: _FILES
     robot: RobotOption
@@ -55,11 +58,11 @@ class IdentifySettings:
         float | None,
         typer.Option(
             metavar="HEIGHT",
-            help="Height of the table over the base's origin [m]; default: found where motions show it.",
+            help="Height of the table above the origin of the base [m]; default: estimated if the motions show it.",
         ),
     ] = None
     unseen: Annotated[
-        list[Path], typer.Option(help="Motions that aren't fitted, replayed in the report.")
+        list[Path], typer.Option(help="Held-out motions, simulated in the report.")
     ] = field(default_factory=list)
     json_path: JsonPathOption = ""
 
@@ -107,7 +110,7 @@ def identify(settings: IdentifySettings) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SimulateSettings:
-    """Everything that `sysid servos simulate` is given."""
+    """Options of `sysid servos simulate`."""
 
     model: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `sysid servos identify`.")]
     files: _FILES
@@ -155,15 +158,15 @@ def simulate(settings: SimulateSettings) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportSettings:
-    """Everything that `sysid servos export` is given."""
+    """Options of `sysid servos export`."""
 
     model: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `sysid servos identify`.")]
-    out: Annotated[Path, typer.Option(help="The MJCF file.")]
+    out: Annotated[Path, typer.Option(help="MJCF file to write.")]
 
 
 @command(servos, "export", example="sysid servos export arm --out arm.xml")
 def export(settings: ExportSettings) -> None:
-    """Write MJCF with position actuators, and say what MuJoCo can't hold of the servos."""
+    """Write MJCF with position actuators, and list the terms that MJCF lacks."""
     from sysid_core.export import write_mjcf
     from sysid_core.servos import load_servos, servo_mjcf
 

@@ -28,10 +28,13 @@ BagRobotOption = Annotated[
     str, typer.Option(help="URDF file or name; default: the description in the bag.")
 ]
 EffortKindOption = Annotated[
-    str, typer.Option(help="What the efforts of a bag mean, where it doesn't say.")
+    str, typer.Option(help="Kind of the efforts, if the bag does not declare it.")
 ]
 JsonPathOption = Annotated[
-    str, typer.Option("--json", metavar="FILE|-", help="The result as JSON; - prints it.")
+    str,
+    typer.Option(
+        "--json", metavar="FILE|-", help="File for the result (JSON); - for standard output."
+    ),
 ]
 
 
@@ -39,7 +42,7 @@ GravityOption = Annotated[
     str,
     typer.Option(
         metavar="X,Y,Z",
-        help="Gravity in the base frame [m/s^2], where the base isn't mounted as the URDF says.",
+        help="Gravity in the base frame [m/s^2], if the base is not mounted as in the URDF.",
     ),
 ]
 MountOption = Annotated[
@@ -53,7 +56,7 @@ MountOption = Annotated[
 
 
 def mounted(model: RobotModel, gravity: str, mount: str) -> RobotModel:
-    """The robot with gravity as the command line says, or else the URDF."""
+    """Robot with gravity from the command line, otherwise from the URDF."""
     from sysid_core import robot
 
     return robot.mounted(model, gravity, mount)
@@ -66,7 +69,7 @@ ClusterOption = Annotated[
     str,
     typer.Option(
         metavar="ADDRESS",
-        help="Your own Dask scheduler (Kubernetes, Slurm, SSH) instead; or DASK_SCHEDULER_ADDRESS.",
+        help="Address of your own Dask scheduler (Kubernetes, Slurm, SSH); default: DASK_SCHEDULER_ADDRESS.",
     ),
 ]
 
@@ -153,9 +156,9 @@ def _parameter(field: Field[Any], hint: Any, about: str) -> inspect.Parameter:
     )
 
 
-MemoryOption = Annotated[str, typer.Option(help="Limit of each process on this machine.")]
+MemoryOption = Annotated[str, typer.Option(help="Memory limit of each process on this machine.")]
 ResumeOption = Annotated[
-    bool, typer.Option("--resume", help="Go on: what is in the results already isn't done again.")
+    bool, typer.Option("--resume", help="Resume: skip recordings that are already in the results.")
 ]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands print: tables and lists that stay readable at 80 columns and in a pipe, and the verdict."""
+"""Output of commands: verdict, tables and lists that stay readable at 80 columns and in a pipe."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TareOptions:
-    """Everything that `sysid tare` is given."""
+    """Options of `sysid tare`."""
 
     settings: TareSettings
     out: Annotated[Path, typer.Option(help="Calibration file (YAML) to write.")]

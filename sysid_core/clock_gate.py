@@ -14,7 +14,7 @@ FORGETS = 0.02  # [s/s] that the smallest delay rises: above any quartz's drift,
 
 
 class StampFault(Kind):
-    """What is wrong with a stamp."""
+    """Kind of fault of a time stamp."""
 
     FUTURE = "stamp_from_the_future"
     OLD = "stamp_too_old"
@@ -22,7 +22,7 @@ class StampFault(Kind):
 
 
 class StampError(SignalError):
-    """A message whose stamp can't be believed; `code` says why."""
+    """Message with an invalid stamp; `code` is the reason."""
 
     def __init__(self, code: StampFault, message: str, *, remedy: str = "", **data: Any) -> None:
         super().__init__(message, remedy=remedy, code=code, **data)
@@ -30,7 +30,8 @@ class StampError(SignalError):
 
 
 class ClockGate:
-    """Stamps of one topic: too old, too new, backwards; and how far each publisher's clock is ahead.
+    """Check of the stamps of one topic: too old, too new, backwards; and clock lead of each
+    publisher.
 
     The smallest delay between a stamp and its arrival is at least zero where both clocks agree. A
     negative one is the skew of the publisher's clock, but for the time on the way.
@@ -57,17 +58,17 @@ class ClockGate:
 
     @property
     def publishers(self) -> int:
-        """How many have sent something."""
+        """Number of publishers that have sent a message."""
         return len(self._delays)
 
     @property
     def skew(self) -> dict[Hashable, float]:
-        """By how much each publisher's clock is ahead of this one, at least [s]; 0: not seen to be."""
+        """Lower bound of each publisher's clock lead over this clock [s]; 0 if none was observed."""
         return {who: max(-delay, 0.0) for who, (delay, _) in self._delays.items()}
 
     @property
     def words(self) -> str:
-        """Whose clock is ahead by more than two synchronised ones are, or nothing."""
+        """Publishers whose clock leads by more than synchronised clocks do, as text; or empty."""
         ahead = {str(who): by for who, by in self.skew.items() if by > AHEAD}
         return "; ".join(
             f"the clock of {self.topic}{who and f' ({who})'} is ahead by {by:.3g} s: synchronise both"
@@ -76,7 +77,7 @@ class ClockGate:
         )
 
     def forget(self) -> None:
-        """Begin anew: another clock, other publishers."""
+        """Reset: another clock, other publishers."""
         self._delays.clear()
         self._last.clear()
         self.backwards = 0

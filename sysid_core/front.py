@@ -263,7 +263,7 @@ def validate(
     *,
     columns: ColumnMap | str | Path | None = None,
 ) -> ValidatedArm:
-    """Whether an identified robot predicts the efforts of held-out recordings.
+    """Validate an identified robot by predicting the efforts of held-out recordings.
 
     Args:
         found: What `identify` gave.
@@ -380,5 +380,5 @@ def _recordings(
 
 
 def _is_table(source: object) -> bool:
-    """Whether something has columns by name: a mapping, a DataFrame."""
+    """True if an object has columns by name: a mapping, a DataFrame."""
     return hasattr(source, "keys") and hasattr(source, "__getitem__")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far long readings are, for whoever shows it."""
+"""Progress of long readings, for any display."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def _nodes(out: Path, namespace: str, urdf: Path, start: list[float]) -> Sequenc
 
 
 def _checks(comparison: Comparison, tracking_ratio: float) -> Sequence[Check]:
-    """What the exit status demands."""
+    """Checks that determine the exit code."""
     return (
         (
             f"every joint's torque error at most {TRUTH_RATIO} times what the truth leaves",

@@ -182,7 +182,7 @@ def _nodes(out: Path, namespace: str, urdf: Path, start: list[float]) -> Sequenc
 def _checks(
     tracking_ratio: float, torque_ratio: float, friction_error: float, estimate: Estimate
 ) -> Sequence[Check]:
-    """What the exit status demands."""
+    """Checks that determine the exit code."""
     return (
         (
             f"typical tracking error {TRACKING_RATIO} times smaller",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the demos share: a recorded motion with progress, identification, and the last word."""
+"""Common parts of the demos: a recorded motion with progress, identification, and the summary."""
 
 from __future__ import annotations
 
@@ -131,12 +131,12 @@ class Comparison:
 
     @property
     def against_truth(self) -> float:
-        """How much larger the largest RMS of the identified robot is than with the truth."""
+        """Ratio of the largest RMS of the identified robot to that of the true one."""
         return float(np.max(self.rms("identified") / self.rms("truth")))
 
     @property
     def against_nominal(self) -> float:
-        """How many times smaller the error over all joints is than that of the URDF.
+        """Factor by which the error over all joints is smaller than that of the URDF.
 
         What even the true parameters leave (sensor noise, stiction) is taken out of both.
         """

@@ -121,7 +121,7 @@ def _nodes(out: Path, namespace: str, start: list[float]) -> Sequence[NodeSpec]:
 
 
 def _checks(comparison: Comparison) -> Sequence[Check]:
-    """What the exit status demands."""
+    """Checks that determine the exit code."""
     ratio, better = comparison.against_truth, comparison.against_nominal
     estimate = comparison.identified.estimate
     return (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well a motion is tracked: the executor's reference against what the robot did."""
+"""Tracking error of a motion: the executor's reference against the measured motion."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fleets: what nightly recordings of ordinary work say, and what drifts."""
+"""Fleets: parameters from regular recordings of ordinary work, and their drift."""
 
 from sysid_fleet.analysis import FleetState
 from sysid_fleet.recording import recording_rows

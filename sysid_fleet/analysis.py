@@ -107,7 +107,7 @@ class FleetState:
 
 
 def analyse(rows: Sequence[Mapping[str, Any]], registry: Registry) -> FleetState:
-    """Look for changes in everything that is watched.
+    """Detect changes in all monitored parameters.
 
     A recording counts once, by its bytes, and only as the registry's present settings read it.
 
@@ -167,7 +167,7 @@ def analyse(rows: Sequence[Mapping[str, Any]], registry: Registry) -> FleetState
 
 
 def _says(row: Mapping[str, Any]) -> bool:
-    """Whether a row says with which settings it was estimated; failures don't."""
+    """True if a row states the settings of its estimate; failures do not."""
     return row.get("settings_hash") is not None
 
 
@@ -187,7 +187,7 @@ def _copies(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def is_watched(parameter: str) -> bool:
-    """Whether changes of a parameter are looked for."""
+    """True if changes of a parameter are monitored."""
     return (
         parameter.endswith(WATCHED[:2])
         or parameter == WATCHED[2]

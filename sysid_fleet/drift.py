@@ -120,7 +120,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Spread:
-    """What robots of a group share.
+    """Common statistics of the robots of a group.
 
     Attributes:
         between: Deviation between nights beyond what the estimates say of themselves.

@@ -90,7 +90,7 @@ def _list(report: Report, heading: str, lines: Sequence[str]) -> None:
 
 
 def severity(trend: Trend) -> float:
-    """How far the last cumulative sum is, and 1 more for an alarm."""
+    """Magnitude of the last cumulative sum, plus 1 for an alarm."""
     return float(trend.monitored.level[-1]) + float(bool(trend.monitored.changes))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One recording of ordinary work: what it says of friction and of the load, as rows."""
+"""Rows of one recording of ordinary work: friction and load."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def friction_at(
 
 
 def begin_of(run: Recording, source: Source) -> datetime:
-    """When a recording began: by its stamps, by a date in its name, or by the file's time.
+    """Start of a recording: by its stamps, by a date in its name, or by the time of the file.
 
     Raises:
         SignalError: None of them says.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which robots a fleet has, how each was calibrated, and which recordings are whose."""
+"""Registry of a fleet: its robots, their calibrations, and the assignment of recordings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KIND = FileKind("fleet registry", "See docs/fleet.md for an example.", BatchErr
 
 
 class Tool(FileSchema):
-    """What a robot holds in some recordings.
+    """Tool of a robot in some recordings.
 
     Attributes:
         match: Pattern of the recordings' addresses.
@@ -89,7 +89,7 @@ class Registry(FileSchema):
         return found[0], next((t for t, x in tools.items() if fnmatchcase(address, x.match)), "")
 
     def group(self, robot: str) -> str:
-        """What a robot's spread between nights is shared with."""
+        """Group with which a robot shares its spread between nights."""
         return self.robots[robot].group or self.robots[robot].description
 
 

@@ -48,7 +48,7 @@ def identify_fleet(
     resume: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Progress:
-    """Estimate what every recording says.
+    """Estimate the parameters of every recording.
 
     Args:
         places: Files, folders, patterns, addresses of storages.

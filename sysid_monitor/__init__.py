@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people look at while the nodes run: a view of the graph, `sysid watch`, and the rqt panels."""
+"""Displays of the running nodes: a view of the graph, `sysid watch`, and the rqt panels."""

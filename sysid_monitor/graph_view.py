@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the nodes of one namespace publish, as one snapshot for terminal and rqt alike."""
+"""Snapshot of the topics of one namespace's nodes, for terminal and rqt."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sysid_nodes.lifecycle import LATCHED
 
 
 def margins(snapshot: Snapshot) -> str:
-    """How much of each limit the motion uses now, the fullest first."""
+    """Used share of each limit in the current motion, the largest first."""
     motion = _values(snapshot, "trajectory_executor: motion")
     shares = {k: float(v) for k, v in motion.items() if k != "state"}
     fullest = sorted(shares, key=lambda kind: -shares[kind])
@@ -35,7 +35,7 @@ def margins(snapshot: Snapshot) -> str:
 
 
 def recorded(snapshot: Snapshot) -> str:
-    """How long and how large the running recording is."""
+    """Duration and size of the running recording."""
     bag = _values(snapshot, "data_logger: state")
     if "path" not in bag:
         return "nothing is being recorded"
@@ -119,7 +119,7 @@ class PayloadMoment:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything at one instant; None where nothing has been heard."""
+    """State of the graph at one instant; None for missing messages."""
 
     health: tuple[NodeHealth, ...] = ()
     executor: Any = None
@@ -132,18 +132,18 @@ class Snapshot:
     description: Any = None
 
     def hears(self, node: str) -> bool:
-        """Whether a node has said something of itself of late."""
+        """True if a node has reported its state recently."""
         return any(h.level != "stale" and _node_of(h.name) == node for h in self.health)
 
     @property
     def worst(self) -> str:
-        """Worst level of all nodes; "stale" where nobody speaks."""
+        """Worst level of all nodes; "stale" if no node reports."""
         levels = [h.level for h in self.health]
         return max(levels, key=LEVELS.index) if levels else "stale"
 
 
 class GraphView:
-    """Subscribes to what the nodes say of themselves.
+    """Subscriber to the state messages of the nodes.
 
     Args:
         node: Node that subscribes; in the namespace of the nodes, or at the root with `namespace`.
@@ -197,7 +197,7 @@ class GraphView:
             self.node.destroy_subscription(subscription)
 
     def snapshot(self) -> Snapshot:
-        """Everything heard so far."""
+        """State from all messages received so far."""
         now = time.monotonic()
         # A node that speaks no longer of an aspect has dropped it: nothing is stale about that.
         alive = {_node_of(n) for n, (when, _) in self._health.items() if now - when <= STALE_S}

@@ -116,7 +116,7 @@ class PayloadBridgeNode(ManagedNode):
         return await self._send(self._exchange.roll_back())
 
     async def _send(self, payload: ControllerPayload, prefix: str = "") -> str:
-        """Call the driver and keep the books."""
+        """Call the driver and record the exchange."""
         self._report(f"Sending {payload}.")
         try:
             done = await self._service.send(payload)

@@ -97,7 +97,7 @@ class TrajectoryExecutorNode(ManagedNode):
         self.deactivate()
 
     def _why_not(self) -> str:
-        """Why nobody may arm now, or nothing."""
+        """Reason why arming is refused now, or nothing."""
         self.config.require_dead_man()
         return self._inputs.problem
 

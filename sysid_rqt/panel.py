@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all panels share: a title line, a line for answers, and a timer."""
+"""Common parts of all panels: a title line, a line for answers, and a timer."""
 
 from __future__ import annotations
 

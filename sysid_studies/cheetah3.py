@@ -57,7 +57,7 @@ PAPER_TABLE_6: dict[str, dict[str, tuple[float, float, float]]] = {
 
 @dataclass(frozen=True, eq=False)
 class Cheetah3Study:
-    """What came out.
+    """Result of the study.
 
     Attributes:
         errors: RMS errors as in `PAPER_TABLE_6`: abad, hip, knee, or x, y, z of the torso.
@@ -77,7 +77,7 @@ class Cheetah3Study:
 
     @property
     def pattern_matches(self) -> bool:
-        """Whether exactly those errors vanish that vanish in the paper."""
+        """True if exactly those errors vanish that vanish in the paper."""
         return all(
             (error < ZERO) == (paper == 0.0)
             for which, rows in self.errors.items()
@@ -87,7 +87,7 @@ class Cheetah3Study:
 
     @property
     def is_maximally_exciting(self) -> bool:
-        """Whether both experiments show all that their structure lets them show."""
+        """True if both experiments excite all that their structure permits."""
         return all(numerical == exact for _, numerical, _, exact in self.ranks.values())
 
     def to_dict(self) -> dict[str, Any]:

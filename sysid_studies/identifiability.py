@@ -26,7 +26,7 @@ from sysid_core.robot import (
 
 @dataclass(frozen=True)
 class PaperRobot:
-    """What the paper says of one robot; dimensions without gravity and with it.
+    """Figures of the paper for one robot; dimensions without gravity and with it.
 
     Attributes:
         title: Where it stands.
@@ -118,7 +118,7 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether all three say the same."""
+        """True if all three agree."""
         return self.here == self.paper and self.sampled in ("", self.here)
 
 
@@ -131,7 +131,7 @@ class IdentifiabilityStudy:
 
     @property
     def agrees(self) -> bool:
-        """Whether every figure is the paper's."""
+        """True if every figure agrees with the paper."""
         return all(comparison.agrees for comparison in self.comparisons)
 
     def to_dict(self) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def _pair(x: Array, y: Array) -> Array:
 
 @dataclass(frozen=True)
 class Visibility:
-    """What one motion shows of the body behind one joint.
+    """Excitation of the body behind one joint by one motion.
 
     Attributes:
         names: The constants of that body that its joint's torque depends on.

@@ -79,7 +79,7 @@ PAPER_TABLE_II: dict[str, float] = {
 
 @dataclass(frozen=True, eq=False)
 class StanfordStudy:
-    """What the study found.
+    """Result of the study.
 
     Attributes:
         directions: Table I, u_1 in frame j by body number, each of shape (postures, 3).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much longer live tests wait on a slow or busy machine."""
+"""Waiting times of live tests on a slow or busy machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pace() -> float:
 
 @functools.cache
 def patience() -> float:
-    """How many times slower than a quiet machine this one is now, at least 1; measured once.
+    """Factor by which this machine is slower than a quiet one, at least 1; measured once.
 
     By what live tests wait for most: a node that starts.
     """

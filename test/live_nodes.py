@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What live tests share: the payload and parameters of a simulated xArm 7."""
+"""Common parts of live tests: the payload and parameters of a simulated xArm 7."""
 
 from __future__ import annotations
 

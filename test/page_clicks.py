@@ -39,7 +39,7 @@ class Clicks:
         return "" if program() else "no chromium here: apt install chromium"
 
     def __call__(self, page: Path, *sizes: str) -> dict[str, Any]:
-        """What is on the page at sizes (default: a screen's); fails where something is wrong with it.
+        """Contents of the page at some sizes (default: a screen's); fails on errors in it.
 
         Nothing where there is no browser: `test_a_browser_is_here` is skipped then, visibly.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a whole ROS 2 has and the wheels lack: launch, ros2 (the command), rqt; and drivers' messages.
+"""Requirements of tests on a complete ROS 2: launch, the command ros2, rqt, and drivers' messages.
 
 launch, ros2 and rqt come from the sourced ROS 2, or from the prefix that SYSID_ROS_PREFIX names (a
 folder with `local_setup.bash`). The vendors' messages, as far as the emulated drivers need them, are

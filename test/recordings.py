@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which recordings of real robots the tests need, and where they come from."""
+"""Recordings of real robots that the tests need, and their sources."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def shapes_in(text: str) -> list[tuple[str, ...]]:
 
 
 def matches(shape: tuple[str, ...], actual: tuple[int, ...], dims: Dims) -> bool:
-    """Whether an array has a documented shape; letters that weren't met yet are learnt."""
+    """True if an array has a documented shape; unknown letters are bound."""
     if shape[0] == "...":
         n = len(actual) - len(shape) + 1
         if n < 0 or dims.setdefault("...", actual[:n]) != actual[:n]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the error on unseen motion moves when a number of the fit is halved or doubled.
+"""Sensitivity of the error on unseen motion to halving or doubling each number of the fit.
 
 Physically consistent least squares with the friction of geared arms; the error is that of raw efforts
 in motion, on the recordings' last third. Writes constants.json beside this file.

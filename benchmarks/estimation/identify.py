@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E402 -- threads are limited before numpy is imported
-"""How long a Panda takes from arrays to a physically consistent estimate of all parameters.
+"""Time from arrays to a physically consistent estimate of all parameters of a Panda.
 
 Run: python benchmarks/estimation/identify.py [samples]; with one thread, as `sysid` itself does, unless
 OMP_NUM_THREADS says otherwise.

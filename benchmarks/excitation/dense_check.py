@@ -91,7 +91,7 @@ class Bodies:
         self._shapes = [(g, pin.GeometryData(g)) for g in (hulls, shapes)]
 
     def touching(self, q: np.ndarray) -> int:
-        """How many of these postures, (K, n), are in contact."""
+        """Number of these postures, (K, n), that are in contact."""
         tree = self._model.pin_model
         return sum(
             all(pin.computeCollisions(tree, self._data, *g, q_k, True) for g in self._shapes)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""How far any motion could go: the best distribution of states, beside a plan of the planner.
+r"""Bound on the information of any motion: the optimal distribution of states, beside a planned
+motion.
 
 A motion of a duration tells what its states tell, one by one. The best distribution of states
 inside the limits is a convex problem (approximate design; Fedorov 1972): no motion leaves a smaller
@@ -91,7 +92,7 @@ class Design:
         return np.stack([q, v / np.maximum(used, 1.0)[:, None], states[2]])
 
     def strong(self, states: Array) -> Array:
-        """Whether torques suffice, (K,)."""
+        """Mask of states within the torque limits, (K,)."""
         torque = self.checker.model.inverse_dynamics(*states)
         return np.all(np.abs(torque) <= self.limits.effort, axis=1)
 
@@ -188,7 +189,7 @@ def information(weights: Array, Phi: Array) -> Array:
 
 
 def gains(Phi: Array, slope: Array) -> Array:
-    """What each state adds to first order, (K,)."""
+    """First-order gain of each state, (K,)."""
     return np.asarray(np.sum((Phi @ slope) * Phi, axis=(1, 2)))
 
 

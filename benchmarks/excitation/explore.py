@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much motion is needed: pieces planned one after the other against one planned motion.
+"""Amount of motion needed: pieces planned one after the other against one planned motion.
 
 The Panda's inertials and friction: what `Explorer` knows after half the time of a motion of fixed
 length, and when it knows as much. The xArm's payloads: the time of an oscillation after

@@ -147,7 +147,7 @@ def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
 
 
 def _numbers(truth: Any, when: float, fault: str) -> dict[str, float]:
-    """What the robot did from an instant on."""
+    """Measures of the robot's motion from an instant on."""
     import emulated
 
     after = truth.since(when)

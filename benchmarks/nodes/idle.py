@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What idle nodes cost: memory, and processor time until they are active, beside empty rclpy nodes.
+"""Cost of idle nodes: memory, and processor time until active, beside empty rclpy nodes.
 
 `python benchmarks/nodes/idle.py` (half a minute). PSS shares what processes have in common; RSS counts it
 for each. The last line is four lifecycle nodes that do nothing: the floor of rclpy and its DDS.

@@ -90,7 +90,7 @@ def spin(client: LiveClient, seconds: float) -> float:
 
 
 def empty_node(client: LiveClient) -> dict[str, object]:
-    """What `echo.py` costs, after the latency was measured: hearing it takes time, too."""
+    """Cost of `echo.py` after the latency measurement, since receiving takes time as well."""
     echoed: list[int] = []
     for kind, topic in ((FilteredJointState, "filtered"), (FilteredWrench, "wrench")):
         client.node.create_subscription(

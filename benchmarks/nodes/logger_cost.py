@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the logger itself costs a message, without DDS: back to back, and paced as messages come.
+"""Cost per message of the logger alone, without DDS: back to back, and at the rate of messages.
 
 The same code costs more where every message finds cold caches: paced less back to back is that.
 Usage: source scripts/env.sh; python benchmarks/nodes/logger_cost.py

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often two deviations of an identified servo hold the truth, and the other half's value.
+"""Coverage of two standard deviations of identified servos: truth, and value of the other half.
 
 Usage: python benchmarks/servos/deviations.py [ROBOTS] [--recordings NPZ]
 
@@ -14,9 +14,12 @@ import argparse
 from collections import defaultdict
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
 
 from sysid_core.robot import load_robot
 from sysid_core.servos import (
+    TERMS,
     JointServo,
     ServoIdentification,
     ServoModel,
@@ -27,6 +30,7 @@ from sysid_core.servos import (
 )
 
 TICK = 2 * np.pi / 4096
+BEYOND = 2.0 * float(norm.sf(2.0))  # chance of a normal error beyond two deviations
 _RANGES = {
     Term.COMPLIANCE: (0.05, 0.1),
     Term.TIME_CONSTANT: (0.03, 0.08),
@@ -66,29 +70,36 @@ def simulated(rng: np.random.Generator) -> tuple[ServoModel, ServoRecording]:
 
 def scores(
     first: ServoIdentification, truth: ServoModel | ServoIdentification
-) -> dict[Term, list[float]]:
-    """Errors of the first in deviations, by term; a term that only one of them has counts as zero."""
+) -> dict[Term, list[tuple[float, float]]]:
+    """Errors of the first and their deviations, by term; a term that only one of them has counts as zero."""
     other = truth.model if isinstance(truth, ServoIdentification) else truth
-    out: dict[Term, list[float]] = defaultdict(list)
+    out: dict[Term, list[tuple[float, float]]] = defaultdict(list)
     for a, b in zip(first.model.servos, other.servos, strict=True):
         for term, sd in a.deviations.items():
             if isinstance(truth, ServoIdentification) and term not in b.deviations:
                 continue
             spread = np.hypot(sd, b.deviations.get(term, 0.0))
-            out[term].append((a.values[term] - b.values.get(term, 0.0)) / spread)
+            out[term].append((a.values[term] - b.values.get(term, 0.0), float(spread)))
     return out
 
 
-def table(found: dict[Term, list[float]]) -> None:
-    """Share within two deviations, and the root mean square, by term."""
-    for term, z in found.items():
-        x = np.array(z)
-        inside = 100 * np.mean(np.abs(x) < 2)
-        print(
-            f"{term.value:22s} {len(x):4d} {inside:5.0f} % within 2 sd, rms {np.sqrt(np.mean(x**2)):.2f}"
-        )
-    every = np.concatenate([np.array(z) for z in found.values()])
-    print(f"all {len(every)}: {100 * np.mean(np.abs(every) < 2):.1f} % within 2 sd")
+def table(found: dict[Term, list[tuple[float, float]]]) -> None:
+    """Share within two deviations, root mean square, and interval score in the term's scale, by term."""
+    every = []
+    for term, pairs in found.items():
+        error, sd = np.abs(np.array(pairs).T) / TERMS[term].scale
+        score = 4.0 * sd + 2.0 / BEYOND * np.maximum(error - 2.0 * sd, 0.0)
+        every.append(np.array([error / sd, score]))
+        _row(term.value, *every[-1])
+    _row("all", *np.concatenate(every, axis=1))
+
+
+def _row(name: str, z: NDArray[np.float64], score: NDArray[np.float64]) -> None:
+    print(
+        f"{name:22s} {len(z):4d} {100 * np.mean(z < 2):5.1f} % within 2 sd, rms {np.sqrt(np.mean(z**2)):.2f},"
+        f" median {np.median(z):.2f}, interval score {np.mean(score):.2f}",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -97,7 +108,7 @@ def main() -> None:
     parser.add_argument("robots", type=int, nargs="?", default=6)
     parser.add_argument("--recordings")
     options = parser.parse_args()
-    total: dict[Term, list[float]] = defaultdict(list)
+    total: dict[Term, list[tuple[float, float]]] = defaultdict(list)
     for seed in range(options.robots):
         truth, recording = simulated(np.random.default_rng(seed))
         result = identify_servos([recording], truth.robot)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the live filter's standard deviations are true: the table of the docs.
+"""Calibration of the live filter's standard deviations: the table of the docs.
 
 Normalised squared errors of q, v and a (1 where errors are as large as said) over robots, noise and
 rates: through the motion, in the first second after the start, and after gaps of 0.3 s.

@@ -37,10 +37,10 @@ class MotionSettings:
     robot: Annotated[str, typer.Argument(help="URDF file, or a robot of example-robot-data.")]
     limits: Annotated[
         Path | None,
-        typer.Option("--limits", metavar="FILE", help="As `sysid limits init` writes them."),
+        typer.Option("--limits", metavar="FILE", help="Limits file, as from `sysid limits init`."),
     ] = None
-    lock: Annotated[list[str], typer.Option(metavar="JOINT", help="Joint that is held still.")] = (
-        field(default_factory=list)
+    lock: Annotated[list[str], typer.Option(metavar="JOINT", help="Joint to be locked.")] = field(
+        default_factory=list
     )
     gravity: GravityOption = ""
     mount: MountOption = ""
@@ -91,17 +91,17 @@ class MotionSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckSettings:
-    """Everything that `sysid plan check` is given."""
+    """Options of `sysid plan check`."""
 
     motion: MotionSettings
     out: Annotated[
-        Path | None, typer.Option(help="Write the checked motion here (NPZ), for the executor.")
+        Path | None, typer.Option(help="File for the checked motion (NPZ), for the executor.")
     ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowSettings:
-    """Everything that `sysid plan show` is given."""
+    """Options of `sysid plan show`."""
 
     motion: MotionSettings
     out: Annotated[Path, typer.Option(help="Page to write (HTML).")] = Path("motion.html")
@@ -109,7 +109,7 @@ class ShowSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationSettings:
-    """Everything that `sysid plan validation` is given."""
+    """Options of `sysid plan validation`."""
 
     motion: MotionSettings
     out: Annotated[Path, typer.Option(help="File to write (NPZ).")] = Path("validation.npz")

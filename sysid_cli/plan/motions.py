@@ -41,7 +41,7 @@ Say = Callable[[float, str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class ArmOptions:
-    """Everything that `sysid plan arm` is given."""
+    """Options of `sysid plan arm`."""
 
     robot: RobotArgument
     out: OutOption = Path("arm_motion")
@@ -61,7 +61,7 @@ def plan_arm(options: ArmOptions) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class PayloadOptions:
-    """Everything that `sysid plan payload` is given."""
+    """Options of `sysid plan payload`."""
 
     robot: RobotArgument
     out: OutOption = Path("payload_motion")
@@ -80,7 +80,7 @@ def plan_payload(options: PayloadOptions) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class PostureOptions:
-    """Everything that `sysid plan postures` is given."""
+    """Options of `sysid plan postures`."""
 
     robot: RobotArgument
     out: OutOption = Path("postures_motion")
@@ -99,7 +99,7 @@ def plan_postures(options: PostureOptions) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SequentialOptions:
-    """Everything that `sysid plan sequential` is given."""
+    """Options of `sysid plan sequential`."""
 
     robot: RobotArgument
     out: OutOption = Path("sequential_motion")
@@ -118,7 +118,7 @@ def plan_sequential(options: SequentialOptions) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class LoopsOptions:
-    """Everything that `sysid plan loops` is given."""
+    """Options of `sysid plan loops`."""
 
     robot: Annotated[
         str, typer.Argument(help="Loops file (YAML), or a reference robot with loops: own-leg.")
@@ -142,7 +142,7 @@ def _run(
     options: ArmOptions | PayloadOptions | PostureOptions | SequentialOptions | LoopsOptions,
     watched: Callable[[Say], Say] = lambda say: say,
 ) -> None:
-    """Plan, write, and say what was found."""
+    """Plan, write, and print the result."""
     require_folder(options.out)
     with Progress(console=errors, transient=True) as bar:
         task = bar.add_task(f"planning for {options.robot}", total=1.0)
@@ -157,7 +157,7 @@ def _run(
 
 
 def _with_forecast(progress: Say) -> Say:
-    """The same, and a line that says how long the rest takes, by how long a part of it took."""
+    """Progress with an estimate of the remaining time, from the time of the first part."""
     begun: tuple[float, float] | None = None  # share and time
     said = False
 

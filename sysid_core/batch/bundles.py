@@ -72,7 +72,7 @@ class Bundles:
                 return
 
     def learn(self, count: int, seconds: float) -> None:
-        """What a bundle of `count` items took: the next ones are at most twice as large."""
+        """Update the bundle size from the duration of `count` items; it grows at most by a factor of 2."""
         fitting = int(WORK * count / max(seconds, 1e-9))
         self._size = max(1, min(fitting, 2 * self._size, MOST))
 

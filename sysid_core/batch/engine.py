@@ -33,7 +33,7 @@ AHEAD = 4  # bundles of items handed out for each worker: it is busy, and little
 
 @dataclass(frozen=True)
 class Outcome(Generic[Item, Result]):
-    """What became of one item.
+    """Result or error of one item.
 
     Attributes:
         item: It.
@@ -217,7 +217,7 @@ def _attempt(function: Callable[[Item], Result], item: Item) -> Outcome[Item, Re
 def _outcomes(
     future: Any, bundle: tuple[Item, ...], bundles: Bundles
 ) -> Iterator[Outcome[Item, Any]]:
-    """What became of a bundle; where its workers died, its items go alone, once more."""
+    """Outcomes of the items of a bundle; if its workers died, each item is run again alone."""
     from distributed import KilledWorker
     from distributed import TimeoutError as Late
 

@@ -159,14 +159,14 @@ class Rows:
         return list(last.values())
 
     def done(self) -> set[str]:
-        """Keys of the jobs that needn't be done again."""
+        """Keys of the completed jobs."""
         table = self.table(["job", "outcome"])
         pairs = zip(table["job"].to_pylist(), table["outcome"].to_pylist(), strict=True)
         return {job for job, outcome in pairs if outcome not in AGAIN}
 
 
 class RowWriter:
-    """Collects rows and appends them every few seconds; what it has is written however it ends.
+    """Collect rows and append them every few seconds; the remaining ones are written at the end.
 
     Args:
         rows: Where they go.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs whose results are rows: what is done is kept, what isn't can be gone on with."""
+"""Resumable jobs whose results are rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Job(Generic[Item]):
 
 @dataclass(frozen=True)
 class Progress:
-    """How far jobs are.
+    """Progress of jobs.
 
     Attributes:
         done: Jobs with rows, those of an earlier run that weren't done again included.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a controller may use identified parameters: consistent bodies and plausible torques."""
+"""Check of parameters before use in a controller: consistent bodies and plausible torques."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _postures(model: RobotModel) -> Array:
 
 
 def _friction(chain: ClosedChain) -> list[Reason]:
-    """Joints whose friction alone asks for all that the joint has."""
+    """Joints whose friction alone reaches their torque limit."""
     limits = zip(chain.actuated, chain.torque_limits, strict=True)
     bad = [n for n, most in limits if abs(chain.drive(n).F_c) + abs(chain.drive(n).beta) > most]
     return [failure("friction-exceeds-limit", joints=bad)] if bad else []

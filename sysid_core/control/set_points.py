@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which set points a controller believes."""
+"""Validation of set points for a controller."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SetPointFault(Kind):
 
 
 class SetPointError(SignalError):
-    """A set point that isn't followed; `code` says why."""
+    """Refused set point; `code` is the reason."""
 
     def __init__(self, code: SetPointFault, message: str, *, remedy: str = "", **data: Any) -> None:
         super().__init__(message, remedy=remedy, code=code, **data)

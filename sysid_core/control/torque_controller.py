@@ -24,7 +24,7 @@ _LONGEST_PERIOD = 0.05  # of set points that are followed along their accelerati
 
 
 class ControllerState(Kind):
-    """What a `TorqueController` is doing."""
+    """State of a `TorqueController`."""
 
     IDLE = "idle"  # no set point yet: nothing is commanded
     TRACKING = "tracking"
@@ -124,7 +124,7 @@ class TorqueController:
             self._moved_at = t
 
     def _is_fresh(self, t: float, sample: tuple[Any, ...] | None, timeout: float) -> bool:
-        """Whether a sample's time is neither too long ago nor in the future."""
+        """True if the time of a sample is neither too old nor in the future."""
         return sample is not None and -self.timing.ahead <= t - sample[0] <= timeout
 
     def goes_on_from(self, t: float) -> tuple[list[tuple[Array, Array]], float]:
@@ -146,12 +146,12 @@ class TorqueController:
         return [*near, reference[:2]], dt
 
     def stands_still(self, t: float) -> bool:
-        """Whether robot and reference have been at rest for a while, and states are fresh."""
+        """True if robot and reference have been at rest for a while, and states are fresh."""
         fresh = self._is_fresh(t, self._measured, self.timing.state_timeout)
         return fresh and t - self._moved_at >= self.timing.still_time
 
     def use(self, t: float, chain: ClosedChain) -> None:
-        """Believe another model from now on; the feedforward fades over.
+        """Use another model from now on; the feedforward changes gradually.
 
         Raises:
             SignalError: The robot moves.

@@ -29,7 +29,7 @@ class Make(Kind):
 
 @dataclass(frozen=True, eq=False)
 class ControllerSetting:
-    """What to type, or to send, for one vendor.
+    """Payload values for one vendor, to be typed in or sent.
 
     Attributes:
         vendor: Make of the robot.
@@ -90,7 +90,7 @@ def _row(values: Array, digits: int) -> str:
 
 
 class ExchangeState(Kind):
-    """Where the exchange stands."""
+    """State of the exchange."""
 
     IDLE = "idle"
     PROPOSED = "proposed: waiting for confirmation"
@@ -198,7 +198,7 @@ class PayloadExchange:
         self.state = ExchangeState.FAILED if self._uncertain else ExchangeState.IDLE
 
     def roll_back(self) -> ControllerPayload:
-        """What the controller had before, to be sent now.
+        """Previous payload of the controller, to be sent now.
 
         Raises:
             ModelError: It isn't known.

@@ -75,7 +75,7 @@ class ControllerPayload:
         return pi_from_mass_com_inertia(self.mass, self.com, self.inertia)
 
     def differences(self, other: ControllerPayload, with_inertia: bool) -> list[str]:
-        """What differs beyond the rounding of single precision; empty when they agree.
+        """Differences beyond the rounding of single precision; empty if there are none.
 
         Args:
             other: Such as what the controller reports.
@@ -101,7 +101,7 @@ class ControllerPayload:
 
 @dataclass(frozen=True)
 class PayloadLimits:
-    """What is believed at all, before a controller hears of it.
+    """Plausibility limits for payloads, checked before one is sent to a controller.
 
     Attributes:
         max_mass: The robot's rated payload [kg].
@@ -114,7 +114,7 @@ class PayloadLimits:
     max_radius: float = 0.3
 
     def complaints(self, payload: ControllerPayload) -> list[str]:
-        """Reasons not to believe a payload; empty when there are none."""
+        """Reasons against the plausibility of a payload; empty if there are none."""
         out = []
         distance = float(np.linalg.norm(payload.com))
         if not 0.0 <= payload.mass <= self.max_mass:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the vendors' payload services want to be filled, found out from their fields at run time.
+"""Mapping of payloads to the vendors' services, derived from their fields at run time.
 
 Layouts in the field (they have changed, and differ between ROS distributions):
 
@@ -80,7 +80,7 @@ def vendor_request(
     flange_frame: str = "",
     transition_s: float = 0.0,
 ) -> VendorRequest:
-    """Fill a vendor's service request, whatever its version.
+    """Fill a vendor's service request, for any of its versions.
 
     Args:
         vendor: Whose conventions hold.
@@ -150,7 +150,7 @@ def _fill(
 
 
 def response_accepted(response: Mapping[str, Any]) -> tuple[bool, str]:
-    """Whether a driver took the payload, and its words.
+    """True if the driver accepted the payload, and its message.
 
     Args:
         response: Fields of the answer: `success`, or `ret` (0 is good), and a text.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sysid_core.diagnosis.evidence import left_out
-from sysid_core.diagnosis.explain import ODDS, Explanation, explanations, odds
+from sysid_core.diagnosis.explain import ODDS, Explanation, explanations, is_decided, odds
 from sysid_core.diagnosis.hypotheses import Fault
 from sysid_core.diagnosis.samples import Samples, collect_samples
 from sysid_core.diagnosis.stream_checks import FROZEN, effort_faults
@@ -144,7 +144,7 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
         here = ranked[0].hypothesis.mend(here)  # as the fit does: nothing else is judged by it
         shares, ranked = left_out(here), explanations(here, gains_known=gains_known)
     while len(findings) < _TOGETHER and ranked[0].hypothesis.kind not in _AS_DECLARED:
-        if odds(ranked) < ODDS:
+        if not is_decided(here, ranked):
             break
         best = ranked[0].hypothesis
         here = best.mend(here)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from sysid_core.diagnosis.evidence import Evidence, Motion, evidence
+from sysid_core.diagnosis.evidence import Evidence, Motion, evidence, unseen_gain
 from sysid_core.diagnosis.gravity import gravity_directions
 from sysid_core.diagnosis.hypotheses import (
     AS_DECLARED,
@@ -32,6 +32,7 @@ ODDS = 20.0  # to one, from which on a cause is named and a remedy printed
 _THIN = 5  # every so many samples where hypotheses are only sifted
 _DRAWS = 1000  # of the bootstrap: odds of 20 to one to a fifth
 _FINALISTS = 8  # causes that are looked at thoroughly: a budget of time
+_OF_ALL = ("effort-signs", "effort-unit", "effort-scale")  # factors of all torques: masses take any
 _CELL = np.radians(3.0)  # of an angle: what is a little off on every arm reaches so far
 
 
@@ -82,6 +83,29 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
         Explanation(judged[k][1], judged[k][2], float(likely[k]), samples.model)
         for k in np.lexsort((worth, likely))[::-1]
     )
+
+
+def is_decided(samples: Samples, ranked: Sequence[Explanation]) -> bool:
+    """Whether the likeliest explanation can be named: by its odds, and on blocks that weren't fitted.
+
+    Args:
+        samples: As declared so far.
+        ranked: Their explanations, the likeliest first.
+    """
+    return odds(ranked) >= ODDS and _is_borne_out(samples, ranked[0])
+
+
+def _is_borne_out(samples: Samples, explanation: Explanation) -> bool:
+    """Whether a change of the data predicts blocks of time that weren't fitted.
+
+    A description that is wrong in a way no hypothesis covers (a belt, a counterweight) makes some change
+    of the data or other fit it better, and leaves masses that predict nothing. A factor of all torques
+    is judged by the masses alone.
+    """
+    hypothesis = explanation.hypothesis
+    if not hypothesis.mends or hypothesis.code in _OF_ALL:
+        return True
+    return unseen_gain(samples, hypothesis.mend(samples)) > np.log(ODDS)
 
 
 def _probabilities(worth: Array, by_block: Array) -> Array:

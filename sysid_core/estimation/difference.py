@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two estimates of the same parameters differ by more than their deviations explain."""
+"""Significance of the differences between two estimates of the same parameters."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class EstimateDifference:
 
 
 def difference(a: Estimate, b: Estimate) -> EstimateDifference:
-    """What two estimates of one robot say differently.
+    """Differences between two estimates of one robot.
 
     What the data say is compared whatever the prior (`Estimate.measured`), where both have it.
 
@@ -100,7 +100,7 @@ def difference(a: Estimate, b: Estimate) -> EstimateDifference:
 
 
 def measured_part(estimate: Estimate) -> Estimate:
-    """What the data say whatever the prior, where the estimate has it, else the estimate."""
+    """Part of an estimate that is independent of the prior if it exists, otherwise the estimate."""
     return estimate if estimate.measured is None else estimate.measured
 
 

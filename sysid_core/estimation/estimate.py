@@ -37,7 +37,7 @@ _FILE = FileKind(
 
 
 class ParameterVerdict(Kind):
-    """What can be said of one parameter."""
+    """Identifiability verdict of one parameter."""
 
     IDENTIFIABLE = "identifiable"  # alone, from these data
     COMBINATION = "in combination"  # only together with others
@@ -148,12 +148,12 @@ class Estimate:
 
     @property
     def physically_consistent(self) -> bool | None:
-        """Whether every body is; None where full inertial parameters were not estimated."""
+        """True if every body is physically consistent; None without full inertial parameters."""
         return all(self.consistent.values()) if self.consistent else None
 
     @property
     def maximally_exciting(self) -> bool:
-        """Whether the data reach the structural rank."""
+        """True if the data reach the structural rank."""
         return self.rank == self.structural_rank > 0
 
     def __getitem__(self, name: str) -> float:

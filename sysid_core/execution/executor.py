@@ -87,7 +87,7 @@ class Executor:
 
     @property
     def motion(self) -> Trajectory | None:
-        """What is being played: the way to the start, then the trajectory; None before."""
+        """Trajectory being played: approach to the start, then the motion; None before."""
         return None if self.play is None else self.play.path
 
     def start(self, progress: Callable[[float], None] | None = None) -> None:
@@ -116,7 +116,7 @@ class Executor:
 
     @property
     def message(self) -> str:
-        """What goes on, or why the run was refused or stopped, for people."""
+        """Human-readable state, or the reason of a refusal or stop."""
         return _STATES[self.state] if self.fault is None else str(self.fault)
 
     def cancel(self, fault: Fault = CANCELLED) -> None:
@@ -273,7 +273,7 @@ class Executor:
     def _stands(
         self, now: float, measured: Measured | None, tolerance: float, standing: Standing
     ) -> bool:
-        """Whether the robot has stood long enough where it should; aborts when it takes too long."""
+        """True if the robot has rested at the goal long enough; aborts if that takes too long."""
         if measured is None or self.play is None:
             return False
         q, v = self.monitor.in_order(measured)

@@ -11,7 +11,7 @@ from sysid_core.kinds import Kind
 
 
 class FaultCode(Kind):
-    """What has happened. The texts are stable: diagnostics and logs are searched for them."""
+    """Code of a fault. The texts are stable, because diagnostics and logs are searched for them."""
 
     CANCELLED = "cancelled"
     SHUTDOWN = "executor_ends"
@@ -108,12 +108,12 @@ class Fault:
 
     @property
     def without_clock(self) -> bool:
-        """Whether times can't be believed any more."""
+        """True if times are no longer trustworthy."""
         return self.code in _WITHOUT_CLOCK
 
     @property
     def exceeds(self) -> bool:
-        """Whether a limit was measured to be exceeded."""
+        """True if a measured limit was exceeded."""
         return self.code in _LIMITS
 
     def __str__(self) -> str:

@@ -30,7 +30,7 @@ class Outgoing:
 
     @property
     def ends(self) -> float:
-        """The motion's time at which it stands [s]."""
+        """Time of the motion at which it ends at rest [s]."""
         return float(self.trajectory.time[-1])
 
 
@@ -48,7 +48,7 @@ def timed(motion: PlayedMotion, u: float, until: float, at: float) -> Outgoing:
 
 
 class ControllerClock:
-    """The controller's own time, as far as it says it.
+    """Controller's own time, as far as it is known.
 
     Args:
         rate: Speed scaling that it is thought to run with.
@@ -60,7 +60,7 @@ class ControllerClock:
 
     @property
     def spoken(self) -> bool:
-        """Whether it has said its time."""
+        """True if the controller has reported its time."""
         return self._last is not None
 
     def take(self, u: float, stamp: float) -> None:

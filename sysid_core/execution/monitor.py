@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is watched while a robot moves, and what stops it."""
+"""Supervision of a running motion, and the conditions that stop it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class MonitorLimits:
-    """When a running motion is aborted; arrays follow the robot's joints, shape (n,).
+    """Abort limits of a running motion; arrays follow the robot's joints, shape (n,).
 
     Attributes:
         lower: Lowest measured positions.

@@ -38,7 +38,7 @@ class PathFollower:
 
     @property
     def at_end(self) -> bool:
-        """Whether the last sample has been commanded."""
+        """True if the last sample has been commanded."""
         return self.s >= float(self.trajectory.time[-1])
 
     @property
@@ -68,7 +68,7 @@ class PathFollower:
     def remaining_trajectory(
         self, full_rate: float, slow_start: float, rate_hz: float = 100.0
     ) -> tuple[Trajectory, Array]:
-        """What is left, with the rate rising to full within `slow_start` [s]; ends at rest.
+        """Remaining motion, with the rate rising to full within `slow_start` [s]; ends at rest.
 
         Returns:
             The motion, and the times on the path that its samples are at, shape (K,).

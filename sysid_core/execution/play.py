@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every way of having a robot play a path has in common."""
+"""Common interface of all modes of playing a path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Play(ABC):
     @property
     @abstractmethod
     def path(self) -> Trajectory:
-        """What is played."""
+        """Path being played."""
 
     @property
     @abstractmethod
@@ -37,16 +37,16 @@ class Play(ABC):
     @property
     @abstractmethod
     def at_end(self) -> bool:
-        """Whether the last command of this play has been given, and is a posture at rest."""
+        """True if the last command of this play has been given and is a posture at rest."""
 
     @property
     @abstractmethod
     def at_rest(self) -> bool:
-        """Whether nothing moves by command."""
+        """True if the commanded motion is at rest."""
 
     @property
     def needs_speed(self) -> bool:
-        """Whether a robot that is paused would go on by itself later."""
+        """True if a paused robot would resume on its own later."""
         return False
 
     @property
@@ -60,7 +60,7 @@ class Play(ABC):
 
     @abstractmethod
     def advance(self, now: float, dt: float, scaling: float | None) -> None:
-        """Go on by a time step [s] with the robot's speed scaling, where it says one."""
+        """Advance by a time step [s] with the robot's speed scaling, if known."""
 
     @abstractmethod
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
@@ -90,7 +90,7 @@ class Play(ABC):
 
     @abstractmethod
     def nearest(self, q: Array, v: Array) -> Nearest:
-        """Where on the path a robot in some state is, q and v of shape (n,)."""
+        """Point of the path nearest to a state of the robot, q and v of shape (n,)."""
 
     @abstractmethod
     def stop(self, *, soon: bool = False, clocked: bool = True) -> None:

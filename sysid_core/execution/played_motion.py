@@ -57,7 +57,7 @@ def braking_from(
 
 @dataclass(frozen=True)
 class Nearest:
-    """Where on a motion a robot is.
+    """Position of a robot along a motion.
 
     Attributes:
         u: Time of the nearest sample [s].
@@ -104,7 +104,7 @@ class PlayedMotion:
         return KNOT * int(np.ceil(knots - 1e-9))
 
     def brakes_from(self, until: float) -> float:
-        """When the stop of a goal begins that is the motion until some time [s]; see `goal`."""
+        """Start time of the stop in a goal that follows the motion until some time [s]; see `goal`."""
         return min(self._period * self._knot_after(until), self.duration)
 
     def place(self, u: float) -> float:

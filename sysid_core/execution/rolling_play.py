@@ -68,7 +68,7 @@ class RollingPlay(Play):
 
     @property
     def path(self) -> Trajectory:
-        """What is played."""
+        """Path being played."""
         return self._played.path
 
     @property
@@ -80,12 +80,12 @@ class RollingPlay(Play):
 
     @property
     def at_end(self) -> bool:
-        """Whether the controller has played all that it gets from this play, and stands."""
+        """True if the controller has played all goals of this play and the robot is at rest."""
         return self._u >= self._end and (self._finished or not self._settings.clocked)
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing moves by command."""
+        """True if the commanded motion is at rest."""
         return self._sent_at is None or (self._u >= self._end if self._stopping else self.at_end)
 
     @property
@@ -100,12 +100,12 @@ class RollingPlay(Play):
 
     @property
     def _rests(self) -> bool:
-        """Whether the goal comes to its end, short of the motion's."""
+        """True if the goal ends at rest before the end of the motion."""
         return self._goal is not None and self._covered < min(self._u, self._played.duration)
 
     @property
     def _end(self) -> float:
-        """The controller's time at which it stands [s]."""
+        """Controller's time at which it ends at rest [s]."""
         ends = self._goal is not None and (self._rests or self._stopping)
         return self._goal.ends if ends and self._goal else self._played.duration
 
@@ -118,7 +118,7 @@ class RollingPlay(Play):
         return self._goal.trajectory.at(u) if past and self._goal else self._played.at(u)
 
     def advance(self, now: float, dt: float, scaling: float | None) -> None:
-        """Go on by a time step [s] with the robot's speed scaling, where it says one."""
+        """Advance by a time step [s] with the robot's speed scaling, if known."""
         if scaling is None and self._settings.clocked:
             scaling = self._clock.rate
         self._now, self._told = now, scaling is not None
@@ -186,18 +186,18 @@ class RollingPlay(Play):
 
     @property
     def _waits(self) -> bool:
-        """Whether the first goal may be on its way yet: who plays it will say that it plays."""
+        """True if the first goal may still be in transit, before the controller reports playing."""
         waited = 0.0 if self._sent_at is None else self._now - self._sent_at
         return self._settings.clocked and not self._clock.spoken and waited < SPEAKS
 
     def _comes_in_time(self, margin: float) -> bool:
-        """Whether a goal that is sent now finds the last one moving as planned."""
+        """True if a goal sent now arrives while the last one is still moving as planned."""
         knows = self._clock.spoken or not self._settings.clocked
         left = self._covered - self._u
         return knows and self.scaling > STEADY and left > max(margin, self.lateness)
 
     def _is_due(self, now: float) -> bool:
-        """Whether to send a goal now; a robot whose time isn't known gets one only where it stands."""
+        """True if a goal is to be sent now; if the robot's time is unknown, only at rest."""
         if self._sent_at is None:
             return True
         if self._rests or self._covered >= self._played.duration:
@@ -225,7 +225,7 @@ class RollingPlay(Play):
         return timed(self._played, self._u, self._covered, now)
 
     def nearest(self, q: Array, v: Array) -> Nearest:
-        """Where on the motion a robot in some state is, q and v of shape (n,)."""
+        """Point of the motion nearest to a state of the robot, q and v of shape (n,)."""
         return self._played.nearest(q, v, self._u - BEHIND, self._u + 0.02)
 
     def stop(self, *, soon: bool = False, clocked: bool = True) -> None:

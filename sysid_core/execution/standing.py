@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting until a robot stands."""
+"""Wait until a robot is at rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sysid_core.robot import Array
 
 
 class Standing:
-    """Whether a robot has stood for a while where it should.
+    """Detection of a robot that has been at rest at its goal for a while.
 
     Args:
         settings: How long, how slow, and after which time it is given up.
@@ -27,7 +27,7 @@ class Standing:
         self.distance = 0.0  # from where it should be, at the last look [rad or m]
 
     def look(self, now: float, q: Array, v: Array, goal: Array, tolerance: float) -> bool:
-        """Whether it has stood long enough; q, v, goal of shape (n,)."""
+        """True if the robot has been at rest long enough; q, v, goal of shape (n,)."""
         self._waiting_since = now if self._waiting_since is None else self._waiting_since
         self.distance = float(np.max(np.abs(q - goal)))
         if self.distance > tolerance or np.max(np.abs(v)) > self._settings.rest_velocity:
@@ -37,6 +37,6 @@ class Standing:
         return self._since is not None and now - self._since >= self._settings.settle_time
 
     def takes_too_long(self, now: float) -> bool:
-        """Whether it should have come to rest by now."""
+        """True if the robot should have come to rest by now."""
         waited = 0.0 if self._waiting_since is None else now - self._waiting_since
         return self._since is None and waited > self._settings.settle_timeout

@@ -15,7 +15,7 @@ MAY_BE_ZERO = ("horizon", "stop_lead")
 
 
 class ExecutorState(Kind):
-    """Where a run stands. It may be aborted from anywhere but the end."""
+    """State of a run. It may be aborted from any state but the final one."""
 
     IDLE = "idle"
     CHECKING = "checking"
@@ -28,13 +28,13 @@ class ExecutorState(Kind):
 
     @property
     def is_final(self) -> bool:
-        """Whether the run is over (or has not begun)."""
+        """True if the run has ended or has not begun."""
         return self in (ExecutorState.IDLE, ExecutorState.DONE, ExecutorState.ABORTED)
 
 
 @dataclass(frozen=True)
 class ExecutorSettings:
-    """How a trajectory is played.
+    """Settings for playing a trajectory.
 
     Attributes:
         speed_scale: Share of the planned speed, 0 to 1.
@@ -89,7 +89,7 @@ class ExecutorSettings:
 
 @dataclass(frozen=True, eq=False)
 class Command:
-    """What to send now. `q`, `v` and `a` are None as long as nothing may be commanded.
+    """Command to send now. `q`, `v` and `a` are None as long as nothing may be commanded.
 
     Attributes:
         state: State of the executor.
@@ -115,7 +115,7 @@ class Command:
 
 
 class SegmentMarks:
-    """What to write down when a run goes from one state or segment into the next."""
+    """Marks to record at transitions between states or segments of a run."""
 
     def __init__(self) -> None:
         self._state, self._segment = ExecutorState.IDLE, ""

@@ -37,7 +37,7 @@ class StreamedPlay(Play):
 
     @property
     def path(self) -> Trajectory:
-        """What is played."""
+        """Path being played."""
         return self._follower.trajectory
 
     @property
@@ -47,12 +47,12 @@ class StreamedPlay(Play):
 
     @property
     def at_end(self) -> bool:
-        """Whether all has been commanded."""
+        """True if all samples have been commanded."""
         return self._follower.at_end
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing moves by command."""
+        """True if the commanded motion is at rest."""
         if self._stop is not None:
             return self._stop_time >= self._stop.duration
         return self._follower.at_end or self._follower.rate == 0.0
@@ -92,7 +92,7 @@ class StreamedPlay(Play):
         return np.asarray(q + min(max(stamp - time, 0.0), longest) * v)
 
     def nearest(self, q: Array, v: Array) -> Nearest:
-        """Where on the path a robot in some state is, q and v of shape (n,)."""
+        """Point of the path nearest to a state of the robot, q and v of shape (n,)."""
         return nearest(self.path, q, v, self.place - BEHIND, self.place)
 
     def stop(self, *, soon: bool = False, clocked: bool = True) -> None:

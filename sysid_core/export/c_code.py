@@ -106,7 +106,7 @@ def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
     n, axes = len(tree.joints), len(robot.friction.drives.axis_names)
     inertial = np.concatenate([joint.pi for joint in tree.joints])
     values = _numbers([*inertial, *robot.values])
-    quoted = ", ".join(map(json.dumps, c_parameters(robot)))
+    quoted = ", ".join(map(_string, c_parameters(robot)))
     header = _HEADER.format(
         robot=_comment(tree.name),
         prefix=prefix,
@@ -116,7 +116,7 @@ def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
         axes=axes,
         columns=10 * n,
     )
-    names = ", ".join(json.dumps(joint.name) for joint in tree.joints)
+    names = ", ".join(_string(joint.name) for joint in tree.joints)
     source = [
         "/* SPDX-License-Identifier: Apache-2.0 */",
         f'#include "{prefix}.h"',
@@ -421,6 +421,11 @@ def _number(value: float) -> str:
 
 def _numbers(values: Iterable[float] | Sequence[float] | Array) -> str:
     return ", ".join(repr(float(x) + 0.0) for x in np.ravel(np.asarray(values)))
+
+
+def _string(text: str) -> str:
+    """A literal in UTF-8; a lone `??` may begin a trigraph."""
+    return json.dumps(text, ensure_ascii=False).replace("??", "?\\?")
 
 
 def _comment(text: str) -> str:

@@ -14,15 +14,26 @@ from sysid_core.errors import ModelError
 from sysid_core.export.c_code import CReader, c_prefix, write_c
 from sysid_core.export.geometry import MeshFolder
 from sysid_core.export.losses import Loss, losses_of
-from sysid_core.export.mjcf import MESH_FORMATS, MjcfReader, joint_fields, mjcf_of, write_mjcf
+from sysid_core.export.mjcf import (
+    MESH_FORMATS,
+    ChainReader,
+    MjcfReader,
+    chain_fields,
+    joint_fields,
+    mjcf_of,
+    write_mjcf,
+)
 from sysid_core.export.projection import Projection
 from sysid_core.export.ros2_control import controllers_of
-from sysid_core.export.sdf import SDF_MESH_FORMATS, SdfReader, sdf_of
+from sysid_core.export.sdf import SDF_MESH_FORMATS, SdfReader, sdf_names, sdf_of
 from sysid_core.export.targets import Target
 from sysid_core.export.urdf import UrdfReader, urdf_of
 from sysid_core.export.usd import UsdReader, actuators_of, prim_names, usd_of
 from sysid_core.files import write_yaml
 from sysid_core.robot import Array, write_urdf
+from sysid_core.robot.loops import DrivenRobot
+
+_NEAR_HOME = 0.02  # [rad or m], deviation: loops whose box isn't known close about home
 
 
 class Reader(Protocol):
@@ -74,6 +85,12 @@ def write_target(
     Raises:
         ModelError: Something that the format can't express.
     """
+    chain = robot.model.chain if isinstance(robot.model, DrivenRobot) else None
+    if chain is not None and target is not Target.MJCF:
+        raise ModelError(
+            f"'{robot.model.name}' has loops, which {target.value} isn't written with.",
+            remedy="Export it to mjcf.",
+        )
     folder, name = out / target.value, c_prefix(robot.model.name)
     folder.mkdir(parents=True, exist_ok=True)
     meshes = None
@@ -81,7 +98,9 @@ def write_target(
         files = [write_urdf(folder / f"{name}.urdf", urdf_of(robot, remarks))]
     elif target is Target.MJCF:
         meshes = MeshFolder(folder / "meshes", places, MESH_FORMATS)
-        text = mjcf_of(robot.model, joint_fields(robot), meshes=meshes)
+        fields = joint_fields(robot) if chain is None else chain_fields(chain) | joint_fields(robot)
+        tree = robot.model if chain is None else chain.model
+        text = mjcf_of(tree, fields, meshes=meshes, chain=chain)
         files = [write_mjcf(folder / f"{name}.xml", text), *meshes.copies]
     elif target is Target.SDF:
         meshes = MeshFolder(folder / "meshes", places, SDF_MESH_FORMATS)
@@ -117,8 +136,12 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
         return UrdfReader(text, names, robot.model.gravity, friction.coulomb_velocity)
     if target is Target.SDF:
         text = file.read_text(encoding="utf-8")
+        named = sdf_names(robot.model)
+        names = tuple(named[f"joint {name}"] for name in names)
         return SdfReader(text, names, robot.model.gravity, friction.coulomb_velocity)
     if target is Target.MJCF:
+        if isinstance(robot.model, DrivenRobot):
+            return ChainReader(file, robot.model)
         return MjcfReader(file, names)
     if target is Target.USD:
         named = prim_names(robot.model)
@@ -140,13 +163,16 @@ def largest_differences(
         whole: Whether dry friction is compared with the rest, at every state; otherwise apart, as a
             number: simulators treat standstill each in their own way.
         states: How many.
-        seed: Of the random states: positions within the limits (at most half a turn from zero),
-            velocities and accelerations of 2 rad/s and 8 rad/s^2.
+        seed: Of the random states: positions within the limits (at most half a turn from zero), of a
+            closed chain within its box; velocities and accelerations of 2 rad/s and 8 rad/s^2.
     """
     rng, model = np.random.default_rng(seed), robot.model
-    lower, upper = (np.clip(x, -np.pi, np.pi) for x in model.position_limits)
-    upper = np.where(upper > lower, upper, lower + 1.0)
-    q = rng.uniform(lower, upper, size=(states, model.nv))
+    if isinstance(model, DrivenRobot):
+        q = _closed(model, rng, states)
+    else:
+        lower, upper = (np.clip(x, -np.pi, np.pi) for x in model.position_limits)
+        upper = np.where(upper > lower, upper, lower + 1.0)
+        q = rng.uniform(lower, upper, size=(states, model.nv))
     v, a = 2.0 * rng.normal(size=q.shape), 8.0 * rng.normal(size=q.shape)
     ours = (robot if whole else robot.without_dry_friction()).torques(q, v, a)
     if whole:
@@ -155,6 +181,14 @@ def largest_differences(
         error = np.abs(reader.smooth_torques(q, v, a) - ours).max(axis=0)
         error = np.maximum(error, np.abs(reader.dry_friction - robot.of("F_c")))
     return dict(zip(model.joint_names, error.tolist(), strict=True)), float(np.abs(ours).max())
+
+
+def _closed(robot: DrivenRobot, rng: np.random.Generator, states: int) -> Array:
+    """Positions of the driven joints at which the loops close, shape (states, n_a)."""
+    box, shape = robot.chain.box, (states, robot.nv)
+    if box is not None:
+        return box.positions(rng.uniform(-1.0, 1.0, shape))
+    return robot.home + _NEAR_HOME * rng.normal(size=shape)
 
 
 def _no_such(target: Target) -> ModelError:

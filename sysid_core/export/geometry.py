@@ -39,37 +39,57 @@ class Geometry:
 
 
 def geometries_of(link: ET.Element) -> list[Geometry]:
-    """Shapes of a `<link>`; what has no geometry is passed over."""
-    out = []
-    for element in (*link.findall("visual"), *link.findall("collision")):
-        geometry = element.find("geometry")
-        shape = geometry[0] if geometry is not None and len(geometry) else None
-        if shape is None or shape.tag not in ("box", "cylinder", "sphere", "mesh"):
-            continue
-        origin = element.find("origin")
+    """Shapes of a `<link>` that can be written."""
+    return [shape for element in _shapes(link) if (shape := _geometry(element)) is not None]
+
+
+def has_other_shapes(link: ET.Element) -> bool:
+    """Whether a `<link>` has shapes that can't be: of another kind, without extent, or misspelt."""
+    return any(_geometry(element) is None for element in _shapes(link))
+
+
+def _shapes(link: ET.Element) -> list[ET.Element]:
+    return [*link.findall("visual"), *link.findall("collision")]
+
+
+_SIZES = {
+    "box": ("size",),
+    "cylinder": ("radius", "length"),
+    "sphere": ("radius",),
+    "mesh": ("scale",),
+}
+
+
+def _geometry(element: ET.Element) -> Geometry | None:
+    """What a `<visual>` or `<collision>` says; None where it can't be written."""
+    shape = element.find("geometry/*")
+    if shape is None or shape.tag not in _SIZES:
+        return None
+    mesh, origin = shape.tag == "mesh", element.find("origin")
+    placed = {} if origin is None else origin.attrib
+    texts = [shape.get(key, "1 1 1" if mesh else "") for key in _SIZES[shape.tag]]
+    try:
+        size = tuple(float(x) for x in " ".join(texts).split())
         xyz, rpy = (
-            np.array(
-                [float(x) for x in ("0 0 0" if origin is None else origin.get(k, "0 0 0")).split()]
-            )
-            for k in ("xyz", "rpy")
+            np.array([float(x) for x in placed.get(key, "0 0 0").split()]) for key in ("xyz", "rpy")
         )
-        size = {
-            "box": lambda s: s.get("size", "0 0 0"),
-            "cylinder": lambda s: f"{s.get('radius', '0')} {s.get('length', '0')}",
-            "sphere": lambda s: s.get("radius", "0"),
-            "mesh": lambda s: s.get("scale", "1 1 1"),
-        }[shape.tag](shape)
-        out.append(
-            Geometry(
-                shape.tag,
-                tuple(float(x) for x in size.split()),
-                pin.rpy.rpyToMatrix(*rpy),
-                xyz,
-                element.tag == "collision",
-                shape.get("filename", ""),
-            )
-        )
-    return out
+    except ValueError:
+        return None
+    expected = 3 if shape.tag in ("box", "mesh") else len(texts)
+    if not (len(size) == expected and xyz.shape == rpy.shape == (3,)):
+        return None
+    if not (np.all(np.isfinite([*size, *xyz, *rpy])) and min(np.abs(size)) > 0.0):
+        return None
+    if not (shape.get("filename") if mesh else min(size) > 0.0):  # scales may mirror
+        return None
+    return Geometry(
+        shape.tag,
+        size,
+        pin.rpy.rpyToMatrix(*rpy),
+        xyz,
+        element.tag == "collision",
+        shape.get("filename", ""),
+    )
 
 
 @dataclass

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.export.geometry import MeshFolder
+from sysid_core.export.geometry import MeshFolder, has_other_shapes
 from sysid_core.export.ros2_control import without
+from sysid_core.export.sdf import sdf_names
 from sysid_core.export.targets import Target
+from sysid_core.export.tree import link_elements
 from sysid_core.export.usd import prim_names
 from sysid_core.kinds import Kind
 from sysid_core.robot import STANDARD_GRAVITY, RobotModel
@@ -74,10 +76,14 @@ def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> t
     found[LossCode.MIMIC] = [
         f.joint for f in followers if target is not Target.MJCF or f.leader not in model.joint_names
     ]
+    if target in (Target.MJCF, Target.SDF):
+        found[LossCode.SHAPES] = [n for n, e in link_elements(model).items() if has_other_shapes(e)]
     if target is Target.USD:
         found[LossCode.SHAPES] = list(model.body_names)
-        named = prim_names(model)
-        found[LossCode.NAMES] = [n for n in model.joint_names if named[f"joint {n}"] != n]
+    if target in (Target.USD, Target.SDF):
+        named = prim_names(model) if target is Target.USD else sdf_names(model)
+        own = ((key.partition(" ")[2], name) for key, name in named.items())
+        found[LossCode.NAMES] = [old for old, name in own if old not in ("", name)]
     if meshes is not None:
         found[LossCode.MESH_MISSING] = meshes.missing
         found[LossCode.MESH_FORMAT] = meshes.unread

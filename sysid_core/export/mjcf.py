@@ -24,7 +24,7 @@ from sysid_core.export.projection import Projection
 from sysid_core.export.tree import Tree, link_elements, tree_of
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
-from sysid_core.robot.loops import ClosedChain, LoopKind, mimic_joints
+from sysid_core.robot.loops import ClosedChain, DrivenRobot, LoopKind, mimic_joints
 
 if TYPE_CHECKING:
     import mujoco
@@ -33,6 +33,8 @@ else:
 
 MESH_FORMATS = (".stl", ".obj", ".msh")
 TIMESTEP = 0.002  # [s], MuJoCo's default
+# [s] A simulation may be stepped as finely: MuJoCo cuts a delay that its buffer of steps can't hold.
+_SHORTEST = TIMESTEP / 4
 # Dry friction is a soft constraint in MuJoCo: below its limit a joint creeps at
 # v = (1 - d) / d * tau / M * (d timeconst / 2). The largest impedance and the shortest time constant
 # that MuJoCo allows (mjMAXIMP = 0.9999; two steps) leave 2e-7 rad/s per rad/s^2 of load.
@@ -50,11 +52,13 @@ class PositionServo:
         kp: [N m/rad or N/m].
         kv: [N m s/rad or N s/m].
         force: Largest torque [N m or N]; infinite where it isn't known.
+        delay: Dead time of the position that it is sent [s].
     """
 
     kp: float
     kv: float = 0.0
     force: float = float("inf")
+    delay: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -192,15 +196,13 @@ class _Writer:
             )
 
     def shape(self, shape: Geometry) -> dict[str, str] | None:
-        """Type and size; None for a mesh that can't be had, or a shape without extent."""
+        """Type and size; None for a mesh that can't be had."""
         if shape.kind == "mesh":
             copied = None if self.meshes is None else self.meshes.copy(shape.mesh)
             if copied is None:
                 return None
             name = self.assets.setdefault((copied, shape.size), f"mesh_{len(self.assets)}")
             return {"type": "mesh", "mesh": name}
-        if not min(shape.size) > 0.0:
-            return None
         size = np.array(shape.size)
         if shape.kind == "box":
             size = 0.5 * size
@@ -322,6 +324,35 @@ class MjcfReader:
         return out
 
 
+class ChainReader:
+    """Torques of a closed chain's drives: MuJoCo's of all joints, by virtual work.
+
+    Args:
+        path: The file.
+        robot: Its loops give the passive joints' motion.
+    """
+
+    def __init__(self, path: Path, robot: DrivenRobot) -> None:
+        self._robot, self._tree = robot, MjcfReader(path, robot.tree.joint_names)
+
+    @property
+    def dry_friction(self) -> Array:
+        """`frictionloss` of the driven joints, shape (n_a,) [N m]."""
+        return np.array(self._tree.dry_friction[self._robot.chain.actuated_columns])
+
+    def torques(self, q: Array, v: Array, a: Array) -> Array:
+        """Torques along a motion of the driven joints, shapes (K, n_a) to (K, n_a) [N m]."""
+        moved = self._robot.motion(q, v, a)
+        tau = self._tree.torques(moved.q, moved.v, moved.a)
+        return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))
+
+    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
+        """The same without dry friction."""
+        moved = self._robot.motion(q, v, a)
+        tau = self._tree.smooth_torques(moved.q, moved.v, moved.a)
+        return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))
+
+
 def _actuators(tree: Tree, fields: Mapping[str, JointFields]) -> list[ET.Element]:
     """One for each driven joint, in the joints' order."""
     out = []
@@ -334,7 +365,9 @@ def _actuators(tree: Tree, fields: Mapping[str, JointFields]) -> list[ET.Element
             force = own.servo.force
             limits = {"forcerange": _text([-force, force])} if np.isfinite(force) else {}
             gains = {"kp": _text([own.servo.kp]), "kv": _text([own.servo.kv])}
-            out.append(ET.Element("position", names | gains | limits))
+            kept = int(np.ceil(own.servo.delay / _SHORTEST))
+            late = {"delay": _text([own.servo.delay]), "nsample": str(kept)} if kept else {}
+            out.append(ET.Element("position", names | gains | limits | late))
             continue
         bounded = 0.0 < joint.effort < np.inf
         limits = {"ctrlrange": _text([-joint.effort, joint.effort])} if bounded else {}

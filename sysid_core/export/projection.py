@@ -28,6 +28,7 @@ from sysid_core.robot import (
     Spring,
     SpringLaw,
 )
+from sysid_core.robot.loops import DrivenRobot
 from sysid_core.signals import Recording
 
 # Huber's width in standard deviations: 95 % of the efficiency of least squares under normal errors.
@@ -73,7 +74,12 @@ class Projection:
     def without_dry_friction(self) -> Projection:
         """The same robot with Coulomb friction of zero: what is left is smooth."""
         dry = np.array([name.endswith(".F_c") for name in self.friction.names], dtype=bool)
-        return replace(self, values=np.where(dry, 0.0, self.values))
+        model = self.model
+        if isinstance(model, DrivenRobot):
+            chain = model.chain
+            slippery = {j: replace(chain.drive(j), F_c=0.0) for j in chain.passive}
+            model = DrivenRobot.of(chain.with_drives(slippery))
+        return replace(self, model=model, values=np.where(dry, 0.0, self.values))
 
     def friction_torques(self, q: Array, v: Array, a: Array, rigid: Array) -> Array:
         """Torques of all that isn't rigid bodies, with known springs; (K, n) to (K, n)."""
@@ -85,7 +91,8 @@ class Projection:
     def torques(self, q: Array, v: Array, a: Array) -> Array:
         """Torques that the drives give along a gapless motion, shapes (K, n) to (K, n) [N m]."""
         rigid = self.model.inverse_dynamics(q, v, a)
-        return rigid + self.friction_torques(q, v, a, rigid)
+        known = self.model.passive_torques(q, v, a)
+        return rigid + known + self.friction_torques(q, v, a, rigid)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +196,7 @@ def _motions(identification: Identification, recordings: Sequence[Recording]) ->
         for span in prepare(model, recording, identification.friction, identification.processing):
             q, v, a = (filled(x) for x in (span.motion.q, span.motion.v, span.motion.a))
             effort = filled(span.motion.effort) * identification.friction.drives.gains
+            effort -= model.passive_torques(q, v, a)
             out.append(_Motion(q, v, a, model.inverse_dynamics(q, v, a), effort))
     return out
 

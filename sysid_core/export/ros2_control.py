@@ -48,24 +48,17 @@ def controllers_of(robot: Projection, name: str, folder: Path) -> str:
     """
     model = robot.model
     lower, upper = model.position_limits
-    efforts, velocities = (
-        "# {}: the description lacks those of " + json.dumps(missing) if missing else "{}: " + row
-        for missing, row in (
-            (without(model, limits), _row(limits))
-            for limits in (model.effort_limits, model.velocity_limits)
-        )
-    )
     return _TEXT.format(
-        robot=json.dumps(model.name),
+        robot=_quoted(model.name),
         name=name,
-        library=json.dumps(str(folder.resolve() / f"lib{name}.so")),
-        urdf_hash=json.dumps(model.urdf_hash),
-        efforts=efforts.format("effort_limit"),
+        library=_quoted(str(folder.resolve() / f"lib{name}.so")),
+        urdf_hash=_quoted(model.urdf_hash),
+        efforts=_limits(model, "effort_limit", model.effort_limits),
         last=model.body_names[-1],
-        joints=json.dumps(list(model.joint_names)),
+        joints=_quoted(list(model.joint_names)),
         lower=_row(lower),
         upper=_row(upper),
-        velocities=velocities.format("velocity"),
+        velocities=_limits(model, "velocity", model.velocity_limits),
     )
 
 
@@ -73,6 +66,17 @@ def without(model: RobotModel, limits: Array) -> list[str]:
     """Joints whose limit a description leaves out, or gives as zero."""
     known = (limits > 0.0) & (limits < np.finfo(float).max)
     return [name for name, has in zip(model.joint_names, known, strict=True) if not has]
+
+
+def _limits(model: RobotModel, key: str, limits: Array) -> str:
+    missing = without(model, limits)
+    if missing:
+        return f"# {key}: the description lacks those of {_quoted(missing)}"
+    return f"{key}: {_row(limits)}"
+
+
+def _quoted(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)  # YAML reads pairs of escapes as two characters
 
 
 def _row(values: Iterable[float]) -> str:

@@ -7,6 +7,7 @@ are quaternions. Links behind fixed joints are frames of the body that carries t
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 
@@ -17,8 +18,8 @@ from sysid_core.errors import ModelError
 from sysid_core.export.geometry import Geometry, MeshFolder, geometries_of
 from sysid_core.export.projection import Projection
 from sysid_core.export.read_back import ReadTree
-from sysid_core.export.tree import Tree, TreeJoint, link_elements, tree_of
-from sysid_core.robot import INERTIA_ENTRIES, Array, mass_com_inertia_from_pi
+from sysid_core.export.tree import Tree, TreeJoint, distinct_names, link_elements, tree_of
+from sysid_core.robot import INERTIA_ENTRIES, Array, RobotModel, mass_com_inertia_from_pi
 
 SDF_MESH_FORMATS = (".stl", ".obj", ".dae")
 # Gazebo takes no link without mass, even one that is fixed to the world.
@@ -36,31 +37,54 @@ def sdf_of(robot: Projection, *, meshes: MeshFolder | None = None) -> str:
         ModelError: A joint or body that SDF can't express.
     """
     tree, links = tree_of(robot.model), link_elements(robot.model)
+    names = sdf_names(robot.model)
     root = ET.Element("sdf", version="1.9")
-    model = ET.SubElement(root, "model", name=tree.name)
-    base = robot.model.root_link if robot.model.root_link != "world" else "base"
-    if base in {joint.link for joint in tree.joints}:
-        base = f"{base}_fixed"
-    _base(model, base)
+    model = ET.SubElement(root, "model", name=names[""])
+    base = names["base"]
+    _base(model, base, names["to_world"])
     _shapes(model[-2], tree, links, -1, meshes)
     friction = zip(robot.of("F_c").tolist(), robot.of("F_v").tolist(), strict=True)
-    for joint, (coulomb, viscous) in zip(tree.joints, friction, strict=True):
-        parent = tree.joints[joint.parent].link if joint.parent >= 0 else base
-        model.append(_joint(joint, parent, coulomb, viscous))
-        link = ET.SubElement(model, "link", name=joint.link)
-        ET.SubElement(link, "pose", relative_to=joint.name).text = "0 0 0 0 0 0"
+    moved = [names[f"link {joint.link}"] for joint in tree.joints]
+    bodies = []
+    for j, (joint, (coulomb, viscous)) in enumerate(zip(tree.joints, friction, strict=True)):
+        parent = moved[joint.parent] if joint.parent >= 0 else base
+        name = names[f"joint {joint.name}"]
+        model.append(_joint(joint, name, parent, moved[j], coulomb, viscous))
+        link = ET.SubElement(model, "link", name=moved[j])
+        ET.SubElement(link, "pose", relative_to=name).text = "0 0 0 0 0 0"
         link.append(_inertial(joint.pi))
-    by_name = {element.get("name"): element for element in model.findall("link")}
-    for j, joint in enumerate(tree.joints):
-        _shapes(by_name[joint.link], tree, links, j, meshes)
+        bodies.append(link)
+    for j, link in enumerate(bodies):
+        _shapes(link, tree, links, j, meshes)
     for frame in tree.links:
-        carrier = tree.joints[frame.joint].link if frame.joint >= 0 else base
-        if frame.name in (*by_name, "world"):
-            continue
-        element = ET.SubElement(model, "frame", name=frame.name, attached_to=carrier)
+        own = names.get(f"frame {frame.name}")
+        if own is None:
+            continue  # the base, or the world itself
+        carrier = moved[frame.joint] if frame.joint >= 0 else base
+        element = ET.SubElement(model, "frame", name=own, attached_to=carrier)
         element.append(_pose(frame.R, frame.p))
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def sdf_names(model: RobotModel) -> dict[str, str]:
+    """`""`, `base`, `to_world`, `link NAME`, `joint NAME` and `frame NAME` to names that SDF takes.
+
+    Links, joints and frames share one scope; `::` divides scopes, `world` and `__NAME__` are reserved.
+    """
+    tree = tree_of(model)
+    wanted = [(f"joint {joint.name}", joint.name) for joint in tree.joints]
+    wanted += [(f"link {joint.link}", joint.link) for joint in tree.joints]
+    fixed = (f.name for f in tree.links if f.name not in ("world", model.root_link))
+    wanted += [(f"frame {name}", name) for name in fixed]
+    wanted += [("base", "base" if model.root_link == "world" else model.root_link)]
+    wanted += [("to_world", f"{model.root_link}_to_world")]
+
+    def allowed(name: str) -> str:
+        plain = name.replace("::", "_").strip() or "robot"
+        return plain.strip("_") or "robot" if re.fullmatch("__.*__", plain) else plain
+
+    return {"": allowed(model.name)} | distinct_names(wanted, ("world",), allowed)
 
 
 class SdfReader(ReadTree):
@@ -161,22 +185,24 @@ def _floats(text: str) -> Array:
     return np.array([float(x) for x in text.split()])
 
 
-def _base(model: ET.Element, name: str) -> None:
+def _base(model: ET.Element, name: str, joint_name: str) -> None:
     """The link that never moves, and the joint that holds it."""
     link = ET.SubElement(model, "link", name=name)
     link.append(_inertial(np.array([_BASE_MASS, 0, 0, 0, 1.0, 0, 1.0, 0, 0, 1.0])))
-    joint = ET.SubElement(model, "joint", name=f"{name}_to_world", type="fixed")
+    joint = ET.SubElement(model, "joint", name=joint_name, type="fixed")
     ET.SubElement(joint, "parent").text = "world"
     ET.SubElement(joint, "child").text = name
 
 
-def _joint(joint: TreeJoint, parent: str, coulomb: float, viscous: float) -> ET.Element:
+def _joint(
+    joint: TreeJoint, name: str, parent: str, child: str, coulomb: float, viscous: float
+) -> ET.Element:
     bounded = bool(np.all(np.isfinite(joint.limits))) and joint.limits[0] < joint.limits[1]
     kind = "prismatic" if joint.slides else "revolute" if bounded else "continuous"
-    element = ET.Element("joint", name=joint.name, type=kind)
+    element = ET.Element("joint", name=name, type=kind)
     element.append(_pose(joint.R, joint.p, parent))
     ET.SubElement(element, "parent").text = parent
-    ET.SubElement(element, "child").text = joint.link
+    ET.SubElement(element, "child").text = child
     axis = ET.SubElement(element, "axis")
     ET.SubElement(axis, "xyz").text = _text(joint.axis)
     limit = ET.SubElement(axis, "limit")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -130,6 +131,28 @@ def tree_of(model: RobotModel) -> Tree:
         and not (frame.parentJoint and frame.name == model.body_names[frame.parentJoint - 1])
     ]
     return Tree(model.name, tuple(joints), tuple(links), model.gravity)
+
+
+def distinct_names(
+    wanted: Iterable[tuple[str, str]], taken: Iterable[str], allowed: Callable[[str], str]
+) -> dict[str, str]:
+    """Names of one scope, each once, by key.
+
+    Args:
+        wanted: Keys and names; who comes first keeps its name.
+        taken: Names that are given.
+        allowed: Makes a name one that the format takes.
+    """
+    used, out = set(taken), {}
+    for key, name in wanted:
+        plain = free = allowed(name)
+        k = 1
+        while free in used:
+            k += 1
+            free = f"{plain}_{k}"
+        used.add(free)
+        out[key] = free
+    return out
 
 
 def _axis(model: RobotModel, j: int) -> tuple[bool, Array]:

@@ -20,7 +20,7 @@ import pinocchio as pin
 from sysid_core.errors import ModelError
 from sysid_core.export.projection import Projection
 from sysid_core.export.read_back import ReadTree
-from sysid_core.export.tree import TreeJoint, tree_of
+from sysid_core.export.tree import TreeJoint, distinct_names, tree_of
 from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
 
 _BASE_MASS = 1.0  # [kg] of the link that is fixed to the world: PhysX takes none without mass
@@ -92,17 +92,12 @@ def prim_names(model: RobotModel) -> dict[str, str]:
     """`""`, `link NAME` and `joint NAME` to names that USD takes, each once."""
     wanted = [("", model.name), *((f"link {n}", n) for n in model.body_names)]
     wanted += [(f"joint {n}", n) for n in model.joint_names]
-    taken, out = {"fixed_base", "to_world"}, {}
-    for key, name in wanted:
+
+    def allowed(name: str) -> str:
         plain = re.sub(r"\W", "_", name, flags=re.ASCII)
-        plain = plain if re.match(r"[A-Za-z_]", plain) else f"_{plain}"
-        free, k = plain, 1
-        while free in taken:
-            k += 1
-            free = f"{plain}_{k}"
-        taken.add(free)
-        out[key] = free
-    return out
+        return plain if re.match(r"[A-Za-z_]", plain) else f"_{plain}"
+
+    return distinct_names(wanted, ("fixed_base", "to_world"), allowed)
 
 
 class UsdReader(ReadTree):
@@ -186,7 +181,7 @@ def _joint(
     prefix = f"physxJointAxis:{axis}"
     lines = [
         f'def Physics{kind}Joint "{name}" (prepend apiSchemas = ["{api}", "PhysicsDriveAPI:{axis}"])\n{{',
-        f"    custom string robot_sysid:name = {json.dumps(joint.name)}",
+        f"    custom string robot_sysid:name = {json.dumps(joint.name, ensure_ascii=False)}",
         f"    rel physics:body0 = <{body0}>",
         f"    rel physics:body1 = <{body1}>",
         '    uniform token physics:axis = "X"',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one way to read a file: safe opening, YAML, JSON, NPZ, and schemas of what they hold."""
+"""Reading of files: safe opening, YAML, JSON, NPZ, and their schemas."""
 
 from sysid_core.files.arrays import read_npz
 from sysid_core.files.kind import FileKind

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file may hold: schemas by pydantic, and their findings in words."""
+"""Pydantic schemas of files, and their validation errors as text."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _findings(errors: Sequence[ErrorDetails], raw: Any) -> list[str]:
 
 
 def _place(error: ErrorDetails, raw: Any) -> tuple[int | str, ...]:
-    """Where in the data an error is: pydantic's location without the names of union branches."""
+    """Location of an error in the data: that of pydantic without the names of union branches."""
     place: list[int | str] = []
     for part in error["loc"]:
         inside = isinstance(raw, list | tuple) and isinstance(part, int) and part < len(raw)
@@ -168,7 +168,7 @@ def _path(place: tuple[int | str, ...], clause: str) -> str:
 
 
 def _clause(error: ErrorDetails) -> str:
-    """What pydantic found, in a clause that follows the key's name."""
+    """Pydantic's error as a clause that follows the name of the key."""
     given, context = error["input"], error.get("ctx", {})
     kind = error["type"]
     shown = repr(given) if len(repr(given)) < 60 else f"{repr(given)[:57]}…"

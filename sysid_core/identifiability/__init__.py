@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be identified at all."""
+"""Structural and practical identifiability of parameters."""
 
 from sysid_core.identifiability.base_parameters import BaseParameters
 from sysid_core.identifiability.constrained import ConstrainedRanks, constrained_ranks

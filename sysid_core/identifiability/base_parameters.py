@@ -95,5 +95,5 @@ class BaseParameters:
         return {self.names[j]: float(row[j]) for j in np.flatnonzero(np.abs(row) > cutoff)}
 
     def is_alone(self, i: int, cutoff: float = 1e-9) -> bool:
-        """Whether the i-th base parameter is a single parameter, not a combination."""
+        """True if the i-th base parameter is a single parameter, not a combination."""
         return len(self.combination(i, cutoff)) == 1

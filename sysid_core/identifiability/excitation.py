@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""How much of what motion can show of a robot at all is shown by given data.
+r"""Excitation of the identifiable parameters by given data.
 
 The singular values of the data's base regressor `W` depend on the units of its columns. They are
 therefore taken of `W T`:
@@ -33,7 +33,7 @@ _COUNTS, _MOST = 1e-2, 4  # of the largest share: named in a combination; terms 
 
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """What data show of b base parameters, direction by direction, strongest first.
+    """Excitation of b base parameters by data, direction by direction, strongest first.
 
     Attributes:
         names: Names of the base parameters, shape (b,).
@@ -67,7 +67,7 @@ class Excitation:
 
     @property
     def maximally_exciting(self) -> bool:
-        """Whether the data show everything that perfect data could."""
+        """True if the data excite every direction that ideal data could."""
         return self.rank == self.structural_rank
 
     @property
@@ -162,7 +162,7 @@ def measure_excitation(
     *,
     tolerance: float | None = None,
 ) -> Excitation:
-    """Measure what data show of a robot's base parameters.
+    """Measure the excitation of a robot's base parameters by data.
 
     Args:
         structure: The answer for the robot (its `practical` one counts: rounding in the URDF is

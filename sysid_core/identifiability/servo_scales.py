@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What positions and commands of servos with unknown gains can show: gains against masses.
+r"""Identifiability of gains and masses from positions and commands of servos.
 
 A servo's torque is \\(K_j e_j\\) with the error \\(e_j\\) of its position loop, which is measured, and
 the gain \\(K_j\\), which isn't. Gains \\(\kappa_j K_j\\) explain the same motion where some masses make
@@ -70,7 +70,7 @@ class ServoScales:
 def servo_scales(
     model: RobotModel, *, still: bool = False, known: Collection[str] = ()
 ) -> ServoScales:
-    """Which gains and masses can't be told apart from commands and positions.
+    """Gains and masses that commands and positions cannot separate.
 
     The answer is that of almost all masses: whether entries vanish everywhere is found at random
     bodies and postures, which a polynomial that isn't zero misses with probability zero.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands around a robot: obstacles and planes that it must keep away from."""
+"""Environment of a robot: obstacles and planes that it must keep away from."""
 
 from __future__ import annotations
 

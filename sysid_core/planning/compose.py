@@ -45,7 +45,7 @@ class MotionBuilder:
 
     @property
     def q(self) -> Array:
-        """Where the motion ends so far, shape (n,)."""
+        """End posture of the motion so far, shape (n,)."""
         return self._rows[-1][0]
 
     @property

@@ -289,7 +289,7 @@ class RobotGeometry:
         return HullDistances(self._hulls, self._touching, postures)
 
     def _touching(self, q_pin: Array) -> Array:
-        """Whether each pair touches, 0 or 1, shape (n_pairs,)."""
+        """Contact of each pair, 0 or 1, shape (n_pairs,)."""
         pin.updateGeometryPlacements(
             self.model.pin_model, self._data, self._geometry, self._geometry_data, q_pin
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a motion of a robot must keep to (checked in `motion_check`)."""
+"""Limits of a robot's motion (checked in `motion_check`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULT_TCP_SPEED = 0.25  # [m/s], reduced speed of ISO 10218-1
 
 @dataclass(frozen=True, eq=False)
 class MotionLimits:
-    """What a motion of a robot must keep to; arrays follow `joint_names`.
+    """Limits of a robot's motion; arrays follow `joint_names`.
 
     Attributes:
         joint_names: Joints of the robot.

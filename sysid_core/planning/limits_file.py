@@ -192,7 +192,7 @@ class ExecutorSection(FileSchema):
     self_collision: Flag = True
 
     def motion_limits(self, model: RobotModel) -> MotionLimits:
-        """What the executor started with this section demands of a motion.
+        """Motion limits of an executor that is started with this section.
 
         Raises:
             ExcitationError: A limit is malformed.

@@ -228,7 +228,7 @@ class MotionChecker:
 
 
 def check_motion(model: RobotModel, trajectory: Trajectory, limits: MotionLimits) -> MotionCheck:
-    """Whether a trajectory keeps to the limits, and where it doesn't.
+    """Check a trajectory against the limits, and locate violations.
 
     Args:
         model: The robot.

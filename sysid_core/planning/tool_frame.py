@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which frame of a robot is its tool's, and whether limiting its speed means anything."""
+"""Selection of a robot's tool frame, and the use of limiting its speed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a check of a motion found: limits that are broken, and how much of each is used."""
+"""Result of a motion check: violated limits, and the used share of each limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sysid_core.robot import Array
 
 
 class LimitKind(Kind):
-    """What a motion is held to."""
+    """Kind of a motion limit."""
 
     POSITION = "position"
     VELOCITY = "velocity"
@@ -61,7 +61,7 @@ class Violation:
 
     @property
     def excess(self) -> float:
-        """How far the limit would have to give, in the kind's unit."""
+        """Amount by which the limit is exceeded, in the unit of the kind."""
         return (
             abs(abs(self.value) - abs(self.limit))
             if self.kind in _SIGNLESS
@@ -70,7 +70,7 @@ class Violation:
 
     @property
     def demand(self) -> str:
-        """What is broken, and by how much the limit would have to give; of contact only the first."""
+        """Violated limits and their excess; of contacts only the first."""
         if self.kind is LimitKind.CONTACT:
             return str(self)
         return f"{self}: it would have to give {self.excess:.3g}"
@@ -106,7 +106,7 @@ class MotionCheck:
 
     @property
     def is_safe(self) -> bool:
-        """Whether no limit is broken."""
+        """True if no limit is violated."""
         return not self.violations
 
     def raise_if_unsafe(self) -> None:
@@ -176,6 +176,6 @@ class Findings:
                 self.add(Violation(kind, name, float(time[k]), float(values[k]), bound), excess)
 
     def result(self, samples: int, postures: int, notes: tuple[str, ...]) -> MotionCheck:
-        """What was found."""
+        """Result of the check."""
         violations = tuple(violation for _, violation in self.worst.values())
         return MotionCheck(violations, self.usage, samples, postures, notes)

@@ -13,7 +13,7 @@ Plain = str | int | float | bool | None | tuple["Plain", ...]
 
 
 class Severity(Kind):
-    """What a reason means for a result."""
+    """Effect of a reason on the verdict."""
 
     FAILURE = "failure"  # the result must not be used
     WARNING = "warning"  # to keep in mind
@@ -37,7 +37,7 @@ class Reason:
     Examples:
         >>> reason = warning("efforts-late", ms=12.0, sd=0.5)
         >>> text_of(reason)
-        'Efforts come 12.0 ± 0.5 ms after the positions.'
+        'The efforts are delayed by 12.0 ± 0.5 ms against the positions.'
         >>> Reason.from_dict(reason.to_dict()) == reason
         True
     """
@@ -112,7 +112,7 @@ def text_of(reason: Reason) -> str:
 
 
 def remedy_of(reason: Reason) -> str:
-    """What to do; "" where there is nothing to do."""
+    """Recommended action; "" if there is none."""
     return sentence(TEXTS[reason.code].remedy, reason.data)
 
 

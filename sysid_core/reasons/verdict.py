@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a result may be used: pass, warn or fail, with the reasons."""
+"""Verdict on the use of a result: pass, warn or fail, with the reasons."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sysid_core.reasons.reason import Reason, Severity, advice_of, text_of
 
 
 class Outcome(Kind):
-    """What to do with a result."""
+    """Outcome of a verdict."""
 
     PASS = "pass"
     WARN = "warn"
@@ -56,17 +56,17 @@ class Verdict:
 
     @property
     def warnings(self) -> tuple[Reason, ...]:
-        """What to keep in mind."""
+        """Reasons that warn."""
         return self._of(Severity.WARNING)
 
     @property
     def held(self) -> tuple[Reason, ...]:
-        """What was looked at and is in order."""
+        """Checks that passed."""
         return self._of(Severity.HELD)
 
     @property
     def not_judged(self) -> tuple[Reason, ...]:
-        """What was not looked at, and why."""
+        """Checks that were not made, with their reasons."""
         return (*self._of(Severity.MISSING), *self._of(Severity.NOT_JUDGED))
 
     @property
@@ -91,7 +91,7 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Whether the result may be used: it passes or warns."""
+        """True if the result may be used: it passes or warns."""
         return self.outcome in (Outcome.PASS, Outcome.WARN)
 
     @property

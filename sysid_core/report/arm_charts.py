@@ -131,7 +131,7 @@ def convergence_chart(changes: Sequence[float]) -> Figure:
 
 
 def terms_of(estimate: Estimate, name: str) -> Mapping[str, float]:
-    """What a parameter stands for: itself, or the combination of a base parameter."""
+    """Linear combination of a parameter: the parameter itself, or that of a base parameter."""
     return estimate.combinations.get(name) or {name: 1.0}
 
 

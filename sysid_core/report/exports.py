@@ -31,7 +31,7 @@ def export_sentence(error: ExportedError, file: str) -> str:
 
 
 def _by_cost(error: ExportedError) -> list[str]:
-    """What was lost, the dearest first."""
+    """Lost terms, in decreasing order of their error."""
     return sorted(error.costs, key=lambda name: -error.costs[name])
 
 
@@ -49,7 +49,7 @@ _LOST = {
 
 
 def loss_sentence(loss: Loss) -> str:
-    """What a file lacks, in one sentence."""
+    """Sentence on a term that a file format lacks."""
     return f"Lost: {_LOST[loss.code]} {', '.join(loss.names)}."
 
 

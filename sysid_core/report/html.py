@@ -275,7 +275,7 @@ class Report:
 
 
 class _Fold:
-    """Whether the template stands inside a folded section."""
+    """State of the template inside a folded section."""
 
     is_open = False
 

@@ -98,7 +98,7 @@ CONSISTENT = ("lmi", "entropic")  # methods whose every link is a solid body's
 
 
 def consistency_sentence(identification: Identification) -> str:
-    """Whether every link is physically possible, or why that wasn't asked."""
+    """Sentence on the physical consistency of the links, or why it was not checked."""
     if identification.physically_consistent:
         return "every link is physically consistent, no friction has the wrong sign."
     if identification.estimate.method in CONSISTENT:

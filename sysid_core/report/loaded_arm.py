@@ -15,7 +15,7 @@ from sysid_core.report.payload import controller_block, payload_numbers
 
 
 def extra_torque_figure(joint_names: Sequence[str], extra: ExtraTorque) -> Figure:
-    """What the payload adds to every joint's torque: measured, and by the estimate."""
+    """Contribution of the payload to each joint's torque: measured, and estimated."""
     return time_series(
         extra.time,
         {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the loops of a mechanism do, as a page with pictures."""
+"""Page with pictures of the loops of a mechanism."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def loops_report(
 
 
 def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: AssemblyMap) -> None:
-    """Whether the loops close, and in one way only."""
+    """Closure of the loops, and its uniqueness."""
     report.verdict(
         bool(inside.assembled.all() and inside.within_limits.all()),
         f"{100 * inside.assembled.mean():.0f} % of {len(inside.q)} random postures of the box"

@@ -52,7 +52,7 @@ class FrictionTerm(Kind):
 
     @property
     def waves(self) -> bool:
-        """Whether it has a pair of parameters for each of the axis' waves."""
+        """True if the term has a pair of parameters for each wave of the axis."""
         return self.value in WAVE_KINDS
 
     @property
@@ -121,7 +121,7 @@ _LOAD_TERMS = (FrictionTerm.LOAD, FrictionTerm.SATURATION)
 
 @dataclass(frozen=True, eq=False)
 class FrictionModel:
-    """Which terms resist the motion of which axes.
+    """Friction terms of each axis.
 
     Attributes:
         drives: Joints, coupled axes and gear ratios.
@@ -257,12 +257,12 @@ class FrictionModel:
 
     @property
     def non_negative(self) -> tuple[bool, ...]:
-        """Which parameters physics forbids to be negative."""
+        """Parameters that must not be negative."""
         return tuple(name.rsplit(".", 1)[1] in _NON_NEGATIVE for name in self.names)
 
     @property
     def needs_load(self) -> bool:
-        """Whether a term depends on the rigid-body torque."""
+        """True if a term depends on the rigid-body torque."""
         return any(term in _LOAD_TERMS for term in self.all_terms)
 
     def regressor(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which joints of a description move, and which are held: fingers, rods, what nobody measures."""
+"""Moving and locked joints of a description: fingers, rods, unmeasured joints."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _described_positions(model: RobotModel) -> dict[str, float]:
 
 
 def held_text(model: RobotModel) -> str:
-    """What is held where, in words; "" when nothing is."""
+    """Locked joints and their positions as text; "" if there are none."""
     if not model.locked:
         return ""
     parts = (f"{name} at {position:.4g}" for name, position in model.locked.items())

@@ -168,7 +168,7 @@ def consistency_margin(pi: ArrayLike) -> Array:
 
 
 def is_physically_consistent(pi: ArrayLike, tolerance: float = 1e-9) -> NDArray[np.bool_]:
-    """Whether the pseudo-inertia is positive (semi-)definite, within a relative tolerance.
+    """True if the pseudo-inertia is positive (semi-)definite, within a relative tolerance.
 
     A massless body (all ten parameters zero) is consistent; a limit case such as a rod without
     thickness is too.

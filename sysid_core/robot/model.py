@@ -209,7 +209,7 @@ class RobotModel:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What is suspicious in the description; it is used all the same."""
+        """Suspicious values of the description, which is used nevertheless."""
         consistent = is_physically_consistent(self.pi)
         units = doubtful_units(self.urdf_xml) if self.urdf_xml else ()
         return units + tuple(
@@ -220,7 +220,7 @@ class RobotModel:
         )
 
     def columns_from(self, names: Sequence[str]) -> NDArray[np.intp]:
-        """Where each joint of the model stands in a message or table with columns `names`.
+        """Index of each joint of the model in a message or table with columns `names`.
 
         Args:
             names: Joint names in the order of the data; others than the robot's are allowed.
@@ -364,7 +364,7 @@ class RobotModel:
         return Y
 
     def passive_torques(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array | float:
-        """What known friction of joints without a drive adds to the torques: none has no drive."""
+        """Contribution of the friction of joints without a drive: zero, since all are driven."""
         return 0.0
 
     def frame_motion(self, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FrameMotion:

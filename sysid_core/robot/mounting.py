@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a robot's base is mounted: the direction of gravity in its base frame."""
+"""Mounting of a robot's base: the direction of gravity in its base frame."""
 
 from __future__ import annotations
 

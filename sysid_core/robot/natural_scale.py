@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How large inertial parameters may well be: scales that make 'weak' and 'excited' mean something."""
+"""Natural scales of inertial parameters, which define 'weak' and 'excited'."""
 
 from __future__ import annotations
 

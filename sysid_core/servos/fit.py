@@ -31,6 +31,7 @@ _ITERATIONS, _TRIAL_ITERATIONS = 25, 10
 _SETTLED, _TRIAL_SETTLED = 3e-5, 1e-3
 # [s] Of a rollout whose fit is only compared with others of the same step: twice that of the last fit.
 TRIAL_STEP = 2 * STEP
+_FINER = STEP / 4  # [s]: what is left of a second-order method's error is a sixteenth
 # [rad²] Of a 12-bit encoder's rounding, (2π/4096)²/12: no replay is better.
 _TINY = 2e-7
 _PROBED = 3  # times that a deviation is found with secants over the last
@@ -247,7 +248,11 @@ def independent_data(motions: Sequence[JointMotion], fit: JointFit) -> float:
 
 
 def block_covariance(
-    motions: Sequence[JointMotion], fit: JointFit, weights: Array | None = None
+    motions: Sequence[JointMotion],
+    fit: JointFit,
+    weights: Array | None = None,
+    *,
+    whole: bool = False,
 ) -> tuple[tuple[Term, ...], Array]:
     """Terms that aren't at a bound, and their covariance from blocks of time.
 
@@ -271,6 +276,10 @@ def block_covariance(
         scores = np.array([J[k].T @ (w * r)[k] for k in which])
         inverse = np.linalg.inv((J.T @ (w[:, None] * J)) * informative + P)
         covariance = inverse @ (scores.T @ scores * factor + P) @ inverse
+    if whole:
+        finer = errors(motions, fit.vector, _FINER) - r
+        shift = inverse @ (J.T @ (w * finer)) * informative
+        covariance = covariance + inverse + np.outer(shift, shift)
     return terms, np.asarray(covariance * np.outer(scale, scale))
 
 

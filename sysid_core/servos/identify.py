@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -157,8 +157,9 @@ def identify_servos(
         )
     tree = body_tree(robot, joints)
     findings = list(examine(matched, robot))
-    dead = {f.joint for f in findings if f.reason.stops}
-    still = all(f.reason is ServoReason.UNMOVED for f in findings if f.reason.stops)
+    stopped = {f.joint: f.reason for f in findings if f.reason.stops}
+    resting = {joint for joint, why in stopped.items() if why is ServoReason.UNMOVED}
+    dead = set(stopped) - resting
     known = {joint: _known(gain) for joint, gain in (gains or {}).items()}
     surface = Surface.of_robot(tree.robot)
     if ground is not None and not len(surface.body):
@@ -167,8 +168,13 @@ def identify_servos(
             remedy="Give a URDF with collision shapes whose meshes can be found.",
         )
     level = None if ground is None else Ground(ground, surface)
-    results = _results(joint_motions(matched, tree, level), joints, dead, known, progress)
-    if ground is None and still:
+
+    def identified() -> list[JointResult]:
+        motions = joint_motions(matched, tree, level)
+        return _results(motions, joints, dead, resting, known, progress)
+
+    results = identified()
+    if ground is None and not dead:
         for _ in range(_GROUND_PASSES):
             progress("looking for a table")
             parameters = np.array([result.servo.vector for result in results])
@@ -176,9 +182,9 @@ def identify_servos(
             if found is None or (level is not None and found.height == level.height):
                 break
             level = found
-            results = _results(joint_motions(matched, tree, level), joints, dead, known, progress)
+            results = identified()
     for result in results:
-        if result.servo.joint not in dead:
+        if result.servo.joint not in stopped:
             findings += examine_fit(
                 result.servo, result.held_out, result.baseline, *result.free_zero
             )
@@ -204,18 +210,19 @@ def _results(
     motions: list[list[JointMotion]],
     joints: Sequence[str],
     dead: Collection[str],
+    resting: Collection[str],
     known: Mapping[str, Mapping[Term, Prior]],
     progress: Callable[[str], None],
 ) -> list[JointResult]:
     """Of all joints; those that are dead have servos without terms."""
-    drives = [
-        _Drive(m, known.get(joint, COMMON))
-        for joint, m in zip(joints, motions, strict=True)
-        if joint not in dead
-    ]
-    found = iter(_identify_drives(drives, progress) if drives else ())
+    moved: dict[str, _Drive] = {}
+    rest: dict[str, _Drive] = {}
+    for joint, m in zip(joints, motions, strict=True):
+        if joint not in dead:
+            (rest if joint in resting else moved)[joint] = _Drive(m, known.get(joint, COMMON))
+    found = _identify_drives(moved, rest, progress) if moved else {}
     return [
-        _unmoved(joint, motions[j]) if joint in dead else next(found)(joint)
+        found[joint] if joint in found else _dead(joint, motions[j])
         for j, joint in enumerate(joints)
     ]
 
@@ -337,7 +344,7 @@ def _known(gain: float) -> Mapping[Term, Prior]:
     return {**COMMON, Term.COMPLIANCE: Prior(1.0 / gain, _GAIN / gain)}
 
 
-def _unmoved(joint: str, motions: list[JointMotion]) -> JointResult:
+def _dead(joint: str, motions: list[JointMotion]) -> JointResult:
     baseline = _baseline(motions)
     return JointResult(JointServo(joint), baseline, baseline, (0.0, 0.0))
 
@@ -347,9 +354,10 @@ def _baseline(motions: Sequence[JointMotion]) -> float:
 
 
 def _identify_drives(
-    drives: list[_Drive], progress: Callable[[str], None]
-) -> Iterator[Callable[[str], JointResult]]:
+    moved: Mapping[str, _Drive], resting: Mapping[str, _Drive], progress: Callable[[str], None]
+) -> dict[str, JointResult]:
     """Terms, then values of each drive, then once more with what the drives say of each other."""
+    drives = list(moved.values())
     chosen, squares = choose_terms([drive.beginning for drive in drives], progress)
     progress("fitting the servos")
     fits = [_best_start(drive.beginning, fit) for drive, fit in zip(drives, chosen, strict=True)]
@@ -357,16 +365,34 @@ def _identify_drives(
     fits = [d.fit(f.values, w) for d, f, w in zip(drives, fits, weights, strict=True)]
     deviations = [_deviations(*three) for three in zip(drives, fits, weights, strict=True)]
     priors = _kin(fits, deviations)
-    for drive, fit, square, w in zip(drives, fits, squares, weights, strict=True):
+    out = {}
+    for joint, fit, square, w in zip(moved, fits, squares, weights, strict=True):
+        drive = moved[joint]
         # From a bound, where its change may show nothing, a term begins at what the others have.
         start = {t: priors[t].mean if t in priors and at_bound(fit, t) else x
                  for t, x in fit.values.items()}  # fmt: skip
         last = drive.fit(start, w, priors=priors)
-        sd = _deviations(drive, last, w)
+        sd = _deviations(drive, last, w, whole=True)
         zero = _free_zero(drive.beginning, last, priors)
-        yield partial(
-            _result, Witness(drive.motions, last, drive.data), sd, float(np.sqrt(square)), zero
-        )
+        out[joint] = _result(drive, last, sd, float(np.sqrt(square)), zero, joint)
+    terms = {term for fit in chosen for term in fit.values}
+    return out | {joint: _at_rest(d, terms, priors, joint) for joint, d in resting.items()}
+
+
+def _at_rest(
+    drive: _Drive, terms: Collection[Term], kin: Mapping[Term, Prior], joint: str
+) -> JointResult:
+    """A joint that was never sent elsewhere: the others' servo, as far from its command as gravity holds it."""
+    priors = {**drive.priors, **kin}
+    felt = (Term.COMPLIANCE, Term.LOAD_FRICTION)
+    start = dict(drive.start)
+    for term in terms:
+        if term not in felt or (term is Term.LOAD_FRICTION and drive.feels_gravity):
+            start[term] = priors[term].mean
+    fit = drive.fit(start, priors=priors)
+    sd = _deviations(drive, fit, whole=True)
+    held = rms(errors(drive.motions, fit.vector))
+    return replace(_result(drive, fit, sd, held, (0.0, 0.0), joint), witness=None)
 
 
 def _best_start(drive: _Drive, chosen: JointFit) -> JointFit:
@@ -398,14 +424,24 @@ def _free_zero(drive: _Drive, fit: JointFit, priors: Mapping[Term, Prior]) -> tu
 
 
 def _result(
-    witness: Witness, sd: dict[Term, float], held: float, zero: tuple[float, float], joint: str
+    drive: _Drive,
+    fit: JointFit,
+    sd: dict[Term, float],
+    held: float,
+    zero: tuple[float, float],
+    joint: str,
 ) -> JointResult:
-    servo, baseline = JointServo(joint, witness.fit.values, sd), _baseline(witness.motions)
-    return JointResult(servo, held, baseline, zero, witness)
+    motions = drive.motions
+    loads = [np.abs(m.loads.gravity(m.q[:, None])[:, m.joint]) for m in motions]
+    servo = JointServo(joint, fit.values, sd, float(np.mean(np.concatenate(loads))))
+    witness = Witness(motions, fit, drive.data)
+    return JointResult(servo, held, _baseline(motions), zero, witness)
 
 
-def _deviations(drive: _Drive, fit: JointFit, weights: Array | None = None) -> dict[Term, float]:
-    terms, covariance = block_covariance(drive.motions, fit, weights)
+def _deviations(
+    drive: _Drive, fit: JointFit, weights: Array | None = None, *, whole: bool = False
+) -> dict[Term, float]:
+    terms, covariance = block_covariance(drive.motions, fit, weights, whole=whole)
     return dict(zip(terms, map(float, np.sqrt(np.diag(covariance))), strict=True))
 
 

@@ -11,16 +11,15 @@ from sysid_core.errors import ModelError
 from sysid_core.export import JointFields, PositionServo, mjcf_of
 from sysid_core.servos.model import TERMS, ServoModel, Term
 
-# Terms without a field in MJCF; the zero and the delay can be taken from the commands beforehand.
+# Terms without a field in MJCF; the zero can be taken from the commands beforehand.
 LOST = (
     Term.ZERO,
-    Term.DELAY,
     Term.INVERSE_ACCELERATION,
     Term.INVERSE_SPEED,
-    Term.LOAD_FRICTION,
-    Term.BREAKAWAY,
     Term.BACKLASH,
 )
+# Terms for which the constant friction stands, as large as it was on average where a joint comes to rest.
+CONSTANT = (Term.LOAD_FRICTION, Term.BREAKAWAY)
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,14 @@ class ServoMjcf:
     Attributes:
         text: The file's text.
         lost: Joint to the terms that it leaves out, with their values.
+        constant: Joint to the terms that its constant friction holds, with their values.
         assumed: Joint to the stiffness that was assumed where no gravity shows it [N m/rad].
         ground: Height of the surface that is left out over the base's origin, if there is one [m].
     """
 
     text: str
     lost: dict[str, dict[Term, float]]
+    constant: dict[str, dict[Term, float]]
     assumed: dict[str, float]
     ground: float | None = None
 
@@ -43,12 +44,14 @@ class ServoMjcf:
     def sentences(self) -> tuple[str, ...]:
         """What the file leaves out or assumes."""
         said = []
-        for term in LOST:
-            values = {j: terms[term] for j, terms in self.lost.items() if term in terms}
+        what = [("Left out", t, self.lost) for t in LOST]
+        what += [("Held by a constant friction", t, self.constant) for t in CONSTANT]
+        for how, term, joints in what:
+            values = {j: terms[term] for j, terms in joints.items() if term in terms}
             if values:
                 listed = ", ".join(f"{joint} {x:.3g}" for joint, x in values.items())
                 facts = TERMS[term]
-                said.append(f"Left out: {facts.meaning} [{facts.unit}]: {listed}.")
+                said.append(f"{how}: {facts.meaning} [{facts.unit}]: {listed}.")
         if self.assumed:
             listed = ", ".join(f"{joint} {x:.3g}" for joint, x in self.assumed.items())
             said.append(
@@ -64,6 +67,8 @@ def servo_mjcf(model: ServoModel) -> ServoMjcf:
     """A robot's MJCF with a position actuator for each servo.
 
     Damping stands at the joint: the drive's limit bounds the spring alone, as in the simulation here.
+    The dead time is the actuator's delay, whose buffer holds zeros where a simulation begins; MuJoCo's
+    `mj_initCtrlHistory` fills it.
 
     Args:
         model: As identified; joints without a servo have no actuator.
@@ -84,19 +89,26 @@ def servo_mjcf(model: ServoModel) -> ServoMjcf:
         )
     middle = float(np.median(list(known.values())))
     fields = {name: JointFields(driven=False) for name in model.robot.joint_names}
-    lost, assumed = {}, {}
+    lost, constant, assumed = {}, {}, {}
     for servo in model.servos:
         terms = servo.values
         K = known.get(servo.joint, middle)
         if servo.joint not in known:
             assumed[servo.joint] = middle
         inverse = terms.get(Term.INVERSE_LIMIT, 0.0)
+        friction = K * (terms.get(Term.FRICTION, 0.0) + terms.get(Term.BREAKAWAY, 0.0))
         fields[servo.joint] = JointFields(
             armature=K * terms.get(Term.INERTIA, 0.0),
             damping=K * terms.get(Term.TIME_CONSTANT, 0.0),
-            frictionloss=K * terms.get(Term.FRICTION, 0.0),
-            servo=PositionServo(K, force=K / inverse if inverse > 0.0 else np.inf),
+            frictionloss=friction + terms.get(Term.LOAD_FRICTION, 0.0) * servo.load,
+            servo=PositionServo(
+                K,
+                force=K / inverse if inverse > 0.0 else np.inf,
+                delay=terms.get(Term.DELAY, 0.0),
+            ),
         )
-        lost[servo.joint] = {t: terms[t] for t in LOST if terms.get(t, 0.0) != 0.0}
+        lost[servo.joint], constant[servo.joint] = (
+            {t: terms[t] for t in group if terms.get(t, 0.0) != 0.0} for group in (LOST, CONSTANT)
+        )
     ground = None if model.ground is None else model.ground.height
-    return ServoMjcf(mjcf_of(model.robot, fields), lost, assumed, ground)
+    return ServoMjcf(mjcf_of(model.robot, fields), lost, constant, assumed, ground)

@@ -92,11 +92,13 @@ class JointServo:
         joint: Name of the joint.
         values: Terms that it has; the others are zero.
         deviations: Standard deviations of those that were identified.
+        load: Mean size of the bodies' torque in the motions that showed them [N m].
     """
 
     joint: str
     values: Mapping[Term, float] = field(default_factory=dict)
     deviations: Mapping[Term, float] = field(default_factory=dict)
+    load: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("values", "deviations"):

@@ -34,6 +34,7 @@ class _Joint(FileSchema):
     joint: Name
     terms: dict[Term, Number]
     deviations: dict[Term, AnyNumber] = Field(default_factory=dict)
+    load: Number = 0.0
 
 
 class _Ground(FileSchema):
@@ -87,6 +88,7 @@ def save_servos(result: ServoIdentification, folder: str | Path) -> Path:
                 "command_rms": joint.baseline,
                 "terms": {term.value: x for term, x in joint.servo.values.items()},
                 "deviations": {term.value: x for term, x in joint.servo.deviations.items()},
+                "load": joint.servo.load,  # [N m]
             }
             for joint in result.joints
         ],
@@ -119,7 +121,7 @@ def load_servos(folder: str | Path) -> ServoModel:
     path = path / FILE if path.is_dir() else path
     content = read_schema(path, _File, KIND)
     robot = load_robot(path.parent / content.urdf)
-    servos = tuple(JointServo(j.joint, j.terms, j.deviations) for j in content.joints)
+    servos = tuple(JointServo(j.joint, j.terms, j.deviations, j.load) for j in content.joints)
     if content.ground is None:
         return ServoModel(robot, servos)
     joints = [servo.joint for servo in servos]

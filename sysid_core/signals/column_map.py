@@ -246,7 +246,7 @@ SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 @dataclass(frozen=True, eq=False)
 class ColumnMap:
-    r"""Where a table keeps what, in which units; and the drives that the efforts belong to.
+    r"""Columns and units of a table, and the drives that the efforts belong to.
 
     For bags, which name their own contents, only joints, effort kind and drives matter.
 

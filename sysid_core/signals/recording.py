@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was recorded: named, stamped, read-only arrays."""
+"""Recorded signals: named, stamped, read-only arrays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Stamps = NDArray[np.int64]
 
 
 class EffortKind(Kind):
-    """What the `effort` of a robot's joint states means. Vendors differ: it is declared."""
+    """Meaning of `effort` in a robot's joint states. Vendors differ, so it must be declared."""
 
     LINK_TORQUE = "link_torque"  # measured behind the gear [N m] (Franka tau_J)
     ACTUATOR_TORQUE = "actuator_torque"  # of the drive, reflected to the joint [N m] (Kinova)
@@ -35,7 +35,7 @@ class EffortKind(Kind):
 
     @property
     def is_torque(self) -> bool:
-        """Whether the values are whole torques (forces of sliding joints)."""
+        """True if the values are complete torques (forces of prismatic joints)."""
         return self in (EffortKind.LINK_TORQUE, EffortKind.ACTUATOR_TORQUE)
 
     @property
@@ -54,7 +54,7 @@ def frozen_array(values: object, *, dtype: type = np.float64) -> NDArray[Any]:
 
 
 def _is_frozen(array: NDArray[Any]) -> bool:
-    """Whether neither the array nor what it is a view of can be written to."""
+    """True if neither the array nor its base can be written to."""
     owner: Any = array
     while isinstance(owner, np.ndarray) and not owner.flags.writeable:
         owner = owner.base

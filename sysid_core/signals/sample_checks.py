@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What samples themselves show: steps, clipping, standstill, and units that can't be."""
+"""Checks of samples alone: steps, clipping, standstill, and implausible units."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a live stream is doing: rate, jitter, latency, losses, silence."""
+"""Statistics of a live stream: rate, jitter, latency, losses, silence."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class StreamMonitor:
             self._since_learnt = 0
 
     def statistics(self, now_ns: int) -> StreamStatistics:
-        """How the stream is doing at `now_ns`, on the clock of the arrivals."""
+        """Statistics of the stream at `now_ns`, on the clock of the arrivals."""
         steps = np.array(self._steps)
         regular = steps[steps <= self._max_gap_s]
         silent = self._arrived_ns is None or (now_ns - self._arrived_ns) * 1e-9 > self._stale_s

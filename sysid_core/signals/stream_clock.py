@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of a sample, by its stamp."""
+"""Decision on each sample by its time stamp."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MOST = 1e12  # of any position, velocity, effort, force or torque; drivers' "no 
 
 
 def is_measured(values: ArrayLike) -> bool:
-    """Whether all values are numbers that a sensor can have measured."""
+    """True if all values are plausible measurements."""
     return bool(np.all(np.abs(values) < MOST))  # not so for NaN
 
 
 class SampleOutcome(Kind):
-    """What a filter did with a sample."""
+    """Decision of a filter on a sample."""
 
     ACCEPTED = "accepted"
     STARTED = "started"  # accepted as a new beginning: the first, or after a gap or clock reset
@@ -33,13 +33,13 @@ class SampleOutcome(Kind):
 
     @property
     def refused(self) -> bool:
-        """Whether the sample was left out."""
+        """True if the sample was rejected."""
         return self not in (SampleOutcome.ACCEPTED, SampleOutcome.STARTED)
 
 
 @dataclass(frozen=True)
 class FilterCounts:
-    """What a filter has seen.
+    """Counts of the samples of a filter.
 
     Attributes:
         accepted: Samples used.
@@ -83,7 +83,7 @@ class StreamClock:
 
     @property
     def counts(self) -> FilterCounts:
-        """What has been seen so far."""
+        """Counts of samples so far."""
         return FilterCounts(**self._counts)
 
     def judge(self, stamp_ns: int, finite: bool) -> tuple[SampleOutcome, float]:
@@ -116,7 +116,7 @@ class StreamClock:
         return outcome, dt
 
     def begins_anew(self, dt: float) -> bool:
-        """Whether nothing learnt before an accepted step [s] counts after it: a reset or long gap."""
+        """True if an accepted step [s] resets everything learnt before: a reset or long gap."""
         return dt < -self.max_gap_s or dt > max(_ANEW_S, self.max_gap_s)
 
     def take_back(self) -> SampleOutcome:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be found out about an unknown table: delimiter, header, time, positions and velocities."""
+"""Inference of an unknown table's layout: delimiter, header, time, positions and velocities."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WORDS = {  # roots of the names that drivers give their columns
 
 @dataclass(frozen=True)
 class TableLayout:
-    """What a table shows of itself.
+    """Inferred layout of a table.
 
     Attributes:
         delimiter: Between columns; "whitespace" for any number of blanks.

@@ -17,7 +17,7 @@ Stream = TypeVar("Stream", JointStream, WrenchStream)
 
 @dataclass(frozen=True)
 class TimingReport:
-    """What the stamps of a stream look like.
+    """Timing statistics of a stream.
 
     Attributes:
         samples: As recorded.

@@ -31,7 +31,7 @@ _SHORT_HOLD = 5  # rows: positions held longer are a robot at rest, not a slower
 
 
 class RotationFormat(Kind):
-    """What the numbers after a position are."""
+    """Format of the orientation that follows a position."""
 
     AUTO = "auto"
     XYZW = "xyzw"  # quaternion
@@ -42,7 +42,7 @@ class RotationFormat(Kind):
 
 @dataclass(frozen=True, kw_only=True)
 class WrenchColumns:
-    """Which columns a table's signals are; what is empty is found by name.
+    """Columns of a table's signals; empty fields are found by name.
 
     Attributes:
         time: Name (or number, where there is no header).

@@ -33,7 +33,7 @@ else:
 
 @dataclass(frozen=True)
 class SolverSettings:
-    """How hard MuJoCo holds loops and stiction.
+    """MuJoCo solver stiffness of loops and stiction.
 
     The defaults leave a relative error of about `1 - d` (d: first entry of solimp) in the
     accelerations, which is the softest part of the simulation.
@@ -182,7 +182,7 @@ class ClosedChainPlant(MujocoStepper):
         return largest_within(going_on, braking - going_on, self.chain.torque_limits)
 
     def limited(self, effort: ArrayLike) -> Array:
-        """What the drives make of an effort, shape (n_a,): no more than their limits."""
+        """Effort after the drive limits, shape (n_a,)."""
         limits = self.chain.torque_limits
         return np.clip(self._actuated_part(effort)[0], -limits, limits)
 

@@ -218,7 +218,7 @@ class MujocoPlant(MujocoStepper):
         return largest_within(*self._inverse_dynamics(-rate * self.mj_data.qvel), self._limits)
 
     def limited(self, effort: ArrayLike) -> Array:
-        """What the drives make of an effort, shape (n,): no more than their limits."""
+        """Effort after the drive limits, shape (n,)."""
         return np.clip(effort, -self._limits, self._limits)
 
     def _inverse_dynamics(self, a: Array) -> tuple[Array, Array]:

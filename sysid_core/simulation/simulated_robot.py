@@ -41,7 +41,7 @@ class SensorNoise:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """What the driver publishes at one instant; n joints, time in seconds since the start."""
+    """Sample published by the driver at one instant; n joints, time in seconds since the start."""
 
     time: float
     q: Array

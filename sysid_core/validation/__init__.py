@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether an estimate predicts held-out data."""
+"""Validation of estimates on held-out data."""
 
 from sysid_core.validation.metrics import TorqueError, payload_errors, torque_errors, total
 from sysid_core.validation.prediction import Prediction, predict_recording

@@ -17,7 +17,7 @@ MOVING = 0.05  # [rad/s]: below it stiction, not the model, decides the torque
 
 @dataclass(frozen=True)
 class TorqueError:
-    """How well one joint's torque is predicted.
+    """Prediction error of one joint's torque.
 
     Attributes:
         rms: Over all samples [N m].

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well an identified robot predicts efforts that it was not fitted to."""
+"""Prediction errors of an identified robot on efforts that were not used in the fit."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Prediction:
 
 
 class EffortModel(Protocol):
-    """What predicts efforts: an `Identification`, or what another tool found."""
+    """Interface for predicting efforts: an `Identification`, or the model of another tool."""
 
     @property
     def model(self) -> RobotModel:

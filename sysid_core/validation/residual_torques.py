@@ -36,7 +36,7 @@ class ResidualTorques:
         self._samples.append((np.asarray(q), np.asarray(v), np.asarray(a)))
 
     def residual(self, effort: ArrayLike, kind: EffortKind) -> Array | None:
-        """What the newest sample's efforts leave, shape (n,), in their unit.
+        """Residual efforts of the newest sample, shape (n,), in their unit.
 
         None where nothing predicts efforts of this kind: currents before an identification.
 

@@ -17,7 +17,7 @@ _HALF = float(ndtri(0.5 + 0.5 * LEVEL))  # half width of the interval, in standa
 
 @dataclass(frozen=True)
 class Scores:
-    """How well standard deviations go with errors; the two scores are the better the smaller.
+    """Calibration scores of standard deviations against errors; smaller is better for both.
 
     Attributes:
         count: Number of errors.

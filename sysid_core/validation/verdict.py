@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether an identified model may be used: pass, warn or fail, with reasons."""
+"""Verdict on the use of an identified model: pass, warn or fail, with reasons."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def judge(
 
 
 def judge_estimate(estimate: Estimate) -> Verdict:
-    """What an estimate says of itself: finite, physically consistent, excited.
+    """Judge an estimate by itself: finite, physically consistent, excited.
 
     The least that live estimates must pass before anything uses them.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a chain, open or closed, is identified from: robot, recordings, drives, and their faults."""
+"""Input data of an identification: robot, recordings, drives, and their faults."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _GRAVITY_SAMPLES = 800  # the fit of three numbers takes no more
 
 @dataclass(frozen=True, eq=False)
 class ArmData:
-    """What a chain, open or closed, is identified from.
+    """Input data of an identification, open or closed chain.
 
     Attributes:
         model: The robot, gravity as it is.
@@ -225,7 +225,7 @@ def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
 
 
 def known_load(model: RobotModel, settings: LoadSettings) -> KnownLoad | None:
-    """What the settings say of the load; None where no run carries one.
+    """Known load from the settings; None if no run carries one.
 
     Raises:
         EstimationError: Settings that don't go together, or no numbers.

@@ -218,7 +218,7 @@ def _budget(estimate: Estimate, gain_sd: float) -> list[dict[str, Any]]:
 
 
 def _differences(stated: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """Where two statements differ by more than rounding on another machine; empty: nowhere."""
+    """Entries of two statements that differ by more than rounding; empty if none."""
     out = [
         f"another {key} is stated" for key in ("description", "method") if stated[key] != found[key]
     ]

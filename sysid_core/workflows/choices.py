@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What names on the command line stand for: estimators and friction terms."""
+"""Names on the command line of estimators and friction terms."""
 
 from __future__ import annotations
 

@@ -37,6 +37,7 @@ from sysid_core.robot import (
 from sysid_core.settings import build_settings
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import predict_recording
+from sysid_core.workflows.arm_data import chain_of
 from sysid_core.workflows.certificate import CertificateCheck
 from sysid_core.workflows.inputs import RESULT, json_text
 from sysid_core.workflows.progress import Progress, Step, silent
@@ -81,7 +82,7 @@ class Carried:
 
 @dataclass(frozen=True, eq=False)
 class ArmResult:
-    """What a folder of `sysid identify` says, with its recordings.
+    """Result folder of `sysid identify`, with its recordings.
 
     Attributes:
         identification: The identified robot.
@@ -122,7 +123,7 @@ class ExportedTarget:
 
     @property
     def equal(self) -> bool:
-        """Whether the file's torques are ours."""
+        """True if the torques of the file equal those of the model."""
         return max(self.differences.values()) <= self.tolerance
 
 
@@ -142,24 +143,32 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
         raise RESULT.refusal(folder / "result.json", "doesn't say which files it came from")
     if not (folder / "parameters.yaml").is_file():
         raise EstimationError(
-            f"'{folder}' has no parameters.yaml: only results of arms are exported.",
-            remedy="Give a folder that `sysid identify` wrote without --loops.",
+            f"'{folder}' has no parameters.yaml: only what `sysid identify` found is exported.",
+            remedy="Give a folder that `sysid identify` wrote.",
         )
-    files = tuple(_found(file, data) for file in inputs["files"])
-    places = {
-        file["path"]: Path(now["path"]) for file, now in zip(inputs["files"], files, strict=True)
-    }
-    settings = build_settings(IdentifySettings, inputs["options"], places)
+    try:
+        files = tuple(_found(file, data) for file in inputs["files"])
+        places = {
+            file["path"]: Path(now["path"])
+            for file, now in zip(inputs["files"], files, strict=True)
+        }
+        settings = build_settings(IdentifySettings, inputs["options"], places)
+        description = Path(example_robots().get(settings.robot, settings.robot))
+    except (KeyError, TypeError, AttributeError) as err:
+        raise RESULT.refusal(
+            folder / "result.json", f"doesn't say what it came from as this version does ({err})"
+        ) from err
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
+    robot, loops = settings.robot, settings.loops
+    model = chain_of(robot, loops) if loops else RobotModel.from_urdf(robot)
 
     def read(paths: Sequence[Path]) -> tuple[Recording, ...]:
-        return tuple(load_recording(path, columns, settings.effort_kind) for path in paths)
+        return tuple(load_recording(path, columns, settings.effort_kind, model) for path in paths)
 
-    description = Path(example_robots().get(settings.robot, settings.robot))
     return ArmResult(
         load_identification(
             folder / "parameters.yaml",
-            RobotModel.from_urdf(settings.robot),
+            model,
             Estimate.load(folder / "estimate.yaml"),
         ),
         read(settings.recordings),
@@ -371,7 +380,7 @@ def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:
 
 
 def is_proof(path: Path) -> bool:
-    """Whether a file is the proof of an export."""
+    """True if a file is the proof of an export."""
     try:
         return bool(json.loads(path.read_text(encoding="utf-8")).get("schema") == PROOF_SCHEMA)
     except (OSError, ValueError, AttributeError):

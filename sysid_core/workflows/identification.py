@@ -259,7 +259,7 @@ def _pooled(predictions: Sequence[Prediction], joint: str) -> dict[str, float]:
 
 
 def _next_steps(found: IdentifiedArm) -> list[str]:
-    """What to do after an identification."""
+    """Recommended actions after an identification."""
     if not found.verdict.ok:
         return ["Mend what the reasons name, record again if it is the motion, and repeat."]
     steps = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a result came from and what it is: files with their hashes, settings, and result.json."""
+"""Provenance of a result: files with their hashes, settings, and result.json."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def _payload(settings: PayloadPlanSettings, planning: Planning) -> Planned:
 
 
 def _expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) -> str:
-    """How well the motion will show an object of 1 kg and 0.2 m, with one standard deviation.
+    """Expected standard deviations for an object of 1 kg and 0.2 m, as text.
 
     The default estimator weighs it with simulated noise (moderate, of Nadeau et al. 2022) and an
     ordinary sensor's errors, without its shape.

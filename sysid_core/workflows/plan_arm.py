@@ -45,7 +45,7 @@ def search_arm(settings: ArmPlanSettings, planning: Planning) -> Planned:
 
 
 def _unknowns(settings: ArmPlanSettings, model: RobotModel) -> Unknowns:
-    """What is to be known, after what is known already."""
+    """Unknown parameters of the plan, with the knowledge from earlier data."""
     _refuse_fingers(model)
     sd = numbers(settings.effort_sd, (1, model.nv), "--effort-sd") if settings.effort_sd else None
     terms = friction_terms(settings.friction) if settings.friction != "none" else ()
@@ -214,7 +214,7 @@ def _planned_motion(
 
 
 def _result(found: ArmPlan, unknowns: Unknowns) -> dict[str, object]:
-    """What plan.json says of this kind of motion."""
+    """Entries of plan.json for this kind of motion."""
     excitation, expectation = found.conditioning.excitation, found.expectation
     return {
         "criterion": found.criterion.value,
@@ -244,7 +244,7 @@ def _random_deviation(found: ArmPlan) -> float:
 
 
 def _curve(found: ArmPlan) -> list[tuple[str, str, str]]:
-    """What longer or faster motion of the same shape would bring."""
+    """Expected gain from a longer or faster motion of the same shape."""
     rows = []
     for label, expectation in found.alternatives():
         well = int((expectation.relative <= 0.1).sum())

@@ -16,25 +16,24 @@ class PlanSettings:
 
     Attributes:
         rate_hz: Rate of the samples.
-        seed: Same seed, same motion.
-        lock: Joint to hold still; may be repeated.
-        gravity: X,Y,Z of gravity in the base frame [m/s^2], where the base isn't mounted as the URDF
-            says.
-        mount: ROLL,PITCH,YAW of the base in the world instead [rad]: 3.14159,0,0 hangs from the
-            ceiling.
-        limits: Limits of the robot and its cell, in place of what follows: a file of `sysid limits init`,
-            the bringup file, or MoveIt's joint_limits.yaml.
-        tcp_frame: Link whose speed is limited; default: the last that moves.
+        seed: Seed of the random numbers; the same seed gives the same motion.
+        lock: Joint to be locked; may be repeated.
+        gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF.
+        mount: Orientation ROLL,PITCH,YAW of the base in the world [rad], instead of gravity:
+            3.14159,0,0 for a robot on the ceiling.
+        limits: File with the limits of the robot and its cell, which replaces the options below:
+            from `sysid limits init`, the bringup file, or MoveIt's joint_limits.yaml.
+        tcp_frame: Link whose speed is limited; default: the last moving link.
         tcp_speed: TCP speed limit [m/s].
-        acceleration: Limit for every joint [rad/s² or m/s²]; URDFs have none.
-        jerk: Limit for every joint [rad/s³ or m/s³].
+        acceleration: Acceleration limit of every joint [rad/s² or m/s²]; URDFs have none.
+        jerk: Jerk limit of every joint [rad/s³ or m/s³].
         velocity_share: Share of the URDF's velocity limits to use.
         effort_share: Share of the URDF's effort limits for the bare robot.
-        position_margin: Kept from the URDF's position limits [rad or m].
+        position_margin: Margin to the URDF's position limits [rad or m].
         ground: Height of the ground in the base frame [m]; default: none.
-        workspace: Box in the base frame that holds the moving robot, X0,Y0,Z0,X1,Y1,Z1 [m].
-        held: Size of what the robot holds, DX,DY,DZ, and its centre in the TCP frame: DX,DY,DZ,X,Y,Z [m].
-        held_mass: Its mass, which the torques' limits then allow for [kg].
+        workspace: Workspace box of the moving robot in the base frame, X0,Y0,Z0,X1,Y1,Z1 [m].
+        held: Size of the held object and its centre in the TCP frame: DX,DY,DZ,X,Y,Z [m].
+        held_mass: Mass of the held object, included in the check of the torque limits [kg].
     """
 
     rate_hz: float = 100.0
@@ -83,26 +82,27 @@ class ArmPlanSettings:
 
     Attributes:
         period: Period of the Fourier series [s].
-        harmonics: Harmonics of the series; 0: as many as lie below 2 Hz.
+        harmonics: Number of harmonics of the series; 0: all below 2 Hz.
         spans: Knot intervals of a B-spline instead of the series.
-        periods: How often it is repeated.
+        periods: Number of repetitions of the series.
         criterion: d (volume of the covariance), mean (geometric mean of the deviations), a (mean
             variance), worst, condition, condition-si, or target.
-        target: Base parameters, or a trajectory whose torques matter: --criterion target.
-        friction: Terms to be estimated: usual, none, or a list with commas.
-        effort_sd: Noise of the efforts, one for all or one per joint with commas [N m]; default:
-            1 % of the limits.
-        after: What is known already: estimate.yaml, a trajectory that was played, or a recording; plans
-            what is missing. May be repeated.
+        target: Base parameters, or a trajectory whose torques are to be predicted; for --criterion
+            target.
+        friction: Friction terms to be estimated: usual, none, or a list separated by commas.
+        effort_sd: Standard deviation of the efforts' noise, one for all or one per joint separated
+            by commas [N m]; default: 1 % of the limits.
+        after: Existing knowledge: estimate.yaml, an executed trajectory, or a recording. The plan
+            excites what is missing. May be repeated.
         columns: Column map of recordings given by --after.
-        validation: Plan a different motion for validation too.
-        candidates: Random motions to start from.
-        starts: How many of them are improved.
-        iterations: Iterations of each improvement.
+        validation: Also plan a different motion for validation.
+        candidates: Number of random start motions.
+        starts: Number of start motions that are optimised.
+        iterations: Iterations of each optimisation.
         workers: Processes on this machine; 0: one for each core.
-        cluster: Address of your own Dask scheduler (Kubernetes, Slurm, SSH) instead; or
+        cluster: Address of your own Dask scheduler (Kubernetes, Slurm, SSH); default:
             DASK_SCHEDULER_ADDRESS.
-        still: Each still phase [s].
+        still: Duration of each phase at rest [s].
         common: Samples, robot and limits.
     """
 
@@ -149,10 +149,10 @@ class PayloadPlanSettings:
         speed: Mean angular speed of the last link [rad/s].
         duration: Duration of the oscillation [s].
         amplitude_deg: Amplitude of the three wrist joints [deg].
-        tare: Static postures before it (0, or 3 and more).
-        free_frequencies: Choose the ratio of the three frequencies too.
-        still: Each still phase [s].
-        posture: Centre, one number per joint with commas [rad]; default: chosen.
+        tare: Number of static postures before the motion (0, or at least 3).
+        free_frequencies: Also optimise the ratio of the three frequencies.
+        still: Duration of each phase at rest [s].
+        posture: Centre posture, one number per joint separated by commas [rad]; default: optimised.
         common: Samples, robot and limits.
     """
 
@@ -182,9 +182,10 @@ class PosturePlanSettings:
     """From posture to posture, at rest in each.
 
     Attributes:
-        count: Postures to choose.
-        through: Given postures instead (CSV): a column for each joint, a row for each.
-        still: Each still phase [s].
+        count: Number of postures to select.
+        through: File of given postures instead (CSV), with a column per joint and a row per
+            posture.
+        still: Duration of each phase at rest [s].
         common: Samples, robot and limits.
     """
 
@@ -202,12 +203,13 @@ class SequentialPlanSettings:
     """Single-joint swings in the postures that show most.
 
     Attributes:
-        moves: Single-joint swings; 0: five per joint.
-        amplitude: Amplitude of the swings [rad]; prismatic: a quarter, in m.
-        candidates: Random postures that are tried per joint.
-        start: Where it starts and ends, one number per joint with commas.
+        moves: Number of single-joint swings; 0: five per joint.
+        amplitude: Amplitude of the swings [rad]; for prismatic joints a quarter of it [m].
+        candidates: Number of random postures per joint.
+        start: Start and end posture, one number per joint separated by commas.
         friction: Terms to be estimated, as in `sysid identify`.
-        link_torque: Torques are read behind the gears: joints at standstill show something too.
+        link_torque: Torques are measured on the link side, so that those of joints at rest are used
+            as well.
         common: Samples, robot and limits.
     """
 
@@ -228,16 +230,16 @@ class LoopsPlanSettings:
     """Motions of a closed chain's driven joints; the others follow.
 
     Attributes:
-        urdf: URDF, where the loops file names none.
-        motions: One after another.
-        duration: Duration of each motion, about [s].
+        urdf: URDF, if the loops file names none.
+        motions: Number of motions, planned one after the other.
+        duration: Approximate duration of each motion [s].
         harmonics: Harmonics of each joint's series.
         velocity: Largest speed of the driven joints [rad/s].
-        fill: Share of the region that assembles.
-        drives_only: For friction and drive alone, inertials known.
+        fill: Share of the assembly region to be used.
+        drives_only: Plan for friction and drive parameters alone, with known inertial parameters.
         candidates: Motions per generation.
         generations: Generations of the search.
-        still: Each still phase [s].
+        still: Duration of each phase at rest [s].
         common: Samples, robot and limits.
     """
 

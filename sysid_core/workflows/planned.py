@@ -101,14 +101,14 @@ def numbers(text: str, counts: tuple[int, ...], option: str) -> list[float]:
 
 @dataclass(frozen=True)
 class Planning:
-    """What a search starts from.
+    """Start of a search.
 
     Attributes:
         robot: Its name or file.
         model: The robot, with locked joints held.
         limits: That the motion must keep to.
         rate_hz: Rate of the samples.
-        seed: Same seed, same motion.
+        seed: Seed of the random numbers; the same seed gives the same motion.
         progress: Takes the share that is done and what is being done.
     """
 
@@ -122,7 +122,7 @@ class Planning:
 
 @dataclass(frozen=True)
 class Planned:
-    """What a search found.
+    """Result of a search.
 
     Attributes:
         trajectory, check: The motion, and that it is safe.

@@ -45,4 +45,4 @@ Progress = Callable[[Step], None]
 
 
 def silent(step: Step) -> None:
-    """Report to nobody."""
+    """Discard the report of a step."""

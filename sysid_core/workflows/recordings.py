@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How recordings are found and read: a bag, or a table with its column map."""
+"""Location and reading of recordings: a bag, or a table with its column map."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sysid_core.signals.bags import read_bag
 
 
 def is_bag(path: Path) -> bool:
-    """Whether a path is a rosbag2 recording rather than a table."""
+    """True if a path is a rosbag2 recording rather than a table."""
     if path.is_dir():  # a killed logger leaves no metadata.yaml
         return (path / "metadata.yaml").exists() or any(path.glob("*.mcap"))
     return path.suffix in (".mcap", ".db3")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open chains fitted one joint at a time, beside a rival that fits all joints at once."""
+"""Identification of open chains one joint at a time, compared with a simultaneous fit of all
+joints.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ from sysid_core.workflows.settings import FitSettings
 
 @dataclass(frozen=True, eq=False)
 class SequentialFit:
-    """A sequential identification, and predictions of rivals.
+    """Result of a sequential identification, and predictions of the methods it is compared with.
 
     Attributes:
         result: The identification with steps and segments.

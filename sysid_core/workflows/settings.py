@@ -19,10 +19,10 @@ class LoadSettings:
     """Runs with a load of known mass, and what is known of it.
 
     Attributes:
-        loaded: Runs with a load of known mass: they give the drives' gains, too.
+        loaded: Runs with a load of known mass, from which the drive gains are estimated.
         load_mass: Mass of that load, in kg.
-        load_frame: Frame that carries it, such as tool0; default: the last link.
-        load_com: Its centre of mass in that frame, X,Y,Z in m; default: found as well.
+        load_frame: Frame that carries the load, such as tool0; default: the last link.
+        load_com: Centre of mass of the load in that frame, X,Y,Z [m]; default: estimated.
     """
 
     loaded: tuple[Path, ...] = ()
@@ -33,12 +33,12 @@ class LoadSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class SequentialSettings:
-    """What only `--method sequential` uses.
+    """Settings that only `--method sequential` uses.
 
     Attributes:
-        plan: For sequential: the trajectory that `sysid plan sequential` wrote.
-        unexcited: For sequential, what no step shows: 'refuse', or 'prior' (URDF).
-        at_once: For sequential: runs of all joints, fitted by OLS as its rival.
+        plan: For sequential: trajectory from `sysid plan sequential`.
+        unexcited: For sequential: treatment of unexcited constants, 'refuse' or 'prior' (URDF).
+        at_once: For sequential: runs of all joints, fitted by OLS for comparison.
     """
 
     plan: Path | None = None
@@ -48,26 +48,27 @@ class SequentialSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class FitSettings:
-    """How recordings are fitted; what is left open is chosen on held-out parts of them.
+    """Settings of a fit; open ones are chosen on held-out parts of the recordings.
 
     Attributes:
         method: One of auto, ols, wls, irls, lmi, entropic, sequential.
-        friction: 'auto' (chosen on held-out parts of the recordings), or terms with commas: usual,
-            geared (both stand for several), coulomb, viscous, inertia, offset, asymmetry, stribeck,
+        friction: 'auto' (selected by cross-validation), or terms separated by commas:
+            usual, geared (both are sets of terms), coulomb, viscous, inertia, offset, asymmetry, stribeck,
             play, load, saturation, thinning, breakaway, ripple, runout, speed_ripple, speed_runout.
-        fix: Keep at the URDF's value: inertials, friction, a link, joint or name.
-        prior_weight: Weight of the URDF, for lmi and entropic; 0: chosen on held-out parts.
-        prior_sd: Declared tolerance of the URDF's inertial parameters, relative to the links' size
-            (.05: 5 %): lmi and entropic then give deviations of parameters that show only in
-            combination.
+        fix: Parameters fixed at the URDF's values: inertials, friction, a link, a joint or a name.
+        prior_weight: Weight of the URDF as a prior, for lmi and entropic; 0: selected by
+            cross-validation.
+        prior_sd: Relative accuracy of the URDF's inertial parameters (0.05: 5 % of the links'
+            size). With it, lmi and entropic give standard deviations of parameters that are
+            identifiable only in combination.
         rate_hz: Rate of the regressor.
-        motion_cutoff_hz: Low-pass of the motion; 0: chosen on held-out parts.
-        differentiate: Velocities and accelerations by 'filter', by the filter from 'positions' alone
-            (measured velocities aren't used), or by 'spline'; 'auto': what predicts held-out parts
-            best.
-        torque_cutoff_hz: Low-pass of regressor and torque.
-        delay: Delay of the efforts [s]; 'auto' corrects the estimated one where that predicts held-out
-            parts no worse.
+        motion_cutoff_hz: Low-pass cut-off of the motion; 0: selected by cross-validation.
+        differentiate: Velocities and accelerations from the 'filter', from the filter with
+            'positions' alone (without measured velocities), or from a 'spline'; 'auto': selected by
+            cross-validation.
+        torque_cutoff_hz: Low-pass cut-off of regressor and torque.
+        delay: Delay of the efforts [s]; 'auto' corrects the estimated delay unless that degrades
+            the prediction of held-out parts.
     """
 
     method: str = "auto"
@@ -110,18 +111,18 @@ class IdentifySettings:
         recordings: Tables (CSV) or rosbag2 bags.
         robot: URDF file, or a robot of example-robot-data.
         columns: YAML: columns, units, effort kind, drive gains.
-        lock: JOINT[=POSITION] that stays where it is (rad or m; default 0), such as a gripper's.
+        lock: JOINT[=POSITION] to be locked (rad or m; default 0), such as a gripper's joint.
         load: Known load.
-        loops: YAML of closed loops (or own-leg, or mimic): joints that aren't driven follow from them.
-        validate: Runs that aren't fitted; may be repeated.
-        fit: How it is fitted.
-        gravity: X,Y,Z of gravity in the base frame [m/s^2], where the base isn't mounted as the URDF
-            says; 'estimate' finds it in the recordings.
-        mount: ROLL,PITCH,YAW of the base in the world instead [rad]: 3.14159,0,0 hangs from the
-            ceiling.
-        force: Write identified.urdf for a failed fit, too.
-        sequential: What only the sequential method uses.
-        effort_kind: What the efforts of a bag mean, where it doesn't say.
+        loops: Loops file of a closed chain (YAML), own-leg, or mimic for the URDF's mimic joints.
+        validate: Held-out runs for validation; may be repeated.
+        fit: Settings of the fit.
+        gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF;
+            'estimate' estimates it from the recordings.
+        mount: Orientation ROLL,PITCH,YAW of the base in the world [rad], instead of gravity:
+            3.14159,0,0 for a robot on the ceiling.
+        force: Write identified.urdf also for a failed fit.
+        sequential: Settings of the sequential method.
+        effort_kind: Kind of the efforts, if the bag does not declare it.
     """
 
     recordings: tuple[Path, ...]
@@ -174,12 +175,12 @@ class ValidateSettings:
     """A validation from files.
 
     Attributes:
-        identified: Folder that `sysid identify` wrote.
+        identified: Result folder of `sysid identify`.
         recordings: Tables (CSV) or rosbag2 bags.
-        robot: The URDF that was used for identification.
+        robot: URDF that was used for the identification.
         columns: YAML: columns, units, effort kind, drive gains.
-        loops: YAML of closed loops, where it was identified with one.
-        effort_kind: What the efforts of a bag mean, where it doesn't say.
+        loops: Loops file of the identification, if it used one.
+        effort_kind: Kind of the efforts, if the bag does not declare it.
     """
 
     identified: Path
@@ -198,26 +199,26 @@ class TorqueWeighingSettings:
         loaded: Tables (CSV) or rosbag2 bags.
         robot: URDF file, or a robot of example-robot-data.
         frame: Frame that carries the payload, such as tool0.
-        unloaded: The same arm without payload; may be repeated. Without: the URDF's.
-        arm: estimate.yaml of the unloaded arm (full parameters) instead.
+        unloaded: Runs of the same arm without payload; may be repeated. Default: the URDF's
+            parameters.
+        arm: estimate.yaml of the unloaded arm (full parameters), instead of unloaded runs.
         columns: YAML: columns, units, effort kind, drive gains.
         gain_sd: Relative standard deviation of each drive gain; default: the column map's `gain_sd`,
             or 0.05.
         target_current: Columns FIRST-LAST of the controller's desired currents; with
-            --target-torque they replace the column map's gains.
-        target_torque: Columns FIRST-LAST of its own model torques.
-        friction: 'usual', 'geared', or terms with commas, as in `identify`.
+            --target-torque they replace the gains of the column map.
+        target_torque: Columns FIRST-LAST of the controller's model torques.
+        friction: 'usual', 'geared', or terms separated by commas, as in `identify`.
         shape: Shape in the frame, as in `payload`: a prior on the inertia.
-        reach: How far the centre of mass may be off the frame, in m.
-        size: Radius of a ball as large as the payload, in m.
+        reach: Largest plausible distance of the centre of mass from the frame [m].
+        size: Radius of a ball as large as the payload [m].
         rate_hz: Rate of the regressor.
-        motion_cutoff_hz: Low-pass of the motion.
-        effort_kind: What the efforts of a bag mean, where it doesn't say.
-        gravity: X,Y,Z of gravity in the base frame [m/s^2], where the base isn't mounted as the URDF
-            says.
-        mount: ROLL,PITCH,YAW of the base in the world instead [rad]: 3.14159,0,0 hangs from the
-            ceiling.
-        true_mass: To compare with, in kg.
+        motion_cutoff_hz: Low-pass cut-off of the motion.
+        effort_kind: Kind of the efforts, if the bag does not declare it.
+        gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF.
+        mount: Orientation ROLL,PITCH,YAW of the base in the world [rad], instead of gravity:
+            3.14159,0,0 for a robot on the ceiling.
+        true_mass: True mass for comparison [kg].
     """
 
     loaded: tuple[Path, ...]
@@ -264,17 +265,16 @@ class SensorSettings:
 
     Attributes:
         robot: URDF file or name; default: the description in the bag.
-        lock: Joint that is held, JOINT or JOINT=POSITION; unmeasured ones are anyway.
-        wrench_frame: Another frame id of the wrench that means the sensor's frame.
-        wrench_sign: What the wrench is: sensor-on-load (f = -m g at rest), load-on-sensor, or auto: as
-            the weight shows.
-        sensor_parent: Link that the sensor is fixed to, where neither the URDF nor tf_static has its
-            frame.
-        sensor_pose: Its mounting there: 'x y z roll pitch yaw' (m, rad).
-        gravity: X,Y,Z of gravity in the base frame [m/s^2], where the base isn't mounted as the URDF
-            says.
-        mount: ROLL,PITCH,YAW of the base in the world instead [rad]: 3.14159,0,0 hangs from the
-            ceiling.
+        lock: Joint to be locked, JOINT or JOINT=POSITION; unmeasured joints are always locked.
+        wrench_frame: Other frame id of the wrench that denotes the sensor frame.
+        wrench_sign: Sign convention of the wrench: sensor-on-load (f = -m g at rest),
+            load-on-sensor, or auto (from the weight).
+        sensor_parent: Link on which the sensor is mounted, if neither the URDF nor tf_static has
+            its frame.
+        sensor_pose: Pose of the sensor on that link: 'x y z roll pitch yaw' (m, rad).
+        gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF.
+        mount: Orientation ROLL,PITCH,YAW of the base in the world [rad], instead of gravity:
+            3.14159,0,0 for a robot on the ceiling.
     """
 
     robot: str = ""
@@ -307,15 +307,15 @@ class TableSettings:
     """Columns of a table with a wrench; what isn't given is found by name.
 
     Attributes:
-        wrench_columns: Of a table: six columns, force then torque, with commas.
-        joint_columns: Of a table: positions, in the order of the robot's joints.
-        pose_columns: Of a table without a robot: the sensor's pose in a base whose z axis points up:
-            x,y,z and a quaternion or rotation vector; or the quaternion alone.
-        rotation: What the rotation's columns are: auto, xyzw, wxyz, rotvec, rpy.
-        time_column: Of a table: the time.
-        rate: Rows per second of a table without time.
-        still: Each row of the table is a still posture.
-        wrench_axes: Whose axes the wrench has: sensor, base (UR's TCP force), or auto.
+        wrench_columns: Wrench columns of a table: six, force then torque, separated by commas.
+        joint_columns: Position columns of a table, in the order of the robot's joints.
+        pose_columns: Pose columns of a table without a robot: the sensor in a base frame with z
+            upwards, as x,y,z and a quaternion or rotation vector, or the quaternion alone.
+        rotation: Format of the rotation columns: auto, xyzw, wxyz, rotvec, rpy.
+        time_column: Time column of a table.
+        rate: Sampling rate of a table without a time column [rows/s].
+        still: Each row of the table is a static posture.
+        wrench_axes: Axes of the wrench: sensor, base (UR's TCP force), or auto.
     """
 
     wrench_columns: str = ""
@@ -338,18 +338,18 @@ class WeighSettings:
             'gripper OPENING' (its width only, fingers along y; metres), each with 'at X Y Z' where its
             centre isn't the sensor's origin; a mesh or point cloud ('[hull] FILE [scale 0.001]'), or a
             YAML file (see config/shapes). Without one the inertia is known less well.
-        shape_sd: Relative deviation of the shape's lengths: 0 exact (a mesh is, unless said), 0.5 a guess
-            (what is typed).
-        sensor_robot: The robot with the sensor.
+        shape_sd: Relative standard deviation of the shape's lengths; default: 0 (exact) for a mesh,
+            0.5 (approximate) for a typed shape.
+        sensor_robot: Robot and sensor.
         table: Columns of tables.
         method: Estimator: map, map-running, pmd, pmd-squared, ols, rtls, geo, lmi, homogeneous.
         sensor: Quality of the sensor: ordinary, or calibrated (gains, delay, axes).
         calibration: Sensor calibration of an earlier tare.
-        clock: Stamps of the wrench: estimate (offset and drift against the joints' clock, corrected
-            where they are more than 5 ms) or as-stamped.
-        flange_frame: Frame in which the controller wants it; default: the sensor's.
-        truth: YAML with `pi` (ten numbers), to compare with.
-        compare: Every other method on the same data too, for the report.
+        clock: Time stamps of the wrench: estimate (offset and drift against the clock of the
+            joints, corrected above 5 ms) or as-stamped.
+        flange_frame: Frame of the controller's payload setting; default: the sensor frame.
+        truth: True parameters for comparison: YAML with `pi` (ten numbers).
+        compare: Also run every other method on the same data, for the report.
     """
 
     sensor_frame: str = ""
@@ -383,19 +383,20 @@ class TareSettings:
     """Bias, tool and delay of a force-torque sensor, from a recording.
 
     Attributes:
-        recording: rosbag2 bag: three or more tilted postures, a second each.
+        recording: rosbag2 bag with at least three tilted postures of one second each.
         sensor_frame: Frame of the force-torque sensor.
         sensor: The robot with the sensor.
-        tool: What hangs there is the tool: subtract it from now on.
-        calibrate: Gains, mounting, gravity's direction and drift too: 8 postures or more.
-        check: A kept calibration: only its bias is taken anew, from one still posture or more with
-            nothing held.
-        temperature: Temperature of the sensor, in °C, kept with the tare.
-        bare: Nothing hangs on the sensor.
-        expected_mass: What should hang there, in kg; 0: not known. With --calibrate it is taken as
+        tool: The load is the tool, to be subtracted from now on.
+        calibrate: Also estimate gains, mounting, direction of gravity and drift; needs at least 8
+            postures.
+        check: Stored calibration whose bias alone is estimated again, from at least one static
+            posture without a load.
+        temperature: Temperature of the sensor [°C], stored with the tare.
+        bare: The sensor carries no load.
+        expected_mass: Expected mass on the sensor [kg]; 0: unknown. With --calibrate it counts as
             exact.
-        force_range: Full scale of the forces, in N; 0: not known.
-        torque_range: Full scale of the torques, in N m; 0: not known.
+        force_range: Full scale of the forces [N]; 0: unknown.
+        torque_range: Full scale of the torques [N m]; 0: unknown.
     """
 
     recording: Path

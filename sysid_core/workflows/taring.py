@@ -174,7 +174,7 @@ def tare_dict(calibration: SensorCalibration) -> dict[str, object]:
 
 
 def _full_dict(full: FullCalibration) -> dict[str, object]:
-    """What `--calibrate` adds to the result."""
+    """Entries that `--calibrate` adds to the result."""
     arrays = ("gain", "gain_sd", "mounting", "mounting_sd", "tilt", "tilt_sd", "drift", "drift_sd")
     found: dict[str, object] = {name: getattr(full, name).tolist() for name in arrays}
     return found | {"confounded": list(full.confounded)}

@@ -253,7 +253,7 @@ def weigh(
 
 @dataclass(frozen=True)
 class FoundPart:
-    """Which of some known loads was held.
+    """Most likely one of several known loads.
 
     Attributes:
         probabilities: Of each load, of none and of another one, the likeliest first.

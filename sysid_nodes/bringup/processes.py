@@ -22,7 +22,7 @@ from sysid_nodes.lifecycle import die_with_parent
 
 
 class ProcessError(SysIdError):
-    """A node that didn't start or ended by itself."""
+    """Node that did not start, or ended unexpectedly."""
 
 
 def command_of(spec: NodeSpec, parameter_file: Path) -> list[str]:

@@ -45,7 +45,7 @@ class PayloadKnown:
         self._began_ns = client.node.get_clock().now().nanoseconds
 
     def __call__(self) -> bool:
-        """Whether the newest estimate says so, resting on samples of this motion alone."""
+        """True if the newest estimate is settled and uses samples of this motion alone."""
         latest = self._client.latest.get(self._topic)
         if latest is None or ns_from_stamp(latest.valid_from) < self._began_ns:
             return False
@@ -96,7 +96,7 @@ _RUNNING = "estimator/payload_estimate"
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a run is to do.
+    """Options of a run.
 
     Attributes:
         out: Folder for bag, results and logs.
@@ -168,7 +168,7 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
 
 
 def _question(trajectory: Trajectory, slow: float) -> str:
-    """What a person has to say yes to before anything moves."""
+    """Question to be confirmed before the robot moves."""
     first = f", after a first pass at {100 * slow:.0f} % speed" if slow else ""
     moving = f"{trajectory.robot} will move for about {trajectory.duration:.0f} s{first}."
     return f"{moving} Is the room clear, and the emergency stop at hand?"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person at the keyboard does with the nodes: record, execute, identify."""
+"""Client of the nodes for a terminal: record, execute, identify."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether messages pass between two processes of this machine: `python -m sysid_nodes.client.loopback`.
+"""Test of messages between two processes of this machine: `python -m sysid_nodes.client.loopback`.
 
 `echo` answers every text with the same text; `ask` sends one until the answer comes, prints the
 round trip in milliseconds and ends with exit status 0, or 1 after a timeout.

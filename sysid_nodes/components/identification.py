@@ -102,7 +102,7 @@ class IdentificationJob:
 
     @property
     def done(self) -> bool:
-        """Whether it has ended."""
+        """True if it has ended."""
         return self._process.poll() is not None
 
     @property
@@ -142,7 +142,7 @@ class IdentificationJob:
 
     @property
     def error(self) -> str:
-        """What went wrong, "" when nothing did."""
+        """Error message; "" if there is none."""
         if not self._process.returncode:
             return ""
         if self.verdict:

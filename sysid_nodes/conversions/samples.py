@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 
 
 def columns_of(names: Sequence[str], available: Sequence[str], what: str) -> list[int]:
-    """Where each of `names` stands in a message.
+    """Index of each of `names` in a message.
 
     Args:
         names: Joint names of the robot, n of them.
@@ -201,7 +201,7 @@ def trajectory_arrays(
 def message_from_statistics(
     statistics: StreamStatistics, topic: str, now_ns: int
 ) -> StreamStatisticsMessage:
-    """How a stream is doing; fields of the same names."""
+    """Message of stream statistics, with fields of the same names."""
     out = StreamStatisticsMessage(stamp=stamp_from_ns(now_ns), topic=topic)
     for field in dataclasses.fields(statistics):
         setattr(out, field.name, getattr(statistics, field.name))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must hold before a motion may begin."""
+"""Conditions for the start of a motion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sysid_nodes.security import existing_inside_any
 
 
 class Admission:
-    """Everything that can be refused before anything moves.
+    """All checks of a goal before a motion starts.
 
     Args:
         drive: How the robot is moved.
@@ -30,7 +30,7 @@ class Admission:
         self.drive, self.robot, self.safety = drive, robot, safety
 
     def ready(self, model: RobotModel | None, check_only: bool) -> bool:
-        """Whether what a goal needs is there, or may still come."""
+        """True if all requirements of a goal are met, or may still be met."""
         there = self.robot.measured is not None and self.drive.ready
         return model is not None and (check_only or there)
 

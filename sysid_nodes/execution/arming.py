@@ -53,7 +53,7 @@ class Arming:
 
     @property
     def armed(self) -> bool:
-        """Whether a token is good now."""
+        """True if a token is valid now."""
         return bool(self._token) and time.monotonic() < self._until
 
     def arm(self) -> str:
@@ -90,7 +90,7 @@ class ServedAction(Protocol):
         """Accept goals from now on."""
 
     def stop(self) -> None:
-        """Stop what goes on."""
+        """Stop the running action."""
 
 
 class ActionNode(ManagedNode):
@@ -108,11 +108,11 @@ class ActionNode(ManagedNode):
         self.action.serve()
 
     def deactivate(self) -> None:
-        """Stop what goes on."""
+        """Stop the running action."""
         self._halt()
 
     def clean_up(self) -> None:
-        """Stop what goes on."""
+        """Stop the running action."""
         self._halt()
 
     def _halt(self) -> None:

@@ -153,14 +153,14 @@ class TrajectoryExecutorConfig:
 
     @property
     def rolls(self) -> bool:
-        """Whether the robot gets goals that each end at rest, so that it stops without this node."""
+        """True if the robot gets goals that each end at rest, so that it stops without this node."""
         return self.command_mode is CommandMode.FOLLOW or (
             self.command_mode is CommandMode.TOPIC and bool(self.speed_scaling_topic)
         )
 
     @property
     def no_dead_man(self) -> str:
-        """What a robot does when this node dies in a mode without a dead-man; empty: it stops."""
+        """Behaviour of a robot without a dead-man switch when this node dies; empty: it stops."""
         if self.command_mode is CommandMode.TOPIC and not self.rolls:
             return "when this node dies the robot plays its trajectory to the end"
         if self.command_mode is CommandMode.POSITION:
@@ -168,7 +168,7 @@ class TrajectoryExecutorConfig:
         return ""
 
     def require_dead_man(self) -> None:
-        """Refuse to move where nobody would stop the robot.
+        """Refuse to move without a dead-man that stops the robot.
 
         Raises:
             SysIdError: The mode has no dead-man, and nobody has said that this is wanted.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the executor hears from the robot: its state, its safety, its speed scaling."""
+"""Inputs of the executor from the robot: state, safety, speed scaling."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SpeedScaling:
         self._seen = (min(percent / 100.0, 1.0), now)
 
     def value(self, now: float) -> float | None:
-        """Share of full speed at a time [s]; None where nobody says, or said it long ago."""
+        """Share of full speed at a time [s]; None if unknown or outdated."""
         if self._seen is not None and now - self._seen[1] <= _STALE_S:
             return self._seen[0]
         return self._fixed
@@ -117,12 +117,12 @@ class RobotState:
 
     @property
     def clocks(self) -> str:
-        """Whose clock is ahead, or nothing."""
+        """Publishers whose clock leads, as text; empty if there are none."""
         return "; ".join(filter(None, (gate.words for gate in self.gates.values())))
 
     @property
     def has_wrench(self) -> bool:
-        """Whether a force-torque sensor has measured."""
+        """True if a force-torque sensor has measured."""
         return self._wrench is not None
 
     def begin(self) -> None:
@@ -185,7 +185,7 @@ class RobotInputs:
             )
 
     def watch(self) -> None:
-        """Say in the diagnostics what would end a motion, also while nothing moves."""
+        """Report conditions that would end a motion in the diagnostics, also at rest."""
         health = self._node.health
         said = {"publishers": self.publishers_hint, "safety": self.problem}
         if not self._simulated:  # `/clock` may come after the states of its instant

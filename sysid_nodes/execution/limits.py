@@ -16,7 +16,7 @@ RESEND = 0.15  # share of the dead-man's time between two goals: they may be lat
 
 
 class LimitsConfig(Protocol):
-    """Where limits stand, in the parameters of the executor and of who plans for it."""
+    """Limits in the parameters of the executor and of planners for it."""
 
     @property
     def limits_file(self) -> str:
@@ -44,7 +44,7 @@ def planning_limits(config: LimitsConfig, model: RobotModel, **others: Any) -> M
 
 
 def motion_limits(config: TrajectoryExecutorConfig, model: RobotModel) -> MotionLimits:
-    """What every motion of the robot must keep to.
+    """Limits for every motion of the robot.
 
     Raises:
         SysIdError: A limit is malformed: none is ever left out in silence.
@@ -69,7 +69,7 @@ def motion_limits(config: TrajectoryExecutorConfig, model: RobotModel) -> Motion
 
 
 def monitor_limits(config: TrajectoryExecutorConfig, limits: MotionLimits) -> MonitorLimits:
-    """When a running motion is aborted."""
+    """Abort limits of a running motion."""
     return MonitorLimits.from_limits(
         limits,
         tracking_error=config.tracking_error,
@@ -85,7 +85,7 @@ def monitor_limits(config: TrajectoryExecutorConfig, limits: MotionLimits) -> Mo
 
 
 def executor_settings(config: TrajectoryExecutorConfig, speed_scale: float) -> ExecutorSettings:
-    """How a motion is played.
+    """Settings for playing a motion.
 
     Args:
         config: Parameters of the executor.

@@ -122,7 +122,7 @@ class MotionPlayer:
         return Fault(FaultCode.STATE_STALE, {"seconds": age})
 
     def _problem(self, now: float) -> Fault | None:
-        """What a safety input says against a motion, or None."""
+        """Fault reported by a safety input, or None."""
         words = self._inputs.safety.problem(now)
         return Fault(FaultCode.SAFETY_INPUT, {"text": words}) if words else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a node has other nodes do: services and actions, awaited with a timeout; motions of the executor."""
+"""Calls of other nodes: services and actions with a timeout, and motions of the executor."""
 
 from __future__ import annotations
 

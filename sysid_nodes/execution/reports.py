@@ -45,7 +45,7 @@ def feedback_of(state: ExecutorStateMessage) -> ExecuteTrajectory.Feedback:
 
 
 def result_of(core: Executor, duration: float, hint: str) -> ExecuteTrajectory.Result:
-    """How a run ended.
+    """Result message of a run.
 
     Args:
         core: That ran.

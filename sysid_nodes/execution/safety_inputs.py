@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must be true while a robot moves: fields of topics, with the values that they may have."""
+"""Safety conditions during motion: fields of topics, with their permitted values."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class RunAction:
         self._action.serve()
 
     def stop(self) -> None:
-        """Stop what goes on."""
+        """Stop the running action."""
         self._remote.stop()
 
     def _on_payload(self, message: PayloadEstimate) -> None:

@@ -22,7 +22,7 @@ PATIENCE_S = 60.0  # for a payload after the motion, on a machine that is busy c
 
 
 class Graph(Protocol):
-    """What an experiment has the nodes of a robot do; each raises where it can't be done."""
+    """Operations of a robot's nodes in an experiment; each raises if it fails."""
 
     def now_ns(self) -> int:
         """Time of the graph's clock [ns]."""
@@ -51,7 +51,7 @@ class Graph(Protocol):
 
 @dataclass(frozen=True)
 class ExperimentResult:
-    """What came out.
+    """Result of an experiment.
 
     Attributes:
         payload: The payload that was weighed, None where the robot was identified.
@@ -114,7 +114,7 @@ async def run_experiment(
 
 
 class Settled:
-    """Whether a payload stays the same in messages some time apart.
+    """Test that a payload stays constant over messages some time apart.
 
     Silence is no answer: an estimator that is busy catching up is silent, too.
 
@@ -128,7 +128,7 @@ class Settled:
         self._began_ns, self._settled_ns = began_ns, settled_s * 1e9
 
     def __call__(self, latest: PayloadEstimate | None) -> bool:
-        """Whether it does, with the newest message."""
+        """True if it is constant, including the newest message."""
         if latest is None or ns_from_stamp(latest.header.stamp) < self._began_ns:
             return False
         if self.first is None or latest.samples_used != self.first.samples_used:

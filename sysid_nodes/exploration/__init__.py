@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the explorer: its action, what it has played, what the robot really did."""
+"""Parts of the explorer: its action, the motion it has planned, and the measured motion."""
 
 from sysid_nodes.exploration.action import ExploreAction, ExplorerConfig
 from sysid_nodes.exploration.played_motion import PlayedMotion

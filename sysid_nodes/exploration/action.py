@@ -118,7 +118,7 @@ class ExploreAction:
         self._remote.stop()
 
     def _failed(self, err: SysIdError) -> Explore.Result:
-        """What was played before counts all the same."""
+        """End after a failure; motion played before is kept."""
         self._result.ending, self._result.message = "aborted", str(err)
         return self._result
 
@@ -187,7 +187,7 @@ class ExploreAction:
             )
 
     async def _standing_at(self, goal: ServerGoalHandle) -> Any:
-        """Where the robot stands, by a state that isn't older than it looks."""
+        """Posture of the robot, from a state that is not stale."""
         fresh = lambda: self._motion.is_fresh(self._node.now_ns(), _FRESH_S)  # noqa: E731
         await self._node.waits.until(lambda: fresh() or goal.is_cancel_requested, _PATIENCE_S)
         _require_uncancelled(goal)

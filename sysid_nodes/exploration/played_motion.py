@@ -43,7 +43,7 @@ class PlayedMotion:
             self._samples.append(self._newest)
 
     def is_fresh(self, now_ns: int, age_s: float) -> bool:
-        """Whether a state has come within `age_s`."""
+        """True if a state has arrived within `age_s`."""
         return self._newest is not None and now_ns - self._newest[0] < age_s * 1e9
 
     @property
@@ -64,7 +64,7 @@ class PlayedMotion:
         self._samples, self._keeps = [], True
 
     def end(self) -> tuple[Array, Array, Array, float]:
-        """What was kept in motion: q, v and a, shape (K, n) each, and its duration [s]."""
+        """Samples kept during motion: q, v and a, shape (K, n) each, and the duration [s]."""
         self._keeps = False
         n = len(self._names)
         states = np.array([state for _, state in self._samples]).reshape(-1, 3, n)

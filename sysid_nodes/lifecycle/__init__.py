@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all nodes share: lifecycle, parameters, the robot's description, health."""
+"""Common parts of all nodes: lifecycle, parameters, the robot's description, health."""
 
 from ament_index_python.packages import get_package_share_directory
 

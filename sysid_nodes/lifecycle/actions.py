@@ -121,7 +121,7 @@ class SingleGoalAction:
 
     @property
     def wanted(self) -> bool:
-        """Whether the goal is still to be played."""
+        """True if the goal is still to be played."""
         return self.accepting and self.goal is not None and not self.goal.is_cancel_requested
 
     def _on_goal(self, _: Any) -> GoalResponse:

@@ -60,7 +60,7 @@ def guarded(callback: Callable[..., Any], report: Report) -> Callable[..., Any]:
 
 
 def words_of(err: BaseException) -> str:
-    """What a person reads: an error of ours as it is, any other with its type."""
+    """Error message for a person: an error of this package as it is, any other with its type."""
     return str(err) if isinstance(err, SysIdError) else f"{type(err).__name__}: {err}"
 
 
@@ -119,7 +119,7 @@ class GuardedNode(LifecycleNode):
         return int(self.get_clock().now().nanoseconds)
 
     def diagnose(self, level: bytes, message: str, **values: object) -> None:
-        """Say what the node is doing."""
+        """Report the state of the node."""
         self.health.say("state", level, message, **values)
 
     def _fault_in(self, where: str, err: BaseException) -> str:

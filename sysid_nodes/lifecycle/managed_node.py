@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all nodes share: lifecycle, robot description, waits, a watch for twins."""
+"""Common base of all nodes: lifecycle, robot description, waits, detection of duplicates."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def parameter(
 
 
 def descriptor_of(field: dataclasses.Field[Any]) -> ParameterDescriptor:
-    """What `ros2 param describe` shows."""
+    """Descriptor shown by `ros2 param describe`."""
     meta = field.metadata
     text = meta["description"]
     if meta["choices"]:

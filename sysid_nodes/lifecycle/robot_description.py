@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a node's robot comes from: a file, a name, or the topic `robot_description`.
+"""Source of a node's robot: a file, a name, or the topic `robot_description`.
 
 Joints that nobody measures (fingers, rods) are held: which these are, the first joint states show,
 unless the parameters `joints` and `lock` do.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `tf_static` says, where tf2_msgs is installed (PyPI has no wheel of it)."""
+"""Static transforms of `tf_static`, if tf2_msgs is installed (PyPI has no wheel of it)."""
 
 from __future__ import annotations
 

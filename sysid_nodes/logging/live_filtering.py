@@ -71,7 +71,7 @@ class Mirrored:
             self._plain.publish(mirror())
 
     def look_for_listeners(self) -> None:
-        """Find out whether somebody reads the mirror."""
+        """Check whether the mirror has subscribers."""
         self._listened = self._plain.get_subscription_count() > 0
 
 
@@ -134,7 +134,7 @@ class LiveFiltering:
         self.restart()
 
     def restart(self) -> None:
-        """Begin anew: a bag that begins here gives the same numbers when it is replayed."""
+        """Reset the filters, so that a bag that starts here gives the same numbers in a replay."""
         self._joint_filter = JointFilter(len(self._names), max_gap_s=self._max_gap_s)
         self._wrench_filter = WrenchFilter(max_gap_s=self._max_gap_s)
 

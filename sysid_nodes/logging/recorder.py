@@ -157,7 +157,7 @@ class Recorder:
 
     @property
     def progress(self) -> dict[str, object]:
-        """What a running bag has so far: its path, messages, seconds and bytes; empty without one."""
+        """Progress of a running bag: its path, messages, seconds and bytes; empty without one."""
         if self.bag is None:
             return {}
         seconds = (self._node.now_ns() - self._began_ns) * 1e-9

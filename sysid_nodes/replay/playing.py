@@ -135,7 +135,7 @@ def _wait_for_listeners(
 
 
 class _Pace:
-    """When a message's turn has come.
+    """Publication times of messages.
 
     Args:
         node: That pauses and steps by service.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may do what: paths that come over the network, and the policy of the graph."""
+"""Access control: paths received over the network, and the policy of the graph."""
 
 from sysid_nodes.security.confined import existing_inside, existing_inside_any, new_inside
 from sysid_nodes.security.policy import policy_text, rights_of

@@ -23,7 +23,7 @@ class PathError(SysIdError):
 
 
 def _is_sound(name: str) -> bool:
-    """Whether a file system takes it, and a person can read it."""
+    """True if a name is valid for file systems and readable."""
     short = len(name) <= _LONGEST and all(len(part) <= _PART for part in Path(name).parts)
     return name.isprintable() and short
 

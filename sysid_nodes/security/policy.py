@@ -21,7 +21,7 @@ Rights = dict[tuple[str, str], set[str]]
 
 
 def rights_of(observer: Node, name: str, namespace: str = "/") -> Rights:
-    """What a running node publishes, subscribes to, serves and calls.
+    """Topics and services that a running node publishes, subscribes to, serves and calls.
 
     Args:
         observer: Any node of the same graph.

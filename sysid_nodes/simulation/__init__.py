@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the simulated robot simulates."""
+"""Parts of the simulated robot."""
 
 from sysid_nodes.simulation.config import (
     SimulatedRobotConfig,

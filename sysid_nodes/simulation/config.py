@@ -83,7 +83,7 @@ class SimulatedRobotConfig:
 
     @property
     def noise(self) -> SensorNoise:
-        """What the sensors add."""
+        """Noise of the sensors."""
         return SensorNoise(
             self.position_noise,
             self.velocity_noise,
@@ -95,14 +95,14 @@ class SimulatedRobotConfig:
 
 
 def differing_pi(model: RobotModel, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Inertial parameters of a robot whose links aren't as its URDF says, shape (n_bodies, 10)."""
+    """Inertial parameters of a robot whose links differ from its URDF, shape (n_bodies, 10)."""
     return model.pi * (1 + share * rng.uniform(-1, 1, (model.n_bodies, 1)))
 
 
 def differing_chain(
     chain: ClosedChain, link_error: float, drive_error: float, rng: np.random.Generator
 ) -> ClosedChain:
-    """A mechanism whose links and drives aren't as its files say."""
+    """Mechanism whose links and drives differ from its files."""
     true_model = chain.model.with_pi(differing_pi(chain.model, link_error, rng))
     drives = {}
     for joint in chain.actuated:
@@ -115,7 +115,7 @@ def differing_chain(
 def build_plant(
     config: SimulatedRobotConfig, model: RobotModel, rng: np.random.Generator
 ) -> MujocoPlant | ClosedChainPlant:
-    """The physics that a configuration of `simulated_robot` asks for."""
+    """Physics plant for a configuration of `simulated_robot`."""
     c, n = config, model.nv
     if c.loops:
         chain = load_closed_chain(c.loops, model.urdf_xml)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast simulated time runs: with the wall clock, or in step with whoever moves the robot."""
+"""Pace of simulated time: with the wall clock, or in step with the client that moves the robot."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WallPace:
         self._began = wall - simulated
 
     def due(self, wall: float, simulated: float) -> float:
-        """How long the physics shall run now [s].
+        """Duration of physics to be simulated now [s].
 
         Args:
             wall: The wall clock [s].
@@ -43,7 +43,8 @@ class WallPace:
 
 
 class LockStep(WallPace):
-    """Simulated time, never faster than the wall clock's, waits for whoever moves the robot.
+    """Simulated time, at most as fast as the wall clock, that waits for the node that moves the
+    robot.
 
     For the next command of a stream, and for the next state of an executor whose trajectories the
     robot plays by itself. A commander that the machine stalls isn't punished for it then; one that is gone is: after a
@@ -66,7 +67,7 @@ class LockStep(WallPace):
         ] = {}  # wall time of the newest, and how far time may run
 
     def due(self, wall: float, simulated: float) -> float:
-        """How long the physics shall run now [s]; what a stall has missed isn't caught up with."""
+        """Duration of physics to be simulated now [s]; time lost in a stall is not caught up."""
         allowed = self._allowed + self._pace * (wall - self._before)
         self._allowed, self._before = min(allowed, simulated + CATCH_UP_S), wall
         end = self._allowed

@@ -63,7 +63,7 @@ class ComputedTorqueControllerConfig:
         return load_closed_chain(self.loops, model.urdf_xml) if self.loops else ClosedChain(model)
 
     def set_point_limits(self, chain: ClosedChain) -> SetPointLimits:
-        """What may be asked of a mechanism: its description's limits, and no jumps."""
+        """Limits of a mechanism's set points: those of its description, and no jumps."""
         columns, model = chain.actuated_columns, chain.model
         lower, upper = model.position_limits
         return SetPointLimits(

@@ -16,7 +16,7 @@ from sysid_nodes import conversions
 
 
 class ParameterSource(Kind):
-    """Where the parameters in use come from."""
+    """Source of the parameters in use."""
 
     NOMINAL = "nominal"  # the URDF and the loops file
     IDENTIFIED = "identified"  # an estimate
@@ -38,7 +38,7 @@ class IdentifiedParameters:
         self.offered: ClosedChain | None = None
 
     def offer(self, message: InertialEstimate) -> None:
-        """Keep an estimate ready; that of a payload is left out.
+        """Store an estimate for later use, except that of a payload.
 
         Raises:
             SysIdError: It is another robot's, malformed, not finite, not physically consistent,

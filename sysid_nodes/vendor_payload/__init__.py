@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a payload reaches a vendor's controller."""
+"""Transfer of a payload to a vendor's controller."""
 
 from sysid_nodes.vendor_payload.config import PayloadBridgeConfig, payload_at_flange
 from sysid_nodes.vendor_payload.interfaces import (

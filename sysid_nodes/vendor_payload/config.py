@@ -58,7 +58,7 @@ class PayloadBridgeConfig:
     readback_field: str = parameter("", "Path of the Inertia in it, such as inertia_load.")
 
     def exchange(self) -> PayloadExchange:
-        """The books of proposals and of what the controller has.
+        """State of proposals and of the controller's payload.
 
         Raises:
             ParameterError: A body hasn't ten parameters.

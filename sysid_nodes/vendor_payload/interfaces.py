@@ -82,7 +82,7 @@ def payload_inertia(payload: ControllerPayload) -> Inertia:
 
 
 def bridge_state_message(exchange: PayloadExchange, words: str) -> PayloadBridgeState:
-    """What is proposed and what the controller has; the header stays to be filled."""
+    """Message of the proposed and the current payload; the header is filled in later."""
     proposal = exchange.proposal
     return PayloadBridgeState(
         state=getattr(PayloadBridgeState, exchange.state.name),  # constants of the same names

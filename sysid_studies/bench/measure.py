@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured of a recipe: each method's errors on held-out data."""
+"""Measurements of a recipe: each method's errors on held-out data."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _exported(found: Identification, split: Split) -> float:
 
 
 def _below(prediction: Prediction, hz: float) -> Prediction:
-    """What would predict everything below a frequency, and nothing above."""
+    """Ideal prediction below a frequency, and none above."""
     time, measured = prediction.time, prediction.measured
     rate = (len(time) - 1) / float(time[-1] - time[0])
     predicted = np.where(

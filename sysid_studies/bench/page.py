@@ -137,7 +137,7 @@ def outcome_of(rows: Sequence[Mapping[str, Any]]) -> Outcome:
 
 
 def _arms(table: Table) -> list[dict[str, Any]]:
-    """What the defaults reach on robots."""
+    """Results of the default settings on robots."""
     return [found["default"] for found in table.values() if "band" in found.get("default", {})]
 
 

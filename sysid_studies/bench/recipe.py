@@ -48,7 +48,7 @@ class Part(FileSchema):
 
 
 class Published(FileSchema):
-    """What others publish of the same recordings.
+    """Published results of others on the same recordings.
 
     Attributes:
         method: Method's name.

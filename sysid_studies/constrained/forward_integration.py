@@ -24,7 +24,7 @@ _LOST = 1e-3  # [m]: a model that leaves the loops by more per step can't be fol
 
 @dataclass(frozen=True, eq=False)
 class SegmentPrediction:
-    """Where the model went, segment by segment.
+    """Predicted motion, segment by segment.
 
     Attributes:
         joint_names: The n_a actuated joints.

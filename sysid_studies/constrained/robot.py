@@ -155,7 +155,7 @@ def equations_of(
 
 
 def delay_of(chain: ClosedChain, recordings: Sequence[Recording]) -> float:
-    """By how much the torques lag behind the motion [s]."""
+    """Delay of the torques against the motion [s]."""
     return torque_delay(equations_of(chain, recordings, Processing())).seconds
 
 

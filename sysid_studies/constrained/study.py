@@ -69,11 +69,11 @@ class ConstrainedStudy:
         }
 
     def alone(self, speed: float) -> bool:
-        """Whether the tracking test moved one coordinate after another."""
+        """True if the tracking test moved one coordinate after another."""
         return bool(tracking_test(self.chain, speed, self.config.tracking_duration).segments)
 
     def goals(self) -> dict[str, tuple[bool, str]]:
-        """What the study must reach, each with its figure; the worst robot counts."""
+        """Goals of the study, each with its figure; the worst robot counts."""
         worst = max(max(seed.errors("identified").values()) for seed in self.seeds)
         inside = float(np.mean([seed.within_two_sd("identified") for seed in self.seeds]))
         guess = max(seed.guess_difference for seed in self.seeds)

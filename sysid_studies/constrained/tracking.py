@@ -28,7 +28,7 @@ from sysid_core.simulation import PlantSample
 
 
 class Plant(Protocol):
-    """What a controller drives."""
+    """Plant of a controller."""
 
     @property
     def q(self) -> Array:
@@ -117,7 +117,7 @@ class ComputedTorque:
 
 @dataclass(frozen=True, eq=False)
 class TrackingRun:
-    """What happened while a trajectory was tracked; K samples.
+    """Samples of a tracking run; K samples.
 
     Attributes:
         actuated: Names of the actuated joints.
@@ -141,7 +141,7 @@ class TrackingRun:
 
     @property
     def actuated_columns(self) -> Array:
-        """Where the actuated joints stand among all."""
+        """Indices of the actuated joints among all."""
         return np.array([self.joint_names.index(name) for name in self.actuated])
 
     def error_degrees(self, segments: Sequence[Segment] = ()) -> dict[str, tuple[float, float]]:

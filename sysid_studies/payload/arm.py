@@ -47,7 +47,7 @@ _LEAD = 1.0  # [s] before the data that are used, in which the filters settle
 
 @dataclass(frozen=True, eq=False)
 class ArmRun:
-    """What was recorded of 1.5 s of motion, and the truth.
+    """Recording of 1.5 s of motion, and the truth.
 
     Attributes:
         causal: Wrench, and motion from causal filters.

@@ -72,7 +72,7 @@ def stop_and_go_table(seed: int = 0) -> tuple[StudyTable, list[Goal]]:
 
 
 def timing_table(repeats: int = 5) -> tuple[StudyTable, list[Goal]]:
-    """How long an answer takes, in processor time of one core (the best of some)."""
+    """Processor time of an answer on one core (the best of some)."""
     case = Case("Hammer", 1.5, "moderate", "encoders", 1.5, 0)
     thing, experiment = simulate(case)
     motion = swing(case.speed, case.seconds)

@@ -51,7 +51,7 @@ SPEEDS = (1.0, 1.5, 2.0, 3.0, 4.0)  # [rad/s]
 
 @dataclass(frozen=True)
 class Case:
-    """What is simulated.
+    """Simulated case.
 
     Attributes:
         thing: Name of one of the eight objects.
@@ -76,7 +76,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """What a method made of a case.
+    """Result of a method for a case.
 
     Attributes:
         case: The case.
@@ -227,7 +227,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Extent:
-    """How much is run.
+    """Extent of the study.
 
     Attributes:
         seeds: Number of seeds of every case.

@@ -143,7 +143,7 @@ def measured_wrench(
     rng: np.random.Generator,
     amplitude: float = AMPLITUDE,
 ) -> Array:
-    """What the sensor says, shape (K, 6)."""
+    """Readings of the sensor, shape (K, 6)."""
     true = exact_data(
         swing(speed, seconds, shift=-faults.delay, amplitude=amplitude), thing.pi
     ).wrench

@@ -50,7 +50,7 @@ _HERE = (
 
 @dataclass
 class PayloadStudy:
-    """What the study found.
+    """Result of the study.
 
     Attributes:
         tables: In the order of the report.

@@ -68,7 +68,7 @@ class Goal:
 
     @property
     def reached(self) -> bool:
-        """Whether all cells are."""
+        """True if all cells reach their goals."""
         return all(v <= limit for v, limit in zip(self.values, self.limits, strict=True))
 
 

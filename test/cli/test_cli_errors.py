@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a clumsy user sees: one sentence and what to do, never a traceback."""
+"""Errors for wrong usage: one sentence and a remedy, never a traceback."""
 
 from __future__ import annotations
 

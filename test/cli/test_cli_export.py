@@ -12,7 +12,7 @@ import pytest
 import yaml
 from two_joint_arm import URDF, call, columns, swing
 
-from sysid_core.errors import EstimationError, ModelError
+from sysid_core.errors import EstimationError, ModelError, SysIdError
 from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.robot import (
     INERTIAL_NAMES,
@@ -110,8 +110,37 @@ def test_what_cannot_be_exported_is_refused(result, tmp_path):
     chain = tmp_path / "chain"
     shutil.copytree(result / "out", chain)
     (chain / "parameters.yaml").unlink()
-    with pytest.raises(EstimationError, match="only results of arms"):
+    with pytest.raises(EstimationError, match="only what `sysid identify` found"):
         call("export", chain, "--to", "c", "--out", tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda inputs: inputs.pop("files"),
+        lambda inputs: inputs.__setitem__("files", ["train.csv"]),
+        lambda inputs: inputs["files"][0].pop("sha256"),
+        lambda inputs: inputs["options"].pop("robot"),
+        lambda inputs: inputs["options"].__setitem__("recordings", 3),
+        lambda inputs: inputs.__setitem__("options", ["train.csv"]),
+    ],
+)
+def test_a_result_that_lacks_what_it_came_from_is_refused(change, result, tmp_path):
+    shutil.copytree(result / "out", tmp_path / "out")
+    raw = json.loads((tmp_path / "out" / "result.json").read_text())
+    change(raw["inputs"])
+    (tmp_path / "out" / "result.json").write_text(json.dumps(raw))
+    with pytest.raises(EstimationError, match="came from"):
+        call("export", tmp_path / "out", "--to", "urdf", "--out", tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+def test_no_target_and_no_folder_are_refused_before_anything_is_read(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ModelError, match="No target"):
+        call("export", tmp_path, "--to", " ,", "--out", tmp_path / "x")
+    with pytest.raises(SysIdError, match="is a file"):
+        call("export", tmp_path, "--to", "urdf", "--out", tmp_path / "file" / "x")
 
 
 def test_recordings_that_were_moved_or_changed_are_told(result, tmp_path):

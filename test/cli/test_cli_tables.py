@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a terminal shows: names and numbers whole, long lists cut, an example in every help."""
+"""Terminal output: names and numbers whole, long lists cut, an example in every help."""
 
 from __future__ import annotations
 

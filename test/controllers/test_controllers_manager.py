@@ -134,7 +134,7 @@ class Manager:
 
 @pytest.fixture(scope="module")
 def robot(tmp_path_factory: pytest.TempPathFactory) -> tuple[Projection, dict[str, Any]]:
-    """What was exported, and the exported parameters of the controllers."""
+    """Exported files, and the exported parameters of the controllers."""
     model = RobotModel.from_urdf(URDF)
     terms = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.INERTIA)
     friction = FrictionModel(DriveTrain.direct(model.joint_names), terms)

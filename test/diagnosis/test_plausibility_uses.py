@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What recordings will do for: arm, payload, one joint at a time, closed chain."""
+"""Suitability of recordings: arm, payload, one joint at a time, closed chain."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _BRAKE = 220.0  # [1/s]; a fifth of the speed is lost in a millisecond
 
 
 def goal_of(out: Outgoing) -> Goal:
-    """What the controller is sent: points of the trajectory, as a message would have them."""
+    """Goal sent to the controller: points of the trajectory, as a message would have them."""
     t = out.trajectory
     return Goal(t.time - t.time[0], t.q, t.v, t.a, stamp=out.begin or 0.0, goal_time=5.0)
 
@@ -58,7 +58,7 @@ class FollowingRobot:
             self.q = self.q + h * self.v
 
     def acceleration(self, q_c: np.ndarray, v_c: np.ndarray) -> np.ndarray:
-        """What the servo makes of a command, shape (n,) [rad/s^2]."""
+        """Acceleration of the servo for a command, shape (n,) [rad/s^2]."""
         return self.w**2 * (q_c - self.q) - 2 * self.w * self.v
 
 
@@ -79,7 +79,7 @@ class EffortRobot(FollowingRobot):
         self._p, self._d = (np.array(g[: len(q)]) for g in gains)
 
     def acceleration(self, q_c: np.ndarray, v_c: np.ndarray) -> np.ndarray:
-        """By the equation of motion, shape (n,) [rad/s^2]."""
+        """Acceleration by the equation of motion, shape (n,) [rad/s^2]."""
         effort = self._p * (q_c - self.q) + self._d * (v_c - self.v)
         M = np.array(pin.crba(self._tree, self._data, self.q))
         M = np.triu(M) + np.triu(M, 1).T + self.ARMATURE * np.eye(len(self.q))
@@ -90,7 +90,7 @@ class EffortRobot(FollowingRobot):
 
 @dataclass
 class Log:
-    """What happened, one row per control period."""
+    """Log of the simulation, one row per control period."""
 
     t: list[float] = field(default_factory=list)
     q: list[np.ndarray] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Log:
         return np.array(getattr(self, key))
 
     def since(self, state: ExecutorState) -> float:
-        """When a state was entered."""
+        """Time at which a state was entered."""
         return self.t[self.state.index(state)]
 
 

@@ -192,7 +192,7 @@ class JointTrajectoryController:
             self.steps.append((now, float(np.max(np.abs(command - going)))))
 
     def _check(self, q: Array) -> bool:
-        """Whether the command may be sent: no tolerance is violated."""
+        """True if the command may be sent: no tolerance is violated."""
         goal = self.goal
         if goal is None or goal.outcome:
             return True

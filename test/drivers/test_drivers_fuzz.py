@@ -2,7 +2,7 @@
 """Whatever happens while a robot moves, what is commanded keeps the limits: searched for counterexamples.
 
 Executor, controller and robot run in simulated time. The promise holds for goals that come up to half
-a second late; `--fuzz-examples N` searches longer, and what it finds is kept in `.hypothesis`.
+a second late; `SYSID_FUZZ_EXAMPLES=N` searches longer (every night in CI), and what it finds is kept in `.hypothesis`.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def peak(log: Log) -> float:
 
 
 def still_after(log: Log, t: float) -> float:
-    """How long the robot moves on from a time [s]."""
+    """Duration of the robot's motion after a time [s]."""
     moving = np.max(np.abs(log.array("v")), axis=1) > 1e-3
     return float(log.array("t")[moving].max() - t)
 

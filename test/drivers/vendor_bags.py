@@ -29,7 +29,7 @@ _MARK = "builtin_interfaces/Time stamp\nstring label\n"
 
 @dataclass(frozen=True)
 class Cell:
-    """What the robot is like and holds; the description says nothing of it.
+    """Properties of the robot and its load that the description lacks.
 
     Attributes:
         robot: Name or URDF file.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the vendors' robots do and say when they stop by themselves."""
+"""Behaviour and messages of the vendors' robots when they stop by themselves."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Safety:
 
     @property
     def scaling(self) -> float:
-        """What the robot makes of its speed scaling."""
+        """Effect of the speed scaling on the robot."""
         return 1.0
 
 

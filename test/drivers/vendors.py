@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is literal about the vendors' drivers: names, frames, rates, gains; each fact with its source."""
+"""Facts about the vendors' drivers: names, frames, rates, gains; each with its source."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class States:
     joints: tuple[str, ...] = ("*",)
 
     def has(self, joint: str) -> bool:
-        """Whether a joint is on it."""
+        """True if a joint belongs to it."""
         return any(fnmatch(joint, pattern) for pattern in self.joints)
 
 
@@ -42,7 +42,7 @@ class Vendor:
     mounting: tuple[str, float] | None = None  # of the sensor by tf_static: link, height [m]
 
     def drives(self, joint: str) -> bool:
-        """Whether the controller moves a joint."""
+        """True if the controller moves a joint."""
         return any(fnmatch(joint, pattern) for pattern in self.driven)
 
 

@@ -18,8 +18,11 @@ from sysid_core.export import (
     Projection,
     Target,
     chain_fields,
+    largest_differences,
     mjcf_of,
+    reader_of,
     write_mjcf,
+    write_target,
 )
 from sysid_core.export.geometry import MeshFolder
 from sysid_core.export.losses import losses_of
@@ -34,6 +37,7 @@ from sysid_core.robot import (
     example_robots,
 )
 from sysid_core.robot.loops import (
+    DrivenRobot,
     JointDrive,
     assemble,
     constrained_motion,
@@ -252,3 +256,21 @@ def test_a_closed_chain_has_our_torques_in_mujoco(rng, tmp_path):
     assert [plant.actuator(i).name for i in range(plant.nu)] == [
         joint for joint in chain.model.joint_names if joint in chain.actuated
     ]
+
+
+def test_a_robot_with_loops_is_written_with_them_to_mjcf_alone(rng, tmp_path):
+    chain = load_closed_chain("own-leg")
+    passive = {joint: JointDrive(*rng.uniform(0.1, 1.0, size=3)) for joint in chain.passive}
+    model = DrivenRobot.of(chain.with_drives(passive))
+    terms = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.INERTIA, FrictionTerm.OFFSET)
+    friction = FrictionModel(DriveTrain.direct(model.joint_names), terms)
+    robot = Projection(model, friction, rng.uniform(0.1, 1.0, size=len(friction.names)))
+    file = write_target(Target.MJCF, robot, tmp_path).files[0]
+    assert mujoco.MjModel.from_xml_path(str(file)).neq == len(chain.closures)
+    read = reader_of(Target.MJCF, file, robot)
+    worst, torque = largest_differences(read, robot, whole=False, states=50, seed=1)
+    assert max(worst.values()) < Target.MJCF.tolerance(torque)
+    for target in set(Target) - {Target.MJCF}:
+        with pytest.raises(ModelError, match="has loops"):
+            write_target(target, robot, tmp_path / "none")
+    assert not (tmp_path / "none").exists()

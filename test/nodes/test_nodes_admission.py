@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the executor refuses before anything moves, without starting it."""
+"""Goals that the executor refuses before any motion, tested without starting it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a node loads before it works: no solver, no simulator, no plots, nothing of scipy."""
+"""Imports of a node before it works: no solver, no simulator, no plots, no scipy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the action `~/explore` does with a cancel and a fault in each phase, without other nodes."""
+"""Action `~/explore` under a cancel and a fault in each phase, without other nodes."""
 
 from __future__ import annotations
 

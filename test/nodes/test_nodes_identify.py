@@ -105,7 +105,7 @@ def write_run(folder: Path, seconds: float) -> None:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a process is gone, or waits only for whoever inherited it to notice."""
+    """True if a process is gone, or waits only to be reaped by its parent."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except OSError:

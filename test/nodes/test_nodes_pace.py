@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How simulated time runs."""
+"""Pace of simulated time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the action `~/run` does, step by step, without the other nodes."""
+"""Action `~/run`, step by step, without the other nodes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written without ROS messages is what ROS reads, and the other way round."""
+"""Messages written without ROS are read by ROS, and the other way round."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only rounding tells apart is chosen by its place."""
+"""Ties that only rounding would break are broken by the order."""
 
 from __future__ import annotations
 

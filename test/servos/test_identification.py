@@ -42,8 +42,8 @@ URDF = """<robot name="arm"><link name="base"/>
 <limit lower="-2" upper="2" effort="9" velocity="9"/></joint></robot>"""
 
 
-def recorded(seed: int, seconds: float = 40.0) -> ServoRecording:
-    """A motion of the arm above in MuJoCo, at 50 Hz, on 12-bit encoders."""
+def recorded(seed: int, seconds: float = 40.0, *, still: bool = False) -> ServoRecording:
+    """A motion of the arm above in MuJoCo, at 50 Hz, on 12-bit encoders; its elbow may be held still."""
     rng = np.random.default_rng(seed)
     model = mujoco.MjModel.from_xml_string(URDF)
     model.opt.timestep = 0.0005
@@ -59,6 +59,8 @@ def recorded(seed: int, seconds: float = 40.0) -> ServoRecording:
     phases = rng.uniform(0, 2 * np.pi, (6, 2))
     target = 0.25 * np.sin(2 * np.pi * t[:, None, None] * frequencies + phases).sum(axis=1)
     target[:50] = target[50]
+    if still:
+        target[:, 1] = 0.3
     q = np.empty_like(target)
     data.qpos[:] = target[0]
     for _ in range(round(2.0 / model.opt.timestep) + 1):  # at rest before it begins
@@ -148,6 +150,16 @@ def test_what_gravity_cannot_tell_is_told(
     assert set(doubts) == {"lift", "elbow"}
     assert all("direction, zero" in doubt for doubt in doubts.values())
     assert result.fit_for_use and result.outcome is Outcome.WARN
+
+
+def test_a_joint_that_was_never_sent_elsewhere_is_replayed_by_a_usual_servo(
+    robot: RobotModel, motions: tuple[ServoRecording, ...]
+) -> None:
+    result = identify_servos([recorded(3, still=True)], robot)
+    assert {f.joint for f in result.findings if f.reason is ServoReason.UNMOVED} == {"elbow"}
+    assert result.outcome is Outcome.WARN
+    (unseen,) = replay(result.model, motions[2:])
+    assert unseen.rms[1] < 0.5 * unseen.command_rms[1]
 
 
 def test_times_in_milliseconds_are_refused(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a computed-torque controller lets in: stamps of now, set points that a robot can follow."""
+"""Inputs accepted by a computed-torque controller: current stamps, and feasible set points."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class BlockScores:
 
 
 def is_better(new: Array, old: Array, least_gain: float) -> bool:
-    """Whether a choice predicts clearly better than another, beyond the chance of a few blocks.
+    """True if a choice predicts clearly better than another, beyond the chance of a few blocks.
 
     The mean gain over blocks must exceed its standard error (as Breiman's rule of one standard
     error, Hastie et al. 2009, section 7.10): what some blocks gain and others lose says little of
@@ -155,7 +155,7 @@ def is_better(new: Array, old: Array, least_gain: float) -> bool:
 
 
 def _least(signal: Array) -> Array:
-    """What squares count as at least, (n,): a joint's efforts may be zero, or without noise."""
+    """Lower bound of the sums of squares, (n,): the efforts of a joint may be zero or noise-free."""
     return _EXACT * np.maximum(signal, _EXACT * max(float(np.max(signal)), 1e-200))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""By how much measured torques lag behind measured positions.
+r"""Delay of measured torques against measured positions.
 
 `tau(t) = tau_hat(t - d)` is linearised in d, which adds the column `d tau_hat / d d` to the
 regression; Gauss-Newton repeats that with the delay taken out.
@@ -45,23 +45,23 @@ class TorqueDelay:
 
     @property
     def shows(self) -> bool:
-        """Whether the motion says anything of it."""
+        """True if the motion contains information about the delay."""
         return bool(self.sd < LATE_S)
 
     @property
     def significant(self) -> bool:
-        """Whether it is more than two standard deviations and a tenth of a millisecond."""
+        """True if the delay exceeds two standard deviations and 0.1 ms."""
         return abs(self.seconds) > max(2.0 * self.sd, 1e-4)
 
     @property
     def worth_correcting(self) -> bool:
-        """Whether it is significant and its correction doesn't worsen predictions of held-out data."""
+        """True if the delay is significant and correcting it improves held-out predictions."""
         return self.significant and not self.corrected_error > self.error
 
 
 @dataclass(frozen=True)
 class JointDelay:
-    """How much later than the others one joint's efforts are.
+    """Delay of the efforts of one joint against those of the others.
 
     Attributes:
         joint: Name.
@@ -82,7 +82,7 @@ class JointDelay:
 
     @property
     def late(self) -> bool:
-        """Whether that is clearly likelier."""
+        """True if a delay is clearly more likely than none."""
         return bool(np.isfinite(self.sd)) and self.odds > CLEAR_ODDS
 
 
@@ -108,7 +108,7 @@ def settled_delay(
 def delay_step(
     regression: Regression, torque_change: Callable[[Array], Array]
 ) -> tuple[float, float]:
-    """By how much the delay is (still) larger, and the standard deviation of that [s].
+    """Remaining delay and its standard deviation [s].
 
     Args:
         regression: Equations with the delay that is known taken out.

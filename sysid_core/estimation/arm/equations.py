@@ -148,7 +148,7 @@ class ArmEquations:
 
     @cached_property
     def motion_times(self) -> tuple[Array, ...]:
-        """When the motion of every sample first occurred, for each span, (K_i,) [s]."""
+        """Times at which the motion of each sample first occurred, for each span, (K_i,) [s]."""
         return first_times([span.motion for span in self.spans])
 
     def moving(self) -> list[NDArray[np.bool_]]:

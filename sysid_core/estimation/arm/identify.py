@@ -57,7 +57,7 @@ class Identification:
 
     @property
     def physically_consistent(self) -> bool:
-        """Whether every body of `pi` is, and no friction parameter has the wrong sign."""
+        """True if all bodies of `pi` are consistent and all friction parameters have the right sign."""
         signs = self.parameters[10 * self.model.n_bodies :][
             np.array(self.friction.non_negative, bool)
         ]

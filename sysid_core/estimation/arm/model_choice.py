@@ -75,7 +75,7 @@ def choose_terms(
 def term_benefits(
     equations: ArmEquations, *, prior_weight: float = 1.0
 ) -> dict[str, dict[str, float]]:
-    """What each friction term buys at each joint.
+    """Benefit of each friction term at each joint.
 
     Returns:
         Term to {joint: relative rise of the held-out error without the term}; `all` joins them.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Whether recordings determine the torques of other motions, or only their own.
+r"""Jackknife test of whether recordings determine the torques of other motions.
 
 The fit is repeated with each block of time left out (delete-a-block jackknife, Künsch 1989). Where
 the recordings are too short or excite too little, these fits explain what they saw alike and predict
@@ -28,7 +28,7 @@ _SAMPLES = 200  # random states: the spread's own error is 5 %
 
 @dataclass(frozen=True)
 class PredictionSpread:
-    """How far predictions of typical motion depend on which part of the recordings was fitted.
+    """Spread of predictions of typical motion over fits that each omit a part of the recordings.
 
     Typical motion is as fast as the recorded one, and wider by a half and 0.3 rad.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much the description counts beside the data: chosen on held-out blocks of time."""
+"""Weight of the prior relative to the data, chosen on held-out blocks of time."""
 
 from __future__ import annotations
 

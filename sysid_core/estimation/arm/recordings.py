@@ -27,7 +27,7 @@ _SAMPLES_PER_PERIOD = 6.0  # of the filter's cut-off: three times what carries i
 
 
 class Differentiation(Kind):
-    """How velocities and accelerations are found."""
+    """Method that computes velocities and accelerations."""
 
     FILTER = "filter"  # measured velocities, or else positions, by a low-pass
     POSITIONS = "positions"  # positions by a low-pass, whatever velocities were measured
@@ -36,7 +36,7 @@ class Differentiation(Kind):
 
 @dataclass(frozen=True, kw_only=True)
 class Processing:
-    r"""What is done to recordings of a chain, open or closed, before the fit.
+    r"""Preprocessing of recordings of an open or closed chain.
 
     The regressor is built from lightly filtered motion; it and the torques then pass one filter,
     which leaves `tau = Y pi` true. Samples in which no joint moves are left out of the fit.

@@ -22,7 +22,7 @@ _LATER = 1.0  # [s]: neighbours in time are alike anyway
 
 
 def first_times(motions: Sequence[JointStream]) -> tuple[Array, ...]:
-    """When the motion of every sample first occurred, the motions one after the other, (K_i,) [s].
+    """Times at which the motion of each sample first occurred, for each motion, (K_i,) [s].
 
     Args:
         motions: Gapless motions with velocities.

@@ -40,7 +40,7 @@ def shifted(values: Array, time: Array, shift: float) -> Array:
 
 
 def filled(values: Array | None) -> Array:
-    """What `smooth_motion` fills.
+    """Array that `smooth_motion` has filled.
 
     Raises:
         SignalError: It hasn't.
@@ -110,13 +110,13 @@ def require_finite(stream: JointStream, source: str) -> None:
 
 
 class Estimator(Protocol):
-    """What all whole-robot estimators offer: configuration in the constructor, data in `fit`."""
+    """Interface of all whole-robot estimators: configuration in the constructor, data in `fit`."""
 
     fixed: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """What the result is signed with."""
+        """Name of the method in the result."""
         ...
 
     def fit(self, regression: Regression) -> Estimate:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ideal motion shows of a chain, open or closed."""
+"""Structural identifiability of an open or closed chain for ideal motion."""
 
 from __future__ import annotations
 

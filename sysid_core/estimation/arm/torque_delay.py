@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""By how much measured torques lag behind measured positions.
+r"""Delay of measured torques against measured positions.
 
 Friction turns over at reversals, later than a smooth sign says: where the model lacks that, it looks
 like a delay of ten milliseconds. Equations near a joint's reversal are therefore left out here, and
@@ -109,7 +109,7 @@ def _with_geared_friction(equations: ArmEquations) -> tuple[ArmEquations, ArmEqu
 
 
 def _delay_step(equations: ArmEquations, delay: float, pi: Array) -> tuple[float, float]:
-    """By how much the delay is (still) larger, and the standard deviation of that [s]."""
+    """Remaining delay and its standard deviation [s]."""
     return delay_step(*_around(equations, delay, pi))
 
 

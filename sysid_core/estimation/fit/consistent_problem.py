@@ -29,7 +29,7 @@ else:
 
 
 class Prior(Kind):
-    """How the distance to the prior is measured."""
+    """Metric of the distance to the prior."""
 
     QUADRATIC = "quadratic"  # squared, in natural scales
     ENTROPIC = "entropic"  # Bregman divergence of the log-determinant, per body

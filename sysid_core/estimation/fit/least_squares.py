@@ -19,7 +19,7 @@ from sysid_core.robot import Array
 
 
 class LeastSquares:
-    r"""Least squares on the base parameters; says nothing of physical consistency.
+    r"""Least squares on the base parameters, without physical consistency.
 
     Args:
         weighting: How residuals are weighted: `none` (OLS), `joint` (WLS) or `robust` (IRLS).
@@ -131,7 +131,7 @@ def base_verdicts(
 
 
 def combinations_of(base: BaseParameters) -> dict[str, dict[str, float]]:
-    """What each base parameter stands for where it isn't a parameter alone."""
+    """Linear combination of each base parameter that is not a single parameter."""
     return {
         name: base.combination(i) for i, name in enumerate(base.base_names) if not base.is_alone(i)
     }

@@ -34,7 +34,7 @@ _OPEN = 0.1  # of a natural deviation: a prior that weak keeps what a block alon
 
 @dataclass(frozen=True, eq=False)
 class ModelError:
-    """By how much estimates scatter more over blocks of motion than their covariance says.
+    """Scatter of estimates over blocks of motion, relative to their covariance.
 
     Attributes:
         factors: Factors of the deviations of the base parameters, shape (b,).

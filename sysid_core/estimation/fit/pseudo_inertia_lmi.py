@@ -38,7 +38,7 @@ def pseudo_inertia_expression(pi: cp.Expression, length: float = 1.0) -> cp.Expr
 
 @dataclass(frozen=True)
 class Certificate:
-    """How well the solver says that a convex program is solved.
+    """Optimality certificate of the solver for a convex program.
 
     Attributes:
         what: Name of the problem, for sentences.
@@ -56,7 +56,7 @@ class Certificate:
     almost_solved: bool
 
     def is_optimal(self, tolerance: float = 1e-6) -> bool:
-        """Whether both residuals and the gap are below a tolerance."""
+        """True if both residuals and the gap are below a tolerance."""
         return max(self.primal_residual, self.dual_residual, self.gap) <= tolerance
 
     @property

@@ -77,7 +77,7 @@ class ParameterUncertainty:
 
     @property
     def rank(self) -> int:
-        """How many directions the data show."""
+        """Number of directions excited by the data."""
         return int(np.sum(self.ratios < self.tolerance))
 
     @property

@@ -13,7 +13,7 @@ from sysid_core.robot import Array
 
 
 def unmeasured_joints(efforts: Sequence[Array]) -> NDArray[np.bool_]:
-    """Where nothing was measured, shape (n,).
+    """Mask of joints without measured efforts, shape (n,).
 
     Args:
         efforts: Efforts of every span, each (K_i, n).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How residuals are weighted, and the weights that go with a fit."""
+"""Weighting of residuals, and the weights of a fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SETTLED = 1e-3  # standard deviations by which a round may still change the robu
 
 
 class Weighting(Kind):
-    """How residuals are weighted."""
+    """Weighting scheme of residuals."""
 
     NONE = "none"  # every torque alike (OLS)
     JOINT = "joint"  # each joint by its inverse residual variance (WLS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of an arm before it is loaded: from its model, or from an earlier estimate."""
+"""Prior of an arm without load: from its model, or from an earlier estimate."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
 
 
 def structural_verdicts(model: RobotModel, frame: str) -> tuple[int, tuple[ParameterVerdict, ...]]:
-    """How many of the ten parameters this arm could ever show at this frame, and which."""
+    """Structural rank of the ten load parameters at a frame of this arm, and the verdict of each."""
     states = random_states(model, 40, np.random.default_rng(0))
     Y = payload_torque_regressor(model, frame, *states).reshape(-1, 10)
     length = np.linalg.norm(Y, axis=0)

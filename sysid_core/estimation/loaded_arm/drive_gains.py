@@ -78,7 +78,7 @@ def _columns(Y: Array, delta: float, X_L: Array) -> Array:
 
 
 def _structure(unloaded: Array, loaded: Array, X_L: Array, tau: Array) -> Array:
-    """What ideal motion shows: every gain, too, in torques as these data have them."""
+    """Structural regressor of ideal motion, all gains included, in the torque scale of the data."""
     n = tau.shape[1]
     rows = np.vstack([_columns(unloaded, 0.0, X_L), _columns(loaded, 1.0, X_L)])
     size = np.sqrt(np.mean(tau**2, axis=0) * len(rows))

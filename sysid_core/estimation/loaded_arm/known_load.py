@@ -26,7 +26,7 @@ _REACH, _RADIUS = 0.2, 0.1  # [m]
 
 @dataclass(frozen=True, eq=False)
 class KnownLoad:
-    """What is known of the load in the loaded runs.
+    """Known parameters of the load in the loaded runs.
 
     Attributes:
         mass: [kg].

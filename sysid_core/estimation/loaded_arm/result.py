@@ -11,7 +11,7 @@ from sysid_core.robot import Array
 
 @dataclass(frozen=True, eq=False)
 class ExtraTorque:
-    """What the payload adds to the joint torques along one loaded recording.
+    """Contribution of the payload to the joint torques along one loaded recording.
 
     Attributes:
         time: Shape (K,) [s].

@@ -30,14 +30,14 @@ from sysid_core.robot import Array
 
 
 class LockedTorque(Kind):
-    """What the torque of a joint that stands still is worth."""
+    """Meaning of the measured torque of a locked joint."""
 
     MEASURED = "measured"  # read behind the gear: it is what the links exert
     HIDDEN = "hidden"  # read at the motor: friction at standstill takes up what it likes
 
 
 class Unexcited(Kind):
-    """What happens to constants that no step shows."""
+    """Treatment of constants that no step excites."""
 
     REFUSE = "refuse"
     PRIOR = "prior"  # they keep the URDF's values and say so
@@ -120,7 +120,7 @@ class SequentialLeastSquares:
 
     @property
     def name(self) -> str:
-        """What the result is signed with."""
+        """Name of the method in the result."""
         return "sequential"
 
     def fit(self, regression: Regression) -> Estimate:
@@ -192,7 +192,7 @@ class SequentialLeastSquares:
         )
 
     def _usable_rows(self, regression: Regression) -> NDArray[np.bool_]:
-        """Which torques may be used, shape (K, n)."""
+        """Mask of usable torques, shape (K, n)."""
         K, n = regression.tau.shape
         if self.locked is LockedTorque.MEASURED:
             return np.ones((K, n), dtype=bool)

@@ -46,7 +46,7 @@ class SequentialIdentification:
 
 
 def moving_joints(time: ArrayLike, v: ArrayLike, threshold: float) -> NDArray[np.bool_]:
-    """Which joints move, turning points included; time (K,), v (K, n) to (K, n)."""
+    """Mask of moving joints, turning points included; time (K,), v (K, n) to (K, n)."""
     time, fast = np.asarray(time, dtype=float), np.abs(np.asarray(v, dtype=float)) > threshold
     first = np.searchsorted(time, time - SPREAD)
     last = np.searchsorted(time, time + SPREAD, side="right")
@@ -176,7 +176,7 @@ def _choose_segments(
 
 
 class _Plan:
-    """What was to be played: swings of a trajectory, or marks in the recordings."""
+    """Commanded motion: swings of a trajectory, or marks in the recordings."""
 
     def __init__(
         self,

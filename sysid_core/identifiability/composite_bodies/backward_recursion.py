@@ -43,7 +43,7 @@ class StepRows:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What one step has settled.
+    """Result of one step.
 
     Attributes:
         name: The joint whose torque was used.

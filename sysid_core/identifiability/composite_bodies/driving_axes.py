@@ -115,7 +115,7 @@ class DrivingAxisChain:
         return self.n
 
     def is_vertical(self, axis: ArrayLike) -> bool:
-        """Whether an axis in E_0 is parallel to gravity."""
+        """True if an axis in E_0 is parallel to gravity."""
         return are_parallel(axis, self.gravity)
 
     def axis_lines(self, q: ArrayLike) -> tuple[Array, Array]:
@@ -130,7 +130,7 @@ class DrivingAxisChain:
 
 
 def are_parallel(u: ArrayLike, w: ArrayLike) -> bool:
-    """Whether two vectors are parallel or opposite within `PARALLEL_TOLERANCE`; zero is to all."""
+    """True if two vectors are parallel or opposite within `PARALLEL_TOLERANCE`, or zero."""
     u, w = np.asarray(u, dtype=float), np.asarray(w, dtype=float)
     size = np.linalg.norm(u) * np.linalg.norm(w)
     return bool(np.linalg.norm(np.cross(u, w)) <= PARALLEL_TOLERANCE * size)
@@ -178,7 +178,7 @@ def _joint_frames(model: RobotModel) -> tuple[Array, Array, NDArray[np.bool_]]:
 
 
 def _are_normal(X_WJ: Array, axes_J: Array) -> bool:
-    """Whether the joint frames are normal driving-axis coordinates already."""
+    """True if the joint frames already are normal driving-axis coordinates."""
     X = np.linalg.inv(X_WJ[:-1]) @ X_WJ[1:]
     x_dot_z = X[:, 0, 2]  # axis i must be perpendicular to x of E_{i-1} ...
     # ... and its origin must lie in the plane of that x and the axis.

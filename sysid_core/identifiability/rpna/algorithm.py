@@ -24,7 +24,7 @@ TABLE_ORDER = np.array([0, 1, 2, 3, 4, 6, 9, 8, 7, 5])
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StageResult:
-    """What the recursion says of one stage, in natural units; P parameters.
+    """Result of the recursion for one stage, in natural units; P parameters.
 
     Attributes:
         dim_v: Dimension of the velocity span of each body.

@@ -88,7 +88,7 @@ def identifiable_combinations(
 
 
 class StructuralVerdict(Kind):
-    """What can be said of one parameter; the values are the paper's symbols' meanings."""
+    """Structural verdict of one parameter; the values follow the symbols of the paper."""
 
     ALONE = "identifiable alone"
     BASE = "identifiable in combination, chosen as base parameter"
@@ -129,7 +129,7 @@ class BodyIdentifiability:
 
 @dataclass(frozen=True)
 class ParameterVerdict:
-    """One parameter: its name, what can be said of it, whether it is a base parameter."""
+    """Parameter with its name, its verdict, and its role as a base parameter."""
 
     name: str
     verdict: StructuralVerdict
@@ -200,7 +200,7 @@ class Identifiability:
         )
 
     def verdict(self, name: str) -> StructuralVerdict:
-        """What can be said of the parameter of that name.
+        """Verdict of the parameter of that name.
 
         Raises:
             IdentifiabilityError: There is no such parameter.
@@ -222,7 +222,7 @@ class Identifiability:
 
     @cached_property
     def regroupings(self) -> tuple[Regrouping, ...]:
-        """Every base parameter with the parameters that it stands for."""
+        """Base parameters as combinations of parameters."""
         return regroupings_of(self.base, self.bodies_of_parameters)
 
     @cached_property

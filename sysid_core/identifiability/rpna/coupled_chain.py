@@ -140,7 +140,7 @@ class CoupledChain:
     def conditions(
         self, V_p: Array, K_p: Array, static: bool
     ) -> tuple[list[Array], Array, Array, Array]:
-        """What the group adds to the recursion.
+        """Conditions that the group adds to the recursion.
 
         Args:
             V_p: Velocity span of the carrying link, shape (6, k).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a joint is to the RPNA: one or several steps with fixed free modes."""
+"""Representation of a joint in the RPNA: one or several steps with fixed free modes."""
 
 from __future__ import annotations
 

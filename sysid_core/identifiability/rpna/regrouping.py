@@ -19,7 +19,7 @@ _ZERO = 1e-10  # of the natural scale: below, a coefficient of a regrouping is r
 
 @dataclass(frozen=True)
 class Regrouping:
-    """A base parameter and what it stands for.
+    """Base parameter as a combination of parameters.
 
     Attributes:
         base: Name of the parameter that it is called after.
@@ -34,7 +34,7 @@ class Regrouping:
 
 @dataclass(frozen=True)
 class Transfer:
-    """What can pass from a body into its parent without any effect.
+    """Parameters that can be transferred from a body to its parent without any effect.
 
     Attributes:
         body: Where it is taken from.

@@ -46,7 +46,7 @@ def _is_rounded(text: str) -> bool:
 
 
 def has_rounded_angles(urdf_xml: str) -> bool:
-    """Whether some `rpy` in the text is a rounded multiple of pi/2, pi/4 or pi/6."""
+    """True if some `rpy` in the text is a rounded multiple of pi/2, pi/4 or pi/6."""
     return any(
         _is_rounded(number)
         for rpy in set(_RPY.findall(urdf_xml))
@@ -140,7 +140,7 @@ def _direction(kind: str, decision: Decision, n_links: int) -> str:
 
 
 def mimic_in_words(model: RobotModel, mimic: Mimic) -> list[str]:
-    """How mimic joints were treated, when there are any."""
+    """Description of the treatment of mimic joints; empty without any."""
     followers = mimic_joints(model)
     if not followers:
         return []

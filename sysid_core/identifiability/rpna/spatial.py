@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""How velocities and inertial parameters pass across a link and a joint (helper maps of the RPNA).
+r"""Transfer of velocities and inertial parameters across a link and a joint (RPNA maps).
 
 Spatial vectors are in pinocchio's order, linear before angular. Everything is batched over a
 leading axis and used in natural units, see `scaling`.

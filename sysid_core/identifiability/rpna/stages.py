@@ -30,7 +30,7 @@ from sysid_core.robot import Array, RobotModel, Rotor, rotors_of, wrench_regress
 
 
 class Mimic(Kind):
-    """Whether mimic joints are joints of their own or follow their leaders."""
+    """Treatment of mimic joints: independent, or coupled to their leaders."""
 
     INDEPENDENT = "independent"
     COUPLED = "coupled"
@@ -61,7 +61,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Stage:
-    """What one joint (or one group of coupled joints) moves.
+    """Bodies that one joint (or one group of coupled joints) moves.
 
     Attributes:
         parent: Index of the body that carries it, -1 for the world.
@@ -112,7 +112,7 @@ class Layout:
     rotors: tuple[str, ...]
 
     def parameter_places(self) -> list[NDArray[np.intp]]:
-        """Where the parameters of each stage stand among all: bodies in order, rotors last."""
+        """Indices of the parameters of each stage among all: bodies in order, rotors last."""
         n_links = 10 * sum(len(stage.bodies) for stage in self.stages)
         rotor_at = {name: n_links + i for i, name in enumerate(self.rotors)}
         places = []

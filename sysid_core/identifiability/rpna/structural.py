@@ -32,7 +32,7 @@ def structural_identifiability(
     mimic: Mimic | str = Mimic.INDEPENDENT,
     tolerance: float = TOLERANCE,
 ) -> Identifiability:
-    r"""Which combinations of a robot's parameters perfect data could identify.
+    r"""Combinations of a robot's parameters that ideal data could identify.
 
     The recursive parameter nullspace algorithm (Wensing, Niemeyer, Slotine 2023): exact, from the
     kinematics alone, in time proportional to the number of bodies. Zero masses in the description

@@ -37,7 +37,7 @@ class Decision:
 
     @property
     def is_near_the_edge(self) -> bool:
-        """Whether kept and dropped values are less than `CLEAR_GAP` apart."""
+        """True if kept and dropped values are less than `CLEAR_GAP` apart."""
         return self.kept < CLEAR_GAP * self.dropped
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a closed chain assembles: the box to move in, and the map behind it."""
+"""Workspace box in which a closed chain assembles, and the map that it is derived from."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_CONDITION = 1e3  # of J_u: beyond it a dead centre is near
 
 @dataclass(frozen=True, eq=False)
 class AssemblyMap:
-    """How Assumption 1 of Zhang et al. 2024 fares on random actuated postures.
+    """Test of Assumption 1 of Zhang et al. 2024 at random actuated postures.
 
     Attributes:
         q: Postures of all joints, shape (K, n); not closed where `assembled` is False.
@@ -45,7 +45,7 @@ class AssemblyMap:
 
     @property
     def unique(self) -> bool:
-        """Whether no posture had a second solution within the limits."""
+        """True if no posture had a second solution within the limits."""
         return not np.any(self.alternatives)
 
 

@@ -128,7 +128,7 @@ def _with_closed_loops(
 
 
 def _haste(check: MotionCheck) -> tuple[float, str]:
-    """By how much the motion is too fast, and for which limit."""
+    """Factor by which the motion is too fast, and the limit that it exceeds."""
     orders = {"velocity": 1, "tcp speed": 1, "acceleration": 2, "jerk": 3}
     return max(
         (share ** (1.0 / orders[kind]), kind)

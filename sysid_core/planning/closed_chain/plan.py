@@ -34,7 +34,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class LoopExcitation:
-    """How excitation of a closed chain is planned.
+    """Settings for the excitation of a closed chain.
 
     Attributes:
         duration: Duration of each trajectory [s]; about: whole periods are played, at least one.
@@ -159,7 +159,7 @@ def _observations(
 
 
 def _measure(chain: ClosedChain, config: LoopExcitation) -> Callable[[Array], float]:
-    """What is minimised: a condition number of the observation matrix's triangular factor.
+    """Objective function: a condition number of the observation matrix's triangular factor.
 
     With inertial parameters that of the base parameters against vigorous motion: the mechanism
     itself makes some of them hard to separate, which no motion changes.

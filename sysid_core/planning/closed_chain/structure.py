@@ -24,7 +24,7 @@ _STATES = 120  # random ones: torques of six drives are four times the unknowns 
 
 
 def shown_by_motions(chain: ClosedChain, motions: Sequence[Trajectory]) -> Excitation:
-    """What planned motions show of all parameters: inertial ones and the actuated joints' drives.
+    """Excitation of all parameters by planned motions: inertial ones and the drives' ones.
 
     Args:
         chain: The mechanism.

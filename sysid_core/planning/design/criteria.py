@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes one motion better than another: functions of the information that it will give."""
+"""Optimality criteria of motions: functions of their expected information matrix."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ USEFUL = 1e-6
 
 
 class Criterion(Kind):
-    """What is made small; the value is what the command line calls it."""
+    """Optimality criterion to be minimised; the value is its name on the command line."""
 
     D = "d"  # log-determinant of the expected covariance: the volume of its ellipsoid
     MEAN = "mean"  # geometric mean of the deviations: the number that plans are compared by
@@ -52,7 +52,7 @@ class Score:
     wanted: Array
 
     def value_and_slope(self, information: Array) -> tuple[float, Array]:
-        """What is made small, and its slope, by the mean information of a sample, (b, b)."""
+        """Criterion and its gradient with respect to the mean information of a sample, (b, b)."""
         M = self.transform.T @ information @ self.transform * self.count + self.prior
         if self.criterion in (Criterion.CONDITION, Criterion.CONDITION_SI):
             value, slope = _log_condition(M, self.criterion is Criterion.CONDITION)
@@ -167,7 +167,7 @@ def _wanted(
 
 @dataclass(frozen=True, eq=False)
 class Conditioning:
-    """How a motion shows the inertial base parameters, in the definitions that papers use.
+    """Conditioning of the inertial base parameters by a motion, in the definitions of papers.
 
     Attributes:
         excitation: Numerical rank against the exact structural rank, with columns of unit length.

@@ -73,7 +73,7 @@ class ExcitationProblem:
         return x[:n], x[n:].reshape(self.basis.n_free, n)
 
     def units(self) -> Array:
-        """What coefficients are measured in while they are improved, shape (n, n_free, n_free).
+        """Scaling of the coefficients during the optimisation, shape (n, n_free, n_free).
 
         Otherwise limits curve some directions far more than others, which slows the search of all:
         high harmonics, or differences of neighbouring splines. Of splines `units[j] @ z` has, at
@@ -154,7 +154,7 @@ class ExcitationProblem:
         self._matrices = self.basis.matrices(self._time)
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        """What is minimised, and its gradient, shape (n_variables,)."""
+        """Objective and its gradient, shape (n_variables,)."""
         q, v, a, jerk = self.motion(x)
         K, unknowns = self._n_even, self.unknowns
         motion = self._tree.move(q, v, a)
@@ -205,6 +205,6 @@ class ExcitationProblem:
 
 
 def _contact_weights(n_samples: int, period: float, rate_hz: float) -> Array:
-    """What contact weighs at each of evenly spaced samples, (K,); 0 where it isn't asked for."""
+    """Weight of contact at each of evenly spaced samples, (K,); 0 without contact checks."""
     stride = max(1, round(n_samples / period / rate_hz))
     return np.where(np.arange(n_samples) % stride == 0, float(stride), 0.0)

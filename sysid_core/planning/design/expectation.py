@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How exactly parameters will be known after a motion, before it is played."""
+"""Expected standard deviations of parameters after a planned motion."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Ending(Kind):
 
 @dataclass(frozen=True)
 class Goal:
-    """When enough is known.
+    """Termination criterion of the exploration.
 
     Attributes:
         deviation: Wanted relative standard deviation (of the natural size).
@@ -69,7 +69,7 @@ class Goal:
 
 @dataclass(eq=False)
 class Explorer:
-    """What is known so far, and what to do next.
+    """Current knowledge of the parameters, and the next motion.
 
     Attributes:
         checker: Checker of the robot and its limits.
@@ -102,7 +102,7 @@ class Explorer:
 
     @property
     def expectation(self) -> Expectation:
-        """What is known now."""
+        """Current expectation of the standard deviations."""
         return self._known(self.unknowns)
 
     def _known(self, unknowns: Unknowns) -> Expectation:
@@ -124,7 +124,7 @@ class Explorer:
 
     @property
     def ending(self) -> Ending:
-        """Whether to go on."""
+        """Decision to end or to go on."""
         if not self.open_names:
             return Ending.REACHED
         if self._poor >= PATIENCE:
@@ -165,7 +165,7 @@ class Explorer:
         return piece
 
     def _suffices(self, piece: Trajectory) -> bool:
-        """Whether nothing will be open after a piece."""
+        """True if a piece leaves no parameter open."""
         information = self.unknowns.information(piece.q, piece.v, piece.a, piece.duration)
         return not self._open_after(self.unknowns.after_information(information))
 

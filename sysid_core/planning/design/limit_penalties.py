@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a sampled motion exceeds its limits, as one smooth number with its slopes.
+"""Violation of limits by a sampled motion, as one smooth function with gradients.
 
 Position, velocity, acceleration and jerk are held to the share of their limits that keeps the
 series inside between samples (`share_between_samples`); torques, speeds and distances, which are no
@@ -109,7 +109,7 @@ class LimitPenalties:
         motion: TreeMotion,
         contact_weights: Array,
     ) -> Excess:
-        """How far a motion exceeds the limits.
+        """Excess of a motion over its limits.
 
         Args:
             q, v, a, jerk: Samples, (K, n) each.
@@ -200,7 +200,7 @@ class LimitPenalties:
 
 
 def _pair_levers(checker: MotionChecker, tree: Tree) -> Array:
-    """How far the bodies of each pair move against each other per joint motion, (n_pairs, n).
+    """Relative displacement of the bodies of each pair per joint motion, (n_pairs, n).
 
     An upper bound for links that end within 0.3 m of their last joint [m/rad or 1].
     """

@@ -73,7 +73,7 @@ class ArmPlan:
     unknowns: Unknowns
 
     def alternatives(self) -> list[tuple[str, Expectation]]:
-        """What the same motion would show if it were repeated, slower or faster.
+        """Expectations for the same motion if it is repeated, slower or faster.
 
         Faster ones break limits: they show what wider limits would bring.
         """

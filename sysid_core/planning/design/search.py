@@ -28,7 +28,7 @@ Report = Callable[[float, str], None]
 
 @dataclass(frozen=True, eq=False)
 class Improved:
-    """What one start was improved to.
+    """Local optimum reached from one start.
 
     Attributes:
         x: Centre and coefficients.
@@ -87,14 +87,14 @@ class _Variables:
         return self._times(np.linalg.inv(self._units), x)
 
     def value_and_gradient(self, y: Array) -> tuple[float, Array]:
-        """What is minimised, and its gradient."""
+        """Objective and its gradient."""
         value, gradient = self._problem.value_and_gradient(self.motion(y))
         gradient = self._times(self._units.transpose(0, 2, 1), gradient)
         quantum = 10.0 ** (np.floor(np.log10(np.abs(gradient).max() + 1e-300)) - DIGITS)
         return round(value, DIGITS), np.round(gradient / quantum) * quantum
 
     def bounds(self, start: Array, fixed: bool) -> scipy.optimize.Bounds:
-        """Where the motion may begin: as it does, or between the joints' limits."""
+        """Bounds of the start posture: fixed, or the position limits of the joints."""
         limits = self._problem.checker.limits
         lower, upper = np.full((2, len(start)), [[-np.inf], [np.inf]])
         n = len(limits.lower)

@@ -42,7 +42,7 @@ def force_cross(a: Array, f: Array) -> Array:
 
 
 class Tree:
-    """What of a robot's kinematics doesn't depend on its posture.
+    """Part of a robot's kinematics that is independent of its posture.
 
     Args:
         model: Joints of one degree of freedom each.

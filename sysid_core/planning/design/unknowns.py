@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an identification will estimate, what is known of it before, and how exact efforts are."""
+"""Parameters of an identification, their prior, and the noise of efforts."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class Unknowns:
         return self.base.base_regressor(np.concatenate([Y, self.friction.regressor(q, v, a)], 2))
 
     def information(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, duration: float) -> Array:
-        r"""What a motion adds about the base parameters, `sum Phi^T R^-1 Phi`, shape (b, b).
+        r"""Information of a motion about the base parameters, `sum Phi^T R^-1 Phi`, shape (b, b).
 
         Args:
             q: Evenly spaced samples, shape (K, n).

@@ -17,7 +17,7 @@ SEED = 7919  # added to the training motion's
 
 
 def nearness(model: RobotModel, one: Trajectory, other: Trajectory) -> float:
-    """How near the postures of one motion come to those of another, relative to its own spread.
+    """Distance between the postures of two motions, relative to the spread of the second.
 
     Mean distance of `one`'s postures and velocities to the nearest of `other`, over the mean
     distance between two random samples of `other`: 0 for the same motion.

@@ -76,7 +76,7 @@ def build_payload_motion(
 
 @dataclass(frozen=True, eq=False)
 class PayloadMotion:
-    """How the payload motion is made about any posture; the fields are `plan_payload_motion`'s."""
+    """Construction of the payload motion about any posture; fields as in `plan_payload_motion`."""
 
     checker: MotionChecker
     columns: NDArray[np.intp]

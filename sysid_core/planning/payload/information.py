@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a motion shows of a load, and the static postures that show most."""
+"""Information of a motion about a load, and the most informative static postures."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which single-joint moves show most, and how well-conditioned the steps become."""
+"""Selection of the most informative single-joint moves, and the conditioning of the steps."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def _amplitude(checker: MotionChecker, i: int, amplitude: float) -> float:
 
 
 def _is_free(checker: MotionChecker, q: Array) -> bool:
-    """Whether a posture can be held, nothing touches, and everything stays in its room."""
+    """True if a posture can be held, nothing is in contact, and everything stays in its workspace."""
     limits, rest = checker.limits, np.zeros((1, len(q)))
     weight = checker.loaded.inverse_dynamics(q[None], rest, rest)[0]
     if np.any(np.abs(weight) > HOLDING_SHARE * limits.effort):

@@ -150,7 +150,7 @@ def _start_posture(checker: MotionChecker, q_start: ArrayLike | None, rate_hz: f
 
 
 def _at_rest(checker: MotionChecker, q: Array, rate_hz: float) -> str:
-    """What standing still in a posture breaks; "" for nothing."""
+    """Limits violated by standing still in a posture; "" if none."""
     model = checker.model
     time, still = np.arange(3) / rate_hz, np.zeros((3, len(q)))
     rest = Trajectory(
@@ -160,7 +160,7 @@ def _at_rest(checker: MotionChecker, q: Array, rate_hz: float) -> str:
 
 
 def _is_reachable(checker: MotionChecker, home: Array, move: Move, rate_hz: float) -> bool:
-    """Whether the move is safe, and the straight way between the start posture and it."""
+    """True if the move and the straight path to it from the start posture are safe."""
     builder = MotionBuilder(checker, home, rate_hz=rate_hz)
     builder.move_to(move.posture)
     builder.play(move.time, move.q, move.v, move.a, move.label)

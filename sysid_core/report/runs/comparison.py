@@ -69,7 +69,7 @@ def comparison_report(runs: Sequence[SavedRun], found: Sequence[EstimateDifferen
 
 
 def comparison_sentence(a: SavedRun, b: SavedRun, found: EstimateDifference) -> str:
-    """How two runs differ, in one sentence."""
+    """Difference of two runs, in one sentence."""
     count, many = len(found.differing), len(found.names)
     which = f" ({', '.join(found.differing[:3])}{', …' if count > 3 else ''})" if count else ""
     errors = [run.errors("validation") or run.errors("training") for run in (a, b)]

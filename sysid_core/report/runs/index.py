@@ -102,6 +102,6 @@ def read_summary(file: Path) -> dict[str, str] | None:
 
 
 def is_index(file: Path) -> bool:
-    """Whether a page is one of these lists."""
+    """True if a page is one of these lists."""
     summary = read_summary(file) if file.is_file() else None
     return summary is not None and summary["title"].startswith(_TITLE)

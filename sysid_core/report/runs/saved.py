@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one run left in its folder, as the pages about several runs read it."""
+"""Saved files of one run, as read by the pages on several runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SAID = ("method", "gravity", "prior_weight", "delay_corrected", "differentiate"
 
 @dataclass(frozen=True, eq=False)
 class SavedRun:
-    """What one run left in its folder.
+    """Saved files of one run.
 
     Attributes:
         name: Name of the folder.

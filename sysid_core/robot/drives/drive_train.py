@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands between a motor's reading and the torque at its joint."""
+"""Drive train between a motor's reading and the torque at its joint."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from sysid_core.robot.inertia import Array
 
 
 class SpringLaw(Kind):
-    """How a spring's pull grows with its extension."""
+    """Force law of a spring as a function of its extension."""
 
     LINEAR = "linear"  # F = preload + stiffness x
     PNEUMATIC = "pneumatic"  # F = preload / (1 - x / stroke)^exponent: gas that is compressed
@@ -89,7 +89,7 @@ class Spring:
         return length - abs(d1 - d2), d1 * d2 * np.sin(angle) / length
 
     def functions(self, q: Array) -> tuple[Array, ...]:
-        """What preload and stiffness are multiplied with in the torque on the axis.
+        """Factors of preload and stiffness in the torque on the axis.
 
         A preload at the joint itself is its constant offset and no function of its own.
         """

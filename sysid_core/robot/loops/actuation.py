@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What the actuated joints' motion makes of all others: G with q̇ = G q̇_a, and Ġ.
+r"""Motion of all joints from the actuated ones: G with q̇ = G q̇_a, and Ġ.
 
 Zhang, Haugk, Vasudevan 2024, section II-C: with J split into actuated and passive columns,
 `G_u = -J_u^{-1} J_a`, `G_a = 1`, `q̇ = G q̇_a`, `q̈ = G q̈_a + Ġ q̇_a`. More equations than passive

@@ -21,7 +21,7 @@ from sysid_core.robot.model import RobotModel
 
 
 class LoopKind(Kind):
-    """How a loop is closed."""
+    """Kind of loop closure."""
 
     POINT = "point"
     ROD = "rod"
@@ -117,7 +117,7 @@ class JointDrive:
 
 @dataclass(frozen=True, eq=False)
 class MotionBox:
-    """Where the actuated joints may move: a box in coordinates that needn't be single joints.
+    """Range of the actuated joints: a box in coordinates that can combine several joints.
 
     Two toe motors that drive one foot assemble in a diagonal band only: their sum and difference
     are the coordinates to move in.
@@ -252,12 +252,12 @@ class ClosedChain:
 
     @cached_property
     def actuated_columns(self) -> NDArray[np.intp]:
-        """Where the actuated joints stand among all."""
+        """Indices of the actuated joints among all."""
         return np.array([self.model.joint_names.index(j) for j in self.actuated], dtype=np.intp)
 
     @cached_property
     def passive_columns(self) -> NDArray[np.intp]:
-        """Where the passive joints stand among all."""
+        """Indices of the passive joints among all."""
         return np.array([self.model.joint_names.index(j) for j in self.passive], dtype=np.intp)
 
     @cached_property

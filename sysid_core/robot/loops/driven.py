@@ -183,7 +183,7 @@ class DrivenRobot(RobotModel):
         return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))
 
     def passive_torques(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array | float:
-        """What known friction of the passive joints adds to the driven ones' torques, (K, n_a)."""
+        """Contribution of the passive joints' known friction to the driven torques, (K, n_a)."""
         values = np.array([self.chain.drive(name).values for name in self.chain.passive])
         if not np.any(values):
             return 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loops file may hold, key by key."""
+"""Schema of a loops file."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class LoopsFile(FileSchema):
         return self
 
     def motion_box(self) -> MotionBox | None:
-        """Where the actuated joints may move; None where the file doesn't say.
+        """Range of the actuated joints; None if the file does not give one.
 
         Raises:
             ModelError: Its coordinates aren't those of the actuated joints.

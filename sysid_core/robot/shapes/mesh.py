@@ -127,7 +127,7 @@ def convex_hull(cloud: Array) -> trimesh.Trimesh:
 
 
 def inside_mesh(mesh: trimesh.Trimesh, axes: Axes) -> Mask:
-    """Which points of a grid a closed mesh encloses: an odd number of faces lies above.
+    """Points of a grid inside a closed mesh: an odd number of faces lies above each.
 
     Each face is cut with the vertical lines of the grid that its bounding rectangle holds: 2 ms for
     5120 faces and 8000 points, where `trimesh.contains`, which shoots a ray per point, gives the
@@ -174,7 +174,7 @@ def inside_mesh(mesh: trimesh.Trimesh, axes: Axes) -> Mask:
 
 
 def is_closed(mesh: trimesh.Trimesh) -> bool:
-    """Whether every edge belongs to an even number of faces: touching solids share edges."""
+    """True if every edge belongs to an even number of faces: touching solids share edges."""
     if len(mesh.faces) == 0:
         return False
     _, counts = np.unique(mesh.edges_sorted, axis=0, return_counts=True)

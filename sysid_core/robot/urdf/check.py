@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a robot description is one tree of links with numbers that a robot can have.
+"""Validation of a robot description: one tree of links with plausible numbers.
 
 URDF parsers leave out in silence what they don't understand: a mass of "4,0" becomes zero, a link
 that is its own parent ends the chain. Here such a description is refused before they see it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where robot descriptions come from."""
+"""Sources of robot descriptions."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def _frozen(own: Array) -> Array:
 
 
 def _order(blocks: list[Any]) -> Any:
-    """What puts concatenated blocks into the order of the messages."""
+    """Permutation that sorts concatenated blocks into the order of the messages."""
     places = np.concatenate([np.empty(0, dtype=np.intp), *(block[1] for block in blocks)])
     return slice(None) if (np.diff(places) > 0).all() else np.argsort(places, kind="stable")
 

@@ -90,7 +90,7 @@ def merge_bags(paths: Sequence[str | Path], out: str | Path) -> StoredBag:
 
 
 def offered_qos(topic: StoredTopic) -> OfferedQos:
-    """What the bag says about the publisher, as far as replaying needs it."""
+    """QoS of the publisher according to the bag, as far as replaying needs it."""
     try:
         profile = parse_yaml(topic.qos, _QOS, topic.name)[0]
         best_effort = str(profile["reliability"]) in ("best_effort", "2")

@@ -26,7 +26,7 @@ _MOST = 10_000  # names or characters; more are damaged bytes
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where the numbers of a message stand.
+    """Byte layout of the numbers in a message.
 
     Attributes:
         length: Bytes of the message, at least.
@@ -43,7 +43,7 @@ class Layout:
     fixed: tuple[tuple[int, bytes], ...]
 
     def fits(self, data: bytes) -> bool:
-        """Whether a message has this layout."""
+        """True if a message has this layout."""
         if len(data) < self.length:
             return False
         for at, piece in self.fixed:  # noqa: SIM110 - done for each live sample
@@ -62,7 +62,7 @@ class Layout:
         return np.frombuffer(data, "<f8", count, at)
 
     def rows_that_fit(self, block: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which messages of a block of shape (K, length) have this layout."""
+        """Mask of the messages with this layout in a block of shape (K, length)."""
         good = np.ones(len(block), dtype=bool)
         for at, piece in self.fixed:
             good &= (block[:, at : at + len(piece)] == np.frombuffer(piece, np.uint8)).all(axis=1)

@@ -150,7 +150,7 @@ class _Scan:
         self._bad_ns += span_ns
 
     def _looked_through(self) -> Iterator[MessageBlock | StoredTopic]:
-        """What the chunks that wait hold; they no longer wait."""
+        """Contents of the waiting chunks, which are removed from the queue."""
         waiting, self._waiting, self._bytes_waiting = self._waiting, [], 0
         try:
             yield from self._channels.take(b"".join(content for content, _ in waiting))
@@ -162,7 +162,7 @@ class _Scan:
                     self._lose_chunk(span_ns)
 
     def _tail(self, err: Exception) -> Iterator[_Item]:
-        """What the end of the file cuts off."""
+        """Contents of the truncated end of the file."""
         self._closed = True
         self._stream.seek(self._whole)
         tail = self._stream.read(MOST_CHUNK_BYTES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What chunks of an MCAP file hold, many messages at once; a damaged or hostile file gets no more than it has."""
+"""Records in chunks of an MCAP file, many messages at once, with bounds checks."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def chunk_content(chunk: Chunk) -> bytes:
 
 
 def partial_chunk_content(tail: bytes) -> bytes:
-    """What can be had of a chunk that the end of the file cuts off; empty where there is nothing.
+    """Recoverable content of a chunk truncated by the end of the file; empty if there is none.
 
     Args:
         tail: From the beginning of the chunk's record to the end of the file.
@@ -148,7 +148,7 @@ _MESSAGE_HEAD = np.dtype(
 
 
 def record_places(content: bytes) -> tuple[NDArray[np.int64], int]:
-    """Where the whole records in a chunk's content begin, shape (k,), and where the last ends.
+    """Start of each complete record in a chunk's content, shape (k,), and the end of the last.
 
     This loop is all that is done for each message; what is in them is read many at a time.
     """

@@ -15,7 +15,7 @@ BAG = FileKind("bag", "Give a rosbag2 folder, or an .mcap or .db3 file.", Signal
 
 
 class BagMetadata(FileSchema):
-    """What of a bag's description is read."""
+    """Part of a bag's metadata that is used."""
 
     MORE_KEYS: ClassVar[bool] = True
     relative_file_paths: list[Name] = Field(default_factory=list)

@@ -164,7 +164,7 @@ def _choose(
 
 
 def _thinning(topic: StoredTopic | None, window_ns: tuple[int, int] | None) -> int:
-    """How many samples in a row become their mean, so that memory is bounded."""
+    """Number of consecutive samples to be averaged, so that memory is bounded."""
     if topic is None:
         return 1
     share = 1.0

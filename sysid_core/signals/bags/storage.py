@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rosbag2 bag holds, read record by record, so that a truncated one can be read too.
+"""Contents of a rosbag2 bag, read record by record so that truncated bags can be read.
 
 An MCAP file that was cut off (a killed logger, a full disk) has no index and no footer; readers
 that need them read nothing. Here MCAP files are always scanned from the start, up to the last

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a bag says besides numbers: the robot's description, its static transforms, marks."""
+"""Non-numerical contents of a bag: robot description, static transforms, marks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Texts:
         return tuple(self._used)
 
     def takers(self) -> dict[str, Callable[[int, bytes], None]]:
-        """What takes the messages of each topic."""
+        """Handler of the messages of each topic."""
 
         def taker(topic: StoredTopic, take: Callable[[int, Any], None]) -> Any:
             store = stored_typestore(topic.type, topic.definition, topic.encoding)

@@ -208,7 +208,7 @@ class BagWriter:
 
     @contextlib.contextmanager
     def _disk(self) -> Iterator[None]:
-        """Where the disk may be full: give it up, say so."""
+        """Close the bag with an error if the disk is full."""
         try:
             yield
         except OSError as err:

@@ -113,7 +113,7 @@ class JointFilter:
 
     @property
     def counts(self) -> FilterCounts:
-        """What has been seen so far."""
+        """Counts of samples so far."""
         return self._clock.counts
 
     @property
@@ -282,7 +282,7 @@ def filter_joints(
     effort_noise: NoiseLevels | None = None,
     max_gap_s: float = 0.1,
 ) -> tuple[FilteredJointStream, FilterCounts]:
-    """What `JointFilter` gives over a recording, sample by sample: the same numbers as live.
+    """Filter a recording sample by sample with `JointFilter`: the same numbers as live.
 
     Args:
         stream: Joint states; refused samples are left out of the result.

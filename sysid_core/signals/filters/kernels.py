@@ -298,7 +298,7 @@ def likely_levels(
 def largest_excess(
     recent: Array, used: Array, variance: Array
 ) -> float:  # pragma: no cover - compiled
-    """How much better another filter of the bank explains the last samples, at most [2 nats].
+    """Largest gain of another filter of the bank in explaining the last samples [2 nats].
 
     Args:
         recent: As in `estimate`, shape (m, n + 1).
@@ -326,7 +326,7 @@ def find_outliers(
     expected: Array,
     far: Array,
 ) -> int:  # pragma: no cover - compiled
-    """How many positions are further from the expected ones than noise and motion explain.
+    """Number of positions further from the expected ones than noise and motion explain.
 
     Args:
         x: States of order 2, shape (n or more, 3).

@@ -34,7 +34,7 @@ _FLOOR_DENSITY = 1e-6  # at rest; less is no motion of a robot, and loses the co
 
 @dataclass(frozen=True, eq=False)
 class NoiseLevels:
-    """What a filter assumes about one kind of signal; shape (n,) each, or numbers for all.
+    """Assumed noise of one kind of signal; shape (n,) each, or numbers for all.
 
     Attributes:
         measurement_sd: Standard deviation of a sample [unit].
@@ -167,7 +167,7 @@ class NoiseEstimator:
         return np.minimum(np.searchsorted(self._ratio, ratio), len(self._ratio) - 1)
 
     def faster_filter(self, used: NDArray[np.intp], variance: Array) -> dict[int, int]:
-        """Where the last few samples speak for far more motion than a filter allows.
+        """Joints whose last samples indicate far more motion than their filter allows.
 
         Args:
             used: Filter in use for each of the first k signals, shape (k,).

@@ -76,7 +76,7 @@ _FEWEST_SAMPLES = 20  # of a span without gaps
 
 @dataclass(frozen=True, eq=False)
 class Smoothing:
-    """What the smoother found in a stream; shape (n,) each, of the longest span where it varies.
+    """Noise and process parameters of the smoother; shape (n,) each, of the longest span.
 
     Attributes:
         noise_sd: Standard deviation of a position sample [rad or m].

@@ -73,7 +73,7 @@ class TunedBank:
 
     @property
     def settled(self) -> bool:
-        """Whether the noise levels are given, or have been found from the data."""
+        """True if the noise levels are given, or have been estimated from the data."""
         return self._estimator is None or self._estimator.samples >= _SETTLED_SAMPLES
 
     @property

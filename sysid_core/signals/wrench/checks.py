@@ -20,7 +20,7 @@ _CLIPPED_RUN = 5  # samples at exactly the extreme value
 
 
 class WrenchFaultKind(Kind):
-    """What can be wrong with readings themselves."""
+    """Kind of fault of wrench readings."""
 
     NOT_FINITE = "not finite"
     FROZEN = "frozen"

@@ -36,7 +36,7 @@ _DRIFTING_S = 30.0  # [s] of motion from which a drift is looked for: 3 ms at 10
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """How the clock that stamps the wrench stands to the one that stamps the joints.
+    """Offset between the clocks that stamp the wrench and the joint states.
 
     Attributes:
         offset_s: By how much the wrench's stamps are ahead (its delay included) at `at_ns` [s].
@@ -56,12 +56,12 @@ class ClockOffset:
 
     @property
     def is_known(self) -> bool:
-        """Whether the motion showed the offset to better than 20 ms."""
+        """True if the motion determines the offset to better than 20 ms."""
         return bool(self.offset_sd < _KNOWN)
 
     @property
     def drifts(self) -> bool:
-        """Whether the drift is more than chance."""
+        """True if the drift is significant."""
         return abs(self.drift) > _SIGNIFICANT * self.drift_sd
 
     @property
@@ -236,12 +236,12 @@ def _refined(fit: MotionFit, offset: float, weights: Array, origin_ns: int) -> C
 
 
 def _together(t: Array) -> float:
-    """How many samples share one error of the model, that of a block."""
+    """Number of samples that share one model error, that of a block."""
     return max(1.0, _BLOCK * len(t) / max(float(t[-1] - t[0]), _BLOCK))
 
 
 def _covariance(t: Array, r: Array, J: Array, H: Array) -> Array:
-    """By blocks of time, and never less than white residuals would give."""
+    """Block-wise covariance, at least that of white residuals."""
     if not np.all(np.linalg.eigvalsh(H) > 1e-12):
         return np.diag(np.full(len(H), np.inf))
     inverse = np.linalg.inv(H)

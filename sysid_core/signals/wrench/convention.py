@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Which way round a wrench is: its sign, in whose axes it is given, and what else may push.
+r"""Convention of a wrench: its sign, its axes, and other forces.
 
 A load of mass m obeys `f = m a + b` and `t = m c x a + d` in the sensor's axes, a its proper
 acceleration, where the sensor pushes the load. ATI's sensors and UR's give what the load does to the
@@ -46,7 +46,7 @@ _RIGHT = tuple(
 
 
 class WrenchSign(Kind):
-    """What a wrench is."""
+    """Sign convention of a wrench."""
 
     AUTO = "auto"
     SENSOR_ON_LOAD = "sensor-on-load"  # a resting load gives f = -m g
@@ -54,7 +54,7 @@ class WrenchSign(Kind):
 
 
 class WrenchAxes(Kind):
-    """Whose axes a wrench has."""
+    """Axes in which a wrench is expressed."""
 
     AUTO = "auto"
     SENSOR = "sensor"
@@ -63,7 +63,7 @@ class WrenchAxes(Kind):
 
 @dataclass(frozen=True, eq=False)
 class Rival:
-    """What a hypothesis makes of the load.
+    """Load under a competing hypothesis.
 
     Attributes:
         probability: Of the hypothesis, among all.
@@ -84,7 +84,7 @@ class Rival:
 
 @dataclass(frozen=True, eq=False)
 class WrenchConvention:
-    """How readings become the wrench that the sensor exerts on the load, in the described axes.
+    """Mapping of readings to the wrench that the sensor exerts on the load, in the described axes.
 
     Attributes:
         sign: Of the readings.
@@ -119,7 +119,7 @@ class WrenchConvention:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is unlike a sensor as described, one sentence each."""
+        """Deviations from the described sensor, one sentence each."""
         found = []
         if self.sign is WrenchSign.LOAD_ON_SENSOR:
             found.append(
@@ -233,7 +233,7 @@ def find_convention(
 
 
 class _Kind(Enum):
-    """What acts on the sensor, beside its bias."""
+    """Forces on the sensor, apart from its bias."""
 
     LOAD = "load"
     EMPTY = "empty"
@@ -272,7 +272,7 @@ class _Trial:
     posture: int = 0  # sample in whose posture it was zeroed
 
     def residual(self, y: Array, at: FrameMotion) -> Array:
-        """What it leaves over of readings, shape (K, 6)."""
+        """Residual of readings, shape (K, 6)."""
         z = self.convention.apply(y, at.R_WF)
         force, torque, _ = _columns(self.kind, at, self.posture)
         return np.hstack([z[:, :3] - force @ self.of_force, z[:, 3:] - torque @ self.of_torque])
@@ -393,7 +393,7 @@ class _Linear:
 
 
 def _unmapped(y: Array, a: Array, shift: int) -> Array:
-    """What no linear map of the accelerations explains of readings late by a shift, shape (K', 6)."""
+    """Residual of the best linear map from accelerations to delayed readings, shape (K', 6)."""
     late, early = max(shift, 0), max(-shift, 0)
     y, a = y[late : len(y) - early], a[early : len(a) - late]
     X = np.column_stack([a, np.ones(len(a))])
@@ -413,7 +413,7 @@ def _turn(force: Array, a: Array) -> Array:
 
 
 def _is_spatial(a: Array) -> bool:
-    """Whether the accelerations span all directions: then a turn is known about each axis."""
+    """True if the accelerations span all directions and so determine any rotation."""
     spread = np.linalg.svd(a - a.mean(axis=0), compute_uv=False)
     return bool(spread[-1] > 0.1 * spread[0])
 

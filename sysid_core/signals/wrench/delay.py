@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""By how much the wrench lags the kinematics.
+r"""Delay of the wrench against the kinematics.
 
 A sensor with its own filter and bus is late: `w(t) = A(t - d) pi + b`. For every trial delay the
 load and the bias follow by least squares, so the residual is a function of `d` alone (variable
@@ -52,7 +52,7 @@ class DelayEstimate:
 
     @property
     def is_known(self) -> bool:
-        """Whether the motion showed the delay to better than 20 ms."""
+        """True if the motion determines the delay to better than 20 ms."""
         return bool(self.sd < 0.02)
 
 
@@ -72,7 +72,7 @@ class MotionFit:
         self._spline = interpolate.CubicSpline(time_motion, columns)
 
     def residual(self, delay: float | Array, weights: Array) -> Array:
-        """What the best load and bias leave, weighted by axis, shape (N, 6).
+        """Residual of the best load and bias, weighted by axis, shape (N, 6).
 
         Args:
             delay: Delay of the wrench behind the motion, a number or one for each sample, shape (N,) [s].

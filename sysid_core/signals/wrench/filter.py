@@ -88,7 +88,7 @@ class WrenchFilter:
 
     @property
     def counts(self) -> FilterCounts:
-        """What has been seen so far."""
+        """Counts of samples so far."""
         return self._clock.counts
 
     @property
@@ -156,7 +156,7 @@ class WrenchFilter:
 def filter_wrench(
     stream: WrenchStream, *, noise: NoiseLevels | None = None, max_gap_s: float = 0.1
 ) -> tuple[WrenchStream, Array, FilterCounts]:
-    """What `WrenchFilter` gives over a recording: the same numbers as live.
+    """Filter a recording with `WrenchFilter`: the same numbers as live.
 
     Returns:
         The filtered stream (bias included), standard deviations (K, 6), and what was refused.

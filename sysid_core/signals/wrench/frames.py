@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where is the sensor, and is the wrench's frame the sensor's?
+"""Frame of the sensor, and its agreement with the frame of the wrench.
 
 Drivers name frames that are no links of the robot: ur_robot_driver sends `tool0_controller`, xarm_ros2
 `uf_ft_sensor_raw_data`. The description, a mounting that the user gives, or TF's `tf_static` say where
@@ -70,7 +70,7 @@ def mount_sensor(
 def check_wrench_frame(
     model: RobotModel, frame_id: str, sensor_frame: str, accepted: Sequence[str] = ()
 ) -> str:
-    """Whether a wrench's `frame_id` may be taken as the sensor's frame.
+    """Check that the `frame_id` of a wrench may be taken as the sensor frame.
 
     Args:
         model: The robot.

@@ -25,7 +25,7 @@ _HALF_TURN_TOLERANCE = np.deg2rad(30.0)  # from upside down: so near, the fault 
 
 
 class MountingKind(Kind):
-    """What axes or gravity are against their description."""
+    """Kind of deviation of axes or gravity from their description."""
 
     AS_DESCRIBED = "as described"
     UPSIDE_DOWN = "upside down"
@@ -36,7 +36,7 @@ class MountingKind(Kind):
 
 @dataclass(frozen=True)
 class Mounting:
-    """What the weight says about axes and gravity.
+    """Orientation of axes and gravity according to the weight.
 
     Attributes:
         kind: How the sensor is mounted, or what is wrong.
@@ -205,7 +205,7 @@ def is_reversed(
     R_WS: ArrayLike | None = None,
     max_misalignment: float = np.deg2rad(15.0),
 ) -> bool:
-    """Whether the readings are those of the load on the sensor; arguments as of `check_mounting`."""
+    """True if the readings are those of the load on the sensor; arguments as of `check_mounting`."""
     kind = check_mounting(force, gravity_S, R_WS, max_misalignment).kind
     return kind is MountingKind.SIGN_REVERSED
 

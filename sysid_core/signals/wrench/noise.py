@@ -91,7 +91,7 @@ class Stretches:
         return cls(H, g, square)
 
     def disagreement(self, columns: NDArray[np.intp], at: Array) -> float:
-        r"""How much the stretches disagree about some unknowns, in what the noise explains.
+        r"""Disagreement of the stretches about some unknowns, relative to the noise.
 
         Birge's ratio \(\sqrt{Q / \nu}\) with Cochran's
         \(Q = \sum_b g_b^T H_b^{-1} g_b - g^T H^{-1} g\): 1 where the noise is as assumed. Birge, The

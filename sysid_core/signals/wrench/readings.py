@@ -48,7 +48,7 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
 
 
 def repeating_note(share: float) -> str:
-    """What is said of a stream a share of which repeats the sample before."""
+    """Note on a stream in which a share of the samples repeats the previous one."""
     return (
         f"{share:.0%} of the wrench's samples repeat the one before (a sensor slower than its"
         " topic): they were left out."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What stands between a force-torque sensor and the wrench of the load: bias and tool.
+r"""Bias and tool between a force-torque sensor and the wrench of the load.
 
 The sensor reads, in its own axes and about its own origin,
 
@@ -50,7 +50,7 @@ WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 @dataclass(frozen=True, eq=False)
 class SensorCalibration:
-    """What a tare found, to be kept and used again.
+    """Result of a tare, to be saved and reused.
 
     Attributes:
         frame: Frame of the sensor.
@@ -170,7 +170,7 @@ class SensorCalibration:
         return dataclasses.replace(self, tool_pi=tool_pi)
 
     def with_load_as_tool(self, I_C: ArrayLike | None = None) -> SensorCalibration:
-        """What hung on the sensor during the tare (the empty gripper) becomes the known tool.
+        """Calibration in which the load during the tare (the empty gripper) becomes the known tool.
 
         Args:
             I_C: Its inertia about its centre of mass, shape (3, 3) [kg m^2]; a tare doesn't see

@@ -62,7 +62,7 @@ class ActionDrive(RobotDrive):
 
     @property
     def ready(self) -> bool:
-        """Whether the controller serves its action."""
+        """True if the controller serves its action."""
         return bool(self._client.server_is_ready())
 
     def begin(self) -> None:
@@ -92,7 +92,7 @@ class ActionDrive(RobotDrive):
     def _on_feedback(
         self, number: int, origin: float, names: tuple[str, ...], message: Any
     ) -> None:
-        """Where the controller is in a goal."""
+        """Update the progress of the controller in a goal."""
         feedback = message.feedback
         if number != self._sent or not feedback.desired.positions:
             return

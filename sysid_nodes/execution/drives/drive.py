@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How commands reach a robot: what every way of driving it has in common."""
+"""Common interface of all modes of sending commands to a robot."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CommandMode(Kind):
 
     @property
     def takes_whole(self) -> bool:
-        """Whether the controller takes whole trajectories instead of a stream."""
+        """True if the controller takes whole trajectories instead of a stream."""
         return self in (CommandMode.FOLLOW, CommandMode.TOPIC)
 
 
@@ -57,7 +57,7 @@ class ControllerWatch:
 
     @property
     def driven_by_others(self) -> bool:
-        """Whether it plays a goal that isn't ours."""
+        """True if the controller plays a goal of another client."""
         return bool(self._running - self._ours)
 
     def _on_status(self, message: GoalStatusArray) -> None:
@@ -68,7 +68,7 @@ class ControllerWatch:
 
 
 class RobotDrive:
-    """Sends what the executor's core says, goal by goal or as a stream.
+    """Sends the commands of the executor's core, goal by goal or as a stream.
 
     Args:
         node: Whose topics these are.
@@ -91,12 +91,12 @@ class RobotDrive:
 
     @property
     def ready(self) -> bool:
-        """Whether somebody is there to move the robot."""
+        """True if a receiver of commands is available."""
         raise NotImplementedError
 
     @property
     def listener(self) -> str:
-        """Who has to be there."""
+        """Name of the required receiver."""
         raise NotImplementedError
 
     def begin(self) -> None:

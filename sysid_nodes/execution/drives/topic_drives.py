@@ -28,12 +28,12 @@ class _TopicDrive(RobotDrive):
 
     @property
     def ready(self) -> bool:
-        """Whether somebody subscribes."""
+        """True if the topic has a subscriber."""
         return bool(self._publisher.get_subscription_count() > 0)
 
     @property
     def listener(self) -> str:
-        """Who has to be there."""
+        """Name of the required receiver."""
         return f"a subscriber on {self._publisher.topic_name}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What another tool's fit has to offer so that it is judged like ours."""
+"""Interface for the fit of another tool, so that it is judged in the same way."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Peer:
 
     @property
     def installed(self) -> bool:
-        """Whether its packages are there."""
+        """True if its packages are installed."""
         return all(find_spec(package) for package in self.packages)
 
     def fit(

@@ -80,7 +80,7 @@ def test_loaded_runs_that_carry_less_than_the_unloaded_ones_fail() -> None:
 
 def test_a_payload_that_the_controller_has_subtracted_is_supposed() -> None:
     found = judge_added(-0.2, 0.1)
-    assert found.outcome is Outcome.WARN and "subtracted the payload" in found.text
+    assert found.outcome is Outcome.WARN and "load-nothing" in found.codes
 
 
 def test_what_the_verdict_has_said_is_not_said_again(capsys) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every payload estimator must do."""
+"""Requirements on every payload estimator."""
 
 from dataclasses import replace
 

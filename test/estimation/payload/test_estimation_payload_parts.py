@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which known load is held: decided from three tenths of a second, by the right probabilities."""
+"""Recognition of known loads: decided from 0.3 s, with correct probabilities."""
 
 import json
 from pathlib import Path

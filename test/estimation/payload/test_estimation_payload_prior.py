@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bodies may be: hypotheses weighed by evidence, wrong shapes, none at all."""
+"""Priors of bodies: hypotheses weighed by evidence, wrong shapes, none at all."""
 
 from dataclasses import replace
 

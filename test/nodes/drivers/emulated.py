@@ -56,7 +56,9 @@ assert ended.result().status == 4, ended.result()
 
 @dataclass
 class Truth:
-    """What the robot did, one row per control period; angles in rad, t in seconds of ROS time."""
+    """True motion of the robot, one row per control period; angles in rad, t in seconds of ROS
+    time.
+    """
 
     t: np.ndarray
     q: np.ndarray
@@ -135,7 +137,7 @@ def cause(client: LiveClient, **fault: Any) -> None:
 
 
 def truth(client: LiveClient, log: Path) -> Truth:
-    """What has happened so far."""
+    """True motion so far."""
     log.unlink(missing_ok=True)
     cause(client, dump=True)
     client.wait_until(log.exists, 20.0, "the driver's log")

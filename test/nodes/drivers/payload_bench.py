@@ -129,7 +129,7 @@ class Bench:
         return (self.folder / f"{name}.log").read_text(encoding="utf-8", errors="replace")
 
     def requests(self) -> list[dict[str, Any]]:
-        """What the driver was asked."""
+        """Requests received by the driver."""
         return [json.loads(line) for line in self.log("driver").splitlines() if line[:1] == "{"]
 
     def close(self) -> list[int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What real drivers do to the nodes: fingers that nobody measures, frames that are no links."""
+"""Effects of real drivers on the nodes: unmeasured finger joints, frames that are no links."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class RobotDriver:
 
     @property
     def at_end(self) -> bool:
-        """Whether it has nothing left to play."""
+        """True if nothing is left to play."""
         return self._path is None or self._last - self._begin > float(self._path.x[-1])
 
     def _tick(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong on real robots: drivers, disks, operators; and what the nodes do then."""
+"""Behaviour of the nodes on real faults: drivers, disks, operators."""
 
 from __future__ import annotations
 

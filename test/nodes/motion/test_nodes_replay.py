@@ -206,7 +206,7 @@ def test_bags_that_are_replayed_one_after_another_give_the_offline_numbers(
 
 
 def is_like(weighed: list[InertialEstimate], expected: Estimate, clock: Any, begin_ns: int) -> bool:
-    """Whether the last live estimate is the offline one; simulated time goes on meanwhile."""
+    """True if the last live estimate equals the offline one; simulated time continues meanwhile."""
     if clock is not None:
         message = Clock()
         message.clock.sec, message.clock.nanosec = divmod(
@@ -271,7 +271,7 @@ def test_a_replay_is_paused_and_stepped_by_service_and_keyboard_looped_and_inter
 
 
 def client_gets(client: Any, got: list[int]) -> bool:
-    """Whether another message comes within a while."""
+    """True if another message arrives within a while."""
     before, end = len(got), time.monotonic() + 0.5
     while time.monotonic() < end:
         rclpy.spin_once(client.node, timeout_sec=0.05)

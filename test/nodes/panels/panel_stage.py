@@ -19,7 +19,7 @@ from sysid_rqt.panel import Panel
 
 @dataclass(frozen=True)
 class Stage:
-    """Where panels are opened."""
+    """Stage on which panels are opened."""
 
     app: QApplication
     node: Node

@@ -28,7 +28,7 @@ def main(plan: str, bag: str, pictures: str) -> None:
 
 
 def pressed(here: Stage, plan: str, bag: str, pictures: str) -> dict[str, object]:
-    """What the panels showed and answered."""
+    """Displays and answers of the panels."""
     until, press = here.until, here.press
     robot, estimate, send = RobotPanel(here.node), EstimatePanel(here.node), SendPanel(here.node)
     panels = {"robot": robot, "estimate": estimate, "send": send}

@@ -20,7 +20,7 @@ def main() -> None:
 
 
 def dry_run(here: Stage) -> dict[str, object]:
-    """What the panel showed and answered."""
+    """Displays and answers of the panel."""
     panel, until = SendPanel(here.node), here.until
 
     def cell(row: int, column: int) -> str:

@@ -273,7 +273,7 @@ def test_an_estimate_s_information_is_added_to_the_prior(unknowns):
 
 @pytest.mark.parametrize("criterion", ["d", "mean", "worst"])
 def test_what_is_known_is_not_planned_for_again(unknowns, rng, criterion):
-    """Where friction is known, no planner gains by a motion that shows more of it."""
+    """With known friction, no planner gains by a motion that excites it more."""
     friction = list(unknowns.friction.names)
     rigid = unknowns.n_rigid
     later = unknowns.after(friction, 1e-10 * np.eye(len(friction)))

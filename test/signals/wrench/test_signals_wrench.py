@@ -218,7 +218,7 @@ def test_small_misalignment_is_measured() -> None:
 def refused_as(
     wrench: np.ndarray, gravity_S: np.ndarray, R_WS: np.ndarray, names: tuple[str, ...]
 ) -> str:
-    """Which of the names the tare's refusal holds; "" when it isn't refused."""
+    """Names contained in the tare's refusal; "" if it is not refused."""
     try:
         tare_static(wrench, gravity_S, R_WS=R_WS, sign=WrenchSign.SENSOR_ON_LOAD)
     except SignalError as err:
