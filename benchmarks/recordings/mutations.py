@@ -378,8 +378,11 @@ def table(path: Path) -> None:
     )
     for title, arms in (("first", HALVES[0]), ("second", HALVES[1])):
         mine = [r for r in rows if r["arm"] in arms]
-        for row in mine:  # a refusal names no cause
-            if row["reasons"].startswith("refused") and row["named"] == "wrong":
+        for (
+            row
+        ) in mine:  # a refusal names no cause; a warning that the data can't tell accepts nothing
+            doubted = row["outcome"] == "pass" and "cannot-tell" in row["reasons"]
+            if doubted or (row["reasons"].startswith("refused") and row["named"] == "wrong"):
                 row["named"] = "open"
         faults = [r for r in mine if not r["case"].startswith("right")]
         right = [
@@ -387,9 +390,9 @@ def table(path: Path) -> None:
         ]
         # A fault that does no harm needn't be found (the zero of a vertical axis, say).
         told = [r for r in faults if r["outcome"] != "pass" or float(r["harm"]) > 1.1]
-        caught = [r for r in told if r["outcome"] != "pass"]
+        caught = [r for r in told if r["named"]]
         share = lambda some, of: f"{len(some)} ({100 * len(some) / max(len(of), 1):.0f} %)"  # noqa: E731
-        passed = [r for r in told if r["outcome"] == "pass"]
+        passed = [r for r in told if not r["named"]]
         print(
             f"{title} | {len(told)} (and {len(faults) - len(told)} without effect)",
             share([r for r in caught if r["named"] == "right"], told),

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Masses weighed from recordings of real wrist sensors: how far off in deviations, and how wide.
+
+Run: python benchmarks/estimation/payload_real.py ../shared/data [SENSOR ...]
+
+Every recording is weighed whole and in halves and thirds cut at several places. Noise models were
+chosen on `CHOSEN_ON`, the other sensors judge.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from sysid_core.batch import Engine
+from sysid_core.errors import SysIdError
+from sysid_core.estimation.payload_live import judge_weighing, weigh_motion
+from sysid_core.reasons import Verdict
+from sysid_core.robot import Array, RobotModel
+from sysid_core.signals import RotationFormat, WrenchColumns, read_wrench_table
+from sysid_core.signals.wrench import WrenchAxes
+
+CHOSEN_ON = ("Axia80", "Panda")
+FEWEST = 4  # rows of a table of still postures
+_POSE = ("tx", "ty", "tz", "qw", "qx", "qy", "qz")
+HALVES, THIRDS = (0.0, 0.25, 0.5), (0.0, 1 / 6, 1 / 3, 0.5, 2 / 3)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownLoad:
+    """A recording of a load whose mass is known.
+
+    Attributes:
+        sensor: Its name.
+        run: Name of the recording.
+        pose: Of the sensor, shape (K, 6) or (K, 7).
+        wrench: As the sensor gives it, shape (K, 6).
+        mass: [kg].
+        columns: What the columns are.
+        time: Shape (K,) [s]; None for still postures, or where `columns` say the rate.
+        axes: Of the wrench.
+    """
+
+    sensor: str
+    run: str
+    pose: Array
+    wrench: Array
+    mass: float
+    columns: WrenchColumns
+    time: Array | None = None
+    axes: WrenchAxes = WrenchAxes.AUTO
+
+    def part(self, start: float, share: float, name: str) -> KnownLoad:
+        """A share of it, cut out anywhere."""
+        first = round(start * len(self.pose))
+        rows = slice(first, first + round(share * len(self.pose)))
+        time = None if self.time is None else self.time[rows]
+        run = f"{self.run}, {name}"
+        return replace(self, run=run, pose=self.pose[rows], wrench=self.wrench[rows], time=time)
+
+    @property
+    def parts(self) -> Iterator[KnownLoad]:
+        """The whole, halves and thirds."""
+        yield self.part(0.0, 1.0, "whole")
+        for name, share, starts in (("half", 1 / 2, HALVES), ("third", 1 / 3, THIRDS)):
+            for start in starts:
+                part = self.part(start, share, name)
+                if len(part.pose) >= FEWEST:
+                    yield part
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was weighed; mass and deviation are NaN where it was refused."""
+
+    sensor: str
+    run: str
+    truth: float
+    mass: float
+    sd: float
+    verdict: str
+
+    @property
+    def z(self) -> float:
+        """Error in deviations."""
+        return (self.mass - self.truth) / self.sd
+
+    @property
+    def score(self) -> float:
+        """Interval score of 95 % (Gneiting and Raftery 2007, eq. (43)), in percent of the mass."""
+        beyond = max(abs(self.mass - self.truth) - 1.96 * self.sd, 0.0)
+        return 100.0 * (2.0 * 1.96 * self.sd + 2.0 / 0.05 * beyond) / self.truth
+
+
+def lara8(folder: Path) -> Iterator[KnownLoad]:
+    """The tool of the thesis; for the recording with another load the mean of its force."""
+    for run, mass in (
+        ("jogging_joint_mass", 5.6),
+        ("jogging_linear_mass", 5.6),
+        ("validate", 34.1 / 9.81),
+    ):
+        path = folder / "lara8_ft_tool" / f"{run}.csv"
+        table = np.genfromtxt(path, delimiter=",", names=True)
+        pose = np.column_stack([table[f"pose_{k}"] for k in _POSE])
+        wrench = np.column_stack([table[f"fts_reading_{k}"] for k in range(1, 7)])
+        columns = WrenchColumns(time="time", pose=_names("pose", 7), rotation=RotationFormat.WXYZ)
+        yield KnownLoad("LARA8", run, pose, wrench, mass, columns, table["Timestamp"])
+
+
+def axia80(folder: Path) -> Iterator[KnownLoad]:
+    """A tool of 1.24 kg by its owner: still postures, and a run at ten hertz.
+
+    Seven more postures hold another load: all three axes read a tenth less there.
+    """
+    columns = WrenchColumns(still=True, pose=_names("pose", 7), rotation=RotationFormat.XYZW)
+    pose, wrench = (
+        np.loadtxt(folder / "ft_ati_axia80" / f"recorded_messages_{name}_100.txt", delimiter=",")
+        for name in ("pose", "wrench")
+    )
+    yield KnownLoad("Axia80", f"{len(pose)} postures", pose, wrench, 1.24, columns)
+    rows = np.loadtxt(folder / "ft_ati_axia80" / "GP2025-07-22-22-06-02.txt", delimiter=",")
+    columns = WrenchColumns(time="time", pose=_names("pose", 7), rotation=RotationFormat.XYZW)
+    pose = np.hstack([np.zeros((len(rows), 3)), rows[:, 7:11]])
+    yield KnownLoad("Axia80", "moving", pose, rows[:, 1:7], 1.24, columns, rows[:, 0])
+
+
+def panda(folder: Path) -> Iterator[KnownLoad]:
+    """A tool of 1.13 kg by static fits of all runs."""
+    runs = np.load(folder / "panda_ft_imu_tum" / "runs.npz")
+    columns = WrenchColumns(rate_hz=1000, pose=_names("pose", 7), rotation=RotationFormat.WXYZ)
+    for run in ("r113421", "r143059"):
+        rows = runs[run].astype(float)
+        pose = np.hstack([rows[:, :3], rows[:, 6:10]])
+        yield KnownLoad("Panda", run, pose, rows[:, 13:19], 1.13, columns, axes=WrenchAxes.SENSOR)
+
+
+def guided(folder: Path) -> Iterator[KnownLoad]:
+    """0.9 kg since the controller's sensor was zeroed, with a gripper on, in a guided hand."""
+    runs = np.load(folder / "ur5e_sdu_demos_wrench" / "runs.npz")
+    columns = WrenchColumns(time="time", pose=_names("pose", 6), rotation=RotationFormat.ROTVEC)
+    for run in range(3, 8):
+        rows = np.asarray(runs[f"training_data__task_up_weight__{run}"])
+        yield KnownLoad(
+            "UR5e", f"weight {run}", rows[:, :6], rows[:, 12:18], 0.9, columns, rows[:, 42]
+        )
+
+
+def printed(folder: Path) -> Iterator[KnownLoad]:
+    """Raw channels calibrated by every other posture; the others are weighed."""
+    static = np.load(folder / "fts_3dprinted_ur3e_known_mass" / "static.npz")
+    raw, index = static["raw"].astype(float), static["pose_index"]
+    sound = np.all((raw > 50) & (raw < 950), axis=1)  # counts; beyond, channels are saturated
+    kept = [k for k in np.unique(index) if sound[index == k].mean() >= 0.9]
+    channels = np.array([raw[(index == k) & sound].mean(axis=0) for k in kept])
+    truth = np.array([static["wrench_expected"][index == k].mean(axis=0) for k in kept])
+    poses = static["poses"][kept]
+    turn = Rotation.from_euler("ZYX", poses[:, [3, 2, 1]]).as_quat()
+    affine = np.column_stack([channels, np.ones(len(kept))])
+    at = [np.flatnonzero(poses[:, 0] == place) for place in range(5)]
+    columns = WrenchColumns(still=True, pose=_names("pose", 7), rotation=RotationFormat.XYZW)
+    for half in (0, 1):
+        taught = np.concatenate([rows[half::2] for rows in at])
+        sensor = np.linalg.lstsq(affine[taught], truth[taught], rcond=None)[0]
+        for place, all_rows in enumerate(at):
+            rows = all_rows[1 - half :: 2]
+            if len(rows) < FEWEST:
+                continue
+            pose = np.hstack([np.zeros((len(rows), 3)), turn[rows]])
+            mass = 0.309 if place == 0 else 1.028  # [kg], holder alone and with its weights
+            run = f"place {place}, half {half}"
+            yield KnownLoad("printed", run, pose, affine[rows] @ sensor, mass, columns)
+
+
+def weighed(load: KnownLoad) -> Answer:
+    """Weigh as `sysid payload` does."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.npz"
+        if load.time is None:
+            np.savez(path, pose=load.pose, wrench=load.wrench)
+        else:
+            np.savez(path, pose=load.pose, wrench=load.wrench, time=load.time)
+        try:
+            recording, still = read_wrench_table(path, load.columns)
+            model = RobotModel.from_urdf(recording.urdf_xml)
+            weighing = weigh_motion(recording, model, "sensor", axes=load.axes, still=still)
+        except SysIdError:
+            return Answer(load.sensor, load.run, load.mass, np.nan, np.nan, "refused")
+    estimate = weighing.estimate
+    verdict = judge_weighing(estimate, None) + Verdict(weighing.doubts)
+    mass, sd = float(estimate.values[0]), float(estimate.standard_deviations[0])
+    return Answer(load.sensor, load.run, load.mass, mass, sd, verdict.outcome.value)
+
+
+def show(answers: list[Answer]) -> None:
+    """All answers, then a row for each sensor."""
+    for one in answers:
+        print(
+            f"{one.sensor:8} {one.run:32} {one.truth:5.2f} {one.mass:6.3f} ± {one.sd:.3f}"
+            f"  z {one.z:+5.1f}  {one.verdict}"
+        )
+    print("\n| sensor | answers (failed) | inside 2 sd | beyond 3 sd | z: mean, rms | sd | score |")
+    print("|---|---|---|---|---|---|---|")
+    sensors = list(dict.fromkeys(one.sensor for one in answers))
+    groups = {name: [one for one in answers if one.sensor == name] for name in sensors}
+    groups["chosen on"] = [one for one in answers if one.sensor in CHOSEN_ON]
+    groups["judged"] = [one for one in answers if one.sensor not in CHOSEN_ON]
+    for name, some in groups.items():
+        good = [one for one in some if one.verdict not in ("refused", "fail")]
+        if not good:
+            print(f"| {name} | 0 ({len(some)}) | | | | | |")
+            continue
+        z = np.array([one.z for one in good])
+        sd = np.array([100.0 * one.sd / one.truth for one in good])
+        print(
+            f"| {name} | {len(good)} ({len(some) - len(good)}) | {100 * np.mean(np.abs(z) < 2):.0f} %"
+            f" | {np.sum(np.abs(z) > 3)} | {z.mean():+.1f}, {np.sqrt(np.mean(z**2)):.1f}"
+            f" | {np.median(sd):.1f} % | {np.mean([one.score for one in good]):.0f} % |"
+        )
+
+
+def _names(prefix: str, count: int) -> tuple[str, ...]:
+    return tuple(f"{prefix}.{k}" for k in range(count))
+
+
+def main(folder: Path, sensors: Sequence[str] = ()) -> None:
+    """All recordings, or those of some sensors."""
+    loads = [load for read in (lara8, axia80, panda, guided, printed) for load in read(folder)]
+    loads = [load for load in loads if not sensors or load.sensor in sensors]
+    cut = [part for load in loads for part in (load.parts if load.sensor != "printed" else [load])]
+    with Engine(0) as engine:
+        show([found.unwrap() for found in engine.map(weighed, cut)])
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])
