@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting times of live tests on a slow or busy machine."""
+"""Waiting times of tests on a slow or busy machine."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def pace() -> float:
 def patience() -> float:
     """Factor by which this machine is slower than a quiet one, at least 1; measured once.
 
-    By what live tests wait for most: a node that starts.
+    By what live tests wait for most: a node that starts. Without ROS 2 its imports end early: 1.
     """
     began = time.monotonic()
     command = [sys.executable, "-c", "import sysid_nodes.trajectory_executor"]
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run(command, check=False, capture_output=True)
     return min(max((time.monotonic() - began) / _QUIET_S, 1.0), _LONGEST)

@@ -45,12 +45,11 @@ def clicks() -> Iterator[Clicks]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Live tests and browsers may take longer on a slow machine; side by side, long files begin first."""
+    """Tests may take longer on a slow machine; side by side, long files begin first."""
+    limit = float(config.getini("timeout")) * patience()
     for item in items:
-        live = item.get_closest_marker("ros") or "clicks" in getattr(item, "fixturenames", ())
-        if live and not item.get_closest_marker("timeout"):
-            limit = float(config.getini("timeout"))
-            item.add_marker(pytest.mark.timeout(limit * patience()))
+        if not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(limit))
     if not hasattr(config, "workerinput"):
         return
     marked = {

@@ -15,6 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from busy_machine import patience
+
 SIZES = {"screen": (1280, 900), "phone": (390, 844)}
 # Charts whose traces have no data, of every chart on the page.
 EMPTY = """[...document.querySelectorAll('.chart')].filter(chart => !chart.data?.length
@@ -63,7 +65,7 @@ class Clicks:
     def close(self) -> None:
         """End the browser."""
         if self._process is not None:
-            self._process.communicate(timeout=60)
+            self._process.communicate(timeout=60 * patience())
 
 
 def program() -> str | None:
@@ -82,18 +84,17 @@ def look(browser: Any, page: Path, sizes: Sequence[str]) -> dict[str, Any]:
     It is loaded once, at the last size: to draw views in space takes most of the time.
     """
     tab = browser.new_page(viewport=viewport(sizes[-1]))
+    tab.set_default_timeout(60_000 * patience())
     wrong: list[str] = []
     tab.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
     tab.on("pageerror", lambda error: wrong.append(str(error)))
     tab.goto(page.as_uri())
-    tab.wait_for_function(
-        "document.body.dataset.charts || !document.querySelector('.chart')", timeout=60_000
-    )
+    tab.wait_for_function("document.body.dataset.charts || !document.querySelector('.chart')")
     wrong += [f"no data in {name}" for name in tab.evaluate(EMPTY)]
     if (play := tab.get_by_text("▶ play")).count():
         before = tab.evaluate(f"JSON.stringify({ROBOT}.data[0].x)")
         play.first.click()
-        tab.wait_for_function(f"JSON.stringify({ROBOT}.data[0].x) != {before!r}", timeout=60_000)
+        tab.wait_for_function(f"JSON.stringify({ROBOT}.data[0].x) != {before!r}")
     for part in ("summary", "nav a"):
         for element in tab.query_selector_all(part):
             element.click()

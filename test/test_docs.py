@@ -29,7 +29,7 @@ def hooks():
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path / "site")],
-        cwd=ROOT, capture_output=True, text=True, timeout=240, check=False,
+        cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     assert (tmp_path / "site" / "reference" / "commands.html").is_file()
@@ -95,7 +95,7 @@ def blocks(kind: str) -> list[tuple[str, str]]:
 def in_a_folder_with_examples(folder: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
     (folder / "examples").symlink_to(ROOT / "examples")
     return subprocess.run(
-        command, cwd=folder, env=dict(os.environ), capture_output=True, text=True, timeout=280,
+        command, cwd=folder, env=dict(os.environ), capture_output=True, text=True,
         check=False,
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from busy_machine import patience
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from live_nodes import Start
@@ -125,6 +126,6 @@ def test_a_process_that_ros_holds_up_ends_and_says_where(tmp_path: Path) -> None
         assert process.stdout is not None
         assert process.stdout.readline() == "up\n"
         process.terminate()
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=60 * patience())
     assert process.returncode == 1
     assert "destroy_node" in errors

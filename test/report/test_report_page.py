@@ -58,7 +58,7 @@ def test_a_browser_draws_every_chart(page) -> None:
     done = subprocess.run(
         [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=30000",
          "--dump-dom", page.as_uri()],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert 'data-charts="1 of 1"' in done.stdout
 

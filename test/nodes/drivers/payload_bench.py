@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import rclpy
+from busy_machine import patience
 from geometry_msgs.msg import InertiaStamped
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
@@ -139,10 +140,10 @@ class Bench:
         codes = []
         for process in self.processes:
             try:
-                codes.append(process.wait(timeout=20))
+                codes.append(process.wait(timeout=20 * patience()))
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGABRT)
-                codes.append(process.wait(timeout=20))
+                codes.append(process.wait(timeout=20 * patience()))
         self.executor.remove_node(self.node)
         self.node.destroy_node()
         rclpy.try_shutdown(context=self.context)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from busy_machine import patience
 
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
@@ -260,7 +261,7 @@ def test_a_replay_is_paused_and_stepped_by_service_and_keyboard_looped_and_inter
             client.wait_until(lambda: got.count(stamps[100]) >= 2, 60.0, "the second round")
         finally:
             process.send_signal(signal.SIGINT)
-            output, errors = process.communicate(timeout=20.0)
+            output, errors = process.communicate(timeout=20.0 * patience())
     assert process.returncode == 0, errors
     assert "Traceback" not in errors + output
     os.close(keyboard)
