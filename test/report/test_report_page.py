@@ -113,7 +113,7 @@ def test_runs_below_results_are_listed_and_nothing_else_is_overwritten(tmp_path)
 
 
 def test_a_warning_says_what_it_means_and_what_to_do(tmp_path) -> None:
-    from sysid_core.reasons import Verdict, held, not_judged, warning
+    from sysid_core.reasons import TEXTS, Verdict, held, not_judged, warning
 
     weak = warning("prediction-weak", left=0.12, which="a run")
     judged = Verdict((weak, held("estimate-sound"), not_judged("unseen-missing")))
@@ -121,7 +121,7 @@ def test_a_warning_says_what_it_means_and_what_to_do(tmp_path) -> None:
     report.judged(judged, "Error 12 %.")
     report.table(("joint", "F_c"), [("elbow", 2.0)])
     text = report.save(tmp_path / "a.html").read_text(encoding="utf-8")
-    assert "A model that leaves much: what to do" in text and "Checks passed (1)" in text
+    assert f"{TEXTS[weak.code].title}: what to do" in text and "Checks passed (1)" in text
     assert "Not judged (1)" in text and "<dt>F_c</dt>" in text and "<dt>F_v</dt>" not in text
 
 
