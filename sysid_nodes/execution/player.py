@@ -18,6 +18,7 @@ from sysid_nodes.execution.config import TrajectoryExecutorConfig
 from sysid_nodes.execution.drives import build_drive
 from sysid_nodes.execution.inputs import RobotInputs
 from sysid_nodes.execution.reports import result_of
+from sysid_nodes.lifecycle import Ended
 
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle import ManagedNode
@@ -63,12 +64,13 @@ class MotionPlayer:
         Raises:
             SysIdError: A check failed; nothing has moved.
         """
-        self.core, self._finished, self._dropped_at = core, Future(), math.inf
+        self.core, self._dropped_at = core, math.inf
+        self._finished = Future(executor=self._node.executor)
         began = self._inputs.now()
         core.start()
         # The check took its time; go on with what came after it (or fail without).
         self._wait_until = self._inputs.now() + _PATIENCE_S
-        await self._finished
+        await Ended(self._finished)
         return result_of(core, self._inputs.now() - began, self._inputs.publishers_hint)
 
     def cancel(self, fault: Fault = _CANCELLED) -> None:

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
+from rclpy.action import ActionClient, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
 from sysid_core.errors import SysIdError
+from sysid_nodes.lifecycle.coroutines import CoroutineActionServer
 
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle.managed_node import ManagedNode
@@ -34,7 +35,7 @@ class Actions:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._servers: dict[str, ActionServer] = {}
+        self._servers: dict[str, CoroutineActionServer] = {}
         self._clients: dict[tuple[type, str], ActionClient] = {}
         self.open: set[str] = set()  # names of those that are served now
 
@@ -43,7 +44,7 @@ class Actions:
         kind: type,
         name: str,
         *,
-        execute: Callable[..., Any],
+        execute: Callable[[ServerGoalHandle], Coroutine[Any, None, Any]],
         goal: Callable[[Any], GoalResponse],
         cancel: Callable[[Any], CancelResponse],
     ) -> None:
@@ -52,14 +53,14 @@ class Actions:
         Args:
             kind: Type of the action.
             name: Name of the action.
-            execute: Plays a goal; a coroutine function.
+            execute: Plays a goal; a coroutine function that awaits nothing but `Ended`.
             goal: Says whether a goal is accepted.
             cancel: Says whether a goal may be cancelled.
         """
         if name not in self._servers:
-            self._servers[name] = ActionServer(self._node, kind, name, execute)
+            self._servers[name] = CoroutineActionServer(self._node, kind, name, execute)
         server = self._servers[name]
-        server.register_execute_callback(execute)
+        server.play = execute
         server.register_cancel_callback(cancel)
         server.register_goal_callback(goal)
         self.open.add(name)

@@ -15,6 +15,7 @@ from rclpy.timer import Timer
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
 from sysid_nodes.lifecycle.configured_node import ConfiguredNode
+from sysid_nodes.lifecycle.coroutines import Ended
 from sysid_nodes.lifecycle.health import ERROR, OK
 from sysid_nodes.lifecycle.robot_description import RobotSource
 from sysid_nodes.lifecycle.subscriptions import DATA, AdaptiveSubscription
@@ -93,7 +94,7 @@ class Waits:
             timeout_s: Longest time, on the steady clock [s]: simulated time may stand still, and begins with a jump.
         """
         node = self._node
-        finished: Future = Future()
+        finished = Future(executor=node.executor)
         end = time.monotonic() + timeout_s
 
         def poll() -> None:
@@ -102,7 +103,7 @@ class Waits:
 
         timer = node.create_timer(_PERIOD_S, poll, clock=node.health.clock)
         self.timers.add(timer)
-        await finished
+        await Ended(finished)
         self.timers.discard(timer)
         node.destroy_timer(timer)
 

@@ -20,7 +20,7 @@ import yaml
 from control_msgs.action import FollowJointTrajectory
 from geometry_msgs.msg import TransformStamped, WrenchStamped
 from joint_trajectory_controller import Goal, JointTrajectoryController
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action import CancelResponse, GoalResponse
 from rclpy.executors import ExternalShutdownException
 from rclpy.experimental.events_executor import EventsExecutor
 from rclpy.node import Node
@@ -37,6 +37,7 @@ from vendors import VENDORS, Vendor
 from sysid_core.robot import RobotModel
 from sysid_core.simulation import MujocoPlant
 from sysid_nodes.conversions import ns_from_stamp, stamp_from_ns, trajectory_arrays
+from sysid_nodes.lifecycle import CoroutineActionServer, Ended
 from sysid_nodes.simulation import LockStep
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -106,11 +107,11 @@ class Driver(Node):
             fixed.header.frame_id, fixed.transform.translation.z = v.mounting
             self.transforms.publish(TFMessage(transforms=[fixed]))
         self.create_subscription(String, "/driver/fault", self.on_fault, 10)
-        self.server = ActionServer(
+        self.server = CoroutineActionServer(
             self,
             FollowJointTrajectory,
             v.action,
-            execute_callback=self.execute,
+            self.execute,
             goal_callback=self.on_goal,
             cancel_callback=self.on_cancel,
         )
@@ -141,7 +142,7 @@ class Driver(Node):
         return CancelResponse.ACCEPT
 
     async def execute(self, handle: Any) -> Any:
-        goal, ended = self._next, Future()
+        goal, ended = self._next, Future(executor=self.executor)
         self.goals[bytes(handle.goal_id.uuid)] = goal
         feedback = FollowJointTrajectory.Feedback(joint_names=self.names)
 
@@ -158,7 +159,7 @@ class Driver(Node):
                 handle.publish_feedback(feedback)
 
         timer = self.create_timer(0.05, look)  # action_monitor_rate 20 Hz
-        await ended
+        await Ended(ended)
         self.destroy_timer(timer)
         {"succeeded": handle.succeed, "aborted": handle.abort}.get(
             goal.outcome, handle.canceled if handle.is_cancel_requested else handle.abort

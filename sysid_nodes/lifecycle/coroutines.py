@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coroutines that wait without taking processor time.
+
+Up to ROS 2 Kilted an executor of rclpy resumes each waiting coroutine again and again: a node with a
+goal under way keeps a core busy for as long as the goal takes (ros2/rclpy#1405).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any
+
+from rclpy.action import ActionServer
+from rclpy.action.server import ServerGoalHandle
+from rclpy.task import Future
+
+
+class Ended:
+    """Awaited, it waits until a future is done; gives the future's result.
+
+    Args:
+        future: Of an executor, which then resumes the coroutine.
+    """
+
+    def __init__(self, future: Future) -> None:
+        self._future = future
+
+    def __await__(self) -> Generator[Future, None, Any]:
+        while not self._future.done():  # a coroutine that rclpy runs is resumed without a reason
+            yield self._future
+        return self._future.result()
+
+
+def advance(coroutine: Coroutine[Future, None, Any], then: Callable[[Any], None]) -> None:
+    """Run a coroutine to its next `Ended`, and on from there when that future is done.
+
+    Args:
+        coroutine: That awaits nothing but `Ended`, and raises nothing.
+        then: Called with what it returns.
+    """
+    try:
+        future = coroutine.send(None)
+    except StopIteration as end:
+        then(end.value)
+    else:
+        future.add_done_callback(lambda _: advance(coroutine, then))
+
+
+class CoroutineActionServer(ActionServer):
+    """An action server whose goals wait without taking processor time.
+
+    Args:
+        node: That serves.
+        kind: Type of the action.
+        name: Name of the action.
+        play: Plays a goal, which it leaves in a final state; returns the result.
+        more: What else rclpy's server takes.
+
+    Attributes:
+        play: As given.
+    """
+
+    def __init__(
+        self,
+        node: Any,
+        kind: type,
+        name: str,
+        play: Callable[[ServerGoalHandle], Coroutine[Future, None, Any]],
+        **more: Any,
+    ) -> None:
+        self.play = play
+        super().__init__(node, kind, name, self._never, **more)
+
+    @staticmethod
+    def _never(_: ServerGoalHandle) -> None:
+        raise AssertionError("rclpy must not run what waits")
+
+    def notify_execute(self, goal_handle: ServerGoalHandle, execute_callback: Any) -> None:
+        """Play a goal; rclpy is told when the result is there."""
+        give = super().notify_execute
+        advance(self.play(goal_handle), lambda result: give(goal_handle, lambda _: result))

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A goal under way takes no processor time while it waits, and its result arrives."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+rclpy = pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
+
+from busy_machine import patience  # noqa: E402
+from rclpy.action import ActionClient  # noqa: E402
+from rclpy.executors import SingleThreadedExecutor  # noqa: E402
+from rclpy.experimental.events_executor import EventsExecutor  # noqa: E402
+from rclpy.task import Future  # noqa: E402
+from robot_sysid.action import ExecuteTrajectory  # noqa: E402
+
+from sysid_nodes.client import own_domain  # noqa: E402
+from sysid_nodes.lifecycle import CoroutineActionServer, Ended  # noqa: E402
+
+pytestmark = pytest.mark.ros
+
+
+@pytest.fixture(params=[EventsExecutor, SingleThreadedExecutor])
+def executor(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    with own_domain() as domain:
+        for key, value in domain.items():
+            monkeypatch.setenv(key, value)
+        rclpy.init(args=[])
+        executor = request.param()
+        executor.add_node(rclpy.create_node("waiting"))
+        yield executor
+        rclpy.shutdown()
+
+
+def spun(executor: Any, seconds: float) -> int:
+    """How often the executor found something to do in some seconds."""
+    end, count = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        executor.spin_once(timeout_sec=0.1)
+        count += 1
+    return count
+
+
+def test_a_goal_under_way_leaves_the_executor_asleep(executor: Any) -> None:
+    (node,) = executor.get_nodes()
+    waits: list[Future] = []
+
+    async def play(goal: Any) -> ExecuteTrajectory.Result:
+        for _ in range(2):
+            waits.append(Future(executor=executor))
+            await Ended(waits[-1])
+        goal.succeed()
+        return ExecuteTrajectory.Result(success=True, final_state=waits[-1].result())
+
+    server = CoroutineActionServer(node, ExecuteTrajectory, "execute", play)
+    client = ActionClient(node, ExecuteTrajectory, "execute")
+
+    def until(done: Any) -> None:
+        end = time.monotonic() + 20.0 * patience()
+        while not done():
+            executor.spin_once(timeout_sec=0.1)
+            assert time.monotonic() < end, "in vain"
+
+    until(client.server_is_ready)
+    sent = client.send_goal_async(ExecuteTrajectory.Goal())
+    until(sent.done)
+    result = sent.result().get_result_async()
+    until(lambda: waits)
+    spun(executor, 0.5)  # discovery ends
+    assert spun(executor, 1.0) < 50, "it is polled"
+    waits[0].set_result("first")
+    until(lambda: len(waits) == 2)
+    assert not result.done()
+    waits[1].set_result("done")
+    until(result.done)
+    assert result.result().result.success and result.result().result.final_state == "done"
+    server.destroy()
+    client.destroy()
