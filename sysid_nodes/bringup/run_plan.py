@@ -143,7 +143,7 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
     )
     with (
         running(specs, out / "logs") as nodes,
-        live_client(options.namespace, nodes.check) as client,
+        live_client(options.namespace, nodes.check, sim_time=_simulated(specs)) as client,
     ):
         with console.status("Waiting for the nodes and the robot"):
             for spec in specs:
@@ -165,6 +165,11 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
         return 1
     console.print(_sentence(done), highlight=False, soft_wrap=True)
     return 0
+
+
+def _simulated(specs: tuple[NodeSpec, ...]) -> bool:
+    """Whether the nodes take their time from /clock: what they stamp is compared with it."""
+    return any(spec.parameters.get("use_sim_time", False) for spec in specs)
 
 
 def _question(trajectory: Trajectory, slow: float) -> str:

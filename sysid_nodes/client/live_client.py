@@ -139,11 +139,17 @@ def execute_watched(
 
 @contextlib.contextmanager
 def live_client(
-    namespace: str = "", check: Callable[[], None] = lambda: None
+    namespace: str = "", check: Callable[[], None] = lambda: None, *, sim_time: bool = False
 ) -> Iterator[LiveClient]:
-    """A client for the time of a `with` block; leaves signals to Python."""
+    """A client for the time of a `with` block; leaves signals to Python.
+
+    Args:
+        namespace: Namespace of the nodes.
+        check: Called while waiting; raises when something else went wrong.
+        sim_time: Take the time from /clock, as the nodes do.
+    """
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    client = LiveClient(namespace, check)
+    client = LiveClient(namespace, check, sim_time)
     try:
         yield client
     finally:

@@ -13,6 +13,7 @@ from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import GetState
 from rclpy.action import ActionClient
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 
 from sysid_core.errors import SysIdError
 from sysid_nodes.experiment import Settled
@@ -34,13 +35,20 @@ class NodeClient:
     Args:
         namespace: Namespace of the nodes, "" for none.
         check: Called while waiting; raises when something else went wrong (a node that ended).
+        sim_time: Take the time from /clock, as the nodes do.
 
     Attributes:
         patience: Every limit is this many times longer, for slow machines.
     """
 
-    def __init__(self, namespace: str = "", check: Callable[[], None] = lambda: None) -> None:
-        self.node = Node("sysid_client", namespace=namespace)
+    def __init__(
+        self,
+        namespace: str = "",
+        check: Callable[[], None] = lambda: None,
+        sim_time: bool = False,
+    ) -> None:
+        clock = [Parameter("use_sim_time", value=sim_time)]
+        self.node = Node("sysid_client", namespace=namespace, parameter_overrides=clock)
         self._check = check
         self.latest: dict[str, Any] = {}
         self.patience = 1.0

@@ -33,7 +33,7 @@ def test_a_plan_is_checked_asked_for_played_recorded_and_weighed_in_one_command(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
 ) -> None:
     file, plan = short_plan
-    robot = NodeSpec("simulated_robot", "simulated_robot", parameters=simulated(plan))
+    robot = NodeSpec("simulated_robot", "simulated_robot", parameters=simulated(plan, clock=True))
     client, _ = start_nodes([robot])
     client.wait_for_active("simulated_robot")
 
@@ -57,6 +57,7 @@ def test_a_plan_is_checked_asked_for_played_recorded_and_weighed_in_one_command(
     config.write_text(
         yaml.safe_dump(
             {
+                "common": {"use_sim_time": True},  # as beside any simulator
                 "trajectory_executor": executor,
                 "data_logger": {"effort_kind": "actuator_torque"},
                 "estimator": {"sensor_frame": FRAME, "shape": "box 0.2 0.2 0.16"},

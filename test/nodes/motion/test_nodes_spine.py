@@ -12,11 +12,12 @@ import pytest
 import rclpy
 from geometry_msgs.msg import InertiaStamped
 from lifecycle_msgs.srv import ChangeState
-from live_nodes import EXECUTOR, FRAME, PAYLOAD, Start, simulated
+from live_nodes import EXECUTOR, FRAME, PAYLOAD, Start, in_simulated_time, simulated
 from rclpy.action import ActionClient
 from robot_sysid.action import ExecuteTrajectory, RunPlan
 from robot_sysid.msg import ExecutorState, Identifiability, InertialEstimate, PayloadEstimate
 from robot_sysid.srv import Arm, MarkRecording, SaveResult
+from rosgraph_msgs.msg import Clock
 from scipy.interpolate import BPoly
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
@@ -34,6 +35,7 @@ from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import (
     estimate_from_message,
     ns_from_stamp,
+    stamp_from_ns,
     trajectory_arrays,
 )
 
@@ -139,16 +141,27 @@ def test_a_lost_robot_aborts_the_motion_and_closes_the_bag(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
 ) -> None:
     file, plan = short_plan
-    specs = demo_graph(robot=simulated(plan), executor=EXECUTOR)[:3]
+    specs = in_simulated_time(demo_graph(robot=simulated(plan, clock=True), executor=EXECUTOR)[:3])
     client, nodes = start_nodes(specs)
     client.node.create_subscription(ExecutorState, "trajectory_executor/state", lambda _: None, 10)
     for spec in specs:
         client.wait_for_active(spec.name)
     bag = Path(client.start_recording(str(tmp_path / "bag")))
+    clock = client.node.create_publisher(Clock, "/clock", 10)
+    times: list[int] = []
+    client.node.create_subscription(
+        Clock, "/clock", lambda message: times.append(ns_from_stamp(message.clock)), 10
+    )
 
     def pull_the_plug(feedback: Any) -> None:
-        if feedback.state == "executing" and feedback.progress > 0.1:
-            nodes.processes["simulated_robot"].send_signal(signal.SIGKILL)
+        robot = nodes.processes["simulated_robot"]
+        if feedback.state == "executing" and feedback.progress > 0.1 and robot.poll() is None:
+            robot.send_signal(signal.SIGKILL)
+            robot.wait()
+            client.node.create_timer(0.02, time_goes_on)
+
+    def time_goes_on() -> None:  # it was the robot's
+        clock.publish(Clock(clock=stamp_from_ns(times[-1] + 20_000_000)))
 
     with pytest.raises(LiveError, match="stale state"):
         client.execute(str(file), pull_the_plug, timeout_s=60.0)
