@@ -169,14 +169,8 @@ def _without(ranked: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
     return tuple(replace(e, probability=1.0) for e in ranked if e.hypothesis.kind is Fault.NONE)
 
 
-def _tool(explanation: Explanation) -> tuple[float, float]:
-    """Mass that the last link has beside the URDF's, and its deviation [kg]."""
-    found, model = explanation.evidence, explanation.model
-    return float(found.inertial[-10] - model.pi[-1, 0]), float(found.inertial_sd[-10])
-
-
 def _code(explanation: Explanation) -> str:
-    if explanation.hypothesis.kind is Fault.TOOL and _tool(explanation)[0] < 0.0:
+    if explanation.hypothesis.kind is Fault.TOOL and explanation.load[0] < 0.0:
         return "load-surplus"
     return explanation.hypothesis.code or "data-agree"
 
@@ -184,5 +178,5 @@ def _code(explanation: Explanation) -> str:
 def _data(explanation: Explanation) -> dict[str, object]:
     if explanation.hypothesis.kind is not Fault.TOOL:
         return dict(explanation.hypothesis.data)
-    mass, sd = _tool(explanation)
+    mass, sd = explanation.load
     return {"mass": abs(mass), "sd": sd, "link": explanation.model.body_names[-1]}

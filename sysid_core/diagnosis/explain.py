@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
+from scipy.special import log_ndtr, logsumexp
 
 from sysid_core.diagnosis.evidence import Evidence, Motion, evidence, unseen_gain
 from sysid_core.diagnosis.gravity import gravity_directions
@@ -52,6 +52,12 @@ class Explanation:
     probability: float
     model: RobotModel
 
+    @property
+    def load(self) -> tuple[float, float]:
+        """Mass that the last link has beside the URDF's, and its standard deviation [kg]."""
+        mass = self.evidence.inertial[-10] - self.model.pi[-1, 0]
+        return float(mass), float(self.evidence.inertial_sd[-10])
+
 
 def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explanation, ...]:
     """All causes, the likeliest first; hypotheses that differ in size only are one.
@@ -92,7 +98,20 @@ def is_decided(samples: Samples, ranked: Sequence[Explanation]) -> bool:
         samples: As declared so far.
         ranked: Their explanations, the likeliest first.
     """
-    return odds(ranked) >= ODDS and _is_borne_out(samples, ranked[0])
+    best = ranked[0]
+    if odds(ranked) < ODDS:
+        return False
+    return _is_load(best) if best.hypothesis.kind is Fault.TOOL else _is_borne_out(samples, best)
+
+
+def _is_load(explanation: Explanation) -> bool:
+    """Whether a load is lacking, or one is described that isn't there: the odds of its mass's sign.
+
+    A last link that is out of balance, or whose inertia is wrong, explains torques without any mass.
+    """
+    mass, sd = explanation.load
+    z = abs(mass) / max(sd, 1e-300)
+    return bool(log_ndtr(z) - log_ndtr(-z) >= np.log(ODDS))
 
 
 def _is_borne_out(samples: Samples, explanation: Explanation) -> bool:

@@ -20,8 +20,9 @@ from sysid_core.diagnosis import (
     require_fit,
     stream_faults,
 )
-from sysid_core.diagnosis.explain import explanations
-from sysid_core.diagnosis.hypotheses import AS_DECLARED, Fault, candidates
+from sysid_core.diagnosis.evidence import Evidence
+from sysid_core.diagnosis.explain import Explanation, explanations, is_decided
+from sysid_core.diagnosis.hypotheses import AS_DECLARED, Fault, Hypothesis, candidates
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.reasons import Outcome, Verdict
 from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount, with_gravity
@@ -259,3 +260,19 @@ def test_a_load_that_the_joints_can_not_carry_has_another_unit(model, run):
     found = judge_carried_mass(model, "tool0", load * 1000.0 / 9.81, run.joints.q)
     assert found.codes == ("load-too-heavy",)
     assert found.failures[0].data["mass"] == pytest.approx(114, abs=1)
+
+
+def test_a_load_is_named_only_if_its_mass_has_a_sign(model):
+    """A last link that is out of balance explains torques without any mass."""
+
+    def load(mass: float, sd: float) -> Explanation:
+        found = model.pi.ravel().copy()
+        found[-10] += mass
+        found_so = Evidence(0.0, found, np.full(found.size, sd), np.zeros(6), np.zeros(1))
+        tool = Hypothesis(Fault.TOOL, "load-lacking")
+        return Explanation(tool, found_so, 1.0, model)
+
+    samples = collect_samples(model, [record(model)], DriveTrain.direct(model.joint_names))
+    assert is_decided(samples, [load(0.7, 0.2)])
+    assert is_decided(samples, [load(-0.7, 0.2)])
+    assert not is_decided(samples, [load(0.33, 0.23)])
