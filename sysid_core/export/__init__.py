@@ -2,7 +2,7 @@
 """Identified robots as simulators and controllers read them, judged as they are read."""
 
 from sysid_core.export.described import Description, describe
-from sysid_core.export.files import largest_differences, reader_of, write_target
+from sysid_core.export.files import largest_differences, reader_of, require_target, write_target
 from sysid_core.export.judged import ExportedError, judge_export
 from sysid_core.export.losses import Loss, LossCode
 from sysid_core.export.mjcf import (
@@ -34,6 +34,7 @@ __all__ = [
     "projections",
     "reader_of",
     "remarks_on",
+    "require_target",
     "write_mjcf",
     "write_target",
 ]

@@ -158,6 +158,21 @@ def c_prefix(name: str) -> str:
     return plain if plain[:1].isalpha() else f"robot_{plain}".rstrip("_")
 
 
+def c_compiler() -> str:
+    """Path of a C compiler.
+
+    Raises:
+        ModelError: There is none.
+    """
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        raise ModelError(
+            "There is no C compiler: the code can't be compared.",
+            remedy="Install gcc or clang, or leave the targets 'c' and 'ros2_control' out.",
+        )
+    return compiler
+
+
 class CReader:
     """The compiled code, called from Python.
 
@@ -171,12 +186,7 @@ class CReader:
     """
 
     def __init__(self, source: Path, n: int, axes: int) -> None:
-        compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-        if compiler is None:
-            raise ModelError(
-                "There is no C compiler: the code can't be compared.",
-                remedy="Install gcc or clang, or leave the target 'c' out.",
-            )
+        compiler = c_compiler()
         self._folder = tempfile.TemporaryDirectory()
         library = Path(self._folder.name) / "robot.so"
         command = [compiler, "-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]

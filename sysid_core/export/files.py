@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from sysid_core.errors import ModelError
-from sysid_core.export.c_code import CReader, c_prefix, write_c
+from sysid_core.export.c_code import CReader, c_compiler, c_prefix, write_c
 from sysid_core.export.geometry import MeshFolder
 from sysid_core.export.losses import Loss, losses_of
 from sysid_core.export.mjcf import (
@@ -28,9 +28,9 @@ from sysid_core.export.ros2_control import controllers_of
 from sysid_core.export.sdf import SDF_MESH_FORMATS, SdfReader, sdf_names, sdf_of
 from sysid_core.export.targets import Target
 from sysid_core.export.urdf import UrdfReader, urdf_of
-from sysid_core.export.usd import UsdReader, actuators_of, prim_names, usd_of
+from sysid_core.export.usd import UsdReader, actuators_of, prim_names, require_usd, usd_of
 from sysid_core.files import write_yaml
-from sysid_core.robot import Array, write_urdf
+from sysid_core.robot import Array, RobotModel, write_urdf
 from sysid_core.robot.loops import DrivenRobot
 
 _NEAR_HOME = 0.02  # [rad or m], deviation: loops whose box isn't known close about home
@@ -65,6 +65,28 @@ class Written:
     losses: tuple[Loss, ...]
 
 
+def require_target(target: Target, model: RobotModel) -> None:
+    """Refuse a target before anything is fitted or written.
+
+    Args:
+        target: The format.
+        model: The robot.
+
+    Raises:
+        ModelError: The robot has loops that the format isn't written with, or what reads the format
+            back isn't installed.
+    """
+    if isinstance(model, DrivenRobot) and target is not Target.MJCF:
+        raise ModelError(
+            f"'{model.name}' has loops, which {target.value} isn't written with.",
+            remedy="Export it to mjcf.",
+        )
+    if target is Target.USD:
+        require_usd()
+    if target in (Target.C, Target.ROS2_CONTROL):
+        c_compiler()
+
+
 def write_target(
     target: Target,
     robot: Projection,
@@ -72,6 +94,7 @@ def write_target(
     *,
     places: Sequence[Path] = (),
     remarks: Mapping[str, str] | None = None,
+    stays: Path | None = None,
 ) -> Written:
     """Write a robot in one format.
 
@@ -81,16 +104,13 @@ def write_target(
         out: Folder of all exports: the format has one of its own in it.
         places: Folders in which meshes are looked for.
         remarks: Link to what is said of its values, where the format has comments.
+        stays: Where `out` is moved to afterwards; None: nowhere.
 
     Raises:
-        ModelError: Something that the format can't express.
+        ModelError: Something that the format can't express, or a mesh that can't be read.
     """
+    require_target(target, robot.model)
     chain = robot.model.chain if isinstance(robot.model, DrivenRobot) else None
-    if chain is not None and target is not Target.MJCF:
-        raise ModelError(
-            f"'{robot.model.name}' has loops, which {target.value} isn't written with.",
-            remedy="Export it to mjcf.",
-        )
     folder, name = out / target.value, c_prefix(robot.model.name)
     folder.mkdir(parents=True, exist_ok=True)
     meshes = None
@@ -116,7 +136,9 @@ def write_target(
         files = [source, header]
         if target is Target.ROS2_CONTROL:
             files.append(folder / f"{name}_controllers.yaml")
-            files[-1].write_text(controllers_of(robot, name, folder), encoding="utf-8")
+            files[-1].write_text(
+                controllers_of(robot, name, (stays or out) / target.value), encoding="utf-8"
+            )
     else:
         raise _no_such(target)
     return Written(target, tuple(files), losses_of(robot.model, target, meshes))

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
+from sysid_core.errors import ModelError
 from sysid_core.robot import Array
 
 
@@ -92,6 +93,61 @@ def _geometry(element: ET.Element) -> Geometry | None:
     )
 
 
+def _require_mesh(path: Path) -> None:
+    """Refuse a mesh that can't be read, or isn't whole as far as its format tells."""
+    try:
+        content = path.read_bytes()
+    except OSError as err:
+        why = f"can't be read ({err.strerror})"
+    else:
+        if _IS_WHOLE[path.suffix.lower()](content):
+            return
+        why = f"is empty, cut off, or no {path.suffix[1:].upper()}"
+    raise ModelError(
+        f"The mesh '{path}' {why}.",
+        remedy="Replace the file, or leave the mesh out of the robot's description.",
+    )
+
+
+def _whole_stl(content: bytes) -> bool:
+    """Binary: a header of 80 bytes, the number of triangles, 50 bytes each. Or text."""
+    triangles = int.from_bytes(content[80:84], "little")
+    if triangles > 0 and 84 + 50 * triangles <= len(content):
+        return True
+    return content.lstrip()[:5] == b"solid" and b"endsolid" in content and b"vertex" in content
+
+
+def _whole_obj(content: bytes) -> bool:
+    """Text with vertices, and faces of those alone."""
+    lines = [line.split() for line in content.splitlines()]
+    points = sum(words[:1] == [b"v"] for words in lines)
+    corners = [w.split(b"/")[0] for words in lines if words[:1] == [b"f"] for w in words[1:]]
+    try:
+        return points > 0 and all(0 < abs(int(corner)) <= points for corner in corners)
+    except ValueError:
+        return False
+
+
+def _whole_msh(content: bytes) -> bool:
+    """MuJoCo's: numbers of vertices, normals, texture coordinates and faces, then these."""
+    if len(content) < 16:
+        return False
+    n = np.frombuffer(content[:16], "<i4").astype(np.int64)
+    return bool(n[0] > 0 and 16 + n @ [12, 12, 8, 12] == len(content))
+
+
+def _whole_dae(content: bytes) -> bool:
+    """XML."""
+    try:
+        ET.fromstring(content)
+    except ET.ParseError:
+        return False
+    return True
+
+
+_IS_WHOLE = {".stl": _whole_stl, ".obj": _whole_obj, ".msh": _whole_msh, ".dae": _whole_dae}
+
+
 @dataclass
 class MeshFolder:
     """Copies meshes beside an export, each once.
@@ -113,13 +169,18 @@ class MeshFolder:
     _copied: dict[Path, str] = field(default_factory=dict)
 
     def copy(self, name: str) -> str | None:
-        """Name of the copy; None where the mesh can't be had, which is noted."""
+        """Name of the copy; None where the mesh can't be had, which is noted.
+
+        Raises:
+            ModelError: The file can't be read, or isn't whole.
+        """
         path = self.find(name)
         if path is None or path.suffix.lower() not in self.formats:
             notes = self.missing if path is None else self.unread
             notes.append(name) if name not in notes else None
             return None
         if path not in self._copied:
+            _require_mesh(path)
             # No blanks: other tools read these names, too.
             target = f"{len(self._copied):03d}_{path.name.replace(' ', '_')}"
             self.out.mkdir(parents=True, exist_ok=True)

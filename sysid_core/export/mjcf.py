@@ -118,7 +118,7 @@ def joint_fields(projection: Projection) -> dict[str, JointFields]:
 
 
 def chain_fields(chain: ClosedChain) -> dict[str, JointFields]:
-    """Fields of every joint of an identified closed chain; passive joints have no actuator."""
+    """Fields of every joint of an identified closed chain; passive joints have no drive."""
     out = {}
     for joint in chain.model.joint_names:
         drive = chain.drive(joint)
@@ -266,7 +266,7 @@ def write_mjcf(path: Path, text: str) -> Path:
     """Write MJCF and have MuJoCo read it.
 
     Raises:
-        ModelError: MuJoCo refuses it; the file stays, to be looked at.
+        ModelError: MuJoCo refuses it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -274,7 +274,7 @@ def write_mjcf(path: Path, text: str) -> Path:
         mujoco.MjModel.from_xml_path(str(path))
     except ValueError as err:
         raise ModelError(
-            f"MuJoCo refuses '{path}': {str(err).strip()}.",
+            f"MuJoCo refuses '{path.name}': {str(err).strip()}.",
             remedy="Rename what it names twice in the robot's description, or leave its mesh out.",
         ) from err
     return path
@@ -359,7 +359,7 @@ def _actuators(tree: Tree, fields: Mapping[str, JointFields]) -> list[ET.Element
     for joint in tree.joints:
         own = fields.get(joint.name, JointFields())
         if not own.driven:
-            continue
+            continue  # its offset is among the springs
         names = {"name": joint.name, "joint": joint.name}
         if own.servo is not None:
             force = own.servo.force
@@ -385,10 +385,18 @@ def _springs(
     sites: dict[int, Sites],
     tendons: list[ET.Element],
 ) -> list[ET.Element]:
-    """Actuators without control that pull at tendons; their sites and tendons are added."""
+    """Actuators without control: offsets of joints without a drive, and springs that pull at tendons.
+
+    Sites and tendons of the springs are added.
+    """
     out = []
     for j, joint in enumerate(tree.joints):
-        spring = fields.get(joint.name, JointFields()).spring
+        own = fields.get(joint.name, JointFields())
+        if not own.driven and own.offset:
+            bias = {"biastype": "affine", "biasprm": f"{_text([-own.offset])} 0 0"}
+            passive = {"name": f"{joint.name}:offset", "joint": joint.name, "gainprm": "0"}
+            out.append(ET.Element("general", passive | bias))
+        spring = own.spring
         if spring is None or spring.anchors is None:
             continue
         # Any direction across the axis: the ends are in line at `zero`.

@@ -100,6 +100,21 @@ def prim_names(model: RobotModel) -> dict[str, str]:
     return distinct_names(wanted, ("fixed_base", "to_world"), allowed)
 
 
+def require_usd() -> None:
+    """Refuse to go on without the library that reads a USD back.
+
+    Raises:
+        ModelError: usd-core isn't installed.
+    """
+    try:
+        import pxr.Usd  # noqa: F401
+    except ImportError as err:
+        raise ModelError(
+            "A USD can't be read back without usd-core.",
+            remedy="pip install 'robot_sysid[usd]', or leave the target 'usd' out.",
+        ) from err
+
+
 class UsdReader(ReadTree):
     """Torques of a USD by what `usd-core` reads of it: bodies, armature, friction of the joints.
 
@@ -116,13 +131,9 @@ class UsdReader(ReadTree):
     def __init__(
         self, path: str, joint_names: Sequence[str], gravity: Array, sign_velocity: float
     ) -> None:
-        try:
-            from pxr import Usd, UsdPhysics
-        except ImportError as err:
-            raise ModelError(
-                "A USD can't be read back without usd-core.",
-                remedy="pip install 'robot_sysid[usd]', or leave the target 'usd' out.",
-            ) from err
+        require_usd()
+        from pxr import Usd, UsdPhysics
+
         stage = Usd.Stage.Open(path)
         kinds = (UsdPhysics.RevoluteJoint, UsdPhysics.PrismaticJoint)
         joints = [prim for prim in stage.Traverse() if any(prim.IsA(kind) for kind in kinds)]

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sysid_core.batch import hash_of
-from sysid_core.errors import EstimationError
+from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
 from sysid_core.estimation.loaded_arm import with_load
@@ -24,6 +27,7 @@ from sysid_core.export import (
     projections,
     reader_of,
     remarks_on,
+    require_target,
     write_target,
 )
 from sysid_core.files import FileKind, read_json
@@ -205,6 +209,38 @@ def export_result(
     return export_arm(result, targets, out, folder=folder, progress=progress)
 
 
+@contextmanager
+def _all_or_none(out: Path) -> Iterator[Path]:
+    """A folder whose files go to `out` once all of them are written and judged; else none.
+
+    Raises:
+        SysIdError: Nothing can be written to `out`.
+    """
+    new = [path for path in (out, *out.parents) if not path.exists()]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".export-", dir=out) as hidden:
+            yield Path(hidden)
+            files = sorted(path for path in Path(hidden).rglob("*") if path.is_file())
+            places = [out / file.relative_to(hidden) for file in files]
+            for place in places:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                if place.is_dir():
+                    raise IsADirectoryError(f"'{place}' is a folder")
+            for file, place in zip(files, places, strict=True):
+                os.replace(file, place)
+    except BaseException as err:
+        with suppress(OSError):
+            for path in new:
+                path.rmdir()
+        if isinstance(err, OSError):
+            raise SysIdError(
+                f"The results can't go to '{out}': {err.strerror or err}.",
+                remedy="Give another --out.",
+            ) from err
+        raise
+
+
 def export_arm(
     result: ArmResult,
     targets: Sequence[Target],
@@ -225,50 +261,66 @@ def export_arm(
     Raises:
         SysIdError: The result has something that a target can't express.
     """
-    made, proofs = [], []
+    model = result.identification.model
     for target in targets:
-        progress(Step.WRITING)
-        in_terms = projections(result.identification, result.fitted, target)
-        written = write_target(
-            target,
-            in_terms.robot if result.carried is None else result.carried.on(in_terms.robot),
-            out,
-            places=result.places,
-            remarks=remarks_on(result.identification),
-        )
-        file = written.files[0]
-        differences, tolerance, error = _judged(result, target, file, in_terms)
-        made.append(ExportedTarget(target, file, error, differences, tolerance, written.losses))
-        proofs.append(
-            {
-                "target": target.value,
-                "files": [_hashed(path, out) for path in written.files],
-                "tolerance": tolerance,
-                "largest_difference": differences,
-                "errors": error.to_dict(),
-                "losses": [loss.to_dict() for loss in written.losses],
-            }
-        )
-    proof = {
+        require_target(target, model)
+    with _all_or_none(out) as hidden:
+        made, proofs = [], []
+        for target in targets:
+            progress(Step.WRITING)
+            in_terms = projections(result.identification, result.fitted, target)
+            written = write_target(
+                target,
+                in_terms.robot if result.carried is None else result.carried.on(in_terms.robot),
+                hidden,
+                places=result.places,
+                remarks=remarks_on(result.identification),
+                stays=out,
+            )
+            file = written.files[0]
+            differences, tolerance, error = _judged(result, target, file, in_terms)
+            stays = out / file.relative_to(hidden)
+            made.append(
+                ExportedTarget(target, stays, error, differences, tolerance, written.losses)
+            )
+            proofs.append(
+                {
+                    "target": target.value,
+                    "files": [_hashed(path, hidden) for path in written.files],
+                    "tolerance": tolerance,
+                    "largest_difference": differences,
+                    "errors": error.to_dict(),
+                    "losses": [loss.to_dict() for loss in written.losses],
+                }
+            )
+        proof = _proof(result, folder, proofs)
+        (hidden / PROOF).write_text(json_text(proof), encoding="utf-8")
+    return tuple(made)
+
+
+def _proof(
+    result: ArmResult, folder: Path | None, exports: Sequence[Mapping[str, object]]
+) -> dict[str, object]:
+    """What proof.json says."""
+    model, carried = result.identification.model, result.carried
+    return {
         "schema": PROOF_SCHEMA,
-        "robot": result.identification.model.name,
-        "urdf_hash": result.identification.model.urdf_hash,
+        "robot": model.name,
+        "urdf_hash": model.urdf_hash,
         "result": None if folder is None else str(folder.resolve()),
         "model": None if folder is None else _hashed(folder / "parameters.yaml", folder),
         "carried": None
-        if result.carried is None
+        if carried is None
         else {
-            **_hashed(result.carried.folder / "estimate.yaml", result.carried.folder),
-            "folder": str(result.carried.folder.resolve()),
-            "frame": result.carried.frame,
+            **_hashed(carried.folder / "estimate.yaml", carried.folder),
+            "folder": str(carried.folder.resolve()),
+            "frame": carried.frame,
         },
         "data": [dict(file) for file in result.files],
         "states": STATES,
         "seed": SEED,
-        "exports": proofs,
+        "exports": list(exports),
     }
-    (out / PROOF).write_text(json_text(proof), encoding="utf-8")
-    return tuple(made)
 
 
 def verify_export(

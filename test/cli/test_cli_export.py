@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
+import sys
+from itertools import combinations
 
 import numpy as np
 import pinocchio as pin
@@ -33,7 +36,14 @@ def result(tmp_path_factory):
         tau += [1.5, 0.8] * np.tanh(v / 0.005) + [1.0, 0.5] * v + [0.3, 0.1] * a + [0.5, 0.2]
         tau += 0.05 * rng.normal(size=tau.shape)
         np.savetxt(folder / f"{name}.csv", np.column_stack([t, q, v, tau]), delimiter=",")
-    (folder / "robot.urdf").write_text(URDF)
+    corners = np.vstack([np.zeros(3), 0.1 * np.eye(3)])
+    triangles = [struct.pack("<12fH", *np.zeros(3), *corners[list(three)].ravel(), 0)
+                 for three in combinations(range(4), 3)]  # fmt: skip
+    (folder / "part.stl").write_bytes(bytes(80) + struct.pack("<I", 4) + b"".join(triangles))
+    shape = '<visual><geometry><mesh filename="part.stl"/></geometry></visual>'
+    (folder / "robot.urdf").write_text(
+        URDF.replace("</link>\n<joint", f"{shape}</link>\n<joint", 1)
+    )
     (folder / "columns.yaml").write_text(yaml.safe_dump(columns("link_torque")))
     status, output = call(
         *("identify", folder / "train.csv", "--robot", folder / "robot.urdf"),
@@ -133,6 +143,35 @@ def test_a_result_that_lacks_what_it_came_from_is_refused(change, result, tmp_pa
     with pytest.raises(EstimationError, match="came from"):
         call("export", tmp_path / "out", "--to", "urdf", "--out", tmp_path / "x")
     assert not (tmp_path / "x").exists()
+
+
+def test_an_export_writes_all_its_files_or_none(result, tmp_path, monkeypatch):
+    out, mesh = tmp_path / "new" / "exports", result / "part.stl"
+    command = ("export", result / "out", "--out", out, "--to")
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "pxr", None)
+        with pytest.raises(ModelError, match="usd-core"):
+            call(*command, "urdf,usd")
+    with monkeypatch.context() as without:
+        without.setenv("PATH", "")
+        with pytest.raises(ModelError, match="compiler"):
+            call(*command, "urdf,c")
+    whole = mesh.read_bytes()
+    mesh.write_bytes(whole[:-10])
+    try:
+        with pytest.raises(ModelError, match=r"part\.stl.* cut off"):
+            call(*command, "urdf,mjcf")
+    finally:
+        mesh.write_bytes(whole)
+    assert not out.parent.exists()
+    assert call(*command, "mjcf")[0] == 0
+    before = (out / "proof.json").read_text()
+    (out / "urdf").write_text("in the way")
+    with pytest.raises(SysIdError, match="can't go to"):
+        call(*command, "mjcf,urdf")
+    assert {path.name for path in out.iterdir()} == {"mjcf", "urdf", "proof.json"}
+    assert (out / "proof.json").read_text() == before
+    assert len(list((out / "mjcf" / "meshes").iterdir())) == 1
 
 
 def test_no_target_and_no_folder_are_refused_before_anything_is_read(tmp_path):

@@ -7,6 +7,7 @@ import dataclasses
 import json
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 import yaml
@@ -150,6 +151,24 @@ def identified(leg_run, tmp_path_factory):
     bag = write_bag(folder / "bag", leg_run, effort_kind="actuator_torque")
     loops = with_tarsus_encoder(folder)
     return bag, loops, folder / "out", identify_bag(bag, loops, folder / "out")
+
+
+def test_an_identified_leg_is_exported_with_its_loops(identified, tmp_path):
+    *_, out, _ = identified
+    done = runner.invoke(app, ["export", str(out), "--to", "mjcf", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    (one,) = json.loads((tmp_path / "proof.json").read_text())["exports"]
+    assert max(one["largest_difference"].values()) < 1e-9  # MuJoCo's torques and ours
+    plant = mujoco.MjModel.from_xml_path(str(tmp_path / one["files"][0]["path"]))
+    leg = load_closed_chain("own-leg")
+    assert plant.neq == len(leg.closures) and plant.njnt == leg.n
+    assert {plant.actuator(i).name for i in range(plant.nu)} == set(leg.actuated)
+    done = runner.invoke(app, ["verify", str(tmp_path / "proof.json")])
+    assert done.exit_code == 0, done.output
+    refused = runner.invoke(
+        app, ["export", str(out), "--to", "mjcf,urdf", "--out", str(tmp_path / "x")]
+    )
+    assert "has loops" in str(refused.exception) and not (tmp_path / "x").exists()
 
 
 def test_a_bag_with_a_tarsus_encoder_gives_the_drives(identified):

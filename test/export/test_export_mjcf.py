@@ -195,6 +195,26 @@ def test_meshes_are_copied_and_missing_ones_named(tmp_path):
     assert losses[LossCode.VELOCITY_LIMITS] == model.joint_names
 
 
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("cut.stl", bytes(80) + (2).to_bytes(4, "little") + bytes(50)),
+        ("empty.STL", b""),
+        ("text.stl", b"solid part\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\n"),
+        ("cut.obj", b"v 0 0 0\nv 1 0 0\nf 1 2 3\n"),
+        ("page.obj", b"<html>not found</html>"),
+        ("cut.msh", np.array([4, 0, 0, 4], "<i4").tobytes() + bytes(20)),
+        ("cut.dae", b"<COLLADA><library_geometries>"),
+    ],
+)
+def test_a_broken_mesh_is_refused_by_its_name(name, content, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    meshes = MeshFolder(tmp_path / "out", [tmp_path], (*MESH_FORMATS, ".dae"))
+    with pytest.raises(ModelError, match=name):
+        meshes.copy(name)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_follower_of_no_joint_is_a_stated_loss():
     urdf = example_robots()["panda"].read_text()
     model = RobotModel.from_urdf(
@@ -260,7 +280,7 @@ def test_a_closed_chain_has_our_torques_in_mujoco(rng, tmp_path):
 
 def test_a_robot_with_loops_is_written_with_them_to_mjcf_alone(rng, tmp_path):
     chain = load_closed_chain("own-leg")
-    passive = {joint: JointDrive(*rng.uniform(0.1, 1.0, size=3)) for joint in chain.passive}
+    passive = {joint: JointDrive(*rng.uniform(0.1, 1.0, size=4)) for joint in chain.passive}
     model = DrivenRobot.of(chain.with_drives(passive))
     terms = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.INERTIA, FrictionTerm.OFFSET)
     friction = FrictionModel(DriveTrain.direct(model.joint_names), terms)
