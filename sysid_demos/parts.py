@@ -25,7 +25,7 @@ from sysid_core.report import Report, cell_text, prediction_chart, save_and_list
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals.bags import read_bag
 from sysid_core.validation import Prediction, predict_recording
-from sysid_nodes.bringup import NodeSpec, below, demo_graph, running
+from sysid_nodes.bringup import NodeSpec, below, demo_graph, in_simulated_time, running
 from sysid_nodes.client import LiveClient, execute_watched, live_client
 
 # A busy laptop is no faulty robot: the simulated one may stall for a second.
@@ -71,9 +71,15 @@ def identification_graph(
 def live(
     specs: Sequence[NodeSpec], out: Path, namespace: str, console: Console
 ) -> Iterator[LiveClient]:
-    """The nodes, all active, as processes that end with the block; their logs go to `out/logs`."""
-    specs = below(specs, out)
-    with running(specs, out / "logs") as nodes, live_client(namespace, nodes.check) as client:
+    """The nodes, all active, as processes that end with the block; their logs go to `out/logs`.
+
+    Their time is the simulated robot's: a slow machine plays slowly and gives the same result.
+    """
+    specs = in_simulated_time(below(specs, out))
+    with (
+        running(specs, out / "logs") as nodes,
+        live_client(namespace, nodes.check, sim_time=True) as client,
+    ):
         with console.status("Waiting for the nodes"):
             for spec in specs:
                 client.wait_for_active(spec.name, 60.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,17 +55,6 @@ def simulated(plan: PayloadPlan | None = None, **more: Any) -> dict[str, Any]:
         "wrench_bias": [1.0, -2.0, 0.5, 0.05, -0.03, 0.02],
         **more,
     }
-
-
-def in_simulated_time(specs: Sequence[NodeSpec]) -> list[NodeSpec]:
-    """Nodes that follow the clock of the simulated robot among them."""
-    followers = {"use_sim_time": True}
-    return [
-        spec
-        if spec.executable == "simulated_robot"
-        else replace(spec, parameters={**spec.parameters, **followers})
-        for spec in specs
-    ]
 
 
 # Of an executor whose process may be held up by others on the machine.

@@ -2,7 +2,13 @@
 """Nodes as processes: which ones, with what parameters, started, watched and ended."""
 
 from sysid_nodes.bringup.config import find_config, read_config
-from sysid_nodes.bringup.graph import NodeSpec, below, demo_graph, launch_nodes
+from sysid_nodes.bringup.graph import (
+    NodeSpec,
+    below,
+    demo_graph,
+    in_simulated_time,
+    launch_nodes,
+)
 from sysid_nodes.bringup.processes import running
 from sysid_nodes.bringup.run_plan import RunOptions, bring_up, run_plan
 
@@ -13,6 +19,7 @@ __all__ = [
     "bring_up",
     "demo_graph",
     "find_config",
+    "in_simulated_time",
     "launch_nodes",
     "read_config",
     "run_plan",

@@ -88,6 +88,23 @@ def demo_graph(
     return bringup_graph(parameters, namespace=namespace)
 
 
+def in_simulated_time(specs: Iterable[NodeSpec]) -> tuple[NodeSpec, ...]:
+    """The same nodes on the clock of the simulated robot, which waits for a node that is late.
+
+    On a machine that is too slow for real time everything is slower alike.
+    """
+    return tuple(
+        replace(
+            spec,
+            parameters={
+                ("clock" if spec.executable == "simulated_robot" else "use_sim_time"): True,
+                **spec.parameters,
+            },
+        )
+        for spec in specs
+    )
+
+
 def below(specs: Iterable[NodeSpec], folder: str | Path) -> tuple[NodeSpec, ...]:
     """The same nodes, that read and write below one folder where theirs aren't given.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from live_nodes import EXECUTOR, Start, in_simulated_time, simulated
+from live_nodes import EXECUTOR, Start, simulated
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from robot_sysid.msg import FilteredJointState
@@ -19,7 +19,7 @@ from robot_sysid.srv import StartRecording
 from sensor_msgs.msg import JointState
 
 from sysid_core.planning.payload.plan import PayloadPlan
-from sysid_nodes.bringup import NodeSpec, demo_graph
+from sysid_nodes.bringup import NodeSpec, demo_graph, in_simulated_time
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.components import EstimatorConfig
 from sysid_nodes.execution import TrajectoryExecutorConfig

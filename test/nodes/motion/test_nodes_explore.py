@@ -12,14 +12,14 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 from action_msgs.msg import GoalStatus
-from live_nodes import Start, clocked, in_simulated_time
+from live_nodes import Start, clocked
 from rclpy.action import ActionClient
 from robot_sysid.action import Explore
 from robot_sysid.srv import Arm
 
 from sysid_core.planning import Trajectory, Unknowns, initial_limits, limits_text
 from sysid_core.robot import RobotModel
-from sysid_nodes.bringup import NodeSpec, demo_graph
+from sysid_nodes.bringup import NodeSpec, demo_graph, in_simulated_time
 from sysid_nodes.client import LiveClient
 
 pytestmark = pytest.mark.ros

@@ -12,7 +12,7 @@ import pytest
 import rclpy
 from geometry_msgs.msg import InertiaStamped
 from lifecycle_msgs.srv import ChangeState
-from live_nodes import EXECUTOR, FRAME, PAYLOAD, Start, in_simulated_time, simulated
+from live_nodes import EXECUTOR, FRAME, PAYLOAD, Start, simulated
 from rclpy.action import ActionClient
 from robot_sysid.action import ExecuteTrajectory, RunPlan
 from robot_sysid.msg import ExecutorState, Identifiability, InertialEstimate, PayloadEstimate
@@ -30,7 +30,7 @@ from sysid_core.robot import RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import EffortKind
 from sysid_core.signals.bags import read_bag
-from sysid_nodes.bringup import NodeSpec, demo_graph
+from sysid_nodes.bringup import NodeSpec, demo_graph, in_simulated_time
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import (
     estimate_from_message,
