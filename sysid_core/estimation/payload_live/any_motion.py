@@ -180,16 +180,20 @@ def _usable(recording: Recording, known: SensorCalibration) -> tuple[Recording, 
 def _doubted(
     estimate: Estimate, convention: WrenchConvention
 ) -> tuple[Estimate, tuple[Reason, ...]]:
-    """The estimate, wider where it may well be another mass, and the reason not to believe it.
+    """The estimate, wider by what its rivals weigh, and the reason not to believe it.
 
     Every hypothesis weighs by itself, by least squares: where another one, or a plainer model of the
     same, makes another mass of the readings, the answer isn't known however sure the fit is.
     """
     mass = float(estimate.values[0])
-    if not mass > 0 or convention.elsewhere(mass, MASS_LIMIT) <= UNLIKELY:
+    if not mass > 0:
         return estimate, ()
-    off = estimate.values * (np.sqrt(convention.variance(mass)) / mass)
+    doubted = convention.elsewhere(mass, MASS_LIMIT) > UNLIKELY
+    variance = convention.variance(mass) if doubted else convention.between
+    off = estimate.values * (np.sqrt(variance) / mass)
     widened = replace(estimate, covariance=estimate.covariance + np.outer(off, off))
+    if not doubted:
+        return widened, ()
     said: list[str] = []
     for rival in convention.rivals:
         text = f"{rival.mass:.2g} ± {rival.sd:.1g}" if rival.mass else "0"

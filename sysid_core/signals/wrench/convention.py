@@ -7,7 +7,8 @@ sensor, `-f`; UR's drivers give forces in axes of the base; a sensor may be turn
 description, orientations may be those of the base in the sensor, somebody may guide the robot by what
 it holds, and maybe nothing is held. Each of these is a hypothesis, scored by its marginal likelihood on
 the same readings (turns keep lengths: no hypothesis has axes of its own), with the noise that the best
-one leaves over and as many readings as are independent by its colour.
+one leaves over and as many readings as are independent by its colour. Each has its own delay: in a
+steady turn about one axis a delay is a rotation, which some of them can stand for and others not.
 """
 
 from __future__ import annotations
@@ -118,6 +119,12 @@ class WrenchConvention:
         return float(sum(r.probability * ((r.mass - mass) ** 2 + r.sd**2) for r in self.rivals))
 
     @property
+    def between(self) -> float:
+        """Mean square of what the rivals' masses are off the likeliest one's [kg^2]."""
+        first = self.rivals[0].mass if self.rivals else 0.0
+        return float(sum(r.probability * (r.mass - first) ** 2 for r in self.rivals))
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Deviations from the described sensor, one sentence each."""
         found = []
@@ -177,29 +184,22 @@ def find_convention(
         sign: What is known of it.
         axes: What is known of them.
         may_be_inverse: Whether orientations may be those of the base in the sensor.
-        shifts: Samples by which the readings may be late: the best is taken along.
+        shifts: Samples by which the readings may be late, as likely each.
     """
     signs = [sign] if sign is not WrenchSign.AUTO else [*WrenchSign][1:]
     given = [axes] if axes is not WrenchAxes.AUTO else [*WrenchAxes][1:]
     motions = {False: motion, True: inverted_motion(motion)} if may_be_inverse else {False: motion}
-    ways = [(x, inverse) for x in given for inverse in motions]
-
-    # By any linear map, whichever way it is: a delay shows by itself.
-    left = [
-        (_unmapped(WrenchConvention(axes=x).apply(wrench, at.R_WF), at.a, shift), shift)
-        for x, inverse in ways
-        for at in (motions[inverse],)
-        for shift in shifts
+    late, early = max(0, *shifts), max(0, *(-shift for shift in shifts))
+    rows = np.arange(late, len(wrench) - early)
+    rows = rows[:: -(-len(rows) // _MOST)]
+    y = wrench[rows]
+    delayed = [
+        (inverse, _at(one, rows - shift)) for shift in shifts for inverse, one in motions.items()
     ]
-    best, shift = min(left, key=lambda one: float(np.mean(one[0][:, :3] ** 2)))
-    rows = np.arange(0, len(best), -(-len(best) // _MOST))
-    y = wrench[max(shift, 0) + rows]
-    motions = {key: _at(one, max(-shift, 0) + rows) for key, one in motions.items()}
-
     families = []
-    for x, inverse in ways:
-        at, odds = motions[inverse], -_STRONG * inverse
-        for s in signs:
+    for inverse, at in delayed:
+        for s, x in product(signs, given):
+            odds = -_STRONG * inverse - np.log(len(shifts))
             plain = WrenchConvention(s, x, None, inverse)
             turned, priors = [plain], [odds]
             if x is WrenchAxes.SENSOR:
@@ -211,14 +211,31 @@ def find_convention(
                     turned.append(replace(plain, turn=turn))
                     priors.append(odds - _STRONG - 1.5 * np.log(3.0 * len(y)))
             families.append((turned, np.array(priors), at))
-    residual = best[rows]
-    for _ in range(2):  # noise is what the best of them leaves over
-        noise = _Noise.of(residual)
-        trials = [
-            trial for family in families for trial in _weighed(y, *family, bias, zeroed, noise)
+    # Noise is what the best of them leaves over, at first what the best linear map does.
+    residual = min(
+        (
+            _unmapped(WrenchConvention(axes=x).apply(y, at.R_WF), at.a)
+            for x in given
+            for _, at in delayed
+        ),
+        key=lambda left: float(np.mean(left[:, :3] ** 2)),
+    )
+    # Plain loads tell which delays are worth a look; then all kinds of forces at these.
+    for kinds in ((_Kind.LOAD,), tuple(_Kind)):
+        for _ in range(2):
+            noise = _Noise.of(residual)
+            found = [_weighed(y, *family, bias, zeroed, noise, kinds) for family in families]
+            tops = [max(some, key=lambda trial: trial.log) for some in found]
+            k = int(np.argmax([top.log for top in tops]))
+            residual = tops[k].residual(y, families[k][2])
+        least = tops[k].log + np.log(_NEGLIGIBLE)
+        best = {_way(top): top.log for top in sorted(tops, key=lambda top: top.log)}
+        families = [
+            family
+            for family, top in zip(families, tops, strict=True)
+            if top.log >= min(least, best[_way(top)])
         ]
-        top = max(trials, key=lambda trial: trial.log)
-        residual = top.residual(y, motions[top.convention.is_inverse])
+    trials = [trial for some in found for trial in some]
     log = np.array([trial.log for trial in trials])
     weights = np.exp(log - log.max())
     weights /= weights.sum()
@@ -228,8 +245,8 @@ def find_convention(
         for k in order
         if weights[k] > _NEGLIGIBLE
     )
-    loaded = [k for k in order if trials[k].kind is not _Kind.EMPTY]
-    return replace(trials[loaded[0]].convention, rivals=rivals)
+    loaded = next(trials[k] for k in order if trials[k].kind is not _Kind.EMPTY)
+    return replace(loaded.convention, rivals=rivals)
 
 
 class _Kind(Enum):
@@ -306,6 +323,7 @@ def _weighed(
     bias: Sequence[tuple[float, float]],
     zeroed: tuple[float, float] | None,
     noise: _Noise,
+    among_kinds: Sequence[_Kind],
 ) -> list[_Trial]:
     """Trials of conventions that share a motion, by what acts and by how large the bias may be."""
     z = np.array([one.apply(y, at.R_WF) for one in conventions])
@@ -319,6 +337,8 @@ def _weighed(
     postures = postures if zeroed else []
     kinds += [(_Kind.ZEROED, k) for k in postures]
     for kind, posture in kinds:
+        if kind not in among_kinds:
+            continue
         X_force, X_torque, sds = _columns(kind, at, posture)
         of_force, of_torque = _Linear.of(X_force, z[:, :, :3]), _Linear.of(X_torque, z[:, :, 3:])
         scales = [zeroed] if kind is _Kind.ZEROED and zeroed else bias
@@ -392,10 +412,13 @@ class _Linear:
         return log, np.einsum("tij,tj->ti", P, x), sd
 
 
-def _unmapped(y: Array, a: Array, shift: int) -> Array:
-    """Residual of the best linear map from accelerations to delayed readings, shape (K', 6)."""
-    late, early = max(shift, 0), max(-shift, 0)
-    y, a = y[late : len(y) - early], a[early : len(a) - late]
+def _way(trial: _Trial) -> tuple[WrenchSign, WrenchAxes, bool]:
+    """Hypothesis apart from turn and delay."""
+    return trial.convention.sign, trial.convention.axes, trial.convention.is_inverse
+
+
+def _unmapped(y: Array, a: Array) -> Array:
+    """Residual of the best linear map from accelerations to readings, shape (K, 6)."""
     X = np.column_stack([a, np.ones(len(a))])
     return np.asarray(y - X @ np.linalg.lstsq(X, y, rcond=None)[0])
 
