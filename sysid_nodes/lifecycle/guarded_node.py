@@ -11,10 +11,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from builtin_interfaces.msg import Time
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.lifecycle import LifecycleNode
 from rclpy.timer import Timer
 
+from sysid_core.clock_gate import ClockGate
 from sysid_core.errors import SysIdError
 from sysid_nodes.lifecycle.actions import Actions
 from sysid_nodes.lifecycle.health import Health
@@ -117,6 +119,15 @@ class GuardedNode(LifecycleNode):
     def now_ns(self) -> int:
         """The node's clock [ns]."""
         return int(self.get_clock().now().nanoseconds)
+
+    def through(self, gate: ClockGate, stamp: Time) -> int:
+        """Stamp of a message [ns], let in by a gate; any as long as simulated time hasn't begun.
+
+        Raises:
+            StampError: It isn't let in.
+        """
+        stamp_ns, now_ns = stamp.sec * 1_000_000_000 + stamp.nanosec, self.now_ns()
+        return gate.take(stamp_ns, now_ns) if now_ns else stamp_ns
 
     def diagnose(self, level: bytes, message: str, **values: object) -> None:
         """Report the state of the node."""

@@ -16,7 +16,7 @@ import pytest
 from cosimulation import Log, World, run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_drivers_stops import LIMITS, MODEL, earlier, nan, on_time, world
+from test_drivers_stops import LIMITS, MODEL, earlier, nan, on_time, spike, world
 
 from sysid_core.execution import Measured
 
@@ -34,7 +34,19 @@ class Event:
     amount: float
 
 
-KINDS = ("cancel", "kill", "nan", "gone", "earlier", "clock", "slider", "late", "stall", "future")
+KINDS = (
+    "cancel",
+    "clock",
+    "earlier",
+    "future",
+    "gone",
+    "kill",
+    "late",
+    "limit",
+    "nan",
+    "slider",
+    "stall",
+)
 EVENTS = st.lists(
     st.builds(Event, st.floats(0.3, 4.5), st.sampled_from(KINDS), st.floats(0.0, 1.0)),
     min_size=1,
@@ -46,7 +58,9 @@ class Story:
     """Events that befall a world, and how late goals are meanwhile."""
 
     def __init__(self, events: list[Event], latenesses: list[float]) -> None:
-        self.events, self.latenesses, self.late = list(events), latenesses, False
+        self.events, self.latenesses = list(events), latenesses
+        # Its stop leads by the lateness that is known: no promise for goals that were in time before.
+        self.late = any(event.kind == "limit" for event in events)
         self.stalled_until = -1.0
         self.frozen: Measured | None = None
         self.sliding: tuple[float, float, float] | None = None
@@ -66,6 +80,8 @@ class Story:
             w.killed = True
         elif event.kind == "nan":
             w.falsify = nan
+        elif event.kind == "limit":
+            w.falsify = spike
         elif event.kind == "earlier":
             w.falsify = earlier
         elif event.kind == "gone":
@@ -112,13 +128,14 @@ def search(examples: int) -> None:
         events=EVENTS,
         scaling=st.sampled_from([1.0, 1.0, 0.9, 0.6]),
         says_time=st.booleans(),
+        told=st.booleans(),
         latenesses=st.lists(st.floats(0.0, 0.45), min_size=1, max_size=5),
     )
     def run_one(
-        events: list[Event], scaling: float, says_time: bool, latenesses: list[float]
+        events: list[Event], scaling: float, says_time: bool, told: bool, latenesses: list[float]
     ) -> None:
         w, story = world(scaling), Story(events, latenesses)
-        w.controller.says_time = says_time
+        w.controller.says_time, w.told_scaling = says_time, told
         log = run(
             MODEL,
             w,
