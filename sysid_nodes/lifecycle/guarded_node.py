@@ -19,6 +19,7 @@ from rclpy.timer import Timer
 from sysid_core.clock_gate import ClockGate
 from sysid_core.errors import SysIdError
 from sysid_nodes.lifecycle.actions import Actions
+from sysid_nodes.lifecycle.coroutines import answer_later
 from sysid_nodes.lifecycle.health import Health
 from sysid_nodes.lifecycle.subscriptions import LossWatch
 
@@ -107,9 +108,13 @@ class GuardedNode(LifecycleNode):
         return bool(super().destroy_subscription(subscription))
 
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **k: Any) -> Any:
-        """As rclpy's, guarded."""
+        """As rclpy's, guarded; a coroutine function awaits nothing but `Ended`."""
+        waits = inspect.iscoroutinefunction(callback)
         callback = guarded(callback, partial(self._fault_in, srv_name))
-        return super().create_service(srv_type, srv_name, callback, **k)
+        service = super().create_service(srv_type, srv_name, callback, **k)
+        if waits:
+            answer_later(service)
+        return service
 
     def create_timer(self, timer_period_sec: float, callback: Any, *a: Any, **k: Any) -> Timer:
         """As rclpy's, guarded."""
