@@ -3,8 +3,8 @@
 
 Executor, controller and robot run in simulated time. The promise holds for goals that come up to half
 a second late, unless the speed slider is moved meanwhile: a goal on its way then says another time
-than the controller has, and none can be called back. Robots that say nothing of their slider may get
-a step of some mrad, too small for their acceleration limits. `SYSID_FUZZ_EXAMPLES=N` searches longer
+than the controller has, and none can be called back. A slider that is moved must be told, by a topic
+or by the time in the controller's feedback. `SYSID_FUZZ_EXAMPLES=N` searches longer
 (every night in CI), and what it finds is kept in `.hypothesis`.
 """
 
@@ -133,15 +133,12 @@ def search(examples: int) -> None:
     @given(
         events=EVENTS,
         scaling=st.sampled_from([1.0, 1.0, 0.9, 0.6]),
-        says_time=st.booleans(),
-        told=st.booleans(),
+        says=st.sampled_from(["topic", "feedback", "both"]),
         latenesses=st.lists(st.floats(0.0, 0.45), min_size=1, max_size=5),
     )
-    def run_one(
-        events: list[Event], scaling: float, says_time: bool, told: bool, latenesses: list[float]
-    ) -> None:
+    def run_one(events: list[Event], scaling: float, says: str, latenesses: list[float]) -> None:
         w, story = world(scaling), Story(events, latenesses)
-        w.controller.says_time, w.told_scaling = says_time, told
+        w.controller.says_time, w.told_scaling = says != "topic", says != "feedback"
         log = run(
             MODEL,
             w,
