@@ -55,8 +55,8 @@ def identify(
 
     Exit status 1 if there are alarms, 3 if there are too few recordings to judge.
     """
-    from sysid_core.batch import Engine, Rows
     from sysid_fleet import identify_fleet, load_registry, write_state
+    from sysid_fleet.batch import Engine, Rows
 
     require_folder(out)
     known, rows = load_registry(registry), Rows(out / "rows")
@@ -87,9 +87,9 @@ def watch(
     memory: MemoryOption = "2GiB",
 ) -> None:
     """Monitor a folder: identify each new, complete recording and update the page."""
-    from sysid_core.batch import Engine, Rows, Source, find_sources, run_jobs
     from sysid_core.errors import BatchError
     from sysid_fleet import fleet_jobs, load_registry, recording_rows, write_state
+    from sysid_fleet.batch import Engine, Rows, Source, find_sources, run_jobs
 
     require_folder(out)
     known, rows = load_registry(registry), Rows(out / "rows")
