@@ -178,7 +178,8 @@ def run(
         feedback = w.feedback and k % 25 == 0  # 20 Hz
         if feedback and active is not None and id(active) in origins and not active.outcome:
             at = origins[id(active)] + active.at if active.at > 0.0 else None
-            said.append((at, w.controller.desired, now))
+            if active is log.goals[-1]:
+                said.append((at, w.controller.desired, now))
         if stalled(now - 1000.0):
             continue
         core.scaling = w.scaling if w.told_scaling else None

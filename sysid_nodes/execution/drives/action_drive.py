@@ -59,7 +59,6 @@ class ActionDrive(RobotDrive):
         self.watch: ControllerWatch = ControllerWatch(node, action_name)
         self._goal: Any = None  # what the controller has accepted last and not ended
         self._sent = self._void = 0  # goals sent; up to this number none is wanted any more
-        self._motion_from = 0  # number of the first goal of the motion under way
         self._on_their_way: dict[int, int] = {}  # goals without an answer: when they were sent [ns]
 
     @property
@@ -78,7 +77,7 @@ class ActionDrive(RobotDrive):
     def begin(self) -> None:
         """Forget the run before; see RobotDrive."""
         self._sent += 1
-        self._void, self._motion_from, self._goal = self._sent, self._sent + 1, None
+        self._void, self._goal = self._sent, None
         self._on_their_way.clear()
         super().begin()
 
@@ -89,8 +88,6 @@ class ActionDrive(RobotDrive):
         goal = self._action.Goal(trajectory=message)
         goal.goal_time_tolerance.sec = 5  # zero would wait forever
         self._sent += 1
-        if self.completed:  # each motion counts its time from its own begin
-            self._motion_from = self._sent
         self.dropped, self.completed = "", False
         follow = partial(self._on_feedback, self._sent, out.origin, out.trajectory.joint_names)
         self._on_their_way[self._sent] = self._node.now_ns()
@@ -107,9 +104,9 @@ class ActionDrive(RobotDrive):
     def _on_feedback(
         self, number: int, origin: float, names: tuple[str, ...], message: Any
     ) -> None:
-        """Update the progress of the controller in a goal."""
+        """Update the progress of the controller, as long as no other goal is on its way to it."""
         feedback = message.feedback
-        if number < max(self._motion_from, self._void + 1) or not feedback.desired.positions:
+        if number != self._sent or not feedback.desired.positions:
             return
         own = feedback.desired.time_from_start
         t = own.sec + own.nanosec * 1e-9
