@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -433,9 +432,10 @@ def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:
 def is_proof(path: Path) -> bool:
     """True if a file is the proof of an export."""
     try:
-        return bool(json.loads(path.read_text(encoding="utf-8")).get("schema") == PROOF_SCHEMA)
-    except (OSError, ValueError, AttributeError):
+        found = read_json(path, RESULT)
+    except SysIdError:
         return False
+    return isinstance(found, dict) and found.get("schema") == PROOF_SCHEMA
 
 
 def _hashed(path: Path, base: Path) -> dict[str, str]:

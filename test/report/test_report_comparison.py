@@ -65,7 +65,7 @@ def saved(folder: Path, estimate: Estimate, error: float, **settings: object) ->
         "validation": [{"source": "/data/held_out.csv", "relative_error": error}],
         "inputs": {
             "files": [{"role": "recordings", "path": "train.csv", "sha256": "a" * 64}],
-            "settings": settings,
+            "options": settings,
         },
     }
     (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
@@ -102,3 +102,17 @@ def test_the_page_shows_parameters_errors_verdicts_and_the_settings_that_differ(
         differences_from_first(runs[:1])
     with pytest.raises(SignalError, match=r"no estimate\.yaml"):
         SavedRun.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("inputs", {"files": [{"role": "recordings"}]}), ("verdict", "pass"), ("training", [5])],
+)
+def test_a_result_of_another_form_is_refused_with_its_key(
+    tmp_path: Path, key: str, value: object
+) -> None:
+    run = saved(tmp_path / "run", fitted(np.random.default_rng(1)), 0.05)
+    result = json.loads((run.folder / "result.json").read_text()) | {key: value}
+    (run.folder / "result.json").write_text(json.dumps(result))
+    with pytest.raises(SignalError, match=key):
+        SavedRun.read(run.folder)

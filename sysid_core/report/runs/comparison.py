@@ -108,9 +108,9 @@ def _verdict_rows(runs: Sequence[SavedRun]) -> Iterator[list[object]]:
     def row(name: str, values: Sequence[object]) -> list[object]:
         return [name, *values]
 
-    verdicts = [run.result.get("verdict") or {} for run in runs]
-    yield row("verdict", [v.get("outcome", "–") for v in verdicts])
-    reasons = [[*v.get("failures", []), *v.get("warnings", [])] for v in verdicts]
+    verdicts = [run.result.verdict for run in runs]
+    yield row("verdict", [v.outcome for v in verdicts])
+    reasons = [[*v.failures, *v.warnings] for v in verdicts]
     if any(reasons):
         yield row("reasons", [" ".join(r) or "–" for r in reasons])
     yield row("method", [run.estimate.method for run in runs])

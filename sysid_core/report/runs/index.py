@@ -11,12 +11,14 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import quote
 
-from sysid_core.errors import SignalError
+from sysid_core.errors import SignalError, SysIdError
+from sysid_core.files import FileKind, open_regular
 from sysid_core.report.html import MARKS, Report
 
 INDEX = "index.html"
 _HEAD = 65_536  # characters of a page in which its summary stands
 _SUMMARY = re.compile(r'<meta name="robot-sysid" content="([^"]*)">')
+_PAGE = FileKind("report", "Repeat the command that wrote it.")
 _TITLE = "Reports in"
 
 
@@ -91,10 +93,10 @@ def save_and_list(report: Report, path: str | Path) -> Path:
 def read_summary(file: Path) -> dict[str, str] | None:
     """Title, time, verdict and answer of a report; None for any other page."""
     try:
-        with file.open(encoding="utf-8") as stream:
-            match = _SUMMARY.search(stream.read(_HEAD))
+        with open_regular(file, _PAGE) as stream:
+            match = _SUMMARY.search(stream.read(_HEAD).decode("utf-8", errors="replace"))
         summary = json.loads(unescape(match[1])) if match else None
-    except (OSError, UnicodeDecodeError, ValueError):
+    except (OSError, SysIdError, ValueError):
         return None
     if not isinstance(summary, dict):
         return None
