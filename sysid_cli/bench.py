@@ -41,10 +41,10 @@ def bench(
     memory: MemoryOption = "3GiB",
     resume: ResumeOption = False,
 ) -> None:
-    """Identify every public recording with the same defaults, and compare with peers.
+    """Identify public recordings with the default settings, and compare with other software.
 
-    Recordings that aren't there are left out, and where they come from is said. Exit status 3 where
-    nothing was measured.
+    Missing recordings are skipped, and their source is printed. Exit status 3 if no recording was
+    found.
     """
     from sysid_fleet.batch import Engine, Rows, run_jobs
     from sysid_studies.bench import (
