@@ -95,7 +95,7 @@ class IdentifySettings:
     servos, "identify", example="sysid servos identify my_dataset --robot so101.urdf --out arm"
 )
 def identify(settings: IdentifySettings) -> None:
-    """Identify position servos from commands and encoders: stiction, delay, profile, stiffness."""
+    """Identify position servos (stiction, delay, motion profile, stiffness) from commands and positions."""
     from sysid_core.robot import load_robot
     from sysid_core.servos import (
         identify_servos,
@@ -145,7 +145,7 @@ class SimulateSettings:
 
 @command(servos, "simulate", example="sysid servos simulate arm other_dataset")
 def simulate(settings: SimulateSettings) -> None:
-    """Replay recorded commands in open loop: error by motion and joint, beside the plain command."""
+    """Simulate recorded commands in open loop, and print the error of each motion and joint."""
     from sysid_core.servos import load_servos, overall, replay
 
     model = load_servos(settings.model)
