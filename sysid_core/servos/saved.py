@@ -11,8 +11,7 @@ from pydantic import Field
 
 from sysid_core.errors import ModelError
 from sysid_core.files import AnyNumber, FileKind, FileSchema, Name, Number, read_schema, write_yaml
-from sysid_core.robot import load_robot
-from sysid_core.robot.mounting import with_gravity
+from sysid_core.robot import load_robot, with_gravity
 from sysid_core.servos.ground import Ground, Surface
 from sysid_core.servos.identify import ServoIdentification
 from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term

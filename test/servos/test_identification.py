@@ -14,8 +14,7 @@ import pytest
 import sysid_core
 from sysid_core.errors import SignalError
 from sysid_core.reasons import Outcome
-from sysid_core.robot import RobotModel, load_robot
-from sysid_core.robot.mounting import with_gravity
+from sysid_core.robot import RobotModel, load_robot, with_gravity
 from sysid_core.servos import (
     JointServo,
     ServoModel,
