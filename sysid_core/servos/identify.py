@@ -337,6 +337,12 @@ class _Drive:
         found = {Term.INVERSE_SPEED: speed, Term.INVERSE_LIMIT: error}
         return {term: 1.0 / x for term, x in found.items() if x > ROUNDING}
 
+    def shows(self, fit: JointFit, term: Term) -> bool:
+        """Whether a term changes anything: a limit that no motion reaches doesn't."""
+        without = replace(fit, values={**fit.values, term: 0.0})
+        both = (errors(self.motions, x.vector) for x in (fit, without))
+        return term not in self.reached or not np.array_equal(*both)
+
     def try_terms(
         self, fits: Sequence[JointFit], more: Mapping[Term, float], weights: Array
     ) -> list[JointFit]:
@@ -391,19 +397,22 @@ def _identify_drives(
     fits = [_best_start(drive.beginning, fit) for drive, fit in zip(drives, chosen, strict=True)]
     weights = [block_weights(d.motions, fit) for d, fit in zip(drives, fits, strict=True)]
     fits = [d.fit(f.values, w) for d, f, w in zip(drives, fits, weights, strict=True)]
-    deviations = [_deviations(*three) for three in zip(drives, fits, weights, strict=True)]
+    deviations = [
+        {t: sd for t, sd in _deviations(d, f, w).items() if d.shows(f, t)}
+        for d, f, w in zip(drives, fits, weights, strict=True)
+    ]
     priors = _kin(fits, deviations)
     out = {}
     for joint, fit, square, w in zip(moved, fits, squares, weights, strict=True):
         drive = moved[joint]
         # From a bound, where its change may show nothing, a term begins at what the others have.
         start = {t: priors[t].mean if t in priors and at_bound(fit, t) else x
-                 for t, x in fit.values.items()}  # fmt: skip
+                 for t, x in fit.values.items() if t in priors or drive.shows(fit, t)}  # fmt: skip
         last = drive.fit(start, w, priors=priors)
         sd = _deviations(drive, last, w, whole=True)
         zero = _free_zero(drive.beginning, last, priors)
         out[joint] = _result(drive, last, sd, float(np.sqrt(square)), zero, joint)
-    terms = {term for fit in chosen for term in fit.values}
+    terms = {term for result in out.values() for term in result.servo.values}
     return out | {joint: _at_rest(d, terms, priors, joint) for joint, d in resting.items()}
 
 

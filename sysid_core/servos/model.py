@@ -16,7 +16,7 @@ from sysid_core.kinds import Kind
 from sysid_core.robot import RobotModel, hold_joints, load_robot
 from sysid_core.servos.bodies import Array, BodyTree, Loads, unwritten
 from sysid_core.servos.ground import Ground, Surface, arm_rollout, clearance
-from sysid_core.servos.rollout import drive_rollout
+from sysid_core.servos.rollout import RESTED, drive_rollout
 
 
 class Term(Kind):
@@ -52,7 +52,7 @@ class TermFacts:
         scale: Change of it that moves the position noticeably.
         spread: Standard deviation of what such drives have, about the start. Data of more than
             a few blocks of time outweigh it; it decides what they don't show.
-        signed: Whether it may be negative.
+        least: Smallest value; minus infinity: it may be negative.
         most: Largest value.
     """
 
@@ -61,7 +61,7 @@ class TermFacts:
     start: float
     scale: float
     spread: float
-    signed: bool = False
+    least: float = 0.0
     most: float = np.inf
 
 
@@ -69,20 +69,20 @@ class TermFacts:
 # wide: a tenth to ten times what is usual. The zero's spread is one increment of a 12-bit encoder:
 # the servo's loop and the recording read the same encoder. Freed, it would take gravity's place.
 TERMS: Mapping[Term, TermFacts] = MappingProxyType({
-    Term.COMPLIANCE: TermFacts("rad/(N m)", "compliance of the position loop, 1/K", 0.03, 0.012, 0.12, True),
+    Term.COMPLIANCE: TermFacts("rad/(N m)", "compliance of the position loop, 1/K", 0.03, 0.012, 0.12, -np.inf),
     Term.TIME_CONSTANT: TermFacts("s", "damping, back-EMF and derivative gain over K", 0.05, 0.02, 0.05),
     Term.FRICTION: TermFacts("rad", "dry friction over K: the half width of the sticking band", 0.01, 0.01, 0.03),
     Term.LOAD_FRICTION: TermFacts("-", "dry friction per load torque", 0.3, 0.2, 0.3, most=1.0),
     Term.BREAKAWAY: TermFacts("rad", "additional dry friction at rest, over K", 0.005, 0.005, 0.01),
     Term.BREAKAWAY_SPEED: TermFacts("rad/s", "speed at which that has fallen to 1/e", 0.1, 0.05, 0.1),
-    Term.ZERO: TermFacts("rad", "command at which the unloaded joint rests at zero", 0.0, 0.001, 0.0015, True),
+    Term.ZERO: TermFacts("rad", "command at which the unloaded joint rests at zero", 0.0, 0.001, 0.0015, -np.inf),
     Term.DELAY: TermFacts("s", "dead time of the command", 0.02, 0.01, 0.02),
     Term.INVERSE_ACCELERATION: TermFacts("s²/rad", "inverse of the profile's acceleration", 0.02, 0.005, 0.2),
     Term.INVERSE_SPEED: TermFacts("s/rad", "inverse of the profile's largest speed", 0.15, 0.05, 1.5),
     Term.INERTIA: TermFacts("s²", "inertia of rotor and gears over K", 0.002, 0.001, 0.002),
     Term.INVERSE_LIMIT: TermFacts("1/rad", "inverse of the error at which the drive saturates", 2.0, 0.5, 5.0),
     Term.BACKLASH: TermFacts("rad", "half of the gap between motor and encoder", 0.005, 0.003, 0.005),
-    Term.INTEGRAL: TermFacts("1/s", "integral gain over K", 1.0, 0.5, 2.0),
+    Term.INTEGRAL: TermFacts("1/s", "integral gain over K", 1.0, 0.5, 2.0, 1.0 / RESTED),
 })  # fmt: skip
 
 ANYWHERE = (np.empty(0), np.empty(0))  # where nothing is in a joint's way

@@ -19,8 +19,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-# [s] At rest before a recording begins. An integral that is slower than this isn't a servo's, and would
-# be an offset that no zero has.
+# [s] At rest before a recording begins, in which an integral ends. One that is slower isn't a servo's: it
+# would be an offset that drifts, which every sticking drive seems to have.
 RESTED = 4.0
 
 
