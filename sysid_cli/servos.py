@@ -167,6 +167,8 @@ def simulate(settings: SimulateSettings) -> None:
     }
     if not copy_json(json.dumps(content, indent=1), settings.json_path):
         _print_replays(model.joints, replays)
+        for note in dict.fromkeys(note for item in replays for note in item.recording.notes):
+            remark("note:", note)
         console.print(
             f"All motions: {error * 1e3:.2f} mrad rms; position = target:"
             f" {command_error * 1e3:.2f} mrad.",

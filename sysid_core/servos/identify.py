@@ -41,13 +41,14 @@ BASE = (Term.TIME_CONSTANT, Term.FRICTION, Term.ZERO, Term.DELAY)
 # What may be added, in groups that mean something only together.
 CHOICES: tuple[tuple[Term, ...], ...] = (
     (Term.INVERSE_ACCELERATION,),
-    (Term.INVERSE_SPEED,),
     (Term.INTEGRAL,),
     (Term.LOAD_FRICTION,),
     (Term.BREAKAWAY, Term.BREAKAWAY_SPEED),
     (Term.INERTIA,),
-    (Term.INVERSE_LIMIT,),
     (Term.BACKLASH,),
+    # Limits come last: nearly all motions have a largest speed and error, which other terms explain better.
+    (Term.INVERSE_SPEED,),
+    (Term.INVERSE_LIMIT,),
 )
 
 
@@ -348,7 +349,8 @@ class _Drive:
     ) -> list[JointFit]:
         """A fit of each half of the blocks with more terms, the likelier from where searches begin."""
         starts = [[{**f.values, **more} for f in fits]]
-        if limits := {term: x for term, x in self.reached.items() if term in more}:
+        limits = {term: x for term, x in self.reached.items() if term in more}
+        if limits or not more:
             # What had to explain the limit may not find back.
             starts.append([{t: self.priors[t].mean for t in f.values} | limits for f in fits])
         found = [self.solve(start, weights) for start in starts]
@@ -534,6 +536,10 @@ def choose_terms(
         if group == CHOICES[0]:  # a profile explains what delay and damping had to: begin afresh
             more |= {t: TERMS[t].start for t in (Term.TIME_CONSTANT, Term.DELAY)}
         tried, new, gains = [], [], []
+        if any(term in drives[0].reached for term in group):
+            # Searches for a limit begin afresh, too: what that alone gains isn't the limit's.
+            fits = [d.try_terms(f, {}, w) for d, f, w in zip(drives, fits, weights, strict=True)]
+            scores = [d.squares(f) for d, f in zip(drives, fits, strict=True)]
         for drive, fit, score, w in zip(drives, fits, scores, weights, strict=True):
             if group == (Term.LOAD_FRICTION,) and not drive.feels_gravity:
                 tried.append(fit)

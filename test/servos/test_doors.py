@@ -162,6 +162,38 @@ def bag(r: ServoRecording, folder: Path) -> Path:
     return folder / "one"
 
 
+def test_a_trajectory_is_followed_between_its_points_until_another_takes_over(
+    tmp_path: Path,
+) -> None:
+    store = get_typestore(Stores.ROS2_JAZZY)
+    kinds = store.types
+    state, sent = "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory"
+    header = kinds["std_msgs/msg/Header"](kinds["builtin_interfaces/msg/Time"](0, 0), "")
+    none = np.zeros(0)
+
+    def point(seconds: int, x: float) -> object:
+        after = kinds["builtin_interfaces/msg/Duration"](seconds, 0)
+        return kinds["trajectory_msgs/msg/JointTrajectoryPoint"](
+            np.array([x]), none, none, none, after
+        )
+
+    with Writer(tmp_path / "one", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        measured = writer.add_connection("/joint_states", state, typestore=store)
+        commands = writer.add_connection("/controller/joint_trajectory", sent, typestore=store)
+        for k in range(60):
+            message = kinds[state](header, ["lift"], np.zeros(1), none, none)
+            writer.write(measured, k * 10**8, store.serialize_cdr(message, state))
+        for second, points in (
+            (0, [point(0, 0.0), point(2, 1.0), point(4, 0.0)]),
+            (3, [point(1, 0.5)]),
+        ):
+            message = kinds[sent](header, ["lift"], points)
+            writer.write(commands, second * 10**9, store.serialize_cdr(message, sent))
+    (read,) = read_recordings([tmp_path / "one"])
+    at = np.interp([0.0, 1.0, 2.0, 2.9, 3.5, 4.0, 5.0], read.t_target, read.target[:, 0])
+    np.testing.assert_allclose(at, [0.0, 0.5, 1.0, 0.55, 0.5, 0.5, 0.5], atol=0.01)
+
+
 @pytest.mark.parametrize("write", [sage, npz, csv, lerobot_2, lerobot_3, bag])
 def test_a_motion_comes_through_a_door_as_it_was(
     write: Callable[[ServoRecording, Path], Path], motion: ServoRecording, tmp_path: Path
