@@ -160,6 +160,17 @@ def glossary() -> str:
     return "\n".join(["# Words and symbols", "", "| | |", "|---|---|", *rows, ""])
 
 
+def packages() -> str:
+    """Every package with the first line of its docstring."""
+    lines = ["# Packages", "", "| package | contents |", "|---|---|"]
+    for top in sorted(ROOT.glob("sysid_*/__init__.py"), key=lambda file: file.parent.name):
+        for file in sorted(top.parent.rglob("__init__.py")):
+            name = ".".join(file.parent.relative_to(ROOT).parts)
+            text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+            lines.append(f"| `{name}` | {_cell(text.split(chr(10))[0])} |")
+    return "\n".join([*lines, ""])
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
@@ -171,4 +182,5 @@ PAGES = {
     "reasons": reasons,
     "glossary": glossary,
     "constants": constants,
+    "packages": packages,
 }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sysid_core.robot.loops import ClosedChain, MotionBox
 
 loops = group(
-    "loops", "Mechanisms with closed loops.", "sysid loops check own-leg", {"check": "loops"}
+    "loops", "Check descriptions of closed chains.", "sysid loops check own-leg", {"check": "loops"}
 )
 
 
@@ -37,7 +37,7 @@ def check(
     ] = 300,
     seed: Annotated[int, typer.Option(help="Seed of the postures.")] = 1,
 ) -> None:
-    """Do the loops close, where, uniquely, and what can be identified? With a picture."""
+    """Check where the loops of a closed chain close, whether uniquely, and what is identifiable."""
     import numpy as np
 
     from sysid_core.identifiability import constrained_ranks

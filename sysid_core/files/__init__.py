@@ -2,6 +2,7 @@
 """Reading of files: safe opening, YAML, JSON, NPZ, and their schemas."""
 
 from sysid_core.files.arrays import read_npz
+from sysid_core.files.hashes import hash_of
 from sysid_core.files.kind import FileKind
 from sysid_core.files.markup import parse_yaml, read_json, read_yaml, write_yaml, yaml_text
 from sysid_core.files.opening import open_regular, read_text
@@ -36,6 +37,7 @@ __all__ = [
     "Number",
     "Positive",
     "Vector3",
+    "hash_of",
     "nearest",
     "open_regular",
     "parse_yaml",

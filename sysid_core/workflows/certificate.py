@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from sysid_core.batch import hash_of
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import load_identification
-from sysid_core.files import FileKind, read_json
+from sysid_core.files import FileKind, hash_of, read_json
 from sysid_core.settings import build_settings
 from sysid_core.validation import predict_recording
 from sysid_core.workflows.identification import IdentifiedArm, identify

@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sysid_core.batch import hash_of
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
@@ -30,7 +29,7 @@ from sysid_core.export import (
     require_target,
     write_target,
 )
-from sysid_core.files import FileKind, read_json
+from sysid_core.files import FileKind, hash_of, read_json
 from sysid_core.robot import (
     INERTIAL_NAMES,
     Array,

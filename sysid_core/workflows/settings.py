@@ -335,9 +335,9 @@ class WeighSettings:
     Attributes:
         sensor_frame: Frame of the force-torque sensor.
         shape: Shape of the object in the sensor frame: 'box 0.2 0.3 0.05', 'cylinder R L', 'sphere R',
-            'gripper OPENING' (its width only, fingers along y; metres), each with 'at X Y Z' where its
-            centre isn't the sensor's origin; a mesh or point cloud ('[hull] FILE [scale 0.001]'), or a
-            YAML file (see config/shapes). Without one the inertia is known less well.
+            'gripper OPENING' (its width only, fingers along y; metres), each followed by 'at X Y Z' if it
+            is not centred at the sensor origin; a mesh or point cloud ('[hull] FILE [scale 0.001]'), or a
+            YAML file (see config/shapes). Without a shape, the inertia is less accurate.
         shape_sd: Relative standard deviation of the shape's lengths; default: 0 (exact) for a mesh,
             0.5 (approximate) for a typed shape.
         sensor_robot: Robot and sensor.

@@ -87,11 +87,16 @@ def test_the_page_shows_parameters_errors_verdicts_and_the_settings_that_differ(
         .read_text(encoding="utf-8")
     )
     clicks(tmp_path / "page.html", "screen", "phone")
-    assert "friday: 1 of 12 parameters differ from monday" in page and "(link2.m)" in page
-    assert "held_out predicted to 7.00 % instead of 5.00 %" in page
+    assert (
+        "friday: 1 of 12 parameters differ significantly from monday" in page
+        and "(link2.m)" in page
+    )
+    assert "error of held_out 7.00 % instead of 5.00 %" in page
     assert "sunday: 0 of 12 parameters differ" in page
     assert "Reason of friday." in page and "fitted to the same recordings" in page
-    differing = page[page.index("What differs") : page.index("The same in all runs")]
+    differing = page[
+        page.index("Different settings") : page.index("Settings that agree in all runs")
+    ]
     assert "delay" in differing and "fix" not in differing
     with pytest.raises(SignalError, match="Only one run"):
         differences_from_first(runs[:1])

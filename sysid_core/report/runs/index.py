@@ -33,7 +33,7 @@ def write_index(folder: str | Path) -> Path:
     page = folder / INDEX
     if page.exists() and not is_index(page):
         raise SignalError(
-            f"'{page}' is not a list of reports.", remedy="Move it away, or index another folder."
+            f"'{page}' is not a list of reports.", remedy="Move the file, or give another folder."
         )
     found = []
     for file in sorted(folder.rglob("*.html")):
@@ -42,8 +42,8 @@ def write_index(folder: str | Path) -> Path:
             found.append((summary, file))
     if not found:
         raise SignalError(
-            f"No report lies below '{folder}'.",
-            remedy="Give the folder that --out of other commands names.",
+            f"There is no report in '{folder}' or its subfolders.",
+            remedy="Give the folder that was given to --out.",
         )
     found.sort(key=lambda pair: pair[0]["when"], reverse=True)
     counts = {level: sum(s["level"] == level for s, _ in found) for level in MARKS}

@@ -13,8 +13,8 @@ from sysid_core.estimation import Estimate
 from sysid_core.files import FileKind, read_json, read_yaml
 from sysid_core.report.html import cell_text
 
-_RESULT = FileKind("result", "Make the result again.", SignalError)
-_SETTINGS = FileKind("identified robot", "Give the folder that `sysid identify` wrote.")
+_RESULT = FileKind("result", "Repeat the command that wrote it.", SignalError)
+_SETTINGS = FileKind("identified robot", "Give a result folder of `sysid identify`.")
 _SAID = ("method", "gravity", "prior_weight", "delay_corrected", "differentiate", "friction_terms")
 
 
@@ -47,7 +47,7 @@ class SavedRun:
         if not (folder / "estimate.yaml").is_file():
             raise SignalError(
                 f"'{folder}' has no estimate.yaml.",
-                remedy="Give folders that --out of `sysid identify` or `sysid payload` named.",
+                remedy="Give result folders of `sysid identify` or `sysid payload` (--out).",
             )
         result = read_json(folder / "result.json", _RESULT)
         estimate = Estimate.load(folder / "estimate.yaml")
