@@ -160,6 +160,25 @@ def glossary() -> str:
     return "\n".join(["# Words and symbols", "", "| | |", "|---|---|", *rows, ""])
 
 
+def friction() -> str:
+    """Every friction term: torque, unit of its parameters, effect."""
+    from sysid_core.robot import FrictionTerm
+
+    lines = [
+        "# Friction terms",
+        "",
+        "`s = tanh(v / v_0)`; v is the velocity, q the position and a the acceleration of the joint,"
+        " tau_rb its rigid-body torque, w a number of waves per turn from the column map. Units are"
+        " those of revolute joints.",
+        "",
+        "| term | torque | unit | effect |",
+        "|---|---|---|---|",
+    ]
+    for term in FrictionTerm:
+        lines.append(f"| `{term.value}` | `{term.torque}` | {term.unit} | {_cell(term.purpose)} |")
+    return "\n".join([*lines, ""])
+
+
 def packages() -> str:
     """Every package with the first line of its docstring."""
     lines = ["# Packages", "", "| package | contents |", "|---|---|"]
@@ -182,5 +201,6 @@ PAGES = {
     "reasons": reasons,
     "glossary": glossary,
     "constants": constants,
+    "friction": friction,
     "packages": packages,
 }
