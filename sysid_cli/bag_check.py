@@ -270,7 +270,7 @@ def _noise(time: Any, values: Any) -> list[float] | None:
     rows = max(np.split(np.arange(len(time)), breaks), key=len)[:_NOISE_SAMPLES]
     if len(rows) < 100:
         return None
-    return list(fit_splines(time[rows], values[rows]).noise_sd.tolist())
+    return list(fit_splines(time[rows], values[rows])[1].tolist())
 
 
 def _timing(stream: JointStream | WrenchStream) -> dict[str, Any]:

@@ -74,7 +74,8 @@ def init(
     for one in missing:
         remark("missing:", one)
     if driver:
-        following = f"sysid plan payload {robot} --out plan; sysid run {out / 'bringup.yaml'} plan"
+        file = out / "bringup.yaml"
+        following = f"sysid plan payload {robot} --limits {file} --out plan; sysid run {file} plan"
     else:
         following = f"sysid identify {recording} --robot {robot} --columns {out / 'columns.yaml'} --out results"
     remark("next:", following, "green")

@@ -869,7 +869,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "servo-slack": Text(
         "Implausibly compliant servo",
-        "The compliance of {joint} is {value:.2f} rad/(N m), larger than that of real servos.",
+        "{joint} would sag by {value:.2f} rad under gravity, more than real servos do.",
         "Check the zeros of command and position, the torque limit, and that the URDF belongs to the robot.",
         "An offset between command and position has the same effect as a compliant servo under load.",
         "tutorials/lerobot_arm.md",
