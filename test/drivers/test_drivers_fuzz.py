@@ -64,8 +64,10 @@ class Story:
 
     def __init__(self, events: list[Event], latenesses: list[float]) -> None:
         self.events, self.latenesses = list(events), latenesses
-        # Its stop leads by the lateness that is known: no promise for goals that were in time before.
+        # Its stop leads by the lateness that is known: no promise where it is later than all before.
         self.late = any(event.kind == "limit" for event in events)
+        if self.late:
+            self.latenesses = [max(latenesses)]
         self.in_time = any(event.kind == "slider" for event in events)
         self.stalled_until = -1.0
         self.frozen: Measured | None = None
