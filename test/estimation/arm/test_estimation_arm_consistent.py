@@ -44,7 +44,7 @@ def test_the_consistent_fit_is_the_best_that_is_consistent(noise):
     R, r = compress(regression).weighted(np.full(3, 1e4))
     rho = np.ones(len(free))
     for prior in ("quadratic", "entropic"):
-        problem = build_consistent_problem(regression, free, R, r, rho, Prior(prior), 1e-5)
+        problem = build_consistent_problem(regression, free, R, r, rho, Prior(prior))
         assert {"link1 consistent", "link3 consistent", "non-negative"} <= set(problem.constraints)
         found, certificate = solve_consistent(problem)
         assert certificate.is_optimal() and not certificate.notes
