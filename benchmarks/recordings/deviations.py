@@ -38,7 +38,7 @@ from sysid_core.estimation.fit import (
 )
 from sysid_core.robot import FrictionModel
 from sysid_core.signals import Recording
-from sysid_core.validation import Scores, score_deviations
+from sysid_studies.bench.scores import Scores, score_deviations
 
 METHODS: dict[str, tuple[Estimator, str]] = {  # with the method that judges it
     "wls": (LeastSquares("joint"), "wls"),

@@ -4,7 +4,6 @@
 from sysid_core.validation.metrics import TorqueError, payload_errors, torque_errors, total
 from sysid_core.validation.prediction import Prediction, predict_recording
 from sysid_core.validation.residual_torques import ResidualTorques
-from sysid_core.validation.scores import Scores, score_deviations
 from sysid_core.validation.verdict import (
     judge,
     judge_estimate,
@@ -16,7 +15,6 @@ from sysid_core.validation.verdict import (
 __all__ = [
     "Prediction",
     "ResidualTorques",
-    "Scores",
     "TorqueError",
     "judge",
     "judge_estimate",
@@ -24,7 +22,6 @@ __all__ = [
     "judge_predictions",
     "payload_errors",
     "predict_recording",
-    "score_deviations",
     "torque_errors",
     "total",
     "unexplained",

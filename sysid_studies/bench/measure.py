@@ -18,10 +18,11 @@ from sysid_core.estimation.fit import LeastSquares
 from sysid_core.export import describe
 from sysid_core.robot import FrictionModel
 from sysid_core.signals.filters import ZeroPhaseFilter
-from sysid_core.validation import Prediction, Scores, predict_recording, score_deviations
+from sysid_core.validation import Prediction, predict_recording
 from sysid_core.workflows import ArmData, FitSettings, identify_data
 from sysid_studies.bench.peers import PEERS, Peer, PeerFit
 from sysid_studies.bench.recipe import Recipe, Split, read_split, wrong_files
+from sysid_studies.bench.scores import Scores, score_deviations
 from sysid_studies.bench.sensor import sensor_rows
 
 BAND_HZ = 8.0  # rigid bodies move below it

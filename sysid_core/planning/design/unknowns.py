@@ -48,7 +48,6 @@ class Unknowns:
         effort_sd: Standard deviation of each joint's effort, shape (n,) [N m or N].
         correlation: Time over which errors of the efforts are correlated [s].
         base: Combinations of all parameters that motions can show, inertial and friction together.
-        prior_mean: Prior means of all parameters, shape (p,).
         prior_covariance: Prior covariance of all parameters, shape (p, p).
         size: Natural size of every base parameter, shape (b,): relative deviations refer to it.
     """
@@ -59,7 +58,6 @@ class Unknowns:
     effort_sd: Array
     correlation: float
     base: BaseParameters
-    prior_mean: Array
     prior_covariance: Array
     size: Array
 
@@ -101,10 +99,9 @@ class Unknowns:
         structure = structural_identifiability(model)
         base = _base(model, structure, friction)
         scale = np.concatenate([inertial_scale(model), friction_scale_of(model, friction)])
-        mean = np.concatenate([model.pi.ravel(), np.zeros(len(friction.names))])
         covariance = np.diag(scale**2)
         size = np.sqrt(np.diag(base.regrouping @ covariance @ base.regrouping.T))
-        return cls(model, structure, friction, sd, correlation, base, mean, covariance, size)
+        return cls(model, structure, friction, sd, correlation, base, covariance, size)
 
     @property
     def names(self) -> tuple[str, ...]:

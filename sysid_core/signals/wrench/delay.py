@@ -41,14 +41,10 @@ class DelayEstimate:
         delay: Positive when the wrench is late [s].
         sd: Standard deviation from the curvature of the residual [s]; large when the motion
             hardly shows it.
-        rms_before: Weighted residual without delay, in standard deviations of the noise.
-        rms_after: With it.
     """
 
     delay: float
     sd: float
-    rms_before: float
-    rms_after: float
 
     @property
     def is_known(self) -> bool:
@@ -151,11 +147,10 @@ def estimate_delay(
     for half_width in (max_delay_s, 0.1 * max_delay_s):  # everywhere, then close by
         weights = fit.axis_weights(delay)
         delay = _minimise(partial(cost, weights=weights), delay, half_width)
-    best = fit.residual(delay, weights)
-    variance = float(np.sum(best**2)) / (6 * len(t) - 17)
+    variance = cost(delay, weights) / (6 * len(t) - 17)
     at_the_end = abs(delay) > 0.98 * max_delay_s
     if at_the_end and cost(0.0, weights) - cost(delay, weights) < 25.0 * variance:
-        delay, best, at_the_end = 0.0, fit.residual(0.0, weights), False  # nothing to see
+        delay, at_the_end = 0.0, False  # nothing to see
     if at_the_end:
         raise _beyond(delay, max_delay_s)
     step = 1e-4  # [s]
@@ -165,8 +160,6 @@ def estimate_delay(
     return DelayEstimate(
         delay=delay,
         sd=float(np.sqrt(variance / information)) if information > 0 else float("inf"),
-        rms_before=float(np.sqrt(np.mean(fit.residual(0.0, weights) ** 2))),
-        rms_after=float(np.sqrt(np.mean(best**2))),
     )
 
 

@@ -50,11 +50,6 @@ def score_deviations(error: ArrayLike, sd: ArrayLike, scale: ArrayLike = 1.0) ->
     References:
         Gneiting and Raftery (2007), "Strictly proper scoring rules, prediction, and estimation",
         eq. 43 (interval score) and section 4.1 (logarithmic score).
-
-    Examples:
-        >>> scores = score_deviations([0.5, -1.0, 3.0], [1.0, 1.0, 1.0])
-        >>> scores.count, round(scores.coverage, 2), round(scores.interval, 1)
-        (3, 0.67, 17.8)
     """
     e, s, unit = (np.ravel(x) for x in np.broadcast_arrays(error, sd, scale))
     known = np.isfinite(e) & np.isfinite(s) & np.isfinite(unit)
