@@ -52,7 +52,7 @@ def export(
         raise ModelError(
             "A payload is exported in a frame.", remedy="Give both --payload and --payload-frame."
         )
-    carried = None if payload is None else workflows.Carried(payload, payload_frame)
+    carried = None if payload is None else workflows.Carried.load(payload, payload_frame)
     with errors.status("exporting") as status:
         made = workflows.export_result(
             result, targets, out, data=data, carried=carried, progress=shown_by(status)

@@ -59,12 +59,23 @@ class Carried:
     """A weighed payload, as a body fixed to a frame.
 
     Attributes:
-        folder: That `sysid payload` wrote.
+        estimate: Of its ten inertial parameters.
         frame: The frame of the robot that its parameters are in: the sensor's.
+        folder: That `sysid payload` wrote; None: it is only in memory.
     """
 
-    folder: Path
+    estimate: Estimate
     frame: str
+    folder: Path | None = None
+
+    @classmethod
+    def load(cls, folder: Path, frame: str) -> Carried:
+        """A payload of `sysid payload`.
+
+        Raises:
+            SysIdError: The folder has no estimate that can be read.
+        """
+        return cls(Estimate.load(folder / "estimate.yaml"), frame, folder)
 
     def on(self, robot: Projection) -> Projection:
         """The robot that holds it.
@@ -72,14 +83,15 @@ class Carried:
         Raises:
             SysIdError: No payload's estimate, a body that can't exist, a frame that doesn't move.
         """
-        estimate = Estimate.load(self.folder / "estimate.yaml")
-        names = tuple(name.rsplit(".", 1)[-1] for name in estimate.names)
-        if names != INERTIAL_NAMES or not is_physically_consistent(estimate.values):
+        values = self.estimate.values
+        names = tuple(name.rsplit(".", 1)[-1] for name in self.estimate.names)
+        if names != INERTIAL_NAMES or not is_physically_consistent(values):
+            where = "The estimate" if self.folder is None else f"'{self.folder}'"
             raise EstimationError(
-                f"'{self.folder}' holds no payload that can exist.",
-                remedy="Give a folder of `sysid payload` whose estimate is consistent.",
+                f"{where} holds no payload that can exist.",
+                remedy="Give a result of `sysid payload` whose estimate is consistent.",
             )
-        return replace(robot, model=with_load(robot.model, self.frame, estimate.values))
+        return replace(robot, model=with_load(robot.model, self.frame, values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,18 +319,19 @@ def _proof(
         "urdf_hash": model.urdf_hash,
         "result": None if folder is None else str(folder.resolve()),
         "model": None if folder is None else _hashed(folder / "parameters.yaml", folder),
-        "carried": None
-        if carried is None
-        else {
-            **_hashed(carried.folder / "estimate.yaml", carried.folder),
-            "folder": str(carried.folder.resolve()),
-            "frame": carried.frame,
-        },
+        "carried": None if carried is None else _told(carried),
         "data": [dict(file) for file in result.files],
         "states": STATES,
         "seed": SEED,
         "exports": list(exports),
     }
+
+
+def _told(carried: Carried) -> dict[str, str]:
+    if carried.folder is None:
+        return {"frame": carried.frame}
+    file = _hashed(carried.folder / "estimate.yaml", carried.folder)
+    return {**file, "folder": str(carried.folder.resolve()), "frame": carried.frame}
 
 
 def verify_export(
@@ -336,20 +349,22 @@ def verify_export(
     """
     try:
         proof = read_json(path, _PROOF)
-        folder, model, exports = Path(proof["result"] or "."), proof["model"], proof["exports"]
+        model, exports = proof["model"], proof["exports"]
+        folder = None if model is None else Path(proof["result"])
         states, seed = int(proof["states"]), int(proof["seed"])
         held = proof.get("carried")
-        carried = None if held is None else Carried(Path(held["folder"]), held["frame"])
+        weighed = None if held is None or folder is None else (Path(held["folder"]), held["frame"])
     except (KeyError, TypeError, ValueError) as err:
         raise _PROOF.refusal(path, "isn't the proof of an export") from err
-    if not isinstance(model, dict):
+    if folder is None or not isinstance(model, dict):
         raise _PROOF.refusal(path, "is of a result in memory, whose data aren't kept")
     checks = [_same(model, folder, "model")]
     checks += [_same(f, path.parent, one["target"]) for one in exports for f in one["files"]]
-    if carried is not None:
-        checks.append(_same(held, carried.folder, "payload"))
+    if weighed is not None:
+        checks.append(_same(held, weighed[0], "payload"))
     if not all(check.ok for check in checks):
         return checks
+    carried = None if weighed is None else Carried.load(*weighed)
     result = replace(load_result(folder, data), carried=carried)
     for one in exports:
         target = Target(one["target"])

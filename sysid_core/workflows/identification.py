@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sysid_core.errors import ModelError
 from sysid_core.estimation import Estimate, residual_statistics
 from sysid_core.estimation.arm import Identification, save_identification
 from sysid_core.export import Description, ExportedError, Target, describe
@@ -167,20 +168,32 @@ class IdentifiedArm:
         self,
         out: Path | str,
         targets: Sequence[Target | str] = (Target.URDF, Target.MJCF, Target.C),
+        *,
+        payload: Estimate | None = None,
+        payload_frame: str = "",
+        meshes: Sequence[Path | str] = (),
     ) -> tuple[ExportedTarget, ...]:
         """Write the robot for simulators and controllers, each file with its error as it is read.
 
         Args:
             out: Folder of the files and of proof.json.
             targets: Formats.
+            payload: What the robot holds, as a body of the link that holds it; None: nothing.
+            payload_frame: The frame of the payload's parameters: the sensor's.
+            meshes: Folders in which the description's meshes are looked for.
 
         Raises:
-            SysIdError: Something that a format can't express, or a tool that reads it is missing.
+            SysIdError: No such format, something that a format can't express, no such frame, or a tool
+                that reads it is missing.
         """
-        from sysid_core.workflows.export import ArmResult, export_arm
+        from sysid_core.workflows.export import ArmResult, Carried, export_arm
 
-        result = ArmResult(self.identification, self.data.runs, self.data.others, (), ())
-        return export_arm(result, [Target(target) for target in targets], Path(out))
+        named = [Target.named(target, "A target of the export", ModelError) for target in targets]
+        carried = None if payload is None else Carried(payload, payload_frame)
+        places = tuple(Path(folder) for folder in meshes)
+        data = self.data
+        result = ArmResult(self.identification, data.runs, data.others, (), places, carried)
+        return export_arm(result, named, Path(out))
 
 
 def identify(settings: IdentifySettings, progress: Progress = silent) -> IdentifiedArm:

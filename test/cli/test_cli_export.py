@@ -9,6 +9,7 @@ import struct
 import sys
 from itertools import combinations
 
+import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -17,6 +18,7 @@ from two_joint_arm import URDF, call, columns, swing
 
 from sysid_core.errors import EstimationError, ModelError, SysIdError
 from sysid_core.estimation import Estimate, ParameterVerdict
+from sysid_core.export import LossCode
 from sysid_core.robot import (
     INERTIAL_NAMES,
     INERTIAL_UNITS,
@@ -54,6 +56,13 @@ def result(tmp_path_factory):
     return folder
 
 
+def payload_estimate() -> Estimate:
+    held = pi_from_mass_com_inertia(0.7, [0.1, 0.02, 0.0], 0.002 * np.eye(3))
+    known = (ParameterVerdict.IDENTIFIABLE,) * 10
+    names = tuple(f"payload.{name}" for name in INERTIAL_NAMES)
+    return Estimate("map", names, held, INERTIAL_UNITS, np.eye(10), known)
+
+
 def test_exports_and_their_proof(result, tmp_path):
     out = tmp_path / "exports"
     status, output = call("export", result / "out", "--to", "urdf,mjcf,ros2_control", "--out", out)
@@ -84,12 +93,11 @@ def test_exports_and_their_proof(result, tmp_path):
 
 
 def test_a_payload_is_exported_as_a_body_of_the_link_that_holds_it(result, tmp_path):
-    held = pi_from_mass_com_inertia(0.7, [0.1, 0.02, 0.0], 0.002 * np.eye(3))
-    known = (ParameterVerdict.IDENTIFIABLE,) * 10
+    estimate = payload_estimate()
+    held = estimate.values
     folder = tmp_path / "weighed"
     folder.mkdir()
-    names = tuple(f"payload.{name}" for name in INERTIAL_NAMES)
-    Estimate("map", names, held, INERTIAL_UNITS, np.eye(10), known).save(folder / "estimate.yaml")
+    estimate.save(folder / "estimate.yaml")
     given = ("--payload", folder, "--payload-frame", "b")
     out = tmp_path / "exports"
     assert call("export", result / "out", "--to", "urdf,c", "--out", out, *given)[0] == 0
@@ -211,3 +219,15 @@ def test_a_result_in_memory_is_exported_without_a_proof_to_repeat(result, tmp_pa
     assert all(one.equal and one.file.is_file() for one in made)
     with pytest.raises(EstimationError, match="in memory"):
         call("verify", tmp_path / "proof.json")
+    with pytest.raises(ModelError, match="simulink"):
+        found.export(tmp_path / "none", ["simulink"])
+    held = payload_estimate()
+    out = tmp_path / "loaded"
+    written = found.export(out, ["mjcf"], payload=held, payload_frame="b", meshes=[result])
+    assert not any(loss.code is LossCode.MESH_MISSING for loss in written[0].losses)
+    bare, loaded = (
+        mujoco.MjModel.from_xml_path(str(one.file)).body("b").mass for one in (made[1], written[0])
+    )
+    assert loaded - bare == pytest.approx(held.values[0])
+    with pytest.raises(EstimationError, match="in memory"):
+        call("verify", out / "proof.json")
