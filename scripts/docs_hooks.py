@@ -160,6 +160,36 @@ def glossary() -> str:
     return "\n".join(["# Words and symbols", "", "| | |", "|---|---|", *rows, ""])
 
 
+def friction() -> str:
+    """Every friction term: torque, unit of its parameters, effect."""
+    from sysid_core.robot import FrictionTerm
+
+    lines = [
+        "# Friction terms",
+        "",
+        "`s = tanh(v / v_0)`; v is the velocity, q the position and a the acceleration of the joint,"
+        " tau_rb its rigid-body torque, w a number of waves per turn from the column map. Units are"
+        " those of revolute joints.",
+        "",
+        "| term | torque | unit | effect |",
+        "|---|---|---|---|",
+    ]
+    for term in FrictionTerm:
+        lines.append(f"| `{term.value}` | `{term.torque}` | {term.unit} | {_cell(term.purpose)} |")
+    return "\n".join([*lines, ""])
+
+
+def packages() -> str:
+    """Every package with the first line of its docstring."""
+    lines = ["# Packages", "", "| package | contents |", "|---|---|"]
+    for top in sorted(ROOT.glob("sysid_*/__init__.py"), key=lambda file: file.parent.name):
+        for file in sorted(top.parent.rglob("__init__.py")):
+            name = ".".join(file.parent.relative_to(ROOT).parts)
+            text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+            lines.append(f"| `{name}` | {_cell(text.split(chr(10))[0])} |")
+    return "\n".join([*lines, ""])
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
@@ -171,4 +201,6 @@ PAGES = {
     "reasons": reasons,
     "glossary": glossary,
     "constants": constants,
+    "friction": friction,
+    "packages": packages,
 }

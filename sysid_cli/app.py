@@ -59,8 +59,8 @@ app = lazy_group(
     add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit status: 0 done, 1 done but the result isn't fit for use, 2 an error that says what"
-    " to do, 130 stopped by Ctrl-C.",
+    epilog="Exit status: 0 success, 1 the result must not be used, 2 an error with its remedy, 3 not"
+    " judged, 130 stopped by Ctrl-C.",
 )
 
 
@@ -85,7 +85,7 @@ def group(name: str, about: str, command: str, files: Mapping[str, str]) -> type
 
 plan = group(
     "plan",
-    "Plan motions that excite what is to be identified.",
+    "Plan exciting motions, and check motions.",
     "sysid plan payload xarm7 --out plan",
     {
         "arm": "plan.motions",
@@ -100,13 +100,13 @@ plan = group(
 )
 servos = group(
     "servos",
-    "Position servos without torque sensors: from commands and encoders to a simulator.",
+    "Identify and simulate position servos without torque sensors.",
     "sysid servos identify my_dataset --robot so101.urdf --out arm",
     dict.fromkeys(("identify", "simulate", "export"), "servos"),
 )
 reproduce = group(
     "reproduce",
-    "The papers' tables, next to the papers' numbers.",
+    "Reproduce the tables of the papers, and compare with the published numbers.",
     "sysid reproduce stanford",
     dict.fromkeys(
         ("constrained", "identifiability", "cheetah3", "payload", "stanford"), "reproduce"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 bag = group(
     "bag",
-    "rosbag2 bags: look into, check, recover. No ROS needed.",
+    "Inspect, check, repair, cut, merge, export and replay rosbag2 bags.",
     "sysid bag check results/demo/bag",
     {
         "check": "bag_check",
@@ -52,7 +52,7 @@ def require_bag(path: Path) -> None:
 
 @bag.command(epilog=example("sysid bag info recording.mcap"))
 def info(path: PathArgument, json_out: JsonPathOption = "") -> None:
-    """List topics, counts, rates, what the logger noted, and damage."""
+    """List topics, message counts, rates, notes of the logger, and damage."""
     require_bag(path)
     from sysid_core.signals.bags import open_bag
 
@@ -80,7 +80,7 @@ def recover(
     path: PathArgument,
     out: Annotated[Path, typer.Argument(help="Folder to create for the repaired bag.")],
 ) -> None:
-    """Write all that can be read of a damaged bag into a new one with index and metadata."""
+    """Write all readable messages of a damaged bag to a new bag with index and metadata."""
     require_bag(path)
     from sysid_core.signals.bags import open_bag, recover_bag
 
@@ -126,7 +126,7 @@ def cut(
     start: Annotated[float, typer.Option(min=0.0, help="Start of the part [s].")] = 0.0,
     end: Annotated[float, typer.Option(min=0.0, help="End of the part [s].")] = float("inf"),
 ) -> None:
-    """Write a part of a bag into a new one; the robot's description is kept."""
+    """Write a part of a bag to a new bag, with the robot description."""
     require_bag(path)
     from sysid_core.signals.bags import cut_bag
 
@@ -138,7 +138,7 @@ def merge(
     paths: Annotated[list[Path], typer.Argument(help="Bags, in any order.")],
     out: Annotated[Path, typer.Option(help="Folder to create.")],
 ) -> None:
-    """Write several bags into one, in the order in which messages were received."""
+    """Merge several bags into one, in the order of reception."""
     from sysid_core.signals.bags import merge_bags
 
     _tell_written(merge_bags(paths, out), out)
@@ -151,7 +151,7 @@ def export(
     joint_topic: JointTopicOption = "",
     wrench_topic: WrenchTopicOption = "",
 ) -> None:
-    """Write joint states and wrenches as a table that other programs read."""
+    """Export joint states and wrenches as a table (NPZ, CSV, Parquet)."""
     require_bag(path)
     from sysid_core.signals import export_recording
     from sysid_core.signals.bags import read_bag

@@ -141,14 +141,17 @@ def check(
         str, typer.Option(help="Loops file of a closed chain, or a reference robot with loops.")
     ] = "",
     use: Annotated[
-        str, typer.Option("--for", help=f"The use that counts: {', '.join(USES)}; default: any.")
+        str,
+        typer.Option(
+            "--for", help=f"Use that decides the exit status: {', '.join(USES)}; default: any."
+        ),
     ] = "",
     json_out: JsonPathOption = "",
 ) -> None:
     """Report the contents of a recording in one table, with a verdict for each use.
 
-    Exit status 0 if it will do for the use asked for (or for any), 1 if something has to be done
-    first, 3 if that can't be judged.
+    Exit status 0 if the recording is suitable for the use given by --for (or for any use), 1 if it
+    is not, 3 if this cannot be judged.
     """
     require_bag(path)
     from sysid_core.diagnosis import UseJudge
@@ -267,7 +270,7 @@ def _noise(time: Any, values: Any) -> list[float] | None:
     rows = max(np.split(np.arange(len(time)), breaks), key=len)[:_NOISE_SAMPLES]
     if len(rows) < 100:
         return None
-    return list(fit_splines(time[rows], values[rows]).noise_sd.tolist())
+    return list(fit_splines(time[rows], values[rows])[1].tolist())
 
 
 def _timing(stream: JointStream | WrenchStream) -> dict[str, Any]:

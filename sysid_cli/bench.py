@@ -19,7 +19,7 @@ from sysid_cli.settings import (
 )
 
 if TYPE_CHECKING:
-    from sysid_core.batch import Job
+    from sysid_fleet.batch import Job
     from sysid_studies.bench import Recipe
 
 _IN_TERMINAL = ("recording", "error in motion %", "coverage %", "verdict", "s", "the best")
@@ -41,12 +41,12 @@ def bench(
     memory: MemoryOption = "3GiB",
     resume: ResumeOption = False,
 ) -> None:
-    """Identify every public recording with the same defaults, and compare with peers.
+    """Identify public recordings with the default settings, and compare with other software.
 
-    Recordings that aren't there are left out, and where they come from is said. Exit status 3 where
-    nothing was measured.
+    Missing recordings are skipped, and their source is printed. Exit status 3 if no recording was
+    found.
     """
-    from sysid_core.batch import Engine, Rows, run_jobs
+    from sysid_fleet.batch import Engine, Rows, run_jobs
     from sysid_studies.bench import (
         bench_report,
         bench_rows,
@@ -91,7 +91,7 @@ def _absent(recipes: Sequence[Recipe], data: Path) -> dict[str, str]:
 
 
 def _job(recipe: Recipe, data: Path, peers: bool) -> Job:
-    from sysid_core.batch import Job
+    from sysid_fleet.batch import Job
 
     return Job(
         "-".join([recipe.name, *(f.sha256[:8] for f in recipe.files)]),

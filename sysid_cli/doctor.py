@@ -280,7 +280,7 @@ def doctor(
 ) -> None:
     """Check the installation, ROS 2 and DDS, and name a remedy for each missing part.
 
-    Exit status 0 if everything needed is there, else 1.
+    Exit status 1 if a required part is missing.
     """
     checks = [check_python(), *check_packages(), check_solver(), check_robots()]
     without_ros = all(check.ok for check in checks if check.required)

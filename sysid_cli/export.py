@@ -38,11 +38,11 @@ def export(
         Path | None, typer.Option(help="Folder with the recordings, if they were moved.")
     ] = None,
 ) -> None:
-    """Write an identified robot for others, with a proof that their torques are ours.
+    """Export an identified robot to simulators and controllers, and check the torques of each file.
 
-    Friction is fitted again to the terms that a target holds; the error of each file as it is read
-    stands beside the model's own. `sysid verify OUT/proof.json` repeats it. Exit status 1 where a
-    file's torques aren't ours.
+    Friction is fitted again with the terms of each target. The output compares the error of each
+    file with that of the identified model, and `sysid verify OUT/proof.json` repeats the comparison.
+    Exit status 1 if the torques of a file differ from those of the model.
     """
     from sysid_core.report import export_sentence, loss_sentence
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 fleet = group(
     "fleet",
-    "Nightly recordings of many robots, and what drifts.",
-    "sysid fleet watch results/fleet",
+    "Detect lasting changes of many robots from their regular recordings.",
+    "sysid fleet identify nights/ --registry fleet.yaml --out results/fleet",
     {"identify": "fleet", "watch": "fleet"},
 )
 
@@ -51,12 +51,12 @@ def identify(
     memory: MemoryOption = "2GiB",
     resume: ResumeOption = False,
 ) -> None:
-    """Friction, load and sensor of every recording, and an alarm where they changed for good.
+    """Estimate friction, load and sensor bias from every recording, and report lasting changes.
 
-    Exit status 1 where there are alarms, 3 where there is too little to see any.
+    Exit status 1 if there are alarms, 3 if there are too few recordings to judge.
     """
-    from sysid_core.batch import Engine, Rows
     from sysid_fleet import identify_fleet, load_registry, write_state
+    from sysid_fleet.batch import Engine, Rows
 
     require_folder(out)
     known, rows = load_registry(registry), Rows(out / "rows")
@@ -71,7 +71,9 @@ def identify(
 
 @fleet.command(epilog=example("sysid fleet watch nights/ --registry fleet.yaml --out fleet"))
 def watch(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder or address to follow.")],
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="Folder or address to be monitored.")
+    ],
     registry: RegistryOption,
     out: OutOption,
     every: Annotated[
@@ -85,9 +87,9 @@ def watch(
     memory: MemoryOption = "2GiB",
 ) -> None:
     """Monitor a folder: identify each new, complete recording and update the page."""
-    from sysid_core.batch import Engine, Rows, Source, find_sources, run_jobs
     from sysid_core.errors import BatchError
     from sysid_fleet import fleet_jobs, load_registry, recording_rows, write_state
+    from sysid_fleet.batch import Engine, Rows, Source, find_sources, run_jobs
 
     require_folder(out)
     known, rows = load_registry(registry), Rows(out / "rows")

@@ -60,7 +60,7 @@ def identifiability(
         Path | None, typer.Option("--html", metavar="FILE", help="Write an HTML page.")
     ] = None,
 ) -> None:
-    """Find which inertial parameters of a robot can be identified, exactly."""
+    """Compute exactly which inertial parameters of a robot are identifiable."""
     from sysid_core.identifiability.rpna import structural_identifiability
     from sysid_core.report import identifiability_report, save_and_list
     from sysid_core.robot import load_robot

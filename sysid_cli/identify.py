@@ -68,7 +68,7 @@ class ValidateOptions:
     example="sysid validate results/ur5 examples/ur5/validate.csv --robot ur5 --columns examples/ur5/columns.yaml",
 )
 def validate(options: ValidateOptions) -> None:
-    """Predict the efforts of recordings with an identified robot, and compare with the raw ones."""
+    """Predict the efforts of recordings with an identified robot, and compare with the measurements."""
     with errors.status("predicting efforts") as status:
         found = workflows.validate(options.settings, shown_by(status))
         if options.out is not None:
@@ -90,7 +90,7 @@ def certify(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Default: DIR/certificate.json.")] = None,
 ) -> None:
-    """Repeat an identification, and write down what it states: errors as found and as left,
+    """Repeat an identification, and write a certificate: errors as found and as left,
     uncertainty budget, hashes of data and model, versions.
     """
     with errors.status("repeating the identification") as status:
@@ -119,10 +119,10 @@ def verify(
         Path | None, typer.Option(help="Folder with the recordings, if they were moved.")
     ] = None,
 ) -> None:
-    """Check the files of a certificate, or of an export's `proof.json`, by their hashes, and repeat
-    its numbers from the data.
+    """Verify a certificate, or the `proof.json` of an export.
 
-    Exit status 1 where anything doesn't hold.
+    The hashes of all files are compared, and all numbers are computed again from the data. Exit
+    status 1 if any of them differs.
     """
     proof = workflows.is_proof(certificate)
     repeat = workflows.verify_export if proof else workflows.verify

@@ -33,15 +33,15 @@ def init(
         str, typer.Option(metavar="NAME", help="Driver of a real robot: ur, franka or xarm.")
     ] = "",
     effort_kind: Annotated[
-        str, typer.Option(metavar="KIND", help=f"What the efforts are: {', '.join(_KINDS)}.")
+        str, typer.Option(metavar="KIND", help=f"Kind of the efforts: {', '.join(_KINDS)}.")
     ] = "",
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path(),
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
-    """Write the commented files that an identification starts from.
+    """Write a commented column map for a recording, or a bringup file for a driver.
 
-    Names, units, rates and the order of columns are read off the recording; what the efforts are is
-    declared, never guessed. The last lines say what is missing and which command comes next.
+    Joint names, units, rates and the order of columns are determined from the recording. The kind of
+    the efforts must be declared. The last lines list missing entries and the next command.
     """
     if not robot and sys.stdin.isatty():
         robot = typer.prompt("Robot (URDF file or name)")
@@ -74,7 +74,8 @@ def init(
     for one in missing:
         remark("missing:", one)
     if driver:
-        following = f"sysid plan payload {robot} --out plan; sysid run {out / 'bringup.yaml'} plan"
+        file = out / "bringup.yaml"
+        following = f"sysid plan payload {robot} --limits {file} --out plan; sysid run {file} plan"
     else:
         following = f"sysid identify {recording} --robot {robot} --columns {out / 'columns.yaml'} --out results"
     remark("next:", following, "green")

@@ -12,7 +12,7 @@ from sysid_cli.app import console, example, group
 
 limits = group(
     "limits",
-    "The file of motion limits that planner and executor read.",
+    "Write the file of motion limits for planner and executor.",
     "sysid limits init ur5 --out limits.yaml",
     {"init": "limits"},
 )
@@ -34,10 +34,10 @@ def init(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
-    """Write a robot's motion limits from its URDF and the vendor's published numbers.
+    """Write the motion limits of a robot from its URDF and the values published by its vendor.
 
-    Read it before you use it: what the URDF doesn't state is a cautious default, and the cell
-    (ground, workspace, planes, obstacles) is yours to add.
+    Check the file before use: values that the URDF lacks are cautious defaults. Add the cell
+    (ground, workspace, planes, obstacles).
     """
 
     from sysid_core.errors import ExcitationError

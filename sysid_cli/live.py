@@ -52,7 +52,7 @@ def up(
     namespace: Annotated[str, typer.Option(help="Namespace of all nodes.")] = "",
     fast: Annotated[bool, typer.Option(help="Use a shorter motion.")] = False,
 ) -> None:
-    """Start the nodes. `demo` plays a whole identification on a simulated robot and reports."""
+    """Start the nodes. `demo` runs a complete identification on a simulated robot."""
     if graph == "demo":
         status = ros_module("sysid_demos.run").run(scenario, out, namespace=namespace, fast=fast)
     elif graph == "bringup":
@@ -92,9 +92,10 @@ def run(
         bool, typer.Option("--yes", help="Do not ask for confirmation before the robot moves.")
     ] = False,
 ) -> None:
-    """Check a motion, play it slowly, then fully and recorded; weigh the payload or identify the arm.
+    """Execute a plan: check it, play it slowly, then record it at full speed; weigh or identify.
 
-    The robot's driver must be running. Nothing moves before you have said yes; Ctrl-C stops smoothly.
+    The driver of the robot must be running. The robot moves only after you confirm. Ctrl-C stops it
+    smoothly.
     """
     module = ros_module("sysid_nodes.bringup")
     if out.exists() and any(out.iterdir()):
@@ -121,9 +122,10 @@ def watch(
     namespace: Annotated[str, typer.Option(help="Namespace of the nodes.")] = "",
     seconds: Annotated[float, typer.Option(min=0.0, help="Duration [s]; 0: until Ctrl-C.")] = 0.0,
 ) -> None:
-    """Show nodes, streams, motion, payload and parameters of the running graph, over ssh too.
+    """Show nodes, topics, motion, payload and parameters of the running nodes in the terminal.
 
-    Example: `sysid watch --namespace left`. Exit status 1: no node is heard, or one has an error.
+    Example: `sysid watch --namespace left`. Exit status 1 if no node is running or one reports an
+    error.
     """
     show = ros_module("sysid_monitor.watch").watch
     raise typer.Exit(show(namespace, seconds or float("inf")))
@@ -131,7 +133,7 @@ def watch(
 
 robot = group(
     "robot",
-    "What a running robot says about itself.",
+    "Save the description published by a running robot.",
     "sysid robot save robot.urdf",
     {"save": "live"},
 )
@@ -147,7 +149,7 @@ def save(
     timeout: Annotated[float, typer.Option(min=0.1, help="Timeout [s].")] = 10.0,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
-    """Save the robot's description as a URDF file, with the hash that plans are made for."""
+    """Save the published robot description as a URDF file, and print its hash."""
     module = ros_module("sysid_nodes.client")
     raise typer.Exit(
         module.save_robot(path, topic=topic, namespace=namespace, timeout_s=timeout, force=force)
@@ -173,7 +175,7 @@ def replay(
         typer.Option("--for", metavar="NODE", help="Wait for this node as well (repeatable)."),
     ] = None,
 ) -> None:
-    """Send a bag's messages again (needs ROS): space pauses, s sends one; ~/pause and ~/step too."""
+    """Publish the messages of a bag (needs ROS). Space pauses, s publishes a single message."""
     module = ros_module("sysid_nodes.replay")
     sent = module.replay(
         path,

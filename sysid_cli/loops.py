@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sysid_core.robot.loops import ClosedChain, MotionBox
 
 loops = group(
-    "loops", "Mechanisms with closed loops.", "sysid loops check own-leg", {"check": "loops"}
+    "loops", "Check descriptions of closed chains.", "sysid loops check own-leg", {"check": "loops"}
 )
 
 
@@ -37,7 +37,7 @@ def check(
     ] = 300,
     seed: Annotated[int, typer.Option(help="Seed of the postures.")] = 1,
 ) -> None:
-    """Do the loops close, where, uniquely, and what can be identified? With a picture."""
+    """Check where the loops of a closed chain close, whether uniquely, and what is identifiable."""
     import numpy as np
 
     from sysid_core.identifiability import constrained_ranks
@@ -103,11 +103,11 @@ def _lines(
     unique = "unique" if limits.unique and inside.unique else "not unique"
     return [
         f"{chain.name}: {len(chain.passive)} passive joints, {chain.n_equations} equations",
-        f"assembles at {limits.assembled.sum()} of {samples} postures within the driven joints'"
-        f" limits ({limits.within_limits.sum()} within the passive ones'), at"
-        f" {inside.assembled.sum()} of {samples} of the box; largest error"
+        f"loops close in {limits.assembled.sum()} of {samples} postures within the driven joints'"
+        f" limits ({limits.within_limits.sum()} with passive joints within theirs), and in"
+        f" {inside.assembled.sum()} of {samples} in the recommended range; largest error"
         f" {residual:.1e} m; {unique}",
-        f"rank {ranks.inertial.rank} of {ranks.n_inertial} inertial parameters (loops cut open:"
+        f"rank {ranks.inertial.rank} of {ranks.n_inertial} inertial parameters (with the loops opened:"
         f" {ranks.open_tree.rank}); {ranks.with_drives.rank} with the drives;"
         f" {ranks.with_all_joints.rank} with friction of all joints",
     ]

@@ -58,7 +58,7 @@ class PayloadOptions:
     example="sysid payload recording.mcap --sensor-frame link_eef --shape 'box 0.2 0.3 0.05' --out results/payload",
 )
 def payload(options: PayloadOptions) -> None:
-    """Identify the payload from joint states, or poses, and a wrench."""
+    """Identify a payload from a wrench and joint states, or from a wrench and sensor poses."""
     if (options.recording is None) == (options.repeat is None):
         raise SignalError(
             "Exactly one of a recording and --repeat is needed.",

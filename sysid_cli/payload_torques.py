@@ -38,7 +38,7 @@ class PayloadTorquesOptions:
     example="sysid payload-torques loaded.mcap --unloaded bare.mcap --robot robot.urdf --frame tool0 --out results/load",
 )
 def payload_torques(options: PayloadTorquesOptions) -> None:
-    """Weigh a payload by joint torques or currents, as the difference to the unloaded arm."""
+    """Weigh a payload by joint torques or motor currents, relative to the unloaded arm."""
     require_folder(options.out)
     with errors.status("reading recordings") as status:
         found = workflows.weigh_by_torques(options.settings, shown_by(status))

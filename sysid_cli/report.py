@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 report = group(
     "report",
-    "Reports of several runs.",
+    "List and compare the reports of several runs.",
     "sysid report index results",
     {"compare": "report", "index": "report"},
 )
@@ -40,7 +40,7 @@ def compare(
     ),
     every: Annotated[bool, typer.Option("--all", help="Print every parameter.")] = False,
 ) -> None:
-    """Lay results side by side: parameters with the significance of their difference, errors, settings."""
+    """Compare results: parameters, significance of their differences, errors, settings."""
     from sysid_core.report import (
         SavedRun,
         comparison_report,
@@ -88,7 +88,7 @@ def index(
         Path, typer.Argument(help="Folder that contains reports, also in subfolders.")
     ],
 ) -> None:
-    """List all reports below a folder in its index.html: verdict, answer, time, link."""
+    """List all reports of a folder and its subfolders in index.html, with verdicts and results."""
     from sysid_core.report import write_index
 
     console.print(f"{write_index(folder)}", highlight=False, soft_wrap=True)

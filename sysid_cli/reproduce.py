@@ -31,7 +31,7 @@ def stanford(
         int, typer.Option(min=1, help="Number of random motions for the final check.")
     ] = 200,
 ) -> None:
-    """Identify the Stanford arm one joint at a time and compare with the paper's tables."""
+    """Lin, tables I and II: sequential identification of the Stanford arm."""
     import numpy as np
 
     from sysid_studies import stanford_study
@@ -105,7 +105,7 @@ def identifiability(
     json_path: _Json = "",
     seed: Annotated[int, typer.Option(help="Seed of the states of the sampled regressors.")] = 2023,
 ) -> None:
-    """Tables 2, 4, 5: what can be identified of the PUMA 560, a SCARA and a Cheetah 3 leg."""
+    """Wensing et al., tables 2, 4 and 5: base parameters of PUMA 560, SCARA and Cheetah 3 leg."""
     import numpy as np
     from rich.table import Table
 
@@ -131,7 +131,7 @@ def identifiability(
     "cheetah3", epilog=example("sysid reproduce cheetah3 --html results/cheetah3.html")
 )
 def cheetah3(html_path: _Html = Path("cheetah3.html"), json_path: _Json = "") -> None:
-    """Table 6: a leg identified with the torso free or locked, then asked to gallop."""
+    """Wensing et al., table 6: a leg identified with free or locked torso, tested in a gallop."""
     from rich.table import Table
 
     from sysid_studies import PAPER_TABLE_6, cheetah3_study
@@ -249,7 +249,7 @@ def constrained(
     ] = "",
     seeds: Annotated[int, typer.Option(min=1, help="Number of simulated robots.")] = 5,
 ) -> None:
-    """Tables I to IV: a closed-chain leg identified, predicted, integrated and tracked."""
+    """Zhang et al., tables I to IV: identification, prediction and tracking control of a leg."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.table import Table
 

@@ -11,12 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_cli.app import console, copy_json, errors, remark, require_folder, servos
-from sysid_cli.settings import JsonPathOption, RobotOption, command
+from sysid_cli.settings import (
+    GravityOption,
+    JsonPathOption,
+    MountOption,
+    RobotOption,
+    command,
+    mounted,
+)
 from sysid_cli.tables import print_table
 from sysid_core.errors import SysIdError
 
 if TYPE_CHECKING:
-    from sysid_core.servos import Replay, ServoIdentification
+    from sysid_core.servos import Replay, ServoIdentification, ServoRecording
 
 _FILES = Annotated[
     list[Path],
@@ -35,6 +42,19 @@ _JOINTS = Annotated[
     ),
 ]
 _DEGREES = Annotated[bool, typer.Option("--degrees", help="The angles are in degrees.")]
+_PERCENT = Annotated[
+    bool,
+    typer.Option(
+        "--percent",
+        help="The angles are LeRobot's -100 to 100 of each joint's range (URDF limits); grippers: 0 to 100.",
+    ),
+]
+_CALIBRATION = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="JSON", help="LeRobot's calibration with these ranges; implies --percent."
+    ),
+]
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -51,6 +71,10 @@ class IdentifySettings:
     motions: _MOTIONS = ""
     joints: _JOINTS = ""
     degrees: _DEGREES = False
+    percent: _PERCENT = False
+    calibration: _CALIBRATION = None
+    gravity: GravityOption = ""
+    mount: MountOption = ""
     gain: Annotated[
         list[str], typer.Option(metavar="JOINT=K", help="Known stiffness [N m/rad], repeatable.")
     ] = field(default_factory=list)
@@ -71,21 +95,18 @@ class IdentifySettings:
     servos, "identify", example="sysid servos identify my_dataset --robot so101.urdf --out arm"
 )
 def identify(settings: IdentifySettings) -> None:
-    """Identify position servos from commands and encoders: stiction, delay, profile, stiffness."""
+    """Identify position servos (stiction, delay, motion profile, stiffness) from commands and positions."""
     from sysid_core.robot import load_robot
     from sysid_core.servos import (
         identify_servos,
-        read_recordings,
         replay,
         save_servos,
         servo_report,
     )
 
     require_folder(settings.out)
-    robot = load_robot(settings.robot)
-    joints, degrees = _names(settings.joints), settings.degrees
-    motions = _names(settings.motions)
-    recordings = read_recordings(settings.files, motions=motions, joints=joints, degrees=degrees)
+    robot = mounted(load_robot(settings.robot), settings.gravity, settings.mount)
+    recordings = _recordings(settings, settings.files, settings.motions)
     with errors.status("reading") as status:
         result = identify_servos(
             recordings,
@@ -97,7 +118,7 @@ def identify(settings: IdentifySettings) -> None:
     save_servos(result, settings.out)
     unseen = recordings
     if settings.unseen:
-        unseen = read_recordings(settings.unseen, joints=joints, degrees=degrees)
+        unseen = _recordings(settings, settings.unseen)
     page = servo_report(
         result, settings.out / "report.html", replays=replay(result.model, unseen[:6])
     )
@@ -117,21 +138,18 @@ class SimulateSettings:
     motions: _MOTIONS = ""
     joints: _JOINTS = ""
     degrees: _DEGREES = False
+    percent: _PERCENT = False
+    calibration: _CALIBRATION = None
     json_path: JsonPathOption = ""
 
 
 @command(servos, "simulate", example="sysid servos simulate arm other_dataset")
 def simulate(settings: SimulateSettings) -> None:
-    """Replay recorded commands in open loop: error by motion and joint, beside the plain command."""
-    from sysid_core.servos import load_servos, overall, read_recordings, replay
+    """Simulate recorded commands in open loop, and print the error of each motion and joint."""
+    from sysid_core.servos import load_servos, overall, replay
 
     model = load_servos(settings.model)
-    recordings = read_recordings(
-        settings.files,
-        motions=_names(settings.motions),
-        joints=_names(settings.joints),
-        degrees=settings.degrees,
-    )
+    recordings = _recordings(settings, settings.files, settings.motions)
     replays = replay(model, recordings)
     seconds = [item.recording.duration for item in replays]
     error = overall([item.rms for item in replays], seconds)
@@ -149,6 +167,8 @@ def simulate(settings: SimulateSettings) -> None:
     }
     if not copy_json(json.dumps(content, indent=1), settings.json_path):
         _print_replays(model.joints, replays)
+        for note in dict.fromkeys(note for item in replays for note in item.recording.notes):
+            remark("note:", note)
         console.print(
             f"All motions: {error * 1e3:.2f} mrad rms; position = target:"
             f" {command_error * 1e3:.2f} mrad.",
@@ -175,6 +195,21 @@ def export(settings: ExportSettings) -> None:
     for sentence in mjcf.sentences:
         remark("note:", sentence)
     console.print(f"MJCF: {path}", highlight=False)
+
+
+def _recordings(
+    settings: IdentifySettings | SimulateSettings, files: list[Path], motions: str = ""
+) -> tuple[ServoRecording, ...]:
+    from sysid_core.servos import read_recordings
+
+    return read_recordings(
+        files,
+        motions=_names(motions),
+        joints=_names(settings.joints),
+        degrees=settings.degrees,
+        percent=settings.percent,
+        calibration=settings.calibration,
+    )
 
 
 def _gains(texts: list[str]) -> dict[str, float]:

@@ -35,7 +35,7 @@ class TareOptions:
 
 @command(app, example="sysid tare still.mcap --sensor-frame link_eef --out tare.yaml")
 def tare(options: TareOptions) -> None:
-    """Find the sensor's bias and load in still postures; refuse a wrong mounting."""
+    """Estimate bias and load of a force-torque sensor from static postures, and check its mounting."""
     with errors.status("reading recordings") as status:
         found = workflows.tare(options.settings, shown_by(status))
     for sentence in found.remarks:

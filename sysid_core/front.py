@@ -203,7 +203,7 @@ def weigh(
             (K, 6) [N, N m], `a` proper acceleration of the sensor's origin (K, 3) [m/s^2], `omega`
             (K, 3) [rad/s], `alpha` (K, 3) [rad/s^2], `gravity` (K, 3) [m/s^2].
         shape: Shape of the object in the sensor's frame, `"box 0.2 0.1 0.05 at 0 0 0.06"`, or a mesh or
-            YAML file; without it the inertia is known less well.
+            YAML file; without it, the inertia is less accurate.
         robot: The robot, for recordings that don't hold their description.
         sensor_frame: Frame of the sensor, for recordings.
         calibration: Calibration of the sensor; default: tared in the recording's marked postures.

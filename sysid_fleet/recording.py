@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from sysid_core.batch import Source, hash_of, local_copy
 from sysid_core.diagnosis import require_fit
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation import Estimate
@@ -26,12 +25,14 @@ from sysid_core.estimation.arm import (
     load_identification,
 )
 from sysid_core.estimation.fit import LeastSquares
+from sysid_core.files import hash_of
 from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording, interpolate_at
 from sysid_core.signals.bags import build_typestore, message_decoder, open_bag
 from sysid_core.signals.wrench import WRENCH_AXES, static_regressor
 from sysid_core.validation import predict_recording
 from sysid_core.workflows import is_bag, load_recording
+from sysid_fleet.batch import Source, local_copy
 from sysid_fleet.registry import Robot, Tool, settings_hash
 
 _SLOW = 0.05  # [rad/s]: slower, the load's weight is all that the sensor feels

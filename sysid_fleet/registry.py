@@ -11,9 +11,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from sysid_core.batch import hash_of
 from sysid_core.errors import BatchError
-from sysid_core.files import FileKind, FileSchema, Name, Number, Positive, read_schema
+from sysid_core.files import FileKind, FileSchema, Name, Number, Positive, hash_of, read_schema
 
 _KIND = FileKind("fleet registry", "See docs/fleet.md for an example.", BatchError)
 

@@ -8,9 +8,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from sysid_core.batch import Engine, Job, Progress, Rows, Source, find_sources, run_jobs
 from sysid_core.errors import BatchError
 from sysid_fleet.analysis import NEEDED, FleetState, analyse, is_watched
+from sysid_fleet.batch import Engine, Job, Progress, Rows, Source, find_sources, run_jobs
 from sysid_fleet.page import fleet_report
 from sysid_fleet.recording import Task, recording_rows
 from sysid_fleet.registry import Registry, settings_hash

@@ -11,10 +11,13 @@ import sys
 
 from robot_sysid.msg import FilteredJointState
 
+from sysid_core.clock_gate import ClockGate
 from sysid_core.robot import RobotModel
 from sysid_nodes.execution import ActionNode, planning_limits
-from sysid_nodes.exploration import ExploreAction, ExplorerConfig, PlayedMotion
+from sysid_nodes.exploration import FRESH_S, ExploreAction, ExplorerConfig, PlayedMotion
 from sysid_nodes.lifecycle import DATA, run_node
+
+_STATES = "data_logger/filtered"
 
 
 class ExplorerNode(ActionNode):
@@ -25,6 +28,7 @@ class ExplorerNode(ActionNode):
     def __init__(self) -> None:
         super().__init__("explorer")
         self._motion = PlayedMotion()
+        self._gate = ClockGate(_STATES, ahead=FRESH_S)  # else a state would be fresh for ever
 
     def configure(self) -> None:
         """Find the executor's action and service."""
@@ -38,10 +42,11 @@ class ExplorerNode(ActionNode):
 
     def activate(self) -> None:
         """Listen to the logger and accept goals."""
-        self.create_subscription(
-            FilteredJointState, "data_logger/filtered", self._motion.take, DATA
-        )
+        self.create_subscription(FilteredJointState, _STATES, self._on_joints, DATA)
         super().activate()
+
+    def _on_joints(self, message: FilteredJointState) -> None:
+        self._motion.take(message, self.through(self._gate, message.header.stamp))
 
 
 def main(args: list[str] | None = None) -> int:

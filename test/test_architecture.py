@@ -16,7 +16,6 @@ CORE = ROOT / "sysid_core"
 ROOMS: dict[str, tuple[str, ...]] = {
     "reasons": (),
     "files": (),
-    "batch": (),
     "robot": ("urdf", "shapes", "loops"),
     "controller_payload": (),
     "identifiability": ("rpna", "composite_bodies"),

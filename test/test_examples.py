@@ -34,7 +34,7 @@ CORE = Path(__file__).resolve().parent.parent / "sysid_core"
 WITH_EXAMPLES = sorted(
     ".".join(("sysid_core", *file.relative_to(CORE).with_suffix("").parts))
     for file in CORE.rglob("*.py")
-    if ">>> " in file.read_text(encoding="utf-8") and file.parent.name != "batch"
+    if ">>> " in file.read_text(encoding="utf-8")
 )
 assert len(WITH_EXAMPLES) >= 12
 

@@ -22,13 +22,13 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sysid_core.batch import Engine
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.payload_live import judge_weighing, weigh_motion
 from sysid_core.reasons import Verdict
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import RotationFormat, WrenchColumns, read_wrench_table
 from sysid_core.signals.wrench import WrenchAxes
+from sysid_fleet.batch import Engine
 
 CHOSEN_ON = ("Axia80", "Panda")
 FEWEST = 4  # rows of a table of still postures

@@ -21,7 +21,6 @@ from functools import partial
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sysid_core.batch import Engine
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import PayloadData, summarise_payload
@@ -39,6 +38,7 @@ from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream
 from sysid_core.signals.filters import filter_joints
 from sysid_core.validation import payload_errors
+from sysid_fleet.batch import Engine
 from sysid_studies.payload.families import FAMILIES, WRONG_SHAPES, given_shape
 from sysid_studies.payload.objects import StudyObject, random_objects
 from sysid_studies.payload.scene import (

@@ -12,8 +12,6 @@ with each other and the ground is asked for every 40 ms, with pinocchio's pairs 
 from __future__ import annotations
 
 import sys
-import sysconfig
-from pathlib import Path
 
 import coal
 import numpy as np
@@ -22,7 +20,7 @@ from scipy.interpolate import BPoly, interp1d
 
 from sysid_core.errors import ExcitationError
 from sysid_core.planning import MotionLimits, Trajectory, plan_arm_motion
-from sysid_core.robot import RobotModel, load_robot
+from sysid_core.robot import RobotModel, example_share, load_robot
 
 ROBOTS = {
     "xarm7": ("link_eef", ""), "ur5": ("tool0", ""), "panda": ("panda_hand_tcp", "finger"),
@@ -65,7 +63,7 @@ class Bodies:
 
     def __init__(self, model: RobotModel) -> None:
         self._model, self._data = model, model.pin_model.createData()
-        folders = [str(Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share")]
+        folders = [str(example_share())]
         shapes = pin.buildGeomFromUrdfString(
             model.pin_model, model.urdf_xml, pin.GeometryType.COLLISION, package_dirs=folders
         )

@@ -22,11 +22,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import yaml
 
-from sysid_core.batch import Engine, Rows, find_sources
 from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
 from sysid_core.signals.bags import read_bag
 from sysid_fleet import identify_fleet, load_registry, recording_rows
+from sysid_fleet.batch import Engine, Rows, find_sources
 from sysid_fleet.drift import Series, monitor, spread_of
 from sysid_fleet.recording import Task
 from sysid_fleet.registry import Robot

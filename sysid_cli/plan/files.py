@@ -117,7 +117,7 @@ class ValidationSettings:
 
 @command(plan, example="sysid plan check plan/trajectory.npz robot.urdf --limits limits.yaml")
 def check(settings: CheckSettings) -> None:
-    """Check a motion against a robot's limits; exit status 1 if it breaks one."""
+    """Check a motion against the limits of a robot; exit status 1 if a limit is violated."""
     from sysid_core.planning import check_motion, export_trajectory
 
     model, bounds, motion = settings.motion.load()
@@ -144,7 +144,7 @@ def check(settings: CheckSettings) -> None:
 
 @command(plan, example="sysid plan show plan/trajectory.npz robot.urdf --out motion.html")
 def show(settings: ShowSettings) -> None:
-    """Write an interactive page of a motion: joints, margins, path of the tool in space."""
+    """Write an interactive page of a motion: joint motion, use of the limits, animated robot."""
     from sysid_core.planning import MotionChecker
     from sysid_core.report import motion_report, save_and_list
 
@@ -161,7 +161,7 @@ def show(settings: ShowSettings) -> None:
 
 @command(plan, example="sysid plan validation plan/trajectory.npz robot.urdf --out validation.npz")
 def validation(settings: ValidationSettings) -> None:
-    """Plan a motion for validation that differs from the one identified from."""
+    """Plan a validation motion that differs from the given identification motion."""
     from sysid_core.planning import export_trajectory, plan_validation_motion
 
     model, bounds, motion = settings.motion.load()

@@ -51,10 +51,10 @@ class ArmOptions:
 
 @command(plan, "arm", example="sysid plan arm ur5 --validation --out plan")
 def plan_arm(options: ArmOptions) -> None:
-    """Plan the Fourier motion after which an arm's base parameters will be known best.
+    """Plan a Fourier motion that minimises the expected errors of an arm's base parameters.
 
-    Ctrl-C ends the search and keeps the best motion so far. Nothing is written unless the motion
-    passes every check.
+    Ctrl-C ends the search and keeps the best motion found. A motion is written only if it passes
+    every check.
     """
     _run(options, _with_forecast)
 
@@ -73,7 +73,7 @@ class PayloadOptions:
 def plan_payload(options: PayloadOptions) -> None:
     """Plan a payload motion: static postures, then an oscillation of the last three joints.
 
-    Nothing is written unless the motion passes every check.
+    A motion is written only if it passes every check.
     """
     _run(options)
 
@@ -90,9 +90,9 @@ class PostureOptions:
 
 @command(plan, "postures", example="sysid plan postures ur5 --count 15 --out postures")
 def plan_postures(options: PostureOptions) -> None:
-    """Plan a motion from posture to posture, at rest in each: gravity only.
+    """Plan a motion through static postures, to identify the gravity parameters.
 
-    Nothing is written unless the motion passes every check.
+    A motion is written only if it passes every check.
     """
     _run(options)
 
@@ -109,9 +109,9 @@ class SequentialOptions:
 
 @command(plan, "sequential", example="sysid plan sequential ur5 --moves 12 --out plan")
 def plan_sequential(options: SequentialOptions) -> None:
-    """Plan single-joint swings in the postures that show most, for sequential identification.
+    """Plan single-joint swings in the most informative postures, for sequential identification.
 
-    Nothing is written unless the motion passes every check and shows every parameter.
+    A motion is written only if it passes every check and excites every parameter.
     """
     _run(options)
 
@@ -130,10 +130,10 @@ class LoopsOptions:
 
 @command(plan, "loops", example="sysid plan loops own-leg --duration 30 --out plan")
 def plan_loops(options: LoopsOptions) -> None:
-    """Plan Fourier motions of a closed chain's driven joints; the others follow.
+    """Plan Fourier motions of the driven joints of a closed chain.
 
-    Slowed down until the limits of speed and acceleration hold. Nothing is written unless the
-    motion passes every check.
+    A motion that exceeds the velocity or acceleration limits is slowed down. It is written only if
+    it passes every check.
     """
     _run(options)
 

@@ -18,6 +18,7 @@ class SetPointFault(Kind):
 
     POSITION = "set_point_outside_position_limits"
     VELOCITY = "set_point_beyond_velocity_limits"
+    ACCELERATION = "set_point_beyond_acceleration_limits"
     STEP = "set_point_too_far_away"
     SPEED_STEP = "set_point_speed_jumps"
     NO_STATE = "set_point_without_state"
@@ -46,7 +47,7 @@ class SetPointLimits:
         velocity: Shape (n_a,) [rad/s or m/s].
         step: Distance that is no jump [rad or m].
         bandwidth: Bandwidth of the tracking error, w [rad/s].
-        acceleration: What the feedback may ask for, a [rad/s^2].
+        acceleration: What a set point and the feedback may ask for, a [rad/s^2].
     """
 
     joint_names: tuple[str, ...]
@@ -61,6 +62,7 @@ class SetPointLimits:
         self,
         q: Array,
         v: Array,
+        a: Array,
         near: list[tuple[Array, Array]],
         dt: float = 0.0,
     ) -> None:
@@ -69,6 +71,7 @@ class SetPointLimits:
         Args:
             q: Its positions, shape (n_a,).
             v: Its velocities, shape (n_a,).
+            a: Its accelerations, shape (n_a,).
             near: Positions and velocities that it may go on from: reference, measured state.
             dt: Time since the set point before, 0 where none is followed [s].
 
@@ -93,6 +96,17 @@ class SetPointLimits:
                 f"The set point's speed of {self.joint_names[j]} is {v[j]:.4g}, limit"
                 f" {self.velocity[j]:.4g}.",
                 remedy="Who publishes it? `ros2 topic info -v` says.",
+                joint=self.joint_names[j],
+            )
+        steep = np.flatnonzero(np.abs(a) > self.acceleration)
+        if steep.size:
+            j = int(steep[0])
+            raise SetPointError(
+                SetPointFault.ACCELERATION,
+                f"The set point's acceleration of {self.joint_names[j]} is {a[j]:.4g}, limit"
+                f" {self.acceleration:.4g}.",
+                remedy="Who publishes it? `ros2 topic info -v` says. For faster motions raise"
+                " feedback_limit.",
                 joint=self.joint_names[j],
             )
         if not near:

@@ -147,8 +147,9 @@ class RollingPlay(Play):
             near = self._played.nearest(q, np.zeros_like(q), 0.0, SPEAKS)
             # Near the start a place says nothing of the time; slow motions step little by it.
             waited = 0.0 if self._sent_at is None else self._now - self._sent_at
-            speed = float(np.max(np.abs(self._played.at(near.u)[1])))
-            if near.distance < 1e-3 and (speed > MOVING or (near.u > 0.02 and waited > LEAD)):
+            speeds = np.max(np.abs(self._played.at([near.u, near.u + SPEAKS])[1]), axis=1)
+            slow = speeds[1] <= MOVING and near.u > 0.02 and waited > LEAD
+            if near.distance < 1e-3 and (speeds[0] > MOVING or slow):
                 self.clock(near.u, stamp)
             return
         u = self._u - self.scaling * (self._now - stamp)

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from sysid_core.errors import ModelError
+from sysid_core.errors import ModelError, SysIdError
+from sysid_core.files import FileKind, read_bytes
 from sysid_core.robot import Array
 
 
@@ -53,6 +54,8 @@ def _shapes(link: ET.Element) -> list[ET.Element]:
     return [*link.findall("visual"), *link.findall("collision")]
 
 
+_MESH = FileKind("mesh", "Leave the mesh out of the description.", ModelError)
+_MOST_BYTES = 1 << 30  # ten million triangles have half of it
 _SIZES = {
     "box": ("size",),
     "cylinder": ("radius", "length"),
@@ -96,9 +99,9 @@ def _geometry(element: ET.Element) -> Geometry | None:
 def _require_mesh(path: Path) -> None:
     """Refuse a mesh that can't be read, or isn't whole as far as its format tells."""
     try:
-        content = path.read_bytes()
-    except OSError as err:
-        why = f"can't be read ({err.strerror})"
+        content = read_bytes(path, _MESH, most=_MOST_BYTES)
+    except SysIdError as err:
+        why = f"can't be read ({err.message})"
     else:
         if _IS_WHOLE[path.suffix.lower()](content):
             return

@@ -21,7 +21,7 @@ import pinocchio as pin
 from sysid_core.errors import ModelError
 from sysid_core.export.geometry import Geometry, MeshFolder, geometries_of
 from sysid_core.export.projection import Projection
-from sysid_core.export.tree import Tree, link_elements, tree_of
+from sysid_core.export.tree import FixedLink, Tree, link_elements, tree_of
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
 from sysid_core.robot.loops import ClosedChain, DrivenRobot, LoopKind, mimic_joints
@@ -169,9 +169,25 @@ class _Writer:
                 element.append(self.body(k))
         return element
 
-    def fixed(self, element: ET.Element, j: int) -> None:
+    def base(self, world: ET.Element) -> None:
+        """All bodies, in the first link at the origin: pinocchio reads the first body alone."""
+        origin = next((link for link in self.tree.links if _at_origin(link)), None)
+        element = world
+        if origin is not None:
+            element = ET.SubElement(
+                world, "body", {"name": origin.name} | _pose(origin.R, origin.p)
+            )
+            self.shapes(element, origin.name)
+        self.fixed(element, -1, origin)
+        for j, joint in enumerate(self.tree.joints):
+            if joint.parent == -1:
+                element.append(self.body(j))
+
+    def fixed(self, element: ET.Element, j: int, but: FixedLink | None = None) -> None:
         """Links and sites that are fixed to what joint j moves."""
         for link in self.tree.links:
+            if link is but:
+                continue
             if link.joint == j and link.name != "world":
                 body = ET.SubElement(element, "body", {"name": link.name} | _pose(link.R, link.p))
                 self.shapes(body, link.name)
@@ -186,7 +202,9 @@ class _Writer:
             attributes = self.shape(shape)
             if attributes is None:
                 continue
-            # Shapes for contacts meet the world's, not each other.
+            # Shapes for contacts meet the world's, not each other. They weigh nothing: bodies without
+            # inertia of their own, which Drake and pinocchio refuse if they have none otherwise.
+            attributes["mass"] = "0"
             contact = {"group": "3", "contype": "0", "conaffinity": "1"}
             picture = {"group": "2", "contype": "0", "conaffinity": "0"}
             ET.SubElement(
@@ -209,6 +227,11 @@ class _Writer:
         elif shape.kind == "cylinder":
             size = size * [1.0, 0.5]
         return {"type": shape.kind, "size": _text(size)}
+
+
+def _at_origin(link: FixedLink) -> bool:
+    at_zero = link.joint == -1 and not np.any(link.p) and np.array_equal(link.R, np.eye(3))
+    return at_zero and link.name != "world"
 
 
 def mjcf_of(
@@ -240,15 +263,12 @@ def mjcf_of(
     pulls = _springs(tree, fields, sites, tendons)
     writer = _Writer(tree, fields, link_elements(model), meshes, sites)
     root = ET.Element("mujoco", model=tree.name)
-    compiler = {"angle": "radian", "autolimits": "true", "inertiafromgeom": "false"}
+    compiler = {"angle": "radian", "autolimits": "true"}
     folder = {} if meshes is None else {"meshdir": meshes.out.name}
     ET.SubElement(root, "compiler", compiler | folder)
     ET.SubElement(root, "option", gravity=_text(tree.gravity), timestep=repr(TIMESTEP))
     world = ET.Element("worldbody")
-    writer.fixed(world, -1)
-    for j, joint in enumerate(tree.joints):
-        if joint.parent == -1:
-            world.append(writer.body(j))
+    writer.base(world)
     asset = ET.SubElement(root, "asset")
     for (file, scale), name in writer.assets.items():
         ET.SubElement(asset, "mesh", name=name, file=file, scale=_text(scale))

@@ -68,7 +68,11 @@ def usd_of(robot: Projection) -> str:
 
 
 def actuators_of(robot: Projection) -> dict[str, dict[str, float]]:
-    """Joint (its name in USD) to the fields of Isaac Lab's `ImplicitActuatorCfg`, SI units."""
+    """Joint (its name in USD) to the fields of Isaac Lab's `ImplicitActuatorCfg`, SI units.
+
+    Limits are left out: Isaac Lab takes those of the USD then, and their fields have other names in
+    each of its versions.
+    """
     names, tree = prim_names(robot.model), tree_of(robot.model)
     columns = (robot.of(symbol).tolist() for symbol in ("I_a", "F_c", "F_v"))
     return {
@@ -79,8 +83,6 @@ def actuators_of(robot: Projection) -> dict[str, dict[str, float]]:
             "friction": dry,
             "dynamic_friction": dry,
             "viscous_friction": viscous,
-            **({"effort_limit_sim": joint.effort} if 0.0 < joint.effort < np.inf else {}),
-            **({"velocity_limit_sim": joint.velocity} if 0.0 < joint.velocity < np.inf else {}),
         }
         for joint, (armature, dry, viscous) in zip(
             tree.joints, zip(*columns, strict=True), strict=True

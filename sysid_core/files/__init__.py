@@ -2,9 +2,10 @@
 """Reading of files: safe opening, YAML, JSON, NPZ, and their schemas."""
 
 from sysid_core.files.arrays import read_npz
+from sysid_core.files.hashes import hash_of
 from sysid_core.files.kind import FileKind
 from sysid_core.files.markup import parse_yaml, read_json, read_yaml, write_yaml, yaml_text
-from sysid_core.files.opening import open_regular, read_text
+from sysid_core.files.opening import open_regular, read_bytes, read_text
 from sysid_core.files.schema import (
     ONLY_KNOWN_KEYS,
     Angles3,
@@ -36,9 +37,11 @@ __all__ = [
     "Number",
     "Positive",
     "Vector3",
+    "hash_of",
     "nearest",
     "open_regular",
     "parse_yaml",
+    "read_bytes",
     "read_json",
     "read_npz",
     "read_schema",

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import sysconfig
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from sysid_core.errors import ExcitationError, ModelError
 from sysid_core.lazy import lazy_import
 from sysid_core.planning.cell import Obstacle
 from sysid_core.planning.hull_distances import HullDistances, Hulls
-from sysid_core.robot import Array, RobotModel
+from sysid_core.robot import Array, RobotModel, example_share
 
 if TYPE_CHECKING:
     import scipy.spatial as spatial
@@ -76,7 +75,8 @@ def mesh_directories() -> list[str]:
         if prefix
     ]
     found += [p for p in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if p]
-    found.append(str(Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share"))
+    share = example_share()
+    found += [] if share is None else [str(share)]
     return [p for p in found if Path(p).is_dir()]
 
 

@@ -344,7 +344,7 @@ TEXTS: Mapping[str, Text] = {
     "standstill": Text(
         "Standstill",
         "The robot is at rest for {share:.0f%} of the time.",
-        "Record a larger share of motion.",
+        "Record more motion, with shorter pauses.",
         "",
         "recordings.md",
     ),
@@ -403,7 +403,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "joints-not-alone": Text(
         "Joints that never move alone",
-        "These joints never move alone for {least:g} s: {joints}.",
+        "These joints never move alone for {least:g} s or longer: {joints}.",
         "Execute a motion from `sysid plan sequential`.",
         "",
         "sequential.md",
@@ -426,7 +426,7 @@ TEXTS: Mapping[str, Text] = {
         "Late efforts",
         "The efforts are delayed by {ms:.1f} ± {sd:.1f} ms against the positions.",
         "`sysid identify` corrects the delay (--delay auto, the default). Correct time stamps are better.",
-        "A delay biases inertia and friction; torque errors grow with speed.",
+        "A delay biases inertia and friction. The torque error grows with speed.",
         "identify.md",
     ),
     "efforts-late-corrected": Text(
@@ -439,16 +439,16 @@ TEXTS: Mapping[str, Text] = {
     "joint-late": Text(
         "Late efforts of one joint",
         "The efforts of '{joint}' are delayed by {ms:.1f} ± {sd:.1f} ms against those of the other joints.",
-        "Look for a filter, an average or a second topic in this channel, and record it like the others.",
-        "The robot cannot cause a delay of a single channel. It biases friction and inertia of this joint.",
+        "Check whether this channel is filtered, averaged or from another topic; record it like the others.",
+        "Only the recording can delay a single channel. The delay biases friction and inertia of this joint.",
         "identify.md",
     ),
     "efforts-beyond-limit": Text(
         "Efforts beyond the limits",
-        "The torques of {joints} reach {peak:.3g} ({size:.3g} RMS) during motion, above their limit of"
-        " {limit:.3g} in the description.",
+        "During motion, the torques of {joints} reach {peak:.3g} N m ({size:.3g} N m RMS), above their limit"
+        " of {limit:.3g} N m in the URDF (prismatic joints: N).",
         "Check the effort unit (mA or A) and the drive gain of these joints, or the limit in the URDF.",
-        "A drive cannot exceed its limit: the efforts, the gains or the description are wrong.",
+        "A drive cannot exceed its limit: efforts, gains or limits are wrong.",
         "identify.md",
     ),
     "clocks-unknown": Text(
@@ -488,7 +488,10 @@ TEXTS: Mapping[str, Text] = {
         "No real body has these parameters; a simulator or controller may become unstable.",
         "identify.md",
     ),
-    "estimate-sound": Text("Sound estimate", "Finite, consistent and excited."),
+    "estimate-sound": Text(
+        "Sound estimate",
+        "The estimate is finite and physically consistent, and the data have full rank.",
+    ),
     "springs-unknown": Text(
         "Springs",
         "The estimate contains springs, which the controller does not support: {joints}.",
@@ -538,9 +541,9 @@ TEXTS: Mapping[str, Text] = {
     ),
     "nothing-predicted": Text(
         "No prediction",
-        "Neither fitted nor held-out runs were predicted, so that the accuracy of the result is unknown.",
+        "The efforts of no run were predicted. The accuracy of the result is unknown.",
         "Record another motion and give it with --validate.",
-        "A result is judged only by comparison with measurements.",
+        "A result is judged by comparing predicted and measured efforts.",
     ),
     # Predictions; `which` names the runs.
     "prediction-not-finite": Text(
@@ -593,13 +596,13 @@ TEXTS: Mapping[str, Text] = {
     ),
     "worse-than-nominal": Text(
         "No better than the URDF",
-        "{test}: {identified:.3g} with identified, {nominal:.3g} with nominal parameters.",
+        "{test}: {identified:.3g} with the identified parameters, {nominal:.3g} with the nominal ones.",
         "Keep the parameters of the URDF, or record more motion similar to the intended use.",
         "On held-out runs the identified model predicts no better than the URDF.",
     ),
     "joints-no-better": Text(
         "No better than the URDF",
-        "{test}: {joints} no better than with nominal parameters.",
+        "{test}: {joints} are no better than with the nominal parameters.",
         "Record more motion of these joints.",
         "On held-out runs the identified model predicts no better than the URDF.",
     ),
@@ -611,7 +614,8 @@ TEXTS: Mapping[str, Text] = {
         "motions.md",
     ),
     "better-than-nominal": Text(
-        "Better than the URDF", "Better than with nominal parameters for all joints."
+        "Better than the URDF",
+        "For all joints, the identified parameters are better than the nominal ones.",
     ),
     "export-loses": Text(
         "Exported file with missing terms",
@@ -706,7 +710,7 @@ TEXTS: Mapping[str, Text] = {
         "Load change",
         "The load changed during the motion ({kind}, {mass:+.2g} kg): earlier samples are not used.",
         "Weigh again, and hold the object firmly during the whole motion.",
-        "An object was picked up, put down, or slipped during the motion.",
+        "During the motion, an object was picked up, was put down, or slipped.",
         "payload_identification.md",
     ),
     "sensor-remark": Text(
@@ -865,7 +869,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "servo-slack": Text(
         "Implausibly compliant servo",
-        "The compliance of {joint} is {value:.2f} rad/(N m), larger than that of real servos.",
+        "{joint} would sag by {value:.2f} rad under gravity, more than real servos do.",
         "Check the zeros of command and position, the torque limit, and that the URDF belongs to the robot.",
         "An offset between command and position has the same effect as a compliant servo under load.",
         "tutorials/lerobot_arm.md",

@@ -32,7 +32,7 @@ from sysid_core.robot import (
 )
 from sysid_core.validation import Prediction
 
-NOMINAL = "URDF's inertials"
+NOMINAL = "masses of the URDF"
 SOLIDS = "uniform solids of the same inertia"
 
 
@@ -162,7 +162,7 @@ def robot_scene(identification: Identification) -> Figure:
     traces: list[Any] = solid_robot(model, model.home, opacity=0.25)
     if not traces:
         lines = skeleton(model, model.home)[0]
-        traces = [points(lines, "joint to joint", mode="lines", colour=GREY, width=7)]
+        traces = [points(lines, "lines between joint origins", mode="lines", colour=GREY, width=7)]
     whole = bool(np.all(is_physically_consistent(identification.pi)))
     drawn = identification.pi if whole else model.pi
     consistent = np.atleast_1d(is_physically_consistent(drawn))

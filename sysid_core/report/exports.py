@@ -14,19 +14,21 @@ def export_sentence(error: ExportedError, file: str) -> str:
     """Errors inside and as exported, and what was lost, in one sentence."""
     runs = "held-out runs" if error.held_out else "the fitted runs"
     text = (
-        f"{file}, as others read it, leaves {100 * error.exported:.2f} % of the efforts in {runs};"
-        f" the identified model leaves {100 * error.inside:.2f} %, of which the"
-        f" file's error is {error.rise:.2f} times"
+        f"Error of {file} in other software: {100 * error.exported:.2f} % of the efforts in {runs},"
+        f" {error.rise:.2f} times that of the identified model ({100 * error.inside:.2f} %)"
     )
     if abs(error.standstill) >= 5e-5:  # shows in the last digit printed
-        text += f"; its own friction about standstill makes {100 * error.standstill:+.2f} % of it"
+        text += (
+            f"; of this, {100 * error.standstill:+.2f} % is due to the friction model of that"
+            " software near standstill"
+        )
     dear = [name for name in _by_cost(error) if abs(error.costs[name]) >= 5e-5]
     if not dear:
         return f"{text}."
     costs = ", ".join(f"{name} {100 * error.costs[name]:+.2f} %" for name in dear)
     return (
-        f"{text}. It has no field for (with what the lack of each costs): {costs}; all together"
-        f" {100 * error.lost:+.2f} %."
+        f"{text}. The format lacks these terms (with the resulting change of the error): {costs};"
+        f" all together {100 * error.lost:+.2f} %."
     )
 
 
@@ -36,15 +38,15 @@ def _by_cost(error: ExportedError) -> list[str]:
 
 
 _LOST = {
-    LossCode.GRAVITY: "the direction of gravity (turn the base in the reader's world):",
+    LossCode.GRAVITY: "direction of gravity (rotate the base in the world of the simulator):",
     LossCode.VELOCITY_LIMITS: "velocity limits of",
     LossCode.EFFORT_LIMITS: "effort limits of",
-    LossCode.ACCELERATION_LIMITS: "acceleration limits, to be filled in, of",
-    LossCode.MIMIC: "what these joints follow:",
-    LossCode.SHAPES: "shapes for pictures and contacts of",
-    LossCode.NAMES: "names that the format doesn't take, which were replaced:",
-    LossCode.MESH_MISSING: "meshes that weren't found:",
-    LossCode.MESH_FORMAT: "meshes in a format that it doesn't read:",
+    LossCode.ACCELERATION_LIMITS: "acceleration limits (fill them in) of",
+    LossCode.MIMIC: "coupling of mimic joints",
+    LossCode.SHAPES: "visual and collision shapes of",
+    LossCode.NAMES: "names that the format does not allow (replaced):",
+    LossCode.MESH_MISSING: "meshes that were not found:",
+    LossCode.MESH_FORMAT: "meshes in an unsupported format:",
 }
 
 
@@ -83,12 +85,12 @@ def export_section(report: Report, errors: Sequence[tuple[ExportedError, str]]) 
     """A section on the files that others read."""
     if not errors:
         return
-    report.heading("As exported", folded=True)
+    report.heading("Exported files", folded=True)
     for error, file in errors:
         report.paragraph(export_sentence(error, file))
         rows = [[name, *pair] for name, pair in error.joints.items()]
         report.table(
             ["joint", "RMS of the identified model", f"RMS of {file}"],
             rows,
-            caption="Errors [unit of the efforts] in motion, of the model and of the file.",
+            caption="Errors during motion, in the unit of the efforts.",
         )

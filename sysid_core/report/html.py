@@ -36,7 +36,7 @@ def cell_text(value: object) -> str:
 def with_deviation(value: float, sd: float) -> str:
     """A value and its deviation with matched digits: `1.116 ± 0.007`; NaN: nobody measured it."""
     if sd != sd:
-        return f"{value:.4g} (not known, from the URDF)"
+        return f"{value:.4g} (undetermined, from the URDF)"
     if not (sd > 0 and abs(value) < 1e300):
         return f"{value:.4g} ± {sd:.2g}"
     from math import floor, log10
@@ -265,7 +265,7 @@ class Report:
         sentences = [p["text"] for p in sorted(leading, key=lambda p: order.index(p["level"]))]
         if len(leading) < len(verdicts):
             held = sum(part["level"] == "pass" for part in verdicts)
-            sentences.insert(0, f"{held} of {len(verdicts)} checks on this page hold.")
+            sentences.insert(0, f"{held} of {len(verdicts)} checks on this page passed.")
         headline = {
             "level": level,
             "sentence": sentences[0],

@@ -56,7 +56,7 @@ def identifiability_summary(
     gravity = (
         "no gravity" if not answer.gravity.any() else f"gravity {_vector(answer.gravity)} m/s²"
     )
-    static = ", resting postures only" if answer.static else ""
+    static = ", static postures only" if answer.static else ""
     lines = [
         f"{answer.robot} ({base}, {gravity}{static}): {answer.n_base} of {answer.n_parameters}"
         " inertial parameters are base parameters"
@@ -70,7 +70,7 @@ def identifiability_summary(
         lines.append(f"Without gravity: {weightless.n_base}.")
     if answer.exact_angles is not None:
         lines.append(
-            f"With the URDF's rounded angles made exact: {answer.exact_angles.n_base} (as written:"
+            f"With exact instead of rounded angles: {answer.exact_angles.n_base} (as written in the URDF:"
             f" {answer.n_base})."
         )
     return lines
@@ -93,8 +93,10 @@ def identifiability_report(
     report.headline(
         None,
         counts,
-        asked="which inertial parameters can motion and joint torques show at all",
-        next_steps=["sysid plan arm (or plan sequential) makes a motion that shows them."],
+        asked="inertial parameters that can be identified from motion and joint torques",
+        next_steps=[
+            "Plan a motion that excites them: `sysid plan arm`, or `sysid plan sequential`."
+        ],
     )
     for line in others:
         report.paragraph(line)
@@ -106,14 +108,16 @@ def identifiability_report(
     if answer.exact_angles is not None:
         headings, rows = identifiability_table(answer.exact_angles)
         report.heading("With exact angles", 3)
-        report.table(headings, rows, "Angles such as 3.1416 taken for what they are meant to be.")
+        report.table(
+            headings, rows, "Rounded angles such as 3.1416 are replaced by exact ones (π)."
+        )
     report.heading("Base parameters")
     report.table(
-        ["stands for", "combination (SI units)", "meaning"],
+        ["base parameter", "combination (SI units)", "meaning"],
         [[r.base, combination_text(r.terms), r.meaning] for r in answer.regroupings],
-        "What is identified is the combination, not the single parameter.",
+        "Only the combination is identifiable, not its single parameters.",
     )
-    report.heading("What can pass unnoticed into the parent link")
+    report.heading("Inertia transfers to the parent link without effect on the torques")
     report.bullets(str(transfer) for transfer in answer.transfers)
     return report
 

@@ -39,7 +39,7 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
                 [[n, whole[n]["rms"]] for n in prediction.joint_names],
                 f"{prediction.source}: at rest throughout, relative error"
                 f" {100 * prediction.relative_error(whole=True):.2f} %, against the raw efforts."
-                " Friction at rest is anywhere between its limits",
+                " Friction at rest is undetermined",
                 folded=True,
             )
             continue
@@ -87,7 +87,7 @@ def prediction_sentence(predictions: Sequence[Prediction], *, held_out: bool = T
     for p in predictions:
         beside = ""
         if p.nominal is not None:
-            beside = f" (URDF's masses, same friction: {100 * p.beside().relative_error():.2f} %)"
+            beside = f" (masses of the URDF with the same friction: {100 * p.beside().relative_error():.2f} %)"
         parts.append(f"{100 * p.relative_error():.2f} % RMS in {Path(p.source).stem}{beside}")
     which = "motions not used in the fit" if held_out else "the fitted motions"
     return f"Error of the predicted joint efforts on {which}: {', '.join(parts)}."
@@ -100,12 +100,12 @@ CONSISTENT = ("lmi", "entropic")  # methods whose every link is a solid body's
 def consistency_sentence(identification: Identification) -> str:
     """Sentence on the physical consistency of the links, or why it was not checked."""
     if identification.physically_consistent:
-        return "every link is physically consistent, no friction has the wrong sign."
+        return "every link is physically consistent, and no friction coefficient is negative."
     if identification.estimate.method in CONSISTENT:
-        return "not physically consistent as a whole."
+        return "at least one link is not physically consistent."
     return (
-        f"base parameters predict torques; '{identification.estimate.method}' doesn't ask whether"
-        " each link alone is a possible body (--method lmi does, for a model to simulate with)."
+        f"'{identification.estimate.method}' estimates base parameters, which predict torques, but does"
+        " not make each link physically consistent. For simulation use --method lmi."
     )
 
 
@@ -147,20 +147,20 @@ def identification_report(
     report.bullets(
         [
             consistent,
-            f"Rank {estimate.rank} of {estimate.structural_rank} that an ideal motion would reach;"
-            f" condition number {estimate.condition_number:.0f}.",
+            f"Rank {estimate.rank}; an ideal motion reaches {estimate.structural_rank}."
+            f" Condition number {estimate.condition_number:.0f}.",
             *map(advice_of, estimate.certify()),
             *estimate.notes,
         ]
     )
     if delay is not None and not delay.shows:
         report.paragraph(
-            "The motion does not reveal the delay of the efforts behind the positions."
+            "The delay of the efforts relative to the positions cannot be estimated from this motion."
         )
     elif delay is not None:
         corrected = identification.processing.delay
         report.paragraph(
-            f"Delay of the efforts behind the positions: {1e3 * delay.seconds:.2f} ±"
+            f"Delay of the efforts relative to the positions: {1e3 * delay.seconds:.2f} ±"
             f" {1e3 * delay.sd:.2f} ms; {'corrected' if corrected else 'not corrected'}."
         )
     _correlations(report, estimate)
@@ -188,11 +188,13 @@ def _predictions(report: Report, predictions: Sequence[Prediction]) -> None:
         report.figure(
             prediction_chart(prediction),
             f"{Path(prediction.source).name}: measured and predicted effort of every joint. Efforts are"
-            " predicted from the motion alone; shaded: the part that the error is computed from.",
+            " predicted from the motion alone. The error is computed over the shaded intervals.",
             folded=k > 0,
         )
     if len(predictions) > SHOWN:
-        report.paragraph(f"{len(predictions) - SHOWN} more recordings are in the tables only.")
+        report.paragraph(
+            f"{len(predictions) - SHOWN} more recordings are shown in the tables only."
+        )
     prediction_table(report, predictions)
 
 
@@ -252,18 +254,19 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
     if chart is not None:
         report.figure(
             chart,
-            "Combinations that these data determine, beside the same combinations of the URDF."
-            " Point at a mark to read what it stands for; the table below writes it out.",
+            "Identified combinations of inertial parameters, compared with the URDF. Hover over a"
+            " mark to see its combination; the table below lists all of them.",
         )
     if measured is not None:
-        _value_table(report, identification, measured, "Base parameters, combinations written out")
+        _value_table(report, identification, measured, "Base parameters and their combinations")
         chart = parameter_chart(identification, estimate, inertial=True)
         if chart is not None:
             report.figure(
                 chart,
-                "Every link's parameters one by one. Hollow: these data don't determine the value, or"
-                " less well than the band; it is near the URDF's and predicts right only together with"
-                " the others. Band: a size that is usual for a link of this mass and length.",
+                "Parameters of every link. Hollow marks: the data do not determine the value, or only with"
+                " a standard deviation larger than the band. Such a value stays near that of the URDF,"
+                " and is valid only together with the others. Band: usual values for a link of this mass"
+                " and length.",
                 folded=True,
             )
     counts = {v: sum(x is v for x in estimate.verdicts) for v in ParameterVerdict}
@@ -277,9 +280,9 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
     report.heading("The robot")
     report.figure(
         robot_scene(identification),
-        "Centres of mass at the zero posture. Rings: URDF; diamonds: identified, where every link is"
-        " physically consistent. A centre of mass that the data determine only in combination is"
-        " drawn, too: see the hollow values above.",
+        "Centres of mass at the zero posture. Rings: URDF. Diamonds: identified, shown if every link is"
+        " physically consistent. They include centres of mass that the data determine only in"
+        " combination (hollow marks above).",
     )
     report.provenance(
         {
@@ -297,13 +300,13 @@ def _correlations(report: Report, estimate: Estimate) -> None:
         report.bullets(pairs)
     report.figure(
         correlation_map(estimate.names, estimate.covariance),
-        "Correlation of the estimates. Strong colours away from the diagonal: parameters that these"
-        " data determine only together.",
+        "Correlation of the estimates. Strong colours off the diagonal: parameters that these data"
+        " determine only in combination.",
     )
     if len(estimate.changes) > 1:
         report.figure(
             convergence_chart(estimate.changes),
-            "Convergence of the fit. Change of the values in each iteration, RMS in standard"
+            "Convergence of the fit: RMS change of the values in each iteration, in standard"
             " deviations.",
         )
 

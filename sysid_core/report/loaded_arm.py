@@ -58,10 +58,10 @@ def loaded_arm_report(
     else:
         report.bullets(estimate.notes)
     controller_block(report, settings, frame)
-    report.heading("What the payload adds to the torques")
+    report.heading("Torques due to the payload")
     report.paragraph(
-        "Measured torque minus what the unloaded arm needs for the same motion, and the torque of"
-        " the estimated payload."
+        "Measured torque minus the torque of the unloaded arm for the same motion, and the predicted"
+        " torque of the estimated payload."
     )
     for k, extra in enumerate(fit.extra):
         report.figure(extra_torque_figure(fit.joint_names, extra), f"Loaded recording {k + 1}")

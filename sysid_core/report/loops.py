@@ -40,16 +40,16 @@ def loops_report(
         f"Loops of {chain.name}", f"{chain.n} joints, {chain.n_actuated} of them driven"
     )
     _assembly(report, chain, limits, inside)
-    report.heading("Where it assembles")
+    report.heading("Region in which the loops close")
     report.figure(
         assembly_figure(chain, box),
-        "Condition number of the loops and positions of the passive joints. The other driven joints"
-        " are at home. Maps: condition number of J_u (log10), white where it does not assemble. Curves:"
-        " passive joints over the driven one.",
+        "Maps: condition number (log10) of J_u, the loop Jacobian with respect to the passive joints;"
+        " white: the loops do not close. Curves: positions of the passive joints over the driven joint."
+        " All other driven joints are at their home positions.",
     )
-    report.heading("Where motions should stay")
+    report.heading("Recommended range of motion")
     _box(report, chain, box)
-    report.heading("What can be identified")
+    report.heading("Identifiable parameters")
     _ranks(report, chain, ranks)
     return report
 
@@ -58,20 +58,21 @@ def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: A
     """Closure of the loops, and its uniqueness."""
     report.verdict(
         bool(inside.assembled.all() and inside.within_limits.all()),
-        f"{100 * inside.assembled.mean():.0f} % of {len(inside.q)} random postures of the box"
-        f" assemble, {100 * inside.within_limits.mean():.0f} % within the passive joints' limits.",
+        f"{100 * inside.assembled.mean():.0f} % of {len(inside.q)} random postures in the recommended range"
+        f" close the loops, {100 * inside.within_limits.mean():.0f} % within the passive joints' limits.",
     )
     report.verdict(
         inside.unique and limits.unique,
-        "No posture has a second solution within the limits."
+        "Within the limits, every posture of the driven joints closes the loops in one way only."
         if inside.unique and limits.unique
-        else "Some postures have a second solution within the limits: the branch must be known.",
+        else "Some postures of the driven joints close the loops in two ways within the limits: start the"
+        " motion from a known one (`home` in the loops file).",
     )
     worst = float(inside.condition.max())
     report.verdict(
         worst < MAX_CONDITION,
-        f"The driven joints decide the passive ones: condition number of J_u up to {worst:.3g} in"
-        f" the box ({MAX_CONDITION:g} would be near a dead centre).",
+        f"The driven joints determine the passive ones: the condition number of the loop Jacobian is at"
+        f" most {worst:.3g} ({MAX_CONDITION:g} is the limit, near a dead centre).",
     )
     report.table(
         ("quantity", "value"),
@@ -79,11 +80,11 @@ def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: A
             ("closure equations", chain.n_equations),
             ("passive joints", len(chain.passive)),
             (
-                "assembles within the driven joints' limits [%]",
+                "loops close within the driven joints' limits [%]",
                 100 * float(limits.assembled.mean()),
             ),
-            ("… and within the passive ones' [%]", 100 * float(limits.within_limits.mean())),
-            ("largest closure error after Newton [m]", max(limits.residual, inside.residual)),
+            ("… with passive joints within theirs [%]", 100 * float(limits.within_limits.mean())),
+            ("largest closure error [m]", max(limits.residual, inside.residual)),
         ],
     )
     report.table(
@@ -123,20 +124,20 @@ def _ranks(report: Report, chain: ClosedChain, ranks: ConstrainedRanks) -> None:
         ("parameters", "number", "rank", "gap in the singular values"),
         [
             (
-                "inertial, loops cut open",
+                "inertial, with the loops opened",
                 ranks.n_inertial,
                 ranks.open_tree.rank,
                 ranks.open_tree.gap,
             ),
             ("inertial", ranks.n_inertial, ranks.inertial.rank, ranks.inertial.gap),
             (
-                "inertial, friction and drives of driven joints",
+                "inertial; friction and rotor inertia of driven joints",
                 ranks.n_inertial + 4 * chain.n_actuated,
                 ranks.with_drives.rank,
                 ranks.with_drives.gap,
             ),
             (
-                "inertial, friction and drives of all joints",
+                "inertial; friction and rotor inertia of all joints",
                 ranks.n_inertial + 4 * chain.n,
                 ranks.with_all_joints.rank,
                 ranks.with_all_joints.gap,
@@ -152,7 +153,7 @@ def assembly_figure(chain: ClosedChain, box: MotionBox) -> Figure:
     pairs = [group for group in coupled_drives(chain) if len(group) == 2]
     paired = {name for group in pairs for name in group}
     alone = [name for name in chain.actuated if name not in paired and _moves_loops(chain, name)]
-    titles = [*(" and ".join(pair) for pair in pairs), *alone] or ["no driven joint moves a loop"]
+    titles = [*(" and ".join(pair) for pair in pairs), *alone] or ["No driven joint moves a loop."]
     figure = Figure(titles, columns=2, height=380)
     for k, pair in enumerate(pairs):
         _draw_map(figure, k, chain, box, (pair[0], pair[1]))
@@ -180,11 +181,11 @@ def _draw_map(
     condition = np.log10(passive_condition(chain, found.q))
     condition[~found.assembled] = np.nan
     z, scale = condition.reshape(X.shape), SCALES["viridis"][::-1]
-    figure.add(panel, "heat", x, y, z=z, scale=scale, title="log10 of the condition number of J_u")
+    figure.add(panel, "heat", x, y, z=z, scale=scale, title="condition number of J_u (log10)")
     inside = within.reshape(X.shape).astype(int)
     figure.add(panel, "edge", x, y, "limits of passive joints", z=inside, colour=COLOURS[1])
     edge = _outline(chain, box, pair)
-    figure.line(panel, edge[0], edge[1], "box to move in", "#000000", width=2)
+    figure.line(panel, edge[0], edge[1], "recommended range", "#000000", width=2)
     figure.axis("x", panel, title=f"{pair[0]} [rad]")
     figure.axis("y", panel, title=f"{pair[1]} [rad]")
 

@@ -104,14 +104,14 @@ def motion_report(
     minutes, seconds = divmod(round(trajectory.duration), 60)
     report.headline(
         Outcome.PASS if check.is_safe else Outcome.FAIL,
-        f"{f'{minutes} min ' if minutes else ''}{seconds} s of motion, inside all limits at {check.samples} instants and"
+        f"{f'{minutes} min ' if minutes else ''}{seconds} s of motion, within all limits at {check.samples} instants and"
         f" {check.postures} postures."
         if check.is_safe
         else "; ".join(str(violation) for violation in check.violations),
-        asked="a motion that keeps to the limits of the robot and its cell",
+        asked="a motion within the limits of the robot and its cell",
         next_steps=[
-            "Look at the robot's motion below: does it fit your cell?",
-            "Play it slowly first (speed_scale 0.3), then fully and recorded.",
+            "Check the animation below: does the motion fit your cell?",
+            "Execute it slowly first (speed_scale 0.3), then at full speed while recording.",
         ]
         if check.is_safe
         else ["Change the motion or the limits, then check again."],
@@ -121,31 +121,31 @@ def motion_report(
     report.heading("Motion")
     report.figure(
         motion_figure(trajectory, checker.limits),
-        "Motion of every joint as a share of its limits. ±1 is the limit; of a position, the ends of its"
+        "Motion of every joint relative to its limits: ±1 is the limit, and for positions the end of the"
         " range.",
     )
     report.figure(
         effort_figure(checker.model, checker, trajectory),
-        "Rigid-body torque without load and friction, and speed of the TCP. Dashed: the limit.",
+        "Rigid-body torques without load and friction, and speed of the TCP. Dashed: limits.",
     )
     report.figure(
         path_figure(checker, trajectory),
-        f"The robot in its cell, played by the button. The path of {checker.limits.tcp_frame} is coloured"
-        " by its speed. Solids are convex hulls of the collision shapes.",
+        f"Animation of the robot in its cell. The path of {checker.limits.tcp_frame} is coloured by its"
+        " speed. Bodies are convex hulls of the collision shapes.",
     )
     for figure, caption in figures:
         report.figure(figure, caption)
     report.heading("Use of the limits")
     report.figure(
         bars({kind: 100 * share for kind, share in sorted(check.usage.items())}, limit=100.0),
-        "Largest share of each limit that the motion uses.",
+        "Largest value of the motion relative to each limit.",
     )
     report.table(
-        ("segment", "from [s]", "to [s]", "joints that move"),
+        ("segment", "from [s]", "to [s]", "moving joints"),
         [(s.label, s.start, s.end, ", ".join(s.joints) or "–") for s in trajectory.segments],
         "Segments",
         folded=True,
     )
-    report.heading("Assumed or not checked")
-    report.bullets(check.notes or ("Nothing.",))
+    report.heading("Assumptions and unchecked items")
+    report.bullets(check.notes or ("None.",))
     return report

@@ -141,7 +141,8 @@ def payload_report(
         _other_methods(report, estimate, others, shape, truth)
     report.heading("Wrench, measured against predicted")
     report.figure(
-        wrench_chart(data, estimate.values[:10]), "Bias and tool removed from the measured one."
+        wrench_chart(data, estimate.values[:10]),
+        "Sensor bias and tool are subtracted from the measured wrench.",
     )
     report.heading("Errors of the fit", folded=True)
     for chart, caption in error_charts(data, estimate):
@@ -150,9 +151,10 @@ def payload_report(
         report.paragraph("Most strongly correlated pairs (0.9 and more):")
         report.bullets(pairs)
     if len(history) > 2:
-        report.heading("Convergence while the data arrived")
+        report.heading("Convergence of the running estimate")
         report.figure(
-            convergence_chart(history, truth), "The running estimate with two standard deviations."
+            convergence_chart(history, truth),
+            "Estimate after each sample, ± two standard deviations.",
         )
     if shape is not None:
         pmd = PointMassDiscretization(shape)
@@ -160,15 +162,15 @@ def payload_report(
         report.heading("Point masses inside the shape")
         report.figure(
             object_scene(shape, masses, estimate),
-            "Balls: the mass that point-mass discretisation gives each cell, by volume. Diamond:"
-            " the centre of mass with its ellipsoid of two standard deviations.",
+            "Balls: estimated point masses, with a volume in proportion to the mass. Diamond: centre"
+            " of mass. Ellipsoid: its two standard deviations.",
         )
     if recording is not None and filtered is not None:
         report.heading("Signals", folded=True)
         trajectory, rates, wrench = signal_charts(recording, filtered)
-        report.figure(trajectory, "Joint positions as measured.")
-        report.figure(rates, "The last joint before and after the Kalman filter.")
-        report.figure(wrench, "Wrench as measured, with the sensor's bias.")
+        report.figure(trajectory, "Measured joint positions.")
+        report.figure(rates, "Velocity of the last joint before and after the Kalman filter.")
+        report.figure(wrench, "Measured wrench, including the sensor bias.")
         report.bullets(recording.notes)
 
 
@@ -184,8 +186,8 @@ def controller_block(report: Report, settings: Sequence[ControllerSetting], fram
         return
     report.heading("For your controller")
     report.paragraph(
-        f"Copy the line of your robot. Values are in the frame '{frame}'; add the inertia of"
-        " anything mounted between it and the flange."
+        f"Copy the lines of your controller. Values refer to the frame '{frame}'. Add the mass and"
+        " inertia of parts that are mounted between the flange and this frame."
     )
     for s in settings:
         report.preformatted(
@@ -248,9 +250,9 @@ def _other_methods(
     report.heading("All methods on the same data", folded=True)
     report.paragraph(
         "MAP uses the whole recording, smoothed in both directions, and models errors of the sensor"
-        " (gains, crosstalk, delay). MAP (running) is the node's estimate, updated sample by sample;"
-        " the two differ by less than their deviations. The other methods assume a perfect sensor:"
-        " with a real one their deviations are too small."
+        " (gains, crosstalk, delay). MAP (running) is the estimate of the node, updated with every"
+        " sample; the two differ by less than their standard deviations. The other methods assume an ideal"
+        " sensor: with a real one, their standard deviations are too small."
     )
     measures = () if truth is None else ("mass", "com", "inertia")
     size = object_size(summarise_payload(estimate)) if shape is None else shape.size
@@ -278,7 +280,5 @@ def _other_methods(
             *(f"{name} error [%]" for name in measures),
         ),
         rows,
-        "Errors in the measures of Nadeau et al. 2022 (eq. 10–12), of the object's extent."
-        if measures
-        else "",
+        "Relative errors as defined by Nadeau et al. 2022 (eq. 10–12)." if measures else "",
     )

@@ -53,13 +53,13 @@ def error_charts(data: PayloadData, estimate: Estimate) -> Iterator[tuple[Figure
     rate = (len(data.time) - 1) / float(data.time[-1] - data.time[0])
     yield (
         spectra(scaled, rate, AXES, "RMS"),
-        "Residual spectrum of each axis over its RMS. Peaks are what the model lacks: vibration,"
-        " mains hum, a motion that is off; white noise is flat.",
+        "Residual spectrum of each axis, relative to its RMS. Peaks: unmodelled effects such as"
+        " vibration, mains hum or errors of the motion. White noise is flat.",
     )
     yield (
         correlation_map(estimate.names, estimate.covariance),
-        "Correlation of the estimates: strong colours far from the diagonal are parameters that"
-        " these data show only together.",
+        "Correlation of the estimates. Strong colours off the diagonal: parameters that these data"
+        " determine only in combination.",
     )
 
 

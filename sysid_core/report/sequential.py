@@ -27,15 +27,18 @@ def error_growth_figure(fit: SequentialFit) -> Figure:
     )
     scale = np.sqrt(np.diag(fit.prior_covariance))
     names = [fit.constants[k] for k in order]
-    titles = ["standard deviation / natural scale", "share of the variance by noise of joint"]
+    titles = [
+        "standard deviation / natural scale",
+        "share of the variance due to each joint's noise",
+    ]
     figure = Figure(titles, height=325)
     for label, sd, symbol in (
-        ("all rows at once", fit.at_once_sd, "circle-open"),
-        ("step by step", fit.standard_deviations, "diamond"),
+        ("simultaneous fit", fit.at_once_sd, "circle-open"),
+        ("sequential fit", fit.standard_deviations, "diamond"),
     ):
         figure.add(0, "dots", names, (sd / scale)[order], label, symbol=symbol, colour=COLOURS[0])
     shares = np.asarray(fit.inherited_shares())[:, order]
-    labels = [*(f"noise of {name}" for name in steps), "not excited: URDF"]
+    labels = [*(f"noise of {name}" for name in steps), "not excited (URDF value)"]
     colours = [*(COLOURS[i % len(COLOURS)] for i in range(len(steps))), GREY]
     for label, share, colour in zip(
         labels, [*shares, 1.0 - shares.sum(axis=0)], colours, strict=True
@@ -71,12 +74,12 @@ def step_rows(fit: SequentialFit) -> list[list[object]]:
 STEP_COLUMNS = (
     "joint",
     "samples",
-    "settled",
+    "estimated",
     "postponed",
-    "condition",
+    "condition number",
     "residual RMS",
     "variance from other steps",
-    "sd against all at once",
+    "sd / sd of the simultaneous fit",
 )
 
 
@@ -111,18 +114,17 @@ def add_sequential_parts(report: Report, fit: SequentialFit) -> None:
     report.table(
         STEP_COLUMNS,
         step_rows(fit),
-        "A step takes what was settled before as known. The residuals are those of the joint's own"
-        " moves; at standstill friction hides its torque. 'Variance from other steps': median over"
-        " the joint's constants; 'sd against all at once': what one joint fit of the same rows"
-        " would reach is 1.",
+        "Each step treats the constants of earlier steps as known. Residuals are computed while the joint"
+        " moves, because friction at standstill is undetermined. The last two columns are medians"
+        " over the constants of the joint; the last compares with one fit of all samples.",
     )
     report.figure(
         error_growth_figure(fit),
-        "How the error grows: constants in the order in which the recursion reaches their joints.",
+        "Growth of the error from joint to joint; constants in the order of their estimation.",
     )
     report.heading("Minimal constants and friction", folded=True)
     report.table(
-        ["constant", "joint", "value ± standard deviation", "sd, all at once", "unit"],
+        ["constant", "joint", "value ± standard deviation", "sd, simultaneous fit", "unit"],
         [
             [name, joint, with_deviation(float(x), float(s)), f"{t:.2g}", unit]
             for name, joint, x, s, t, unit in zip(

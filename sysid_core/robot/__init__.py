@@ -44,7 +44,7 @@ from sysid_core.robot.reference import (
 from sysid_core.robot.regressor import inertial_parameter_names, joint_torque_regressor
 from sysid_core.robot.rotors import Rotor, load_rotors, rotor_regressor, rotors_from_urdf, rotors_of
 from sysid_core.robot.static_transforms import StaticTransform, with_static_transforms
-from sysid_core.robot.urdf import allowed_contacts, example_robots, received_urdf
+from sysid_core.robot.urdf import allowed_contacts, example_robots, example_share, received_urdf
 from sysid_core.robot.urdf_write import identified_urdf, write_urdf
 
 __all__ = [
@@ -70,6 +70,7 @@ __all__ = [
     "allowed_contacts",
     "consistency_margin",
     "example_robots",
+    "example_share",
     "frame_motion_sensitivity",
     "gravity_of_mount",
     "held_text",

@@ -23,27 +23,32 @@ from sysid_core.robot.inertia import Array
 class FrictionTerm(Kind):
     """One function of the motion; the value is what the command line calls it."""
 
-    COULOMB = "coulomb"  # F_c s(v)
-    VISCOUS = "viscous"  # F_v v
-    OFFSET = "offset"  # beta
-    INERTIA = "inertia"  # I_a a, the drive's rotor behind its gear
-    ASYMMETRY = "asymmetry"  # F_a |s(v)|: Coulomb friction differs between directions
-    STRIBECK = "stribeck"  # F_s s(v) exp(-(v/v_s)^2)
-    PLAY = "play"  # F_p z(q), z in [-1, 1]: presliding, the value at standstill
-    LOAD = "load"  # F_l |tau_rb| s(v): the gear's teeth press harder under load
-    SATURATION = (
-        "saturation"  # F_k tau_rb |tau_rb|: a motor gives less torque per ampere at high load
-    )
-    THINNING = "thinning"  # F_t s(v) sqrt|v|: grease that resists less than in proportion
-    BREAKAWAY = "breakaway"  # F_b (s(v) - z(q)), z over a longer motion: more until surfaces slide
-    # One pair for every one of the axis' waves, w of them per turn of it:
-    RIPPLE = "ripple"  # F_rc cos(w q) + F_rs sin(w q): gears, cogging
-    RUNOUT = "runout"  # s(v) (F_oc cos(w q) + F_os sin(w q)): shafts, seals and gears that run out
-    # of true rub harder at one angle, whichever way they turn
-    SPEED_RIPPLE = "speed_ripple"  # v (F_wc cos(w q) + F_ws sin(w q)): the speed controller answers
-    # to angle errors of its own sensor, and magnets to speed
-    SPEED_RUNOUT = "speed_runout"  # |v| (F_uc cos(w q) + F_us sin(w q)): runout that a controller
-    # follows late, by a lag: a wave and its derivative
+    COULOMB = "coulomb"
+    VISCOUS = "viscous"
+    OFFSET = "offset"
+    INERTIA = "inertia"
+    ASYMMETRY = "asymmetry"
+    STRIBECK = "stribeck"
+    PLAY = "play"
+    LOAD = "load"
+    SATURATION = "saturation"
+    THINNING = "thinning"
+    BREAKAWAY = "breakaway"
+    # One pair of parameters for every one of the axis' waves, w of them per turn of it:
+    RIPPLE = "ripple"
+    RUNOUT = "runout"
+    SPEED_RIPPLE = "speed_ripple"
+    SPEED_RUNOUT = "speed_runout"
+
+    @property
+    def torque(self) -> str:
+        """Torque of the term, with s = tanh(v / v_0), where v_0 is a small velocity."""
+        return _TORQUES[self][0]
+
+    @property
+    def purpose(self) -> str:
+        """Physical effect that the term models."""
+        return _TORQUES[self][1]
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -61,6 +66,39 @@ class FrictionTerm(Kind):
         return _UNITS.get(self, "N m")
 
 
+# Torque and effect of each term, as the reference lists them.
+_TORQUES = {
+    FrictionTerm.COULOMB: ("F_c s", "dry friction"),
+    FrictionTerm.VISCOUS: ("F_v v", "friction of lubricants"),
+    FrictionTerm.OFFSET: ("beta", "constant error of the effort"),
+    FrictionTerm.INERTIA: ("I_a a", "inertia of the rotor, on the joint side of the gear"),
+    FrictionTerm.ASYMMETRY: ("F_a abs(s)", "different Coulomb friction in the two directions"),
+    FrictionTerm.STRIBECK: ("F_s s exp(-(v/v_s)^2)", "friction that changes at low speed"),
+    FrictionTerm.PLAY: (
+        "F_p z(q)",
+        "presliding at reversals and standstill; z follows the motion within [-1, 1] over 0.2 mrad",
+    ),
+    FrictionTerm.LOAD: ("F_l abs(tau_rb) s", "friction of gears under load"),
+    FrictionTerm.SATURATION: ("F_k tau_rb abs(tau_rb)", "lower torque constant at high current"),
+    FrictionTerm.THINNING: ("F_t s sqrt(abs(v))", "shear-thinning grease"),
+    FrictionTerm.BREAKAWAY: (
+        "F_b (s - z(q))",
+        "higher friction at the start of motion after a reversal; z as above over 0.02 rad",
+    ),
+    FrictionTerm.RIPPLE: ("F_rc cos(w q) + F_rs sin(w q)", "torque ripple of gears, cogging"),
+    FrictionTerm.RUNOUT: (
+        "s (F_oc cos(w q) + F_os sin(w q))",
+        "friction that depends on the angle: shafts, seals and gears that are not round",
+    ),
+    FrictionTerm.SPEED_RIPPLE: (
+        "v (F_wc cos(w q) + F_ws sin(w q))",
+        "response of the speed controller to errors of its angle sensor",
+    ),
+    FrictionTerm.SPEED_RUNOUT: (
+        "abs(v) (F_uc cos(w q) + F_us sin(w q))",
+        "`runout` with a lag of the controller",
+    ),
+}
 _SYMBOLS = {
     FrictionTerm.COULOMB: ("F_c",),
     FrictionTerm.VISCOUS: ("F_v",),

@@ -28,7 +28,8 @@ def read_bag_commands(path: str | Path) -> ServoRecording:
     """Joint states, and the commands of a controller's state, a trajectory or an array of numbers.
 
     Joint states with names of their own topic (`joint_commands`, `target`) are commands too. Where
-    the commands have no stamps, both are put at the times at which they were received.
+    the commands have no stamps, both are put at the times at which they were received. A trajectory is
+    what its controller makes of it: positions between its points, until another one takes over.
 
     Raises:
         SignalError: There are no joint states, or no commands.
@@ -78,13 +79,15 @@ def _rows(bag: StoredBag, topic: str, kind: str, stamped: bool) -> list[_Row]:
     rows: list[_Row] = []
     for message in bag.messages((topic,)):
         decoded = decode(message.data)
-        names, values = read(decoded)
-        if not values:
+        names, points = read(decoded)
+        if not points:
             continue
         stamp = message.log_ns * 1e-9
         if stamped and decoded.header.stamp.sec:
             stamp = decoded.header.stamp.sec + decoded.header.stamp.nanosec * 1e-9
-        rows.append((stamp, names, values))
+        while kind == _COMMANDS[1] and rows and rows[-1][0] >= stamp:
+            rows.pop()
+        rows += [(stamp + after, names, x) for after, x in _between(points, rows, names)]
     if not rows:
         raise SignalError(
             f"The messages on '{topic}' have no positions.",
@@ -93,25 +96,53 @@ def _rows(bag: StoredBag, topic: str, kind: str, stamped: bool) -> list[_Row]:
     return rows
 
 
-def _joint_state(message: Any) -> tuple[tuple[str, ...], list[float]]:
-    return tuple(message.name), [float(x) for x in message.position]
+# Time after the message, and positions.
+_Points = list[tuple[float, list[float]]]
+_STEP = (
+    0.01  # [s] between positions on the way to a trajectory's next point: controllers run at 100 Hz
+)
 
 
-def _controller_state(message: Any) -> tuple[tuple[str, ...], list[float]]:
+def _between(points: _Points, rows: list[_Row], names: tuple[str, ...]) -> _Points:
+    """Positions on the straight way from the last command through a trajectory's points."""
+    if points[-1][0] <= _STEP:
+        return points[-1:]
+    if points[0][0] > 0.0 and rows and rows[-1][1] == names:
+        points = [(0.0, rows[-1][2]), *points]
+    times, positions = np.array([t for t, _ in points]), np.array([x for _, x in points])
+    grid = np.append(np.arange(times[0], times[-1], _STEP), times[-1])
+    return [
+        (float(t), [float(np.interp(t, times, column)) for column in positions.T]) for t in grid
+    ]
+
+
+def _joint_state(message: Any) -> tuple[tuple[str, ...], _Points]:
+    return tuple(message.name), _now(message.position)
+
+
+def _controller_state(message: Any) -> tuple[tuple[str, ...], _Points]:
     point = getattr(message, "reference", None) or message.desired
-    return tuple(message.joint_names), [float(x) for x in point.positions]
+    return tuple(message.joint_names), _now(point.positions)
 
 
-def _trajectory(message: Any) -> tuple[tuple[str, ...], list[float]]:
-    points = message.points
-    return tuple(message.joint_names), [float(x) for x in points[-1].positions] if points else []
+def _trajectory(message: Any) -> tuple[tuple[str, ...], _Points]:
+    points: _Points = []
+    for point in message.points:
+        after = point.time_from_start.sec + point.time_from_start.nanosec * 1e-9
+        if len(point.positions) == len(message.joint_names):
+            points.append((float(after), [float(x) for x in point.positions]))
+    return tuple(message.joint_names), points
 
 
-def _numbers(message: Any) -> tuple[tuple[str, ...], list[float]]:
-    return (), [float(x) for x in message.data]
+def _numbers(message: Any) -> tuple[tuple[str, ...], _Points]:
+    return (), _now(message.data)
 
 
-_READERS: dict[str, Callable[[Any], tuple[tuple[str, ...], list[float]]]] = {
+def _now(positions: Any) -> _Points:
+    return [(0.0, [float(x) for x in positions])] if len(positions) else []
+
+
+_READERS: dict[str, Callable[[Any], tuple[tuple[str, ...], _Points]]] = {
     _STATE: _joint_state,
     _COMMANDS[0]: _controller_state,
     _COMMANDS[1]: _trajectory,

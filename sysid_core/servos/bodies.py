@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -114,6 +115,21 @@ class BodyTree:
         other = copy(self)
         other._gravity = rotation @ self._gravity
         return other
+
+    def unit_of_torque(self, motions: Sequence[Array]) -> float:
+        """Largest torque of gravity on a joint in motions, however the base were mounted [N m].
+
+        Args:
+            motions: Positions, each of shape (K, n) [rad, m].
+        """
+        largest = 0.0
+        for axis in np.eye(3):
+            there = copy(self)
+            there._gravity = float(np.linalg.norm(self._gravity)) * axis
+            for q in motions:
+                loads = there.loads(q)
+                largest = max(largest, float(np.hypot(loads.a, loads.b).max()))
+        return largest or 1.0
 
     def loads(self, q: ArrayLike) -> Loads:
         """Loads along a motion.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind, read_json, read_npz, read_text
-from sysid_core.servos.lerobot import is_lerobot, read_lerobot
+from sysid_core.servos.lerobot import GRIPPER, is_gripper, is_lerobot, read_lerobot
 from sysid_core.servos.recording import Array, ServoRecording
 
 KIND = FileKind(
@@ -24,6 +24,7 @@ KIND = FileKind(
     " a CSV or NPZ with t, q_*, target_*.",
     SignalError,
 )
+_PARQUET = ".parquet"
 _TICKS = 2 * np.pi / 4096  # [rad] of Feetech's 12-bit encoders
 
 
@@ -33,6 +34,8 @@ def read_recordings(
     motions: Sequence[str] = (),
     joints: Sequence[str] = (),
     degrees: bool = False,
+    percent: bool = False,
+    calibration: str | Path | None = None,
 ) -> tuple[ServoRecording, ...]:
     """All motions of files and folders, in the order of their names.
 
@@ -42,6 +45,9 @@ def read_recordings(
         motions: Names of those wanted; empty: all.
         joints: Names of the columns, where the files have none or others.
         degrees: Whether the angles are in degrees.
+        percent: Whether they are LeRobot's shares of each joint's range, -100 to 100, and 0 to 100
+            of grippers.
+        calibration: LeRobot's JSON file of these ranges; None: they are the limits in the URDF.
 
     Raises:
         SignalError: Nothing can be read, or a motion isn't there.
@@ -50,7 +56,7 @@ def read_recordings(
     for path in map(Path, paths):
         if not path.exists():
             raise SignalError(f"There is no recording '{path}'.", remedy=f"This is '{Path.cwd()}'.")
-        found += _read(path, frozenset(motions))
+        found += _read(path, frozenset(motions), percent or calibration is not None)
     if motions:
         names = [r.name for r in found]
         missing = [name for name in motions if name not in names]
@@ -65,27 +71,60 @@ def read_recordings(
         found = [replace(r, joints=tuple(joints)) for r in found]
     if degrees:
         found = [replace(r, q=np.radians(r.q), target=np.radians(r.target)) for r in found]
+    if percent or calibration is not None:
+        ranges = {} if calibration is None else _calibration(Path(calibration))
+        found = [_shares(r, ranges) for r in found]
     return tuple(found)
 
 
-def _read(path: Path, wanted: frozenset[str]) -> list[ServoRecording]:
+def _calibration(path: Path) -> dict[str, float]:
+    """Half of each joint's range in LeRobot's file [rad]."""
+    content = read_json(path, KIND)
+    try:
+        return {
+            joint: 0.5 * (motor["range_max"] - motor["range_min"]) * _TICKS
+            for joint, motor in content.items()
+        }
+    except (AttributeError, KeyError, TypeError) as err:
+        raise KIND.refusal(
+            path,
+            f"it is no calibration of LeRobot's ({err})",
+            "Give the robot's file of the folder calibration, with range_min and range_max of each motor.",
+        ) from err
+
+
+def _shares(r: ServoRecording, ranges: dict[str, float]) -> ServoRecording:
+    """With the columns marked that are shares of ranges; those of known ranges, about the middle, in radians."""
+    q, target = r.q.copy(), r.target.copy()
+    full: list[tuple[float, float] | None] = []
+    for i in range(q.shape[1]):
+        joint = r.joints[i].split(".")[0] if r.joints else ""
+        full.append(GRIPPER if is_gripper(joint) else (-100.0, 100.0))
+        if joint in ranges and not is_gripper(joint):
+            full[-1] = None
+            q[:, i] *= ranges[joint] / 100.0
+            target[:, i] *= ranges[joint] / 100.0
+    return replace(r, q=q, target=target, full=tuple(full))
+
+
+def _read(path: Path, wanted: frozenset[str], percent: bool) -> list[ServoRecording]:
+    if is_lerobot(path) or path.suffix.lower() == _PARQUET:
+        return list(read_lerobot(path, wanted, percent))
     if path.is_file():
         reader = _FILES.get(path.suffix.lower())
         if reader is None:
             raise KIND.refusal(path, f"files of the kind '{path.suffix}' aren't known")
         return list(reader(path, wanted))
-    if is_lerobot(path):
-        return list(read_lerobot(path, wanted))
     if (path / "metadata.yaml").is_file():
         return list(_bag(path, wanted))
     if (path / "control.csv").is_file():
         return [_sage(path)]
     inside: list[ServoRecording] = []
     for child in sorted(path.iterdir()):
-        if child.is_dir() or child.suffix.lower() in _FILES:
+        if child.is_dir() or child.suffix.lower() in (*_FILES, _PARQUET):
             if child.is_dir() and not any(child.iterdir()):
                 continue
-            inside += _read(child, wanted)
+            inside += _read(child, wanted, percent)
     return inside
 
 
@@ -249,10 +288,6 @@ def _json(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
     yield ServoRecording(path.stem, (), t, q, t, target)
 
 
-def _parquet(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
-    yield from read_lerobot(path, wanted)
-
-
 def _bag(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
     from sysid_core.servos.bag import read_bag_commands
 
@@ -263,7 +298,6 @@ _FILES: dict[str, Callable[[Path, frozenset[str]], Iterator[ServoRecording]]] = 
     ".csv": _csv,
     ".npz": _npz,
     ".json": _json,
-    ".parquet": _parquet,
     ".mcap": _bag,
     ".db3": _bag,
 }

@@ -95,8 +95,8 @@ _FOLLOWS = 0.5
 _FAR = 4.0 * np.pi
 # [rad] Assembly on splines of 25 teeth misses by half a tooth, 0.126 rad, at most.
 HALF_TOOTH = 0.126
-# [N m] of gravity's range, below which no stiffness shows: a tenth of such friction.
-GRAVITY = 0.02
+# Of the largest torque of gravity: a range below which no stiffness shows, a tenth of such friction.
+GRAVITY = 1.0 / 30.0
 SURE = 3.0  # standard deviations
 
 
@@ -144,9 +144,9 @@ def _correlations(recordings: Sequence[ServoRecording]) -> Array:
 
 
 def examine_fit(
-    servo: JointServo, held_out: float, baseline: float, zero: float, zero_sd: float
+    servo: JointServo, weight: float, held_out: float, baseline: float, zero: float, zero_sd: float
 ) -> Iterator[Finding]:
-    """What a fitted servo shows of its recording."""
+    """What a fitted servo, under a largest torque of gravity, shows of its recording."""
     if abs(zero) - SURE * zero_sd > HALF_TOOTH:
         yield Finding(ServoReason.ZERO, servo.joint, zero)
     compliance = servo.values.get(Term.COMPLIANCE, 0.0)
@@ -154,7 +154,7 @@ def examine_fit(
     if compliance < -SURE * sd:
         yield Finding(ServoReason.GRAVITY, servo.joint, compliance / sd if sd else -np.inf)
     usual = TERMS[Term.COMPLIANCE]
-    if compliance > usual.start + SURE * usual.spread:
-        yield Finding(ServoReason.SLACK, servo.joint, compliance)
+    if (sag := compliance * weight) > usual.start + SURE * usual.spread:
+        yield Finding(ServoReason.SLACK, servo.joint, sag)
     if held_out > baseline:
         yield Finding(ServoReason.REPLAY, servo.joint, held_out / baseline)

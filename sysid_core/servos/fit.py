@@ -142,7 +142,7 @@ def solve_joint(
     scale = np.array([TERMS[term].scale for term in terms])
     middle = np.array([priors[term].mean for term in terms])
     spread = np.array([priors[term].deviation for term in terms])
-    least = np.array([-np.inf if TERMS[term].signed else 0.0 for term in terms])
+    least = np.array([TERMS[term].least for term in terms])
     most = np.array([TERMS[term].most for term in terms])
     step = TRIAL_STEP if trial else STEP
 
@@ -210,7 +210,7 @@ def _secants(
     for term, probe in zip(terms, probes, strict=True):
         facts, i = TERMS[term], _INDEX[term]
         low, high = p.copy(), p.copy()
-        low[i] = max(p[i] - probe * facts.scale, -np.inf if facts.signed else 0.0)
+        low[i] = max(p[i] - probe * facts.scale, facts.least)
         high[i] = min(p[i] + probe * facts.scale, facts.most)
         width = (high[i] - low[i]) / facts.scale
         columns.append((errors(motions, high) - errors(motions, low)) / width)
@@ -286,4 +286,4 @@ def block_covariance(
 def at_bound(fit: JointFit, term: Term) -> bool:
     """Whether the search ended at the term's bound, so that it isn't determined."""
     value, facts = fit.values[term], TERMS[term]
-    return value >= facts.most or (not facts.signed and value <= 0.0)
+    return value >= facts.most or value <= facts.least

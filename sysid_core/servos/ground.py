@@ -23,7 +23,9 @@ from sysid_core.servos.rollout import (
     drive_speed,
     first_command,
     follow_commands,
+    held_error,
     spring_share,
+    sum_error,
 )
 
 _DIGITS = 5  # of coordinates [m]: 10 µm, below what links are made to
@@ -271,6 +273,7 @@ def _arm_rollout(
     R, p, row = np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros(n)
     g0, g1, slope, m, x0 = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     push, impulse, below, new = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    total = np.zeros(n)
     for j in range(n):
         cursor[j] = first_command(t_target, before[j])
         ref[j] = target[j, cursor[j]]
@@ -292,6 +295,8 @@ def _arm_rollout(
             g0[j] = P[j, 0] * (A[i - 1, j] * c + B[i - 1, j] * sn)
             g1[j] = P[j, 0] * (A[i, j] * c + B[i, j] * sn)
             m[j] = P[j, 10] + abs(P[j, 0]) * M[i, j]
+            if i == 1:
+                total[j] = held_error(ref[j] - P[j, 6] - x[j], g0[j], P[j])
         for k in range(steps):
             share = (k + 1.0) / steps
             gap = height
@@ -305,8 +310,10 @@ def _arm_rollout(
                 g = g0[j] + (share - 0.5 / steps) * (g1[j] - g0[j]) + slope[j] * (x[j] - x0[j])
                 # Friction feels the contact of the step before.
                 load = g - P[j, 0] * row[j] * force
+                error = ref[j] - P[j, 6] - x[j]
+                total[j] = sum_error(total[j], error, P[j], h)
                 push[j], impulse[j], below[j] = drive_forces(
-                    ref[j] - P[j, 6] - x[j],
+                    error + total[j],
                     w[j],
                     last[j],
                     P[j],

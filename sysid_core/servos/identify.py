@@ -41,12 +41,14 @@ BASE = (Term.TIME_CONSTANT, Term.FRICTION, Term.ZERO, Term.DELAY)
 # What may be added, in groups that mean something only together.
 CHOICES: tuple[tuple[Term, ...], ...] = (
     (Term.INVERSE_ACCELERATION,),
-    (Term.INVERSE_SPEED,),
+    (Term.INTEGRAL,),
     (Term.LOAD_FRICTION,),
     (Term.BREAKAWAY, Term.BREAKAWAY_SPEED),
     (Term.INERTIA,),
-    (Term.INVERSE_LIMIT,),
     (Term.BACKLASH,),
+    # Limits come last: nearly all motions have a largest speed and error, which other terms explain better.
+    (Term.INVERSE_SPEED,),
+    (Term.INVERSE_LIMIT,),
 )
 
 
@@ -56,6 +58,8 @@ _OWN = (Term.COMPLIANCE, Term.ZERO)
 _SELDOM = 0.2
 # Fewer drives say nothing of how far drives of a robot differ.
 _FEWEST_DRIVES = 3
+# Of the samples are below the limit at which a search begins: the rest reach it.
+_OFTEN = 0.9
 _ENOUGH = 240.0  # [s] of motions, 60 blocks, that choose terms
 _ANY_ZERO = Prior(0.0, np.pi)  # [rad] shows one that is wrong
 # Relative deviation between a gain that was set with the URDF's masses and what gravity shows of both:
@@ -155,12 +159,13 @@ def identify_servos(
             f"The positions of '{seldom[0][0]}' come every {seldom[0][1]:.3g} s: servos answer sooner.",
             remedy=f"Record one every {_SELDOM} s or more often, and give times in seconds.",
         )
-    tree = body_tree(robot, joints)
+    unit = body_tree(robot, joints).unit_of_torque([r.q for r in matched])
+    tree = body_tree(robot.with_pi(robot.pi / unit), joints)
     findings = list(examine(matched, robot))
     stopped = {f.joint: f.reason for f in findings if f.reason.stops}
     resting = {joint for joint, why in stopped.items() if why is ServoReason.UNMOVED}
     dead = set(stopped) - resting
-    known = {joint: _known(gain) for joint, gain in (gains or {}).items()}
+    known = {joint: _known(gain / unit) for joint, gain in (gains or {}).items()}
     surface = Surface.of_robot(tree.robot)
     if ground is not None and not len(surface.body):
         raise ModelError(
@@ -184,9 +189,10 @@ def identify_servos(
             level = found
             results = identified()
     for result in results:
-        if result.servo.joint not in stopped:
+        if result.witness is not None and result.servo.joint not in stopped:
+            weight = max(m.weight for m in result.witness.motions)
             findings += examine_fit(
-                result.servo, result.held_out, result.baseline, *result.free_zero
+                result.servo, weight, result.held_out, result.baseline, *result.free_zero
             )
     if all(finding.reason.of_gravity for finding in findings if finding.reason.fails):
         progress("asking gravity for directions, zeros and order")
@@ -195,6 +201,7 @@ def identify_servos(
         findings += examine_conventions(tree, matched, witnesses, named)
         if any(finding.reason.fails for finding in findings):
             findings = [f for f in findings if f.reason is not ServoReason.UNTOLD]
+    results = [replace(x, servo=x.servo.in_newton_metres(unit)) for x in results]
     model = ServoModel(robot, tuple(result.servo for result in results), level)
     return ServoIdentification(
         model=model,
@@ -320,6 +327,35 @@ class _Drive:
     def feels_gravity(self) -> bool:
         return max(m.weight for m in self.motions) > GRAVITY
 
+    @cached_property
+    def reached(self) -> dict[Term, float]:
+        """Limits that these motions would just reach: beyond them a search has no gradient."""
+        grids = [np.arange(m.t[0], m.t[-1], 0.5 * _SELDOM) for m in self.motions]
+        q = [np.interp(grid, m.t, m.q) for grid, m in zip(grids, self.motions, strict=True)]
+        speeds = [np.abs(x[2:] - x[:-2]) / _SELDOM for x in q]
+        off = [np.abs(np.interp(m.t, m.t_target, m.target) - m.q) for m in self.motions]
+        speed, error = (float(np.quantile(np.concatenate(x), _OFTEN)) for x in (speeds, off))
+        found = {Term.INVERSE_SPEED: speed, Term.INVERSE_LIMIT: error}
+        return {term: 1.0 / x for term, x in found.items() if x > ROUNDING}
+
+    def shows(self, fit: JointFit, term: Term) -> bool:
+        """Whether a term changes anything: a limit that no motion reaches doesn't."""
+        without = replace(fit, values={**fit.values, term: 0.0})
+        both = (errors(self.motions, x.vector) for x in (fit, without))
+        return term not in self.reached or not np.array_equal(*both)
+
+    def try_terms(
+        self, fits: Sequence[JointFit], more: Mapping[Term, float], weights: Array
+    ) -> list[JointFit]:
+        """A fit of each half of the blocks with more terms, the likelier from where searches begin."""
+        starts = [[{**f.values, **more} for f in fits]]
+        limits = {term: x for term, x in self.reached.items() if term in more}
+        if limits or not more:
+            # What had to explain the limit may not find back.
+            starts.append([{t: self.priors[t].mean for t in f.values} | limits for f in fits])
+        found = [self.solve(start, weights) for start in starts]
+        return [min(half, key=lambda fit: fit.cost) for half in zip(*found, strict=True)]
+
     def solve(
         self, starts: Sequence[Mapping[Term, float]], weights: Array | float = 1.0
     ) -> list[JointFit]:
@@ -363,19 +399,22 @@ def _identify_drives(
     fits = [_best_start(drive.beginning, fit) for drive, fit in zip(drives, chosen, strict=True)]
     weights = [block_weights(d.motions, fit) for d, fit in zip(drives, fits, strict=True)]
     fits = [d.fit(f.values, w) for d, f, w in zip(drives, fits, weights, strict=True)]
-    deviations = [_deviations(*three) for three in zip(drives, fits, weights, strict=True)]
+    deviations = [
+        {t: sd for t, sd in _deviations(d, f, w).items() if d.shows(f, t)}
+        for d, f, w in zip(drives, fits, weights, strict=True)
+    ]
     priors = _kin(fits, deviations)
     out = {}
     for joint, fit, square, w in zip(moved, fits, squares, weights, strict=True):
         drive = moved[joint]
         # From a bound, where its change may show nothing, a term begins at what the others have.
         start = {t: priors[t].mean if t in priors and at_bound(fit, t) else x
-                 for t, x in fit.values.items()}  # fmt: skip
+                 for t, x in fit.values.items() if t in priors or drive.shows(fit, t)}  # fmt: skip
         last = drive.fit(start, w, priors=priors)
         sd = _deviations(drive, last, w, whole=True)
         zero = _free_zero(drive.beginning, last, priors)
         out[joint] = _result(drive, last, sd, float(np.sqrt(square)), zero, joint)
-    terms = {term for fit in chosen for term in fit.values}
+    terms = {term for result in out.values() for term in result.servo.values}
     return out | {joint: _at_rest(d, terms, priors, joint) for joint, d in resting.items()}
 
 
@@ -497,12 +536,16 @@ def choose_terms(
         if group == CHOICES[0]:  # a profile explains what delay and damping had to: begin afresh
             more |= {t: TERMS[t].start for t in (Term.TIME_CONSTANT, Term.DELAY)}
         tried, new, gains = [], [], []
+        if any(term in drives[0].reached for term in group):
+            # Searches for a limit begin afresh, too: what that alone gains isn't the limit's.
+            fits = [d.try_terms(f, {}, w) for d, f, w in zip(drives, fits, weights, strict=True)]
+            scores = [d.squares(f) for d, f in zip(drives, fits, strict=True)]
         for drive, fit, score, w in zip(drives, fits, scores, weights, strict=True):
             if group == (Term.LOAD_FRICTION,) and not drive.feels_gravity:
                 tried.append(fit)
                 new.append(score)
                 continue
-            tried.append(drive.solve([{**f.values, **more} for f in fit], w))
+            tried.append(drive.try_terms(fit, more, w))
             new.append(drive.squares(tried[-1]))
             gains.append(np.log((score + ROUNDING**2) / (new[-1] + ROUNDING**2)))
         reached = any(

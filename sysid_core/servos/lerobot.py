@@ -17,6 +17,7 @@ KIND = FileKind(
     "LeRobot dataset", "Give its folder, with meta/info.json and data/*.parquet.", SignalError
 )
 _COLUMNS = ["action", "observation.state", "timestamp", "episode_index"]
+_POSITION = ".pos"  # behind the names of positions since version 2.1, beside velocities of a base
 # A revolute joint's state beyond a turn is in degrees, LeRobot's unit (`use_degrees`, and all
 # datasets before version 2.1).
 _TURN = 2 * np.pi
@@ -27,18 +28,22 @@ def is_lerobot(folder: Path) -> bool:
     return (folder / "meta" / "info.json").is_file()
 
 
-def read_lerobot(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
+def read_lerobot(
+    path: Path, wanted: frozenset[str], percent: bool = False
+) -> Iterator[ServoRecording]:
     """Its episodes as `episode_000000` and so on.
 
     Args:
         path: The dataset's folder, or one of its Parquet files.
         wanted: Names of the episodes wanted; empty: all.
+        percent: Whether the positions are shares of the joints' ranges, which stay as they are.
 
     Raises:
         SignalError: It can't be read, or pyarrow isn't installed.
     """
     info: dict[str, Any] = read_json(path / "meta" / "info.json", KIND) if path.is_dir() else {}
-    joints = _names(info.get("features", {}).get("action", {}).get("names"))
+    features = info.get("features", {})
+    commanded, seen = (_names(features.get(key, {}).get("names")) for key in _COLUMNS[:2])
     files = sorted((path / "data").rglob("*.parquet")) if path.is_dir() else [path]
     if not files:
         raise KIND.refusal(path, "there is no Parquet file in its folder data")
@@ -50,12 +55,42 @@ def read_lerobot(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]
                 continue
             rows = table["episode_index"] == episode
             t = table["timestamp"][rows]
-            q, target = table["observation.state"][rows], table["action"][rows]
+            joints, target, q = _both(
+                commanded, seen, table["action"][rows], table["observation.state"][rows]
+            )
             notes: tuple[str, ...] = ()
-            if max(np.abs(q).max(), np.abs(target).max()) > _TURN:
-                q, target = np.radians(q), np.radians(target)
-                notes = ("The dataset's angles are beyond a turn: they were taken as degrees.",)
-            yield ServoRecording(name, joints, t, q, t, target, notes)
+            full: tuple[tuple[float, float] | None, ...] = ()
+            if not percent and max(np.abs(q).max(), np.abs(target).max()) > _TURN:
+                notes = (
+                    "The dataset's angles are beyond a turn: they were taken as degrees; if they are"
+                    " LeRobot's -100 to 100, give --percent.",
+                )
+                full = tuple(GRIPPER if is_gripper(joint) else None for joint in joints)
+                arm = [i for i, _ in enumerate(joints) if not full[i]] if joints else slice(None)
+                q[:, arm], target[:, arm] = np.radians(q[:, arm]), np.radians(target[:, arm])
+            yield ServoRecording(name, joints, t, q, t, target, notes, full)
+
+
+GRIPPER = (0.0, 100.0)  # closed and open, in LeRobot's degrees as in its normalised values
+
+
+def is_gripper(joint: str) -> bool:
+    """Whether LeRobot gives a joint from 0 to 100, as all that it calls grippers."""
+    return joint.split(".")[0].endswith("gripper")
+
+
+def _both(
+    commanded: tuple[str, ...], seen: tuple[str, ...], action: Any, state: Any
+) -> tuple[tuple[str, ...], Any, Any]:
+    """Names, commands and positions of the joints that have both, in the commands' order."""
+    if not commanded or not seen or len(commanded) != action.shape[1]:
+        return commanded, action, state
+    only = any(name.endswith(_POSITION) for name in commanded)
+    both = [j for j in commanded if j in seen and (j.endswith(_POSITION) or not only)]
+    if not both:
+        return commanded, action, state
+    columns = [commanded.index(j) for j in both], [seen.index(j) for j in both]
+    return tuple(both), action[:, columns[0]], state[:, columns[1]]
 
 
 def _names(names: Any) -> tuple[str, ...]:

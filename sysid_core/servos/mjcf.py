@@ -17,6 +17,7 @@ LOST = (
     Term.INVERSE_ACCELERATION,
     Term.INVERSE_SPEED,
     Term.BACKLASH,
+    Term.INTEGRAL,
 )
 # Terms for which the constant friction stands, as large as it was on average where a joint comes to rest.
 CONSTANT = (Term.LOAD_FRICTION, Term.BREAKAWAY)

@@ -16,7 +16,7 @@ from sysid_core.kinds import Kind
 from sysid_core.robot import RobotModel, hold_joints, load_robot
 from sysid_core.servos.bodies import Array, BodyTree, Loads, unwritten
 from sysid_core.servos.ground import Ground, Surface, arm_rollout, clearance
-from sysid_core.servos.rollout import drive_rollout
+from sysid_core.servos.rollout import RESTED, drive_rollout
 
 
 class Term(Kind):
@@ -35,6 +35,7 @@ class Term(Kind):
     INERTIA = "inertia"
     INVERSE_LIMIT = "inverse_limit"
     BACKLASH = "backlash"
+    INTEGRAL = "integral"
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,12 @@ class TermFacts:
         meaning: A noun with its attributes.
         start: Value at which a search for it begins: the size that hobby servos and the drives of
             small legged robots have; the search ends within the data's deviation from any of them.
+            Where torques count, their unit is the largest that gravity puts on a joint of the robot:
+            strong arms' servos sag as little as weak ones'.
         scale: Change of it that moves the position noticeably.
         spread: Standard deviation of what such drives have, about the start. Data of more than
             a few blocks of time outweigh it; it decides what they don't show.
-        signed: Whether it may be negative.
+        least: Smallest value; minus infinity: it may be negative.
         most: Largest value.
     """
 
@@ -58,26 +61,28 @@ class TermFacts:
     start: float
     scale: float
     spread: float
-    signed: bool = False
+    least: float = 0.0
     most: float = np.inf
 
 
-# The order of the compiled rollout's parameters. The zero's spread is one increment of a 12-bit encoder:
+# The order of the compiled rollout's parameters. Users set profiles and limits, so that their spreads are
+# wide: a tenth to ten times what is usual. The zero's spread is one increment of a 12-bit encoder:
 # the servo's loop and the recording read the same encoder. Freed, it would take gravity's place.
 TERMS: Mapping[Term, TermFacts] = MappingProxyType({
-    Term.COMPLIANCE: TermFacts("rad/(N m)", "compliance of the position loop, 1/K", 0.05, 0.02, 0.2, True),
+    Term.COMPLIANCE: TermFacts("rad/(N m)", "compliance of the position loop, 1/K", 0.03, 0.012, 0.12, -np.inf),
     Term.TIME_CONSTANT: TermFacts("s", "damping, back-EMF and derivative gain over K", 0.05, 0.02, 0.05),
     Term.FRICTION: TermFacts("rad", "dry friction over K: the half width of the sticking band", 0.01, 0.01, 0.03),
     Term.LOAD_FRICTION: TermFacts("-", "dry friction per load torque", 0.3, 0.2, 0.3, most=1.0),
     Term.BREAKAWAY: TermFacts("rad", "additional dry friction at rest, over K", 0.005, 0.005, 0.01),
     Term.BREAKAWAY_SPEED: TermFacts("rad/s", "speed at which that has fallen to 1/e", 0.1, 0.05, 0.1),
-    Term.ZERO: TermFacts("rad", "command at which the unloaded joint rests at zero", 0.0, 0.001, 0.0015, True),
+    Term.ZERO: TermFacts("rad", "command at which the unloaded joint rests at zero", 0.0, 0.001, 0.0015, -np.inf),
     Term.DELAY: TermFacts("s", "dead time of the command", 0.02, 0.01, 0.02),
-    Term.INVERSE_ACCELERATION: TermFacts("s²/rad", "inverse of the profile's acceleration", 0.02, 0.005, 0.02),
-    Term.INVERSE_SPEED: TermFacts("s/rad", "inverse of the profile's largest speed", 0.15, 0.05, 0.15),
+    Term.INVERSE_ACCELERATION: TermFacts("s²/rad", "inverse of the profile's acceleration", 0.02, 0.005, 0.2),
+    Term.INVERSE_SPEED: TermFacts("s/rad", "inverse of the profile's largest speed", 0.15, 0.05, 1.5),
     Term.INERTIA: TermFacts("s²", "inertia of rotor and gears over K", 0.002, 0.001, 0.002),
-    Term.INVERSE_LIMIT: TermFacts("1/rad", "inverse of the error at which the drive saturates", 2.0, 0.5, 2.0),
+    Term.INVERSE_LIMIT: TermFacts("1/rad", "inverse of the error at which the drive saturates", 2.0, 0.5, 5.0),
     Term.BACKLASH: TermFacts("rad", "half of the gap between motor and encoder", 0.005, 0.003, 0.005),
+    Term.INTEGRAL: TermFacts("1/s", "integral gain over K", 1.0, 0.5, 2.0, 1.0 / RESTED),
 })  # fmt: skip
 
 ANYWHERE = (np.empty(0), np.empty(0))  # where nothing is in a joint's way
@@ -108,6 +113,14 @@ class JointServo:
     def vector(self) -> Array:
         """All parameters in the order of `TERMS`."""
         return np.array([self.values.get(term, 0.0) for term in TERMS])
+
+    def in_newton_metres(self, unit: float) -> JointServo:
+        """The same servo, from torques in a unit of so many newton metres."""
+        values, deviations = dict(self.values), dict(self.deviations)
+        for terms in (values, deviations):
+            if Term.COMPLIANCE in terms:
+                terms[Term.COMPLIANCE] /= unit
+        return JointServo(self.joint, values, deviations, self.load * unit)
 
 
 @dataclass(frozen=True, eq=False)

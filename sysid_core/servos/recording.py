@@ -28,6 +28,8 @@ class ServoRecording:
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L, n) [rad].
         notes: What was assumed when it was read.
+        full: Of columns that are shares of their joint's range, the values at its lower and upper limit;
+            None for those in radians; empty: all are.
     """
 
     name: str
@@ -37,6 +39,7 @@ class ServoRecording:
     t_target: Array
     target: Array
     notes: tuple[str, ...] = ()
+    full: tuple[tuple[float, float] | None, ...] = ()
 
     def __post_init__(self) -> None:
         for times, values in (("t", "q"), ("t_target", "target")):
@@ -82,14 +85,44 @@ class ServoRecording:
     def of_joints(self, columns: Sequence[int], joints: tuple[str, ...]) -> ServoRecording:
         """Some of its columns, under the names of a robot's joints."""
         wanted = list(columns)
-        return replace(self, joints=joints, q=self.q[:, wanted], target=self.target[:, wanted])
+        full = tuple(self.full[i] for i in wanted) if self.full else ()
+        q, target = self.q[:, wanted], self.target[:, wanted]
+        return replace(self, joints=joints, q=q, target=target, full=full)
+
+    def in_radians(self, robot: RobotModel) -> ServoRecording:
+        """With shares of ranges as angles, its columns being joints of a robot by name.
+
+        Raises:
+            SignalError: Such a joint has no limits.
+        """
+        if not any(self.full):
+            return self
+        q, target, notes = self.q.copy(), self.target.copy(), list(self.notes)
+        for j, ends in enumerate(self.full):
+            if ends is None:
+                continue
+            at = robot.joint_names.index(self.joints[j])
+            low, high = (float(limits[at]) for limits in robot.position_limits)
+            if not np.isfinite(high - low):
+                raise SignalError(
+                    f"'{self.name}': {self.joints[j]} is a share of its range, and the URDF has no limits"
+                    " of it.",
+                    remedy="Write its <limit lower upper>, or give LeRobot's file with --calibration.",
+                )
+            for x in (q, target):
+                x[:, j] = low + (x[:, j] - ends[0]) * (high - low) / (ends[1] - ends[0])
+            notes.append(
+                f"{self.joints[j]}: {ends[0]:g} to {ends[1]:g} were taken as {low:.2f} to {high:.2f}, the"
+                " URDF's limits."
+            )
+        return replace(self, q=q, target=target, notes=tuple(notes), full=())
 
 
 _FEWEST = 10  # samples: a fit of five parameters needs more than them
 
 
 def match_joints(recording: ServoRecording, robot: RobotModel) -> ServoRecording:
-    """The recording with its columns in the robot's order, under the robot's names.
+    """The recording with its columns in the robot's order, under the robot's names, in radians.
 
     By name where all names agree but for case and what stands behind a dot (`elbow_flex.pos`);
     else by place where there are as many columns as joints and no name says otherwise; this is noted.
@@ -97,6 +130,10 @@ def match_joints(recording: ServoRecording, robot: RobotModel) -> ServoRecording
     Raises:
         SignalError: Neither fits.
     """
+    return _matched(recording, robot).in_radians(robot)
+
+
+def _matched(recording: ServoRecording, robot: RobotModel) -> ServoRecording:
     names = robot.joint_names
     plain = [_plain(name) for name in recording.joints]
     known = {_plain(name): name for name in names}

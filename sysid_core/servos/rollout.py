@@ -19,6 +19,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+# [s] At rest before a recording begins, in which an integral ends. One that is slower isn't a servo's: it
+# would be an offset that drifts, which every sticking drive seems to have.
+RESTED = 4.0
 
 
 @njit(cache=True, error_model="numpy")
@@ -98,7 +101,7 @@ def drive_forces(
     """Impulse without friction, friction's, and what divides them: the speed's denominator.
 
     Args:
-        error: From the position to the reference without its zero [rad].
+        error: From the position to the reference without its zero, and the error's integral [rad].
         w: Speed in the last step [rad/s].
         last: In the one before [rad/s].
         p: The drive's parameters in the order of `TERMS`.
@@ -131,6 +134,24 @@ def drive_speed(
     return 0.0
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def held_error(error: float, g: float, p: Array) -> float:  # pragma: no cover - compiled
+    """Integral part of the loop after a rest, which ends where it balances gravity [rad]."""
+    return (g - error) * (1.0 - np.exp(-p[13] * RESTED))
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def sum_error(
+    total: float, error: float, p: Array, h: float
+) -> float:  # pragma: no cover - compiled
+    """Integral part of the loop a step on; it doesn't grow while the drive saturates [rad]."""
+    if p[13] <= 0.0:
+        return 0.0
+    if p[11] > 0.0 and abs(error + total) * p[11] > 1.0 and error * (error + total) > 0.0:
+        return total
+    return total + h * p[13] * error
+
+
 @njit(cache=True, error_model="numpy")
 def drive_rollout(
     t: Array, t_target: Array, target: Array, gravity_a: Array, gravity_b: Array, inertia: Array,
@@ -158,7 +179,7 @@ def drive_rollout(
     before = t[0] - delay
     cursor = first_command(t_target, before)
     ref, ref_v = target[cursor], 0.0
-    x, w, last, y = q0, 0.0, 0.0, q0
+    x, w, last, y, total = q0, 0.0, 0.0, q0, 0.0
     q[0], v[0] = q0, 0.0
     for i in range(1, t.size):
         dt = t[i] - t[i - 1]
@@ -171,6 +192,8 @@ def drive_rollout(
         g0 = compliance * (gravity_a[i - 1] * c + gravity_b[i - 1] * sn)
         g1 = compliance * (gravity_a[i] * c + gravity_b[i] * sn)
         slope = compliance * (gravity_b[i] * c - gravity_a[i] * sn) if turns else 0.0
+        if i == 1:
+            total = held_error(ref - zero - x, g0, p)
         m = own_inertia + abs(compliance) * inertia[i]
         theta = spring_share(m, p[1], h)
         x0 = x
@@ -182,7 +205,9 @@ def drive_rollout(
             )
             before = now
             g = g0 + (share - 0.5 / steps) * (g1 - g0) + slope * (x - x0)
-            push, impulse, denominator = drive_forces(ref - zero - x, w, last, p, g, g, m, h, theta)
+            error = ref - zero - x
+            total = sum_error(total, error, p, h)
+            push, impulse, denominator = drive_forces(error + total, w, last, p, g, g, m, h, theta)
             last = w
             w = drive_speed(push, impulse, denominator)
             if low.size:

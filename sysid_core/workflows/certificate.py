@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from sysid_core.batch import hash_of
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import load_identification
-from sysid_core.files import FileKind, read_json
+from sysid_core.files import FileKind, hash_of, read_json
 from sysid_core.settings import build_settings
 from sysid_core.validation import predict_recording
 from sysid_core.workflows.identification import IdentifiedArm, identify
@@ -73,15 +72,19 @@ def certify(
     inputs = result.get("inputs") if isinstance(result, dict) else None
     if not isinstance(inputs, dict) or not inputs.get("options") or not inputs.get("files"):
         raise RESULT.refusal(folder / "result.json", "doesn't say which files it came from")
-    listed = [*inputs["files"], *_results_in("result", folder)]
-    if earlier is not None:
-        listed += _results_in("earlier", earlier)
-    changed = [f["path"] for f in listed if hash_of(f["path"]) != f["sha256"]]
-    if changed:
-        raise EstimationError(
-            f"{', '.join(changed)} changed since the identification.", remedy="Identify again."
-        )
-    repeated = _repeated(inputs, listed, progress)
+    try:
+        listed = [*inputs["files"], *_results_in("result", folder)]
+        if earlier is not None:
+            listed += _results_in("earlier", earlier)
+        changed = [f["path"] for f in listed if hash_of(f["path"]) != f["sha256"]]
+        if changed:
+            raise EstimationError(
+                f"{', '.join(changed)} changed since the identification.", remedy="Identify again."
+            )
+        repeated = _repeated(inputs, listed, progress)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as err:
+        words = f"doesn't say what it came from as this version does ({err})"
+        raise RESULT.refusal(folder / "result.json", words) from err
     return {
         "schema": SCHEMA,
         "robot": robot or repeated["description"]["name"],

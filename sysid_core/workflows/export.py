@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +10,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sysid_core.batch import hash_of
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
@@ -30,7 +28,7 @@ from sysid_core.export import (
     require_target,
     write_target,
 )
-from sysid_core.files import FileKind, read_json
+from sysid_core.files import FileKind, hash_of, read_json
 from sysid_core.robot import (
     INERTIAL_NAMES,
     Array,
@@ -434,9 +432,10 @@ def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:
 def is_proof(path: Path) -> bool:
     """True if a file is the proof of an export."""
     try:
-        return bool(json.loads(path.read_text(encoding="utf-8")).get("schema") == PROOF_SCHEMA)
-    except (OSError, ValueError, AttributeError):
+        found = read_json(path, RESULT)
+    except SysIdError:
         return False
+    return isinstance(found, dict) and found.get("schema") == PROOF_SCHEMA
 
 
 def _hashed(path: Path, base: Path) -> dict[str, str]:

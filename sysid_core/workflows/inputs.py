@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sysid_core.batch import hash_of
 from sysid_core.errors import EstimationError
-from sysid_core.files import FileKind
+from sysid_core.files import FileKind, hash_of
 from sysid_core.settings import plain_settings
 from sysid_core.workflows.settings import IdentifySettings
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sysid_core.batch import Engine
 from sysid_core.diagnosis import RecordedMotion
 from sysid_core.errors import ExcitationError
 from sysid_core.estimation import Estimate
@@ -73,7 +72,7 @@ def _search(settings: ArmPlanSettings, planning: Planning, unknowns: Unknowns) -
         n_candidates=s.candidates,
         n_starts=s.starts,
         n_iterations=s.iterations,
-        engine=Engine(s.workers, s.cluster),
+        workers=s.workers,
         still=s.still,
         rate_hz=planning.rate_hz,
         progress=planning.progress,

@@ -100,8 +100,6 @@ class ArmPlanSettings:
         starts: Number of start motions that are optimised.
         iterations: Iterations of each optimisation.
         workers: Processes on this machine; 0: one for each core.
-        cluster: Address of your own Dask scheduler (Kubernetes, Slurm, SSH); default:
-            DASK_SCHEDULER_ADDRESS.
         still: Duration of each phase at rest [s].
         common: Samples, robot and limits.
     """
@@ -121,7 +119,6 @@ class ArmPlanSettings:
     starts: int = 6
     iterations: int = 300
     workers: int = 0
-    cluster: str = ""
     still: float = 1.0
     common: FastPlanSettings = field(default_factory=FastPlanSettings)
 

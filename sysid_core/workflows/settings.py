@@ -58,8 +58,8 @@ class FitSettings:
         fix: Parameters fixed at the URDF's values: inertials, friction, a link, a joint or a name.
         prior_weight: Weight of the URDF as a prior, for lmi and entropic; 0: selected by
             cross-validation.
-        prior_sd: Relative accuracy of the URDF's inertial parameters (0.05: 5 % of the links'
-            size). With it, lmi and entropic give standard deviations of parameters that are
+        prior_sd: Relative standard deviation of the URDF's inertial parameters, such as 0.05 (of their
+            natural scale). With it, lmi and entropic give standard deviations of parameters that are
             identifiable only in combination.
         rate_hz: Rate of the regressor.
         motion_cutoff_hz: Low-pass cut-off of the motion; 0: selected by cross-validation.
@@ -113,7 +113,8 @@ class IdentifySettings:
         columns: YAML: columns, units, effort kind, drive gains.
         lock: JOINT[=POSITION] to be locked (rad or m; default 0), such as a gripper's joint.
         load: Known load.
-        loops: Loops file of a closed chain (YAML), own-leg, or mimic for the URDF's mimic joints.
+        loops: Loops file of a closed chain (YAML), 'own-leg' (reference robot), or 'mimic' for the mimic
+            joints of the URDF.
         validate: Held-out runs for validation; may be repeated.
         fit: Settings of the fit.
         gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF;
@@ -335,9 +336,9 @@ class WeighSettings:
     Attributes:
         sensor_frame: Frame of the force-torque sensor.
         shape: Shape of the object in the sensor frame: 'box 0.2 0.3 0.05', 'cylinder R L', 'sphere R',
-            'gripper OPENING' (its width only, fingers along y; metres), each with 'at X Y Z' where its
-            centre isn't the sensor's origin; a mesh or point cloud ('[hull] FILE [scale 0.001]'), or a
-            YAML file (see config/shapes). Without one the inertia is known less well.
+            'gripper OPENING' (its width only, fingers along y; metres), each followed by 'at X Y Z' if it
+            is not centred at the sensor origin; a mesh or point cloud ('[hull] FILE [scale 0.001]'), or a
+            YAML file (see config/shapes). Without a shape, the inertia is less accurate.
         shape_sd: Relative standard deviation of the shape's lengths; default: 0 (exact) for a mesh,
             0.5 (approximate) for a typed shape.
         sensor_robot: Robot and sensor.

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from sysid_core.diagnosis import require_fit
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
+from sysid_core.files import read_json
 from sysid_core.reasons import Reason, Verdict, failure
 from sysid_core.report import (
     Report,
@@ -25,7 +25,7 @@ from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import Prediction, judge_predictions, predict_recording
 from sysid_core.workflows.arm_data import chain_of
-from sysid_core.workflows.inputs import write_result
+from sysid_core.workflows.inputs import RESULT, write_result
 from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.recordings import load_recording, require_unseen
 from sysid_core.workflows.settings import ValidateSettings
@@ -150,7 +150,7 @@ def _fitted_share(identified: Path) -> float | None:
 def _result(identified: Path) -> Mapping[str, Any]:
     """Contents of result.json; empty where it can't be read."""
     try:
-        found = json.loads((identified / "result.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = read_json(identified / "result.json", RESULT)
+    except SysIdError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ class NodeProcesses:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,  # Ctrl-C reaches this process, which stops them in order
-                    preexec_fn=die_with_parent,
+                    preexec_fn=partial(die_with_parent, os.getpid()),
                     env=dict(environment) if environment is not None else dict(os.environ),
                 )
 

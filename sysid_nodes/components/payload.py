@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import InertiaStamped
 from robot_sysid.msg import (
     FilteredJointState,
@@ -17,6 +18,7 @@ from robot_sysid.msg import (
 )
 from std_srvs.srv import Trigger
 
+from sysid_core.clock_gate import ClockGate
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload_live import (
@@ -83,6 +85,7 @@ class KeptCalibration:
             self._node.get_logger().warning(f"The tare can't be kept: {err}")
 
 
+_JOINTS, _WRENCH, _MARKS = "data_logger/filtered", "data_logger/wrench", "marks"
 _KEPT_S = 30.0  # of streams between runs; a mark that is later is of nothing any more
 _HEARTBEAT_S = 1.0  # an estimate that stays is said again: its stamp shows that nothing is waiting
 _SENSOR_SPAN_S = 2.0  # of the readings that are looked at for the sensor's health
@@ -106,6 +109,10 @@ class PayloadComponent:
         self.latest_ns = 0  # when it last had new samples
         self._published, self._published_ns = 0, 0
         self._state = PayloadState.COLLECTING
+        # What is further ahead would push out all that is kept.
+        self._gates = {
+            topic: ClockGate(topic, ahead=_KEPT_S) for topic in (_JOINTS, _WRENCH, _MARKS)
+        }
         c = self.config
         self.wanted = bool(c.sensor_frame)
         if not self.wanted:
@@ -143,35 +150,39 @@ class PayloadComponent:
         if not self.wanted:
             return
         node = self.node
-        node.create_subscription(FilteredJointState, "data_logger/filtered", self._on_joints, DATA)
-        node.create_subscription(FilteredWrench, "data_logger/wrench", self._on_wrench, DATA)
-        node.create_subscription(Mark, "marks", self._on_mark, DATA)
+        node.create_subscription(FilteredJointState, _JOINTS, self._on_joints, DATA)
+        node.create_subscription(FilteredWrench, _WRENCH, self._on_wrench, DATA)
+        node.create_subscription(Mark, _MARKS, self._on_mark, DATA)
         node.create_timer(1.0 / self.config.rate_hz, self._publish)
         node.create_timer(1.0, self._check_sensor)
 
     # ---- streams
 
+    def _stamp(self, topic: str, stamp: Time) -> int:
+        return self.node.through(self._gates[topic], stamp)
+
     def _on_joints(self, message: FilteredJointState) -> None:
         if self.session is not None:
             state = conversions.filtered_arrays(message, self.session.model.joint_names)
-            self.session.add_joints(conversions.ns_from_stamp(message.header.stamp), *state)
+            self.session.add_joints(self._stamp(_JOINTS, message.header.stamp), *state)
 
     def _on_wrench(self, message: FilteredWrench) -> None:
         if self.session is None:
             return
         self._sensor.check_frame(message.header.frame_id)
         self.session.add_wrench(
-            conversions.ns_from_stamp(message.header.stamp),
+            self._stamp(_WRENCH, message.header.stamp),
             conversions.wrench_from_message(message.measured),
         )
 
     def _on_mark(self, message: Mark) -> None:
         if self.session is None:
             return
+        stamp_ns = self._stamp(_MARKS, message.stamp)
         if self._may_tare and message.label.startswith(TARE_PREFIX):
             self.session.tare_anew()  # instead of a kept tare; samples that are here already count
             self._may_tare = False
-        self.session.add_mark(conversions.ns_from_stamp(message.stamp), message.label)
+        self.session.add_mark(stamp_ns, message.label)
 
     # ---- results
 

@@ -75,7 +75,7 @@ async def aside(node: ManagedNode, work: Callable[[], Any]) -> Any:
     return out["result"]
 
 
-_FRESH_S = 0.5  # age of the joint state from which a piece begins
+FRESH_S = 0.5  # age of the joint state from which a piece begins
 _PATIENCE_S = 20.0  # for one to come
 
 
@@ -188,7 +188,7 @@ class ExploreAction:
 
     async def _standing_at(self, goal: ServerGoalHandle) -> Any:
         """Posture of the robot, from a state that is not stale."""
-        fresh = lambda: self._motion.is_fresh(self._node.now_ns(), _FRESH_S)  # noqa: E731
+        fresh = lambda: self._motion.is_fresh(self._node.now_ns(), FRESH_S)  # noqa: E731
         await self._node.waits.until(lambda: fresh() or goal.is_cancel_requested, _PATIENCE_S)
         _require_uncancelled(goal)
         if not fresh():

@@ -32,11 +32,10 @@ class PlayedMotion:
         """Samples of these joints count from now on."""
         self._names, self._newest = tuple(names), None
 
-    def take(self, message: FilteredJointState) -> None:
-        """Take in a filtered joint state; others than the robot's are left."""
+    def take(self, message: FilteredJointState, stamp: int) -> None:
+        """Take in a filtered joint state of an instant [ns]; others than the robot's are left."""
         if not self._names or not set(self._names) <= set(message.name):
             return
-        stamp = conversions.ns_from_stamp(message.header.stamp)
         q, v, a = conversions.filtered_arrays(message, self._names)[:3]
         self._newest = (stamp, np.array([q, v, a], dtype=float))
         if self._keeps and (not self._samples or stamp - self._samples[-1][0] >= _PERIOD_NS):

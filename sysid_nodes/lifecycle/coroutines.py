@@ -8,10 +8,13 @@ goal under way keeps a core busy for as long as the goal takes (ros2/rclpy#1405)
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
+from contextlib import suppress
 from typing import Any
 
 from rclpy.action import ActionServer
 from rclpy.action.server import ServerGoalHandle
+from rclpy.exceptions import InvalidHandle
+from rclpy.service import Service
 from rclpy.task import Future
 
 
@@ -29,6 +32,30 @@ class Ended:
         while not self._future.done():  # a coroutine that rclpy runs is resumed without a reason
             yield self._future
         return self._future.result()
+
+
+def answer_later(service: Service) -> None:
+    """Have a service answer when its coroutine ends, instead of rclpy resuming it again and again.
+
+    Args:
+        service: Its callback is a coroutine function that awaits nothing but `Ended`, and raises
+            nothing.
+    """
+    play, send = service.callback, service.send_response
+
+    def begin(*arguments: Any) -> Future:
+        response = Future()
+        advance(play(*arguments), response.set_result)
+        return response
+
+    def send_later(response: Future, header: Any) -> None:
+        def answer(_: Future) -> None:
+            with suppress(InvalidHandle):  # the node was deactivated meanwhile
+                send(response.result(), header)
+
+        response.add_done_callback(answer)
+
+    service.callback, service.send_response = begin, send_later
 
 
 def advance(coroutine: Coroutine[Future, None, Any], then: Callable[[Any], None]) -> None:

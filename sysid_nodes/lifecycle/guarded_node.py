@@ -11,12 +11,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from builtin_interfaces.msg import Time
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.lifecycle import LifecycleNode
 from rclpy.timer import Timer
 
+from sysid_core.clock_gate import ClockGate
 from sysid_core.errors import SysIdError
 from sysid_nodes.lifecycle.actions import Actions
+from sysid_nodes.lifecycle.coroutines import answer_later
 from sysid_nodes.lifecycle.health import Health
 from sysid_nodes.lifecycle.subscriptions import LossWatch
 
@@ -105,9 +108,13 @@ class GuardedNode(LifecycleNode):
         return bool(super().destroy_subscription(subscription))
 
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **k: Any) -> Any:
-        """As rclpy's, guarded."""
+        """As rclpy's, guarded; a coroutine function awaits nothing but `Ended`."""
+        waits = inspect.iscoroutinefunction(callback)
         callback = guarded(callback, partial(self._fault_in, srv_name))
-        return super().create_service(srv_type, srv_name, callback, **k)
+        service = super().create_service(srv_type, srv_name, callback, **k)
+        if waits:
+            answer_later(service)
+        return service
 
     def create_timer(self, timer_period_sec: float, callback: Any, *a: Any, **k: Any) -> Timer:
         """As rclpy's, guarded."""
@@ -117,6 +124,15 @@ class GuardedNode(LifecycleNode):
     def now_ns(self) -> int:
         """The node's clock [ns]."""
         return int(self.get_clock().now().nanoseconds)
+
+    def through(self, gate: ClockGate, stamp: Time) -> int:
+        """Stamp of a message [ns], let in by a gate; any as long as simulated time hasn't begun.
+
+        Raises:
+            StampError: It isn't let in.
+        """
+        stamp_ns, now_ns = stamp.sec * 1_000_000_000 + stamp.nanosec, self.now_ns()
+        return gate.take(stamp_ns, now_ns) if now_ns else stamp_ns
 
     def diagnose(self, level: bytes, message: str, **values: object) -> None:
         """Report the state of the node."""

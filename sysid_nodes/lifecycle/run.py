@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import os
 import signal
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -22,14 +23,21 @@ _PR_SET_PDEATHSIG = 1
 _ENDING_S = 10.0  # that ROS may take to give back what it holds
 
 
-def die_with_parent() -> None:
-    """In the child: be interrupted when the parent ends, however it ends.
+def die_with_parent(parent: int) -> None:
+    """In the child: be terminated when the parent ends, however and whenever it ends.
 
-    A parent that was started in the background of a script ignores SIGINT, which children inherit.
+    A signal that came before Python's own handlers ends a process, too; an interrupt may be lost in
+    the middle of an import. A parent that was started in the background of a script ignores SIGINT,
+    which children inherit.
+
+    Args:
+        parent: Process that may have ended since the fork, before its end was watched.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 @contextlib.contextmanager

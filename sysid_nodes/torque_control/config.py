@@ -27,7 +27,7 @@ class ComputedTorqueControllerConfig:
     )
     feedback_limit: float = parameter(
         50.0,
-        "Largest acceleration that the tracking error may ask for [rad/s^2].",
+        "Largest acceleration that a set point or the tracking error may ask for [rad/s^2].",
         minimum=1.0,
         maximum=10000.0,
     )

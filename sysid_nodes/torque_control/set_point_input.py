@@ -54,5 +54,5 @@ class SetPointInput:
         stamp = conversions.ns_from_stamp(message.header.stamp)
         t = self.gate.take(stamp, now_ns) * 1e-9
         near, dt = self._controller.goes_on_from(t)
-        self._limits.require(q[-1], v[-1], near, dt)
+        self._limits.require(q[-1], v[-1], a[-1], near, dt)
         self._controller.set_point(t, q[-1], v[-1], a[-1])

@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from sysid_core.batch import hash_of
 from sysid_core.diagnosis import collect_samples, estimate_gravity
 from sysid_core.errors import BatchError
 from sysid_core.files import (
@@ -23,6 +22,7 @@ from sysid_core.files import (
     NotNegative,
     Number,
     Positive,
+    hash_of,
     read_npz,
     read_schema,
 )

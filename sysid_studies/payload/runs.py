@@ -10,7 +10,6 @@ from functools import partial
 
 import numpy as np
 
-from sysid_core.batch import Engine
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import (
@@ -32,6 +31,7 @@ from sysid_core.estimation.payload_map import (
 )
 from sysid_core.robot import Array, mass_com_inertia_from_pi
 from sysid_core.validation import payload_errors
+from sysid_fleet.batch import Engine
 from sysid_studies.payload.objects import StudyObject, modular_objects
 from sysid_studies.payload.scene import (
     GOAL_FAULTS,

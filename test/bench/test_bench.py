@@ -12,11 +12,12 @@ from two_joint_arm import URDF, columns, swing
 from typer.testing import CliRunner
 
 from sysid_cli.app import app
-from sysid_core.batch import Rows, hash_of
 from sysid_core.errors import BatchError
+from sysid_core.files import hash_of
 from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
 from sysid_core.validation import predict_recording
+from sysid_fleet.batch import Rows
 from sysid_studies.bench import (
     bench_rows,
     load_recipes,

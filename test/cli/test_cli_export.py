@@ -68,7 +68,7 @@ def test_exports_and_their_proof(result, tmp_path):
         assert (meant < 1.02 * errors["inside"]) == (target != "urdf")
     assert set(found["urdf"]["errors"]["lost_terms"]) == {"inertia", "offset"}
     assert "inertia +" in output and "velocity limits of j1, j2" in output
-    assert "acceleration limits, to be filled in, of j1, j2" in output
+    assert "acceleration limits (fill them in) of j1, j2" in output
     status, output = call("verify", out / "proof.json")
     assert status == 0, output
     code = out / "ros2_control" / "two.c"

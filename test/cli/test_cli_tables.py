@@ -115,7 +115,7 @@ def test_help_imports_only_the_command_asked_for_and_no_numerics() -> None:
         "from sysid_cli import run\n"
         "try:\n    run()\nexcept SystemExit:\n    pass\n"
         "heavy = {'numpy', 'scipy', 'pinocchio', 'plotly', 'jinja2', 'cvxpy', 'mujoco', 'yaml',"
-        " 'sysid_core.batch', 'importlib.metadata', 'pydantic', 'sysid_cli.plan.motions',"
+        " 'sysid_fleet.batch', 'importlib.metadata', 'pydantic', 'sysid_cli.plan.motions',"
         " 'sysid_cli.bag'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )

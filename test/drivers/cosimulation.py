@@ -143,14 +143,14 @@ def run(
     said: list[tuple[float | None, np.ndarray, float]] = []
     w, core = world, world.executor
     core.start()
-    now, k, sent, ended = 1000.0, 0, 0, None
+    now, k, sent, ended, longest_way = 1000.0, 0, 0, None, 0.0
     origins: dict[int, float] = {}
     while now - 1000.0 < longest:
         now += PERIOD
         k += 1
         while way and way[0][0] <= now:
             arrived, goal, sent_at = way.pop(0)
-            core.lateness = max(core.lateness, arrived - sent_at)
+            longest_way = max(longest_way, arrived - sent_at)
             if goal is None:
                 w.controller.cancel(w.robot.q, w.robot.v)
             elif not w.controller.follow(goal, now) and not w.killed:
@@ -192,6 +192,7 @@ def run(
         if active is not None and active.outcome == "succeeded" and active is log.goals[-1]:
             core.finished()
         there = now + w.clock_offset
+        core.lateness = max(longest_way, now - way[0][2] if way else 0.0)
         measured = Measured(there - 0.002, model.joint_names, w.robot.q.copy(), w.robot.v.copy())
         core.step(there, w.falsify(measured, there))
         out = core.outgoing(there)

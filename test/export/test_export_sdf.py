@@ -37,41 +37,6 @@ def test_sdf_has_our_torques_of_random_trees(seed):
     assert largest_difference(RobotModel.from_urdf(random_urdf(rng)), rng, 20) < 1e-9
 
 
-@pytest.mark.slow
-def test_sdf_has_our_torques_of_all_example_robots(rng):
-    for name, path in example_robots().items():
-        try:
-            model = RobotModel.from_urdf(path)
-        except ModelError:
-            continue  # parts without joints, unexpanded files
-        if set(model.degrees_of_freedom) == {1}:
-            assert largest_difference(with_consistent_bodies(model, rng), rng, 50) < 1e-9, name
-
-
-def test_drake_has_our_torques(rng):
-    plants = pytest.importorskip("pydrake.multibody.plant", reason="drake isn't installed")
-    from pydrake.multibody.parsing import Parser
-    from pydrake.multibody.tree import MultibodyForces
-
-    for seed in range(5):
-        model = RobotModel.from_urdf(random_urdf(np.random.default_rng(seed)))
-        plant = plants.MultibodyPlant(0.0)
-        Parser(plant).AddModelsFromString(sdf_of(frictionless(model)), "sdf")
-        plant.Finalize()
-        context = plant.CreateDefaultContext()
-        at = [plant.GetJointByName(name).velocity_start() for name in model.joint_names]
-        for q, v, a in rng.normal(size=(20, 3, model.nv)):
-            x = np.empty((3, model.nv))
-            x[:, at] = q, v, a
-            plant.SetPositions(context, x[0])
-            plant.SetVelocities(context, x[1])
-            forces = MultibodyForces(plant)
-            plant.CalcForceElementsContribution(context, forces)
-            tau = plant.CalcInverseDynamics(context, x[2], forces)[at]
-            expected = model.inverse_dynamics(q[None], v[None], a[None])[0]
-            assert tau == pytest.approx(expected, abs=1e-9)
-
-
 def test_fixed_links_are_frames_and_friction_is_kept(rng):
     result, fitted, _ = identified(LOADED, rng)
     robot = projected(result, fitted, Target.SDF)

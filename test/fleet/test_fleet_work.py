@@ -11,11 +11,11 @@ import pytest
 import yaml
 from two_joint_arm import URDF, call, columns, swing
 
-from sysid_core.batch import Rows
 from sysid_core.errors import BatchError
 from sysid_core.robot import RobotModel
 from sysid_fleet import load_registry
 from sysid_fleet.analysis import analyse
+from sysid_fleet.batch import Rows
 
 NIGHTS, WORSE = 14, 9  # robot r2 rubs more from this night on
 

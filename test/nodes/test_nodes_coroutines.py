@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A goal under way takes no processor time while it waits, and its result arrives."""
+"""A goal or a service under way takes no processor time while it waits, and its result arrives."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -17,9 +17,11 @@ from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rclpy.experimental.events_executor import EventsExecutor  # noqa: E402
 from rclpy.task import Future  # noqa: E402
 from robot_sysid.action import ExecuteTrajectory  # noqa: E402
+from std_srvs.srv import Trigger  # noqa: E402
 
 from sysid_nodes.client import own_domain  # noqa: E402
 from sysid_nodes.lifecycle import CoroutineActionServer, Ended  # noqa: E402
+from sysid_nodes.lifecycle.coroutines import answer_later  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -45,6 +47,44 @@ def spun(executor: Any, seconds: float) -> int:
     return count
 
 
+def spin_until(executor: Any, done: Callable[[], object]) -> None:
+    end = time.monotonic() + 20.0 * patience()
+    while not done():
+        executor.spin_once(timeout_sec=0.1)
+        assert time.monotonic() < end, "in vain"
+
+
+def test_a_service_that_waits_for_another_leaves_the_executor_asleep(executor: Any) -> None:
+    (node,) = executor.get_nodes()
+    waits: list[Future] = []
+
+    async def answer(request: Any, response: Trigger.Response) -> Trigger.Response:
+        waits.append(Future(executor=executor))
+        response.message = await Ended(waits[-1])
+        return response
+
+    service = node.create_service(Trigger, "answer", answer)
+    answer_later(service)
+    client = node.create_client(Trigger, "answer")
+    spin_until(executor, client.service_is_ready)
+    asked = [client.call_async(Trigger.Request()) for _ in range(2)]
+    spin_until(executor, lambda: len(waits) == 2)
+    spun(executor, 0.5)  # discovery ends
+    assert spun(executor, 1.0) < 50, "it is polled"
+    waits[1].set_result("second")
+    spin_until(executor, asked[1].done)
+    assert asked[1].result().message == "second" and not asked[0].done()
+    waits[0].set_result("first")
+    spin_until(executor, asked[0].done)
+    assert asked[0].result().message == "first"
+    last = client.call_async(Trigger.Request())
+    spin_until(executor, lambda: len(waits) == 3)
+    node.destroy_service(service)
+    waits[2].set_result("too late")
+    spun(executor, 0.3)
+    assert not last.done()
+
+
 def test_a_goal_under_way_leaves_the_executor_asleep(executor: Any) -> None:
     (node,) = executor.get_nodes()
     waits: list[Future] = []
@@ -59,11 +99,8 @@ def test_a_goal_under_way_leaves_the_executor_asleep(executor: Any) -> None:
     server = CoroutineActionServer(node, ExecuteTrajectory, "execute", play)
     client = ActionClient(node, ExecuteTrajectory, "execute")
 
-    def until(done: Any) -> None:
-        end = time.monotonic() + 20.0 * patience()
-        while not done():
-            executor.spin_once(timeout_sec=0.1)
-            assert time.monotonic() < end, "in vain"
+    def until(done: Callable[[], object]) -> None:
+        spin_until(executor, done)
 
     until(client.server_is_ready)
     sent = client.send_goal_async(ExecuteTrajectory.Goal())

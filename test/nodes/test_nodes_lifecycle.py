@@ -99,6 +99,31 @@ def test_a_description_that_is_refused_while_a_goal_waits_leaves_the_executor_al
     nodes.check()
 
 
+PARENT = """
+import os, subprocess, sys, time
+from sysid_nodes.lifecycle import die_with_parent
+
+parent = os.getpid()
+
+def begin():
+    print("born", flush=True)
+    time.sleep(1.0)
+    die_with_parent(parent)
+
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], preexec_fn=begin)
+"""
+
+
+def test_a_child_whose_parent_is_killed_before_it_watches_it_ends() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], env=dict(os.environ), text=True, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "born\n"
+        process.kill()
+        process.communicate(timeout=20.0 * patience())  # until the child, too, has closed it
+
+
 STUCK = """
 import sysid_nodes.lifecycle.run as run
 from sysid_nodes.data_logger import DataLoggerNode

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -106,10 +104,3 @@ def test_columns_in_another_order_play_the_same_motion():
 def test_settings_out_of_range_are_refused(bad):
     with pytest.raises(ExcitationError, match=next(iter(bad))):
         ExecutorSettings(**bad)
-
-
-def test_the_example_of_the_manual_runs_to_its_end(capsys):
-    manual = Path(__file__).parents[2] / "docs" / "motions.md"
-    (block,) = re.findall(r"```python\n(.*?)```", manual.read_text(encoding="utf-8"), re.DOTALL)
-    exec(compile(block, str(manual), "exec"), {})
-    assert capsys.readouterr().out == "done\n"

@@ -65,7 +65,7 @@ def saved(folder: Path, estimate: Estimate, error: float, **settings: object) ->
         "validation": [{"source": "/data/held_out.csv", "relative_error": error}],
         "inputs": {
             "files": [{"role": "recordings", "path": "train.csv", "sha256": "a" * 64}],
-            "settings": settings,
+            "options": settings,
         },
     }
     (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
@@ -87,13 +87,32 @@ def test_the_page_shows_parameters_errors_verdicts_and_the_settings_that_differ(
         .read_text(encoding="utf-8")
     )
     clicks(tmp_path / "page.html", "screen", "phone")
-    assert "friday: 1 of 12 parameters differ from monday" in page and "(link2.m)" in page
-    assert "held_out predicted to 7.00 % instead of 5.00 %" in page
+    assert (
+        "friday: 1 of 12 parameters differ significantly from monday" in page
+        and "(link2.m)" in page
+    )
+    assert "error of held_out 7.00 % instead of 5.00 %" in page
     assert "sunday: 0 of 12 parameters differ" in page
     assert "Reason of friday." in page and "fitted to the same recordings" in page
-    differing = page[page.index("What differs") : page.index("The same in all runs")]
+    differing = page[
+        page.index("Different settings") : page.index("Settings that agree in all runs")
+    ]
     assert "delay" in differing and "fix" not in differing
     with pytest.raises(SignalError, match="Only one run"):
         differences_from_first(runs[:1])
     with pytest.raises(SignalError, match=r"no estimate\.yaml"):
         SavedRun.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("inputs", {"files": [{"role": "recordings"}]}), ("verdict", "pass"), ("training", [5])],
+)
+def test_a_result_of_another_form_is_refused_with_its_key(
+    tmp_path: Path, key: str, value: object
+) -> None:
+    run = saved(tmp_path / "run", fitted(np.random.default_rng(1)), 0.05)
+    result = json.loads((run.folder / "result.json").read_text()) | {key: value}
+    (run.folder / "result.json").write_text(json.dumps(result))
+    with pytest.raises(SignalError, match=key):
+        SavedRun.read(run.folder)

@@ -72,7 +72,7 @@ def test_page_shows_steps_growth_and_comparison(run, tmp_path, clicks) -> None:
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     for heading in ("Steps, from the last joint", "Comparison with other methods", "Segments"):
         assert heading in page
-    assert "How the error grows" in page
+    assert "Growth of the error" in page
     clicks(tmp_path / "report.html")
     figure = error_growth_figure(run.fit.result.fit)
     assert len(figure.data) == 2 + len(run.fit.result.fit.solution.steps) + 1

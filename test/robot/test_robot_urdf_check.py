@@ -52,6 +52,7 @@ def test_a_sound_arm_has_no_warnings() -> None:
         ('mass value="1"', 'mass value="-5"', "can't be a mass"),
         ('mass value="1"', 'mass value="1e30"', "can't be a mass"),
         ('ixx="0.1"', 'ixx="x"', "isn't a finite number"),
+        ('ixx="0.1"', 'ixx="1e9"', "can't be an inertia"),
         ('xyz="0 0 1" rpy', 'xyz="0,0,1" rpy', "isn't 3 finite numbers"),
         ('xyz="0 0 1" rpy', 'xyz="0 1" rpy', "isn't 3 finite numbers"),
         ('xyz="0 0 1" rpy', 'xyz="1e30 0 0" rpy', "far outside"),

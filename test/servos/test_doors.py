@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,9 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from sysid_core.errors import SignalError
+from sysid_core.robot import hold_joints, load_robot
 from sysid_core.servos import ServoRecording, read_recordings
+from sysid_core.servos.recording import match_joints
 
 JOINTS = ("lift", "elbow")
 
@@ -82,6 +85,64 @@ def _lerobot(r: ServoRecording, folder: Path, version: str, names: object) -> Pa
     return folder
 
 
+def lerobot_rows(folder: Path, names: list[str], action: np.ndarray, state: np.ndarray) -> Path:
+    """A dataset of version 3 whose state has more columns than its action, in another order."""
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    (folder / "data" / "chunk-000").mkdir(parents=True)
+    (folder / "meta").mkdir()
+    seen = [*names[::-1], "x.vel"]
+    features = {"action": {"names": [*names, "x.vel"]}, "observation.state": {"names": seen}}
+    (folder / "meta" / "info.json").write_text(json.dumps({"features": features}))
+    none = np.zeros((len(state), 1))
+    columns = {
+        "action": np.hstack([action, none]).tolist(),
+        "observation.state": np.hstack([state[:, ::-1], none]).tolist(),
+        "timestamp": (np.arange(len(state)) / 30.0).tolist(),
+        "episode_index": [0] * len(state),
+    }
+    pq.write_table(pa.table(columns), folder / "data" / "chunk-000" / "file-000.parquet")
+    return folder
+
+
+LEROBOT = ["shoulder_pan.pos", "gripper.pos"]
+
+
+def test_lerobots_columns_go_by_name_and_its_gripper_by_share(tmp_path: Path) -> None:
+    robot = hold_joints(load_robot("so101"), joints=("shoulder_pan", "gripper"))
+    rows = np.stack([np.linspace(-90, 90, 30), np.linspace(0, 100, 30)], axis=1)
+    (read,) = read_recordings([lerobot_rows(tmp_path / "set", LEROBOT, rows, rows)])
+    matched = match_joints(read, robot)
+    low, high = robot.position_limits
+    np.testing.assert_allclose(matched.q[[0, -1], 0], [-np.pi / 2, np.pi / 2])
+    np.testing.assert_allclose(matched.q[[0, -1], 1], [low[1], high[1]])
+    np.testing.assert_allclose(matched.target, matched.q)
+    assert any("--percent" in note for note in matched.notes)
+
+
+def test_lerobots_shares_of_ranges_are_the_limits_or_the_calibrations(tmp_path: Path) -> None:
+    robot = hold_joints(load_robot("so101"), joints=("shoulder_pan", "gripper"))
+    rows = np.stack([np.linspace(-100, 100, 30), np.linspace(0, 100, 30)], axis=1)
+    folder = lerobot_rows(tmp_path / "set", LEROBOT, rows, rows)
+    (read,) = read_recordings([folder], percent=True)
+    low, high = robot.position_limits
+    np.testing.assert_allclose(match_joints(read, robot).q[[0, -1]], [low, high])
+    motor = {"id": 1, "drive_mode": 0, "homing_offset": 0, "range_min": 1024, "range_max": 3072}
+    (tmp_path / "arm.json").write_text(json.dumps({"shoulder_pan": motor}))
+    (read,) = read_recordings([folder], calibration=tmp_path / "arm.json")
+    matched = match_joints(read, robot)
+    np.testing.assert_allclose(matched.q[[0, -1], 0], [-np.pi / 2, np.pi / 2])
+    np.testing.assert_allclose(matched.q[[0, -1], 1], [low[1], high[1]])
+
+
+def test_a_share_of_a_range_without_limits_is_refused(motion: ServoRecording) -> None:
+    share = replace(motion, full=((-100.0, 100.0), None), joints=("joint1", "joint2"))
+    endless = hold_joints(load_robot("puma560"), joints=("joint1", "joint2"))
+    endless.pin_model.lowerPositionLimit[:] = -np.inf
+    with pytest.raises(SignalError, match="no limits"):
+        share.in_radians(endless)
+
+
 def bag(r: ServoRecording, folder: Path) -> Path:
     store = get_typestore(Stores.ROS2_JAZZY)
     kinds = store.types
@@ -99,6 +160,38 @@ def bag(r: ServoRecording, folder: Path) -> Path:
             writer.write(measured, ns, store.serialize_cdr(message, state))
             writer.write(sent, ns, store.serialize_cdr(kinds[numbers](layout, u), numbers))
     return folder / "one"
+
+
+def test_a_trajectory_is_followed_between_its_points_until_another_takes_over(
+    tmp_path: Path,
+) -> None:
+    store = get_typestore(Stores.ROS2_JAZZY)
+    kinds = store.types
+    state, sent = "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory"
+    header = kinds["std_msgs/msg/Header"](kinds["builtin_interfaces/msg/Time"](0, 0), "")
+    none = np.zeros(0)
+
+    def point(seconds: int, x: float) -> object:
+        after = kinds["builtin_interfaces/msg/Duration"](seconds, 0)
+        return kinds["trajectory_msgs/msg/JointTrajectoryPoint"](
+            np.array([x]), none, none, none, after
+        )
+
+    with Writer(tmp_path / "one", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        measured = writer.add_connection("/joint_states", state, typestore=store)
+        commands = writer.add_connection("/controller/joint_trajectory", sent, typestore=store)
+        for k in range(60):
+            message = kinds[state](header, ["lift"], np.zeros(1), none, none)
+            writer.write(measured, k * 10**8, store.serialize_cdr(message, state))
+        for second, points in (
+            (0, [point(0, 0.0), point(2, 1.0), point(4, 0.0)]),
+            (3, [point(1, 0.5)]),
+        ):
+            message = kinds[sent](header, ["lift"], points)
+            writer.write(commands, second * 10**9, store.serialize_cdr(message, sent))
+    (read,) = read_recordings([tmp_path / "one"])
+    at = np.interp([0.0, 1.0, 2.0, 2.9, 3.5, 4.0, 5.0], read.t_target, read.target[:, 0])
+    np.testing.assert_allclose(at, [0.0, 0.5, 1.0, 0.55, 0.5, 0.5, 0.5], atol=0.01)
 
 
 @pytest.mark.parametrize("write", [sage, npz, csv, lerobot_2, lerobot_3, bag])

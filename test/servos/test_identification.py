@@ -14,7 +14,7 @@ import pytest
 import sysid_core
 from sysid_core.errors import SignalError
 from sysid_core.reasons import Outcome
-from sysid_core.robot import RobotModel, load_robot
+from sysid_core.robot import RobotModel, load_robot, with_gravity
 from sysid_core.servos import (
     JointServo,
     ServoModel,
@@ -101,6 +101,43 @@ def test_stiffness_friction_and_delay_of_a_simulated_arm_are_found(
     (unseen,) = replay(result.model, motions[2:])
     assert overall([unseen.rms], [1.0]) < 0.004
     assert overall([unseen.command_rms], [1.0]) > 0.03
+
+
+def test_masses_that_are_all_a_thousand_times_larger_change_only_the_stiffness(
+    robot: RobotModel, motions: tuple[ServoRecording, ...]
+) -> None:
+    light, heavy = (identify_servos(motions[:1], r) for r in (robot, robot.with_pi(1e3 * robot.pi)))
+    assert not heavy.findings
+    for a, b in zip(light.joints, heavy.joints, strict=True):
+        assert b.held_out == pytest.approx(a.held_out, rel=1e-3)
+        factor = a.servo.values[Term.COMPLIANCE] / b.servo.values[Term.COMPLIANCE]
+        assert factor == pytest.approx(1e3, rel=1e-3)
+
+
+@pytest.mark.parametrize(("term", "value"), [(Term.INVERSE_SPEED, 1 / 0.4), (Term.INTEGRAL, 3.0)])
+def test_what_hobby_servos_seldom_have_is_found(
+    term: Term, value: float, robot: RobotModel, motions: tuple[ServoRecording, ...]
+) -> None:
+    terms = {Term.TIME_CONSTANT: 0.05, Term.FRICTION: 0.01, Term.DELAY: 0.02, term: value}
+    terms[Term.COMPLIANCE] = 0.05
+    arm = ServoModel(robot, tuple(JointServo(joint, terms) for joint in robot.joint_names))
+    seen, unseen = (replace(r, q=arm.simulate(r.t, r.target, r.t, r.q[0])) for r in motions[:2])
+    result = identify_servos([seen], robot)
+    for joint in result.joints:
+        assert joint.servo.values[term] == pytest.approx(value, rel=0.05)
+    (again,) = replay(result.model, [unseen])
+    assert overall([again.rms], [1.0]) < 0.002
+
+
+def test_a_base_on_a_wall_is_saved_with_its_gravity(
+    robot: RobotModel, motions: tuple[ServoRecording, ...], tmp_path: Path
+) -> None:
+    wall = with_gravity(robot, [9.81, 0.0, 0.0])
+    result = identify_servos(motions[:1], wall)
+    save_servos(result, tmp_path)
+    r = motions[2]
+    again = sysid_core.load(tmp_path).simulate(r.t_target, r.target, r.t, r.q[0])
+    np.testing.assert_array_equal(again, result.model.simulate(r.t_target, r.target, r.t, r.q[0]))
 
 
 def test_what_is_saved_simulates_the_same(

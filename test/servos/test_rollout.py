@@ -87,6 +87,15 @@ def test_gravity_bends_a_servo_by_its_compliance() -> None:
     assert q[-1, 0] == pytest.approx(0.3 - 0.002 * torque, abs=1e-5)
 
 
+def test_an_integral_gain_takes_friction_and_gravity_away() -> None:
+    robot = load_robot("puma560")
+    terms = {Term.TIME_CONSTANT: 0.05, Term.COMPLIANCE: 0.002, Term.INTEGRAL: 2.0}
+    arm = ServoModel(robot, (JointServo("joint2", terms | {Term.FRICTION: 0.005}),))
+    q = arm.simulate([0.0, 1.0], [[0.3], [0.6]], np.linspace(0, 8, 400), [0.3])[:, 0]
+    np.testing.assert_allclose(q[:50], 0.3, atol=1e-6)  # its integral held the joint from the first
+    assert q[-1] == pytest.approx(0.6, abs=1e-3)
+
+
 def test_shapes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(SignalError, match="don't fit"):
         model().simulate([0.0], [[0.0, 1.0]], [0.0, 1.0], [0.0])

@@ -64,24 +64,25 @@ def test_a_message_without_a_stamp_is_of_now():
 
 
 @pytest.mark.parametrize(
-    ("q", "v", "fault"),
+    ("q", "v", "a", "fault"),
     [
-        (Q + 1e12, ZERO, SetPointFault.POSITION),
-        (Q, ZERO + 1e6, SetPointFault.VELOCITY),
-        (Q + 0.5, ZERO, SetPointFault.STEP),
-        (Q, ZERO + 1.0, SetPointFault.SPEED_STEP),
+        (Q + 1e12, ZERO, ZERO, SetPointFault.POSITION),
+        (Q, ZERO + 1e6, ZERO, SetPointFault.VELOCITY),
+        (Q, ZERO, ZERO + 1e6, SetPointFault.ACCELERATION),
+        (Q + 0.5, ZERO, ZERO, SetPointFault.STEP),
+        (Q, ZERO + 1.0, ZERO, SetPointFault.SPEED_STEP),
     ],
 )
-def test_a_set_point_that_no_robot_at_rest_can_follow_is_refused(q, v, fault):
+def test_a_set_point_that_no_robot_at_rest_can_follow_is_refused(q, v, a, fault):
     controller = at_rest()
     with pytest.raises(SetPointError) as refused:
-        LIMITS.require(q, v, *controller.goes_on_from(0.0))
+        LIMITS.require(q, v, a, *controller.goes_on_from(0.0))
     assert refused.value.code is fault
 
 
 def test_before_the_first_state_no_set_point_is_followed():
     with pytest.raises(SetPointError) as refused:
-        LIMITS.require(Q, ZERO, [])
+        LIMITS.require(Q, ZERO, ZERO, [])
     assert refused.value.code is SetPointFault.NO_STATE
 
 
@@ -93,8 +94,9 @@ def test_a_stream_within_the_limits_passes_although_messages_are_lost():
         controller.measured(t, q, v)
         if rng.uniform() < 0.5:
             continue
-        LIMITS.require(q, v, *controller.goes_on_from(t))
-        controller.set_point(t, q, v, ZERO + 2.7 * np.cos(3 * t))
+        a = ZERO + 2.7 * np.cos(3 * t)
+        LIMITS.require(q, v, a, *controller.goes_on_from(t))
+        controller.set_point(t, q, v, a)
 
 
 def test_a_driver_that_dies_with_its_clock_ahead_silences_the_controller():

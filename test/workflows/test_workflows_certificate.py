@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from two_joint_arm import call as status_and_output
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.robot import RobotModel
+from sysid_core.workflows.certificate import certify
 
 
 def call(*arguments: object) -> str:
@@ -120,3 +122,33 @@ def test_what_changed_since_the_identification_isnt_certified(
         file.write(" ")
     with pytest.raises(EstimationError, match=r"train\.csv changed"):
         call("certify", here / "out")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda inputs: inputs["options"].update(prior_sd="x"),
+        lambda inputs: inputs["files"][0].pop("sha256"),
+        lambda inputs: inputs.update(files=[5]),
+    ],
+)
+def test_a_result_with_other_provenance_is_refused_not_a_crash(
+    certified: Path, tmp_path: Path, spoil
+) -> None:
+    folder = tmp_path / "out"
+    shutil.copytree(certified / "out", folder)
+    result = json.loads((folder / "result.json").read_text())
+    spoil(result["inputs"])
+    (folder / "result.json").write_text(json.dumps(result))
+    with pytest.raises(SysIdError, match="came from"):
+        certify(folder)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "endless"])
+def test_a_certificate_that_is_no_regular_file_is_refused_at_once(
+    tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "certificate.json"
+    os.mkfifo(path) if kind == "fifo" else path.symlink_to("/dev/zero")
+    with pytest.raises(SysIdError, match="pipe or a device"):
+        call("verify", path)

@@ -23,7 +23,7 @@ from sysid_core.estimation.fit.least_squares import base_verdicts, combinations_
 from sysid_core.estimation.fit.model_error import model_error
 from sysid_core.estimation.fit.regression import Regression
 from sysid_core.estimation.fit.uncertainty import ParameterUncertainty, scores_of_joints
-from sysid_core.estimation.fit.weighting import RobustLoss, Weighting, Weights, settled_weights
+from sysid_core.estimation.fit.weighting import Weighting, Weights, settled_weights
 from sysid_core.identifiability import BaseParameters, condition_number, measure_excitation
 from sysid_core.robot import Array, is_physically_consistent
 
@@ -50,10 +50,7 @@ class ConsistentLeastSquares:
             their natural scale (a CAD tolerance of .05, say), or link, joint or symbol to one. It
             replaces rho by `1 / prior_sd^2`.
         weighting: How residuals are weighted.
-        loss: Robust loss, for robust weighting.
         fixed: Parameters that keep their prior values (see `Regression.free_columns`).
-        margin: Smallest eigenvalue of the pseudo-inertia relative to the body's natural one.
-        max_lag: Longest correlation of the residuals that the covariance looks for, in samples.
     """
 
     def __init__(
@@ -64,10 +61,7 @@ class ConsistentLeastSquares:
         prior_weights: Mapping[str, float] | None = None,
         prior_sd: float | Mapping[str, float] | None = None,
         weighting: Weighting | str = Weighting.JOINT,
-        loss: RobustLoss | str = RobustLoss.TUKEY,
         fixed: Sequence[str] = (),
-        margin: float = 1e-5,
-        max_lag: int = 400,
     ) -> None:
         self.prior = Prior(prior)
         self.prior_weight = float(prior_weight)
@@ -75,10 +69,7 @@ class ConsistentLeastSquares:
         given = {} if prior_sd is None else prior_sd
         self.prior_sd = dict(given) if isinstance(given, Mapping) else {"inertials": float(given)}
         self.weighting = Weighting(weighting)
-        self.loss = RobustLoss(loss)
         self.fixed = tuple(fixed)
-        self.margin = float(margin)
-        self.max_lag = max_lag
         weights = (self.prior_weight, *self.prior_weights.values(), *self.prior_sd.values())
         if not all(rho > 0.0 for rho in weights):
             raise EstimationError(
@@ -114,7 +105,6 @@ class ConsistentLeastSquares:
             regression,
             compressed,
             self.weighting,
-            self.loss,
             columns,
             known,
             (np.diag(prior_rows), prior_rows * start),
@@ -124,7 +114,7 @@ class ConsistentLeastSquares:
         of_data = weights.normal(regression, compressed, columns.tolist(), known)
         normal = np.vstack([of_data, np.diag(prior_rows)])
         residual = regression.tau - regression.predict(values)
-        M = scores_of_joints(regression, columns.tolist(), residual, weights, normal, self.max_lag)
+        M = scores_of_joints(regression, columns.tolist(), residual, weights, normal)
         base = regression.base_of(free)
         independent = list(base.independent)
         R, natural = of_data[:, independent], (base.regrouping * s**2) @ base.regrouping.T
@@ -176,9 +166,7 @@ class ConsistentLeastSquares:
         if not np.any(free[: regression.n_inertial]):
             return bounded_fit(regression, free, weights.R, weights.r, rho[free]), ()
         values, certificate = solve_consistent(
-            build_consistent_problem(
-                regression, free, weights.R, weights.r, rho, self.prior, self.margin
-            )
+            build_consistent_problem(regression, free, weights.R, weights.r, rho, self.prior)
         )
         return values, certificate.notes
 

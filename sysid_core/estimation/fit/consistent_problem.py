@@ -28,6 +28,9 @@ else:
     cp = lazy_import("cvxpy")
 
 
+_MARGIN = 1e-5  # smallest eigenvalue of the pseudo-inertia relative to the body's natural one
+
+
 class Prior(Kind):
     """Metric of the distance to the prior."""
 
@@ -70,7 +73,6 @@ def build_consistent_problem(
     r: Array,
     rho: Array,
     prior: Prior,
-    margin: float,
 ) -> ConsistentProblem:
     r"""State `min ||R pi - r||^2 + sum rho d(pi, pi_0)` over the consistent parameters.
 
@@ -83,7 +85,6 @@ def build_consistent_problem(
         r: Its right side, shape (m,).
         rho: Weight of every parameter's prior, shape (p,).
         prior: Distance d, as `ConsistentLeastSquares` describes it.
-        margin: Smallest eigenvalue of the pseudo-inertia relative to the body's natural one.
     """
     s, start = regression.prior_sd, regression.prior
     k = int(np.sum(free))
@@ -105,7 +106,7 @@ def build_consistent_problem(
             continue
         mass, length = float(s[10 * i]), float(np.sqrt(s[10 * i + 4] / s[10 * i]))
         P = pseudo_inertia_expression(pi[block] / mass, length)
-        constraints[f"{body} consistent"] = P >> margin * np.eye(4)  # Zhang eq. (30)
+        constraints[f"{body} consistent"] = P >> _MARGIN * np.eye(4)  # Zhang eq. (30)
         if prior is Prior.ENTROPIC:
             d = np.array([1.0 / length] * 3 + [1.0])
             P_0 = _definite(pseudo_inertia_from_pi(start[block]) * np.outer(d, d) / mass)

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import EstimationError
 from sysid_core.robot import Array
 
+MOST_LAG = 400  # samples, longest correlation of residuals that is looked for: 4 s at 100 Hz
+
 
 def span_slices(starts: Sequence[int], n_samples: int) -> list[slice]:
     """Sample ranges of the gapless spans."""
@@ -51,7 +53,7 @@ def score_covariance(
     blocks: Iterable[tuple[slice, Array]],
     scores: Array,
     starts: Sequence[int],
-    max_lag: int,
+    max_lag: int = MOST_LAG,
     counts: Array | None = None,
     columns: Sequence[int] | None = None,
 ) -> Array:

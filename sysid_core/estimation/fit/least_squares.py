@@ -13,7 +13,7 @@ from sysid_core.estimation.fit.compressed import Compressed, compress
 from sysid_core.estimation.fit.model_error import model_error
 from sysid_core.estimation.fit.regression import Regression
 from sysid_core.estimation.fit.uncertainty import ParameterUncertainty, scores_of_joints
-from sysid_core.estimation.fit.weighting import RobustLoss, Weighting, settled_weights
+from sysid_core.estimation.fit.weighting import Weighting, settled_weights
 from sysid_core.identifiability import BaseParameters, condition_number, measure_excitation
 from sysid_core.robot import Array
 
@@ -23,9 +23,7 @@ class LeastSquares:
 
     Args:
         weighting: How residuals are weighted: `none` (OLS), `joint` (WLS) or `robust` (IRLS).
-        loss: Robust loss, for robust weighting.
         fixed: Parameters that keep their prior values (see `Regression.free_columns`).
-        max_lag: Longest correlation of the residuals that the covariance looks for, in samples.
 
     References:
         Gautier (1997), "Dynamic identification of robots with power model" (base parameters by
@@ -49,14 +47,10 @@ class LeastSquares:
         self,
         weighting: Weighting | str = Weighting.NONE,
         *,
-        loss: RobustLoss | str = RobustLoss.TUKEY,
         fixed: Sequence[str] = (),
-        max_lag: int = 400,
     ) -> None:
         self.weighting = Weighting(weighting)
-        self.loss = RobustLoss(loss)
         self.fixed = tuple(fixed)
-        self.max_lag = max_lag
 
     @property
     def name(self) -> str:
@@ -77,14 +71,12 @@ class LeastSquares:
         columns = np.flatnonzero(free)[list(base.independent)]
         known = np.where(free, 0.0, regression.prior)
         compressed = compress(regression)
-        pi_b, weights = settled_weights(
-            regression, compressed, self.weighting, self.loss, columns, known
-        )
+        pi_b, weights = settled_weights(regression, compressed, self.weighting, columns, known)
         values = known.copy()
         values[columns] = pi_b
         residual = regression.tau - regression.predict(values)
         normal = weights.normal(regression, compressed, columns.tolist(), known)
-        M = scores_of_joints(regression, columns.tolist(), residual, weights, normal, self.max_lag)
+        M = scores_of_joints(regression, columns.tolist(), residual, weights, normal)
         prior = base.regrouping @ np.diag(regression.prior_sd[free] ** 2) @ base.regrouping.T
         alone = ParameterUncertainty.from_data(normal, M, prior)
         error = model_error(regression, columns.tolist(), pi_b, residual, weights, alone)

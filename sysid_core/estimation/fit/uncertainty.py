@@ -109,7 +109,6 @@ def scores_of_joints(
     residual: Array,
     weights: Weights,
     normal: Array,
-    max_lag: int,
 ) -> Array:
     r"""Covariance of the weighted right side `sum_j Y_j^T psi_j`, shape (b, b).
 
@@ -122,11 +121,14 @@ def scores_of_joints(
         residual: Shape (K, n).
         weights: Those of the fit.
         normal: Factor of the normal matrix H, shape (m, b).
-        max_lag: Longest correlation that is looked for, in samples.
     """
     scores = weights.scores(residual)
     M = score_covariance(
-        regression.blocks(), scores, regression.starts, max_lag, regression.counts, columns
+        regression.blocks(),
+        scores,
+        regression.starts,
+        counts=regression.counts,
+        columns=columns,
     )
     squares = np.sum(scores**2, axis=0) / weights.slopes
     norms = np.linalg.norm(normal, axis=0)

@@ -22,29 +22,21 @@ class Weighting(Kind):
 
     NONE = "none"  # every torque alike (OLS)
     JOINT = "joint"  # each joint by its inverse residual variance (WLS)
-    ROBUST = "robust"  # as JOINT, and single samples by a robust loss (IRLS)
+    ROBUST = "robust"  # as JOINT, and single samples by Tukey's loss (IRLS)
 
 
-class RobustLoss(Kind):
-    """Loss of scaled residuals u = e / sigma (Holland and Welsch 1977, tuned to 95 % efficiency)."""
+_TUKEY = 4.685  # standard deviations beyond which a residual counts nothing: 95 % efficiency
 
-    HUBER = "huber"
-    TUKEY = "tukey"
 
-    def weights(self, u: Array) -> Array:
-        """Weights w(u) of the squared residuals, in [0, 1]; the score is `psi(u) = w(u) u`."""
-        u = np.abs(u)
-        if self is RobustLoss.HUBER:
-            return np.where(u <= 1.345, 1.0, 1.345 / np.maximum(u, 1.345))
-        return np.where(u <= 4.685, (1.0 - np.minimum(u / 4.685, 1.0) ** 2) ** 2, 0.0)
+def tukey_weights(u: Array) -> Array:
+    """Weights w(u) of squared scaled residuals u = e / sigma, in [0, 1] (Holland and Welsch 1977)."""
+    return np.asarray((1.0 - np.minimum(np.abs(u) / _TUKEY, 1.0) ** 2) ** 2)
 
-    def score_slope(self, u: Array) -> Array:
-        """Derivative psi'(u) of the score."""
-        u = np.abs(u)
-        if self is RobustLoss.HUBER:
-            return np.where(u <= 1.345, 1.0, 0.0)
-        x = np.minimum(u / 4.685, 1.0) ** 2
-        return np.where(u <= 4.685, (1.0 - x) * (1.0 - 5.0 * x), 0.0)
+
+def tukey_slope(u: Array) -> Array:
+    """Derivative of the score `psi(u) = w(u) u`."""
+    x = np.minimum(np.abs(u) / _TUKEY, 1.0) ** 2
+    return np.asarray((1.0 - x) * (1.0 - 5.0 * x))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +107,6 @@ def settled_weights(
     regression: Regression,
     compressed: Compressed,
     weighting: Weighting,
-    loss: RobustLoss,
     columns: Array,
     known: Array,
     prior: tuple[Array, Array] | None = None,
@@ -126,7 +117,6 @@ def settled_weights(
         regression: Measurement equations.
         compressed: Their factors, all columns.
         weighting: How residuals are weighted.
-        loss: Robust loss, for robust weighting.
         columns: Indices of the q columns that are solved for.
         known: Values of the others, zero for the columns, shape (p,).
         prior: Rows and right side that are added to the equations, (q, q) and (q,).
@@ -162,7 +152,7 @@ def settled_weights(
         return Weights(1.0 / variances, None, 1.0 / variances, *data.weighted(1.0 / variances))
 
     def by_sample(x: Array) -> Weights:
-        return _weights_by_sample(regression, loss, index, known, x)
+        return _weights_by_sample(regression, index, known, x)
 
     x = solve(*data.weighted(np.ones(len(floor))))
     if weighting is Weighting.NONE and prior is None:
@@ -178,9 +168,7 @@ def robust_scales(residual: Array, used: Array | None, floor: Array) -> Array:
     return np.asarray(np.maximum(1.4826 * np.nanmedian(size, axis=0), np.sqrt(floor)))
 
 
-def _weights_by_sample(
-    regression: Regression, loss: RobustLoss, index: list[int], known: Array, x: Array
-) -> Weights:
+def _weights_by_sample(regression: Regression, index: list[int], known: Array, x: Array) -> Weights:
     """Robust weights of every equation with the columns' values x, shape (q,)."""
     values = known.copy()
     values[index] = x
@@ -188,7 +176,7 @@ def _weights_by_sample(
     sigma = robust_scales(residual, regression.used, variance_floor(regression.tau))
     u = residual / sigma
     used = np.ones(u.shape, dtype=bool) if regression.used is None else regression.used
-    slopes = np.sum(loss.score_slope(u) * used, axis=0) / np.maximum(regression.counts, 1.0)
-    weights = loss.weights(u) / sigma**2
+    slopes = np.sum(tukey_slope(u) * used, axis=0) / np.maximum(regression.counts, 1.0)
+    weights = tukey_weights(u) / sigma**2
     now = compress(regression, weights).of(index, known).weighted(np.ones(len(sigma)))
     return Weights(1.0 / sigma**2, weights, np.maximum(slopes, 1e-3) / sigma**2, *now)

@@ -84,7 +84,7 @@ def solvable_equations(minimal: MinimalConstants, regression: Regression) -> Sol
 
 
 def compress_joint(
-    name: str, Y: Array, tau: Array, starts: tuple[int, ...], max_lag: int, natural: Array
+    name: str, Y: Array, tau: Array, starts: tuple[int, ...], natural: Array
 ) -> StepRows:
     """One joint's rows (K, p) and torques (K,) as a few equations with their noise.
 
@@ -109,7 +109,7 @@ def compress_joint(
     residual = tau - Q @ values
     variance = max(float(residual @ residual) / (K - m), 1e-24, 1e-22 * float(np.mean(tau**2)))
     scores = residual[:, None] * np.sqrt(K / (K - m))
-    noise = score_covariance([(slice(0, K), Q[:, None, :])], scores, starts, max_lag)[0]
+    noise = score_covariance([(slice(0, K), Q[:, None, :])], scores, starts)[0]
     # The fit itself makes residuals look anticorrelated: noise never counts less than white.
     lam, U = np.linalg.eigh(noise)
     noise = (U * np.maximum(lam, variance)) @ U.T

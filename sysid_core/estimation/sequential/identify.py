@@ -93,7 +93,6 @@ class SequentialLeastSquares:
         locked: What torques of joints at standstill are worth.
         unexcited: What happens to constants that no step shows.
         moving: A joint moves above this speed [rad/s or m/s].
-        max_lag: Longest correlation of the residuals that the covariance looks for, in samples.
     """
 
     fixed: tuple[str, ...] = ()
@@ -105,13 +104,11 @@ class SequentialLeastSquares:
         locked: LockedTorque | str = LockedTorque.HIDDEN,
         unexcited: Unexcited | str = Unexcited.REFUSE,
         moving: float = 0.01,
-        max_lag: int = 400,
     ) -> None:
         self.minimal = minimal
         self.locked = LockedTorque(locked)
         self.unexcited = Unexcited(unexcited)
         self.moving = moving
-        self.max_lag = max_lag
 
     @property
     def fast(self) -> float:
@@ -147,7 +144,6 @@ class SequentialLeastSquares:
                 system.Y[rows, j],
                 regression.tau[rows, j],
                 starts_of(rows, regression.starts),
-                self.max_lag,
                 system.prior_covariance,
             )
             blocks.append(block)

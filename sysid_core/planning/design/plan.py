@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.batch import Engine
 from sysid_core.planning.design.bspline import BSplineBasis
 from sysid_core.planning.design.criteria import (
     Conditioning,
@@ -114,7 +113,7 @@ def plan_arm_motion(
     n_candidates: int = 60,
     n_starts: int = 4,
     n_iterations: int = 300,
-    engine: Engine | None = None,
+    workers: int = 1,
     still: float = 1.0,
     rate_hz: float = 100.0,
     progress: Report | None = None,
@@ -140,7 +139,7 @@ def plan_arm_motion(
         n_candidates: Random series to start from.
         n_starts: How many of them are improved.
         n_iterations: Iterations of each improvement.
-        engine: Where the starts are improved, several at once; default: one after the other, here.
+        workers: Processes in which starts are improved; 0: one for each core.
         still: Duration of each still phase [s].
         rate_hz: Rate of the samples.
         progress: Called with the share that is done and what is going on.
@@ -171,7 +170,7 @@ def plan_arm_motion(
         problem,
         starts[:n_starts],
         n_iterations,
-        engine or Engine(1),
+        workers,
         lambda s, t: say(0.1 + 0.8 * s, t),
     )
     say(0.92, "checking")

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy
 
-from sysid_core.batch import Engine, run_watched
 from sysid_core.planning.design.excitation_problem import ExcitationProblem
 from sysid_core.planning.design.feasible import largest_safe
+from sysid_core.planning.design.processes import run_searches
 from sysid_core.planning.violations import LimitKind
 from sysid_core.robot import Array
 
@@ -189,23 +191,11 @@ def improve_safely(
     return replace(again, history=run.history + again.history, evaluations=evaluations)
 
 
-@dataclass(frozen=True)
-class _Start:
-    """One start with its problem, as it is sent to a worker process."""
-
-    problem: ExcitationProblem
-    x: Array
-    n_iterations: int
-
-    def improve(self, said: Callable[[float], bool]) -> Improved:
-        return improve_safely(self.problem, self.x, self.n_iterations, said)
-
-
 def improve_all(
     problem: ExcitationProblem,
     starts: Sequence[Array],
     n_iterations: int,
-    engine: Engine,
+    workers: int,
     report: Report,
 ) -> list[Improved]:
     """Improve every start, several at once; the result doesn't depend on how many.
@@ -216,23 +206,19 @@ def improve_all(
         problem: Built again in every process.
         starts: Centre and coefficients of each.
         n_iterations: Iterations of each.
-        engine: Where they are improved; its processes start here.
+        workers: Processes; 0: one for each core; 1: this one.
         report: Called with the share that is done and what is being done.
     """
-    found: list[Improved] = []
-    if len(starts) > 1 and engine.workers != 1:
+    workers = min(workers or os.cpu_count() or 1, len(starts))
+    if workers > 1:
         report(0.0, "starting processes")
-        shares = dict.fromkeys(range(len(starts)), 0.0)
-
-        def moved(i: int, share: float, ended: bool) -> None:
-            if i in shares:
-                shares[i] = share
-            text = "ending the search" if ended else f"improving {len(starts)} motions"
-            report(float(np.mean(list(shares.values()))), text)
-
-        with engine:
-            jobs = [_Start(problem, x, n_iterations) for x in starts]
-            return run_watched(engine, _Start.improve, jobs, moved)
+        text = f"improving {len(starts)} motions"
+        return run_searches(
+            [partial(improve_safely, problem, x, n_iterations) for x in starts],
+            workers,
+            lambda share, ended: report(share, "ending the search" if ended else text),
+        )
+    found: list[Improved] = []
     for i, start in enumerate(starts):
 
         def said(share: float, i: int = i) -> bool:

@@ -38,7 +38,7 @@ def comparison_report(runs: Sequence[SavedRun], found: Sequence[EstimateDifferen
     report.headline(
         None,
         " ".join(comparison_sentence(first, r, d) for r, d in zip(others, found, strict=True)),
-        asked="how the results of several runs differ",
+        asked="differences between the results of several runs",
         next_steps=_next_steps(first, others, found),
     )
     report.heading("Verdicts and errors")
@@ -46,24 +46,24 @@ def comparison_report(runs: Sequence[SavedRun], found: Sequence[EstimateDifferen
     report.heading("Parameters")
     report.figure(
         _z_chart(others, found),
-        f"Differences from {first.name} in deviations. Between the dashed lines chance explains"
-        " them, for all parameters together.",
+        f"Differences from {first.name} in standard deviations. Differences between the dashed lines are"
+        " not significant (all parameters tested together).",
     )
     report.table(
         ("parameter", "unit", *(run.name for run in runs), *(f"z of {r.name}" for r in others)),
         list(_parameter_rows(runs, found)),
-        "What the data say, value ± standard deviation, and the difference over its deviation",
+        "Values ± standard deviations, and z: difference divided by its standard deviation",
         folded=True,
     )
     report.heading("Settings")
     rows = list(_setting_rows(runs))
     differing = [row for row in rows if len(set(row[1:])) > 1]
     if differing:
-        report.table(("setting", *(run.name for run in runs)), differing, "What differs")
+        report.table(("setting", *(run.name for run in runs)), differing, "Different settings")
     else:
         report.paragraph("No setting differs.")
     same = [row[:2] for row in rows if row not in differing]
-    report.table(("setting", "value"), same, "The same in all runs", folded=True)
+    report.table(("setting", "value"), same, "Settings that agree in all runs", folded=True)
     report.provenance({run.name: run.folder.resolve() for run in runs})
     return report
 
@@ -75,13 +75,11 @@ def comparison_sentence(a: SavedRun, b: SavedRun, found: EstimateDifference) -> 
     errors = [run.errors("validation") or run.errors("training") for run in (a, b)]
     common = [name for name in errors[0] if name in errors[1]]
     shown = "".join(
-        f"; {name} predicted to {100 * errors[1][name]:.2f} % instead of"
-        f" {100 * errors[0][name]:.2f} %"
+        f"; error of {name} {100 * errors[1][name]:.2f} % instead of {100 * errors[0][name]:.2f} %"
         for name in common[:2]
     )
     return (
-        f"{b.name}: {count} of {many} parameters differ from {a.name} by more than chance"
-        f" explains{which}{shown}."
+        f"{b.name}: {count} of {many} parameters differ significantly from {a.name}{which}{shown}."
     )
 
 
@@ -91,30 +89,30 @@ def _next_steps(
     shared = [run.name for run in others if run.recordings & first.recordings]
     if shared:
         yield (
-            f"{', '.join(shared)} and {first.name} were fitted to the same recordings: their noise"
-            " is the same, so that differences come from settings and are smaller than z expects."
+            f"{', '.join(shared)} and {first.name} were fitted to the same recordings and share their"
+            " noise: differences are due to the settings, and z underestimates their significance."
         )
     if any(run.estimate.urdf_hash != first.estimate.urdf_hash for run in others):
-        yield "The URDFs differ: frames may have moved. Compare results of one description."
+        yield "The URDFs differ, and frames may have other poses. Compare results of one URDF."
     for run, d in zip(others, found, strict=True):
         if d.other_meaning:
             yield (
-                f"{len(d.other_meaning)} parameters of {run.name} stand for other combinations than"
-                f" in {first.name} and aren't compared: identify with the same friction terms."
+                f"{len(d.other_meaning)} base parameters of {run.name} are other combinations than in"
+                f" {first.name} and are not compared. Identify with the same friction terms."
             )
     if any(d.differing for d in found):
-        yield "Predict one more recording by each (sysid validate): which of them holds?"
+        yield "Compare the predictions of another recording by each result (`sysid validate`)."
 
 
 def _verdict_rows(runs: Sequence[SavedRun]) -> Iterator[list[object]]:
     def row(name: str, values: Sequence[object]) -> list[object]:
         return [name, *values]
 
-    verdicts = [run.result.get("verdict") or {} for run in runs]
-    yield row("verdict", [v.get("outcome", "–") for v in verdicts])
-    reasons = [[*v.get("failures", []), *v.get("warnings", [])] for v in verdicts]
+    verdicts = [run.result.verdict for run in runs]
+    yield row("verdict", [v.outcome for v in verdicts])
+    reasons = [[*v.failures, *v.warnings] for v in verdicts]
     if any(reasons):
-        yield row("because", [" ".join(r) or "–" for r in reasons])
+        yield row("reasons", [" ".join(r) or "–" for r in reasons])
     yield row("method", [run.estimate.method for run in runs])
     yield row("rank", [f"{r.estimate.rank} of {r.estimate.structural_rank}" for r in runs])
     yield row("condition number", [run.estimate.condition_number for run in runs])
@@ -152,8 +150,8 @@ def _z_chart(others: Sequence[SavedRun], found: Sequence[EstimateDifference]) ->
         z = np.clip(d.z, -50, 50)
         beyond = np.abs(np.nan_to_num(z)) > d.limit
         for name, rows, colour in (
-            ("explained by chance", ~beyond, COLOURS[0]),
-            ("differs", beyond, COLOURS[1]),
+            ("not significant", ~beyond, COLOURS[0]),
+            ("significant", beyond, COLOURS[1]),
         ):
             if rows.any():
                 names = [n for n, here in zip(d.names, rows, strict=True) if here]

@@ -11,12 +11,14 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import quote
 
-from sysid_core.errors import SignalError
+from sysid_core.errors import SignalError, SysIdError
+from sysid_core.files import FileKind, open_regular
 from sysid_core.report.html import MARKS, Report
 
 INDEX = "index.html"
 _HEAD = 65_536  # characters of a page in which its summary stands
 _SUMMARY = re.compile(r'<meta name="robot-sysid" content="([^"]*)">')
+_PAGE = FileKind("report", "Repeat the command that wrote it.")
 _TITLE = "Reports in"
 
 
@@ -33,7 +35,7 @@ def write_index(folder: str | Path) -> Path:
     page = folder / INDEX
     if page.exists() and not is_index(page):
         raise SignalError(
-            f"'{page}' is not a list of reports.", remedy="Move it away, or index another folder."
+            f"'{page}' is not a list of reports.", remedy="Move the file, or give another folder."
         )
     found = []
     for file in sorted(folder.rglob("*.html")):
@@ -42,8 +44,8 @@ def write_index(folder: str | Path) -> Path:
             found.append((summary, file))
     if not found:
         raise SignalError(
-            f"No report lies below '{folder}'.",
-            remedy="Give the folder that --out of other commands names.",
+            f"There is no report in '{folder}' or its subfolders.",
+            remedy="Give the folder that was given to --out.",
         )
     found.sort(key=lambda pair: pair[0]["when"], reverse=True)
     counts = {level: sum(s["level"] == level for s, _ in found) for level in MARKS}
@@ -91,10 +93,10 @@ def save_and_list(report: Report, path: str | Path) -> Path:
 def read_summary(file: Path) -> dict[str, str] | None:
     """Title, time, verdict and answer of a report; None for any other page."""
     try:
-        with file.open(encoding="utf-8") as stream:
-            match = _SUMMARY.search(stream.read(_HEAD))
+        with open_regular(file, _PAGE) as stream:
+            match = _SUMMARY.search(stream.read(_HEAD).decode("utf-8", errors="replace"))
         summary = json.loads(unescape(match[1])) if match else None
-    except (OSError, UnicodeDecodeError, ValueError):
+    except (OSError, SysIdError, ValueError):
         return None
     if not isinstance(summary, dict):
         return None

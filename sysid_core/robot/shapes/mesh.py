@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sysid_core.errors import ModelError
+from sysid_core.errors import ModelError, SysIdError
+from sysid_core.files import FileKind, read_bytes
 from sysid_core.lazy import lazy_import
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.shapes.cells import Axes, Mask, cut_into_cells, with_moments
@@ -23,6 +24,8 @@ else:
 _MOMENTS_TOLERANCE = 0.3  # relative, between a mesh's integrals and its cut cells
 _MAX_LENGTH = 5.0  # [m], of anything that an arm holds
 
+_FILE = FileKind("mesh", "Give an STL, OBJ or PLY file.", ModelError)
+_MOST_BYTES = 1 << 30  # ten million triangles have half of it
 Solid = tuple[Array, Array, Array, Array, Array]  # points, volumes, spreads, lower, upper
 
 
@@ -39,8 +42,8 @@ def cut_mesh_file(path: Path, scale: float, hull: bool, cells: int) -> Solid:
         ModelError: It can't be read, isn't closed, or is larger than any held object.
     """
     try:
-        content = path.read_bytes()
-    except OSError as err:
+        content = read_bytes(path, _FILE, most=_MOST_BYTES)
+    except SysIdError as err:
         raise _unreadable(path.name, err) from err
     return _cut_content(content, path.name, path.suffix.lower().lstrip("."), scale, hull, cells)
 

@@ -2,13 +2,20 @@
 """Robot descriptions: where they come from, and whether they hold."""
 
 from sysid_core.robot.urdf.check import doubtful_units, sound_urdf
-from sysid_core.robot.urdf.source import example_robots, received_urdf, urdf_digest, urdf_text
+from sysid_core.robot.urdf.source import (
+    example_robots,
+    example_share,
+    received_urdf,
+    urdf_digest,
+    urdf_text,
+)
 from sysid_core.robot.urdf.srdf import allowed_contacts
 
 __all__ = [
     "allowed_contacts",
     "doubtful_units",
     "example_robots",
+    "example_share",
     "received_urdf",
     "sound_urdf",
     "urdf_digest",

@@ -105,6 +105,11 @@ def _require_numbers(owner: ET.Element, element: ET.Element, attribute: str, cou
         )
     if element.tag == "mass" and not 0.0 <= values[0] <= _MOST_KILOGRAMS:
         raise ModelError(f"{where} can't be a mass.", remedy="Give kilograms, zero or more.")
+    # No body within that length has a larger radius of gyration than half of it.
+    if element.tag == "inertia" and abs(values[0]) > _MOST_KILOGRAMS * (0.5 * _FARTHEST) ** 2:
+        raise ModelError(
+            f"{where} can't be an inertia.", remedy="Give kilograms times metres squared."
+        )
     if element.tag == "origin" and attribute == "xyz" and max(map(abs, values)) > _FARTHEST:
         raise ModelError(f"{where} is far outside any robot.", remedy="Lengths are in metres.")
     if element.tag == "axis" and owner.get("type") in _TYPES[:3] and not any(values):

@@ -6,8 +6,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import sysconfig
 import xml.etree.ElementTree as ET
+from importlib import metadata
 from pathlib import Path
 
 from sysid_core.errors import ModelError
@@ -31,10 +31,22 @@ _EXPAND = "Expand xacro files first: xacro FILE > robot.urdf."
 
 def example_robots() -> dict[str, Path]:
     """Names and files of all URDFs of `example-robot-data` (empty where it isn't installed)."""
-    root = Path(sysconfig.get_path("purelib")) / "cmeel.prefix/share/example-robot-data/robots"
+    share = example_share()
+    if share is None:
+        return {}
+    root = share / "example-robot-data" / "robots"
     found = {path.stem: path for path in sorted(root.rglob("*.urdf"))}
     found.update({name: root / rel for name, rel in _ALIASES.items() if (root / rel).is_file()})
     return found
+
+
+def example_share() -> Path | None:
+    """Where `example-robot-data` keeps its files, wherever pip put it; None where it isn't installed."""
+    try:
+        package = metadata.distribution("example-robot-data")
+    except metadata.PackageNotFoundError:
+        return None
+    return Path(str(package.locate_file("cmeel.prefix/share")))
 
 
 def urdf_text(source: str | Path) -> str:

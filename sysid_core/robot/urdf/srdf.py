@@ -8,6 +8,9 @@ from collections.abc import Set
 from pathlib import Path
 
 from sysid_core.errors import ModelError
+from sysid_core.files import FileKind, read_text
+
+_FILE = FileKind("SRDF", "Give the file that MoveIt reads.", ModelError)
 
 
 def allowed_contacts(path: str | Path, links: Set[str]) -> tuple[tuple[str, str], ...]:
@@ -21,11 +24,11 @@ def allowed_contacts(path: str | Path, links: Set[str]) -> tuple[tuple[str, str]
         ModelError: The file can't be read, isn't an SRDF, or is another robot's.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_text(path, _FILE)
         if "<!DOCTYPE" in text or "<!ENTITY" in text:
             raise ET.ParseError("it declares a document type or entities")
         root = ET.fromstring(text)
-    except (OSError, UnicodeDecodeError, ET.ParseError) as err:
+    except ET.ParseError as err:
         raise ModelError(
             f"'{path}' can't be read as SRDF: {err}.", remedy="Give the file that MoveIt reads."
         ) from err

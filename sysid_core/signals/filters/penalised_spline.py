@@ -30,12 +30,9 @@ _DEGREE = 5  # accelerations are cubic, jerk is continuous
 _ORDERS = (3, 5, 8)  # of the penalised derivative that are tried: steepnesses of the low-pass
 _KNOTS_PER_PERIOD = 6.0  # of the cut-off: the spline itself then damps nothing that passes
 _SLOWEST_HZ, _FASTEST_HZ, _RATIO = 0.3, 60.0, 1.3  # cut-offs tried
-RATE_SHARE = 0.3  # of the sampling rate: the highest cut-off or harmonic
+_RATE_SHARE = 0.3  # of the sampling rate: the highest cut-off
 _PROBES = 4  # random vectors for the trace of the hat matrix (Hutchinson 1990)
 _RIDGE = 1e-13  # of the band's largest entry: rounding
-_POINTS = 3000  # at which fits are compared
-_SIGNIFICANT = 2.5  # standard deviations of the energy between two cut-offs
-_EFFECTIVE = 0.36  # share of a band's freedom in the energy of accelerations: (∫f⁴)² / ∫f⁸
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,77 +46,44 @@ class _Fit:
     freedom: float  # trace of H
 
 
-@dataclass(frozen=True, eq=False)
-class SplineFit:
-    """Smoothed signals.
-
-    Attributes:
-        values: Value, first and second derivative at the stamps, shape (K, n, 3).
-        sd: Their standard deviations, shape (K, n, 3): noise, and motion faster than the cut-off.
-        noise_sd: Standard deviation of a sample, shape (n,).
-        cutoff_hz: Chosen, shape (n,).
-        order: Chosen, shape (n,).
-    """
-
-    values: Array
-    sd: Array
-    noise_sd: Array
-    cutoff_hz: Array
-    order: Array
-
-
-def fit_splines(
-    time: Array,
-    z: Array,
-    *,
-    orders: Sequence[int] = _ORDERS,
-    cutoffs_hz: Sequence[float] | None = None,
-) -> SplineFit:
+def fit_splines(time: Array, z: Array) -> tuple[Array, Array]:
     """Smooth signals, each with the cut-off and order that cross-validation finds for it.
 
     Args:
         time: Strictly increasing, shape (K,) [s].
         z: Shape (K, n).
-        orders: Orders of the penalty, to choose among.
-        cutoffs_hz: To choose among; None: from 0.3 Hz to 60 Hz, or what the samples carry.
 
     Returns:
-        Values and derivatives at `time`.
+        Value, first and second derivative at `time`, shape (K, n, 3), and the standard deviation of a
+        sample's noise, shape (n,).
     """
     K, n = z.shape
     probes = np.random.default_rng(0).normal(size=(K, _PROBES))
     centre = z.mean(axis=0)
     both = np.hstack([z - centre, probes])
-    fits = [fit for hz in (cutoffs_hz or _cutoffs(time)) for fit in _fit(time, both, hz, orders)]
+    fits = [fit for hz in _cutoffs(time) for fit in _fit(time, both, hz, _ORDERS)]
     score = np.array([f.residual[:n] / (1.0 - f.freedom / K) ** 2 for f in fits])
     best = np.argmin(score, axis=0)
     least_smooth = max(fits, key=lambda f: (f.cutoff_hz, f.order))
     # E|(I - H) z|² is the noise's, which the probes show; the motion is in reach of this fit.
     variance = least_smooth.residual[:n] / least_smooth.residual[n:].mean()
-    values, sd = np.empty((K, n, 3)), np.empty((K, n, 3))
+    values = np.empty((K, n, 3))
     for index in np.unique(best).tolist():
         mine = np.flatnonzero(best == index)
-        keep = [*mine.tolist(), *range(n, n + _PROBES)]
+        chosen = fits[index].spline
+        spline = scipy.interpolate.BSpline.construct_fast(
+            chosen.t, np.ascontiguousarray(chosen.c[:, mine]), _DEGREE
+        )
         for d in range(3):
-            at = _columns(fits[index].spline, keep)(time, d)
-            values[:, mine, d] = at[:, : len(mine)]
-            noise = _noise_gain(at[:, len(mine) :])[:, None] * variance[mine]
-            lost = _smoothed_away(fits, fits[index], keep, variance[mine], time, d)
-            sd[:, mine, d] = np.sqrt(noise + lost)
+            values[:, mine, d] = spline(time, d)
     values[:, :, 0] += centre
-    return SplineFit(
-        values,
-        sd,
-        np.sqrt(variance),
-        np.array([fits[k].cutoff_hz for k in best]),
-        np.array([fits[k].order for k in best]),
-    )
+    return values, np.sqrt(variance)
 
 
 def _cutoffs(time: Array) -> list[float]:
     """Cut-offs to try, the highest first [Hz]."""
     span = float(time[-1] - time[0])
-    fastest = min(RATE_SHARE * (len(time) - 1) / span, _FASTEST_HZ)
+    fastest = min(_RATE_SHARE * (len(time) - 1) / span, _FASTEST_HZ)
     slowest = min(max(_SLOWEST_HZ, 1.0 / span), fastest)
     steps = np.arange(int(np.log(fastest / slowest) / np.log(_RATIO)) + 1)
     return list((fastest / _RATIO**steps).tolist())
@@ -177,52 +141,3 @@ def _difference(order: int) -> tuple[float, ...]:
     for _ in range(order):
         out = np.convolve(out, [1.0, -1.0])
     return tuple(out.tolist())
-
-
-def _noise_gain(probes: Array) -> Array:
-    """Variance that white noise of unit variance leaves, shape (K,): larger at the ends."""
-    power = np.mean(np.square(probes), axis=1)
-    K = len(power)
-    inner = slice(K // 10, K - K // 10)
-    out = np.full(K, power[inner].mean())
-    edge = max(K // 50, 1)
-    for rows in (slice(0, edge), slice(K - edge, K)):
-        out[rows] = max(power[rows].mean(), out[0])
-    return out
-
-
-def _smoothed_away(
-    fits: list[_Fit], used: _Fit, keep: list[int], variance: Array, time: Array, derivative: int
-) -> Array:
-    """Mean square of the motion that a fit has smoothed away, shape (len(variance),).
-
-    Fits with higher cut-offs show it where they differ by more than noise explains.
-
-    Args:
-        fits: All candidates.
-        used: The one in question.
-        keep: Columns: signals, then the probes.
-        variance: Variance of the signals' noise.
-        time: Stamps, shape (K,).
-        derivative: Derivative of the signals.
-    """
-    inner = time[len(time) // 20 : len(time) - len(time) // 20]  # ends are noisier
-    at = inner[:: max(len(inner) // _POINTS, 1)]
-    most = np.zeros(len(variance))
-    here = _columns(used.spline, keep)(at, derivative)
-    for other in fits:
-        if other.cutoff_hz <= used.cutoff_hz:
-            continue
-        apart = np.square(_columns(other.spline, keep)(at, derivative) - here).mean(axis=0)
-        noise = variance * apart[len(variance) :].mean()
-        freedom = _EFFECTIVE * min(other.freedom - used.freedom, len(at))
-        doubt = _SIGNIFICANT * np.sqrt(2.0 / max(freedom, 1.0))
-        lost = apart[: len(variance)] - noise
-        most = np.maximum(most, np.where(lost > doubt * noise, lost, 0.0))
-    return most
-
-
-def _columns(spline: Any, keep: list[int]) -> Any:
-    return scipy.interpolate.BSpline.construct_fast(
-        spline.t, np.ascontiguousarray(spline.c[:, keep]), _DEGREE
-    )

@@ -156,9 +156,8 @@ def smooth_motion(
         low_pass: For the motion; None: smoothing splines, whose cut-off the data choose.
     """
     at_rate = resample(stream, rate_hz)
-    fine: JointStream
     if low_pass is None:
-        fine, _ = smooth_joints(stream, max_gap_s=np.inf)
+        fine = smooth_joints(stream)
     else:
         fine = _filtered(stream, max(_rate(stream), rate_hz), low_pass)
     motion = JointStream(fine.names, fine.stamps_ns, fine.q, fine.v, fine.a)

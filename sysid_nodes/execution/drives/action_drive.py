@@ -57,18 +57,28 @@ class ActionDrive(RobotDrive):
         self._on_clock = on_clock
         self._client = node.actions.client(self._action, action_name)
         self.watch: ControllerWatch = ControllerWatch(node, action_name)
-        self._goal: Any = None  # what the controller has accepted last
-        self._sent = 0
+        self._goal: Any = None  # what the controller has accepted last and not ended
+        self._sent = self._void = 0  # goals sent; up to this number none is wanted any more
+        self._on_their_way: dict[int, int] = {}  # goals without an answer: when they were sent [ns]
 
     @property
     def ready(self) -> bool:
         """True if the controller serves its action."""
         return bool(self._client.server_is_ready())
 
+    @property
+    def lateness(self) -> float:
+        """As in RobotDrive; a goal that is still on its way has taken as long as it has so far."""
+        now_ns = self._node.now_ns()
+        return max(
+            self._longest, 1e-9 * (now_ns - min(self._on_their_way.values(), default=now_ns))
+        )
+
     def begin(self) -> None:
         """Forget the run before; see RobotDrive."""
         self._sent += 1
-        self._goal = None
+        self._void, self._goal = self._sent, None
+        self._on_their_way.clear()
         super().begin()
 
     def send(self, out: Outgoing) -> None:
@@ -78,21 +88,23 @@ class ActionDrive(RobotDrive):
         goal = self._action.Goal(trajectory=message)
         goal.goal_time_tolerance.sec = 5  # zero would wait forever
         self._sent += 1
-        self._goal, self.dropped, self.completed = None, "", False
+        self.dropped, self.completed = "", False
         follow = partial(self._on_feedback, self._sent, out.origin, out.trajectory.joint_names)
+        self._on_their_way[self._sent] = self._node.now_ns()
         answer = self._client.send_goal_async(goal, feedback_callback=follow)
-        answer.add_done_callback(partial(self._on_answer, self._sent, self._node.now_ns()))
+        answer.add_done_callback(partial(self._on_answer, self._sent))
 
     def cancel(self) -> None:
-        """Have the controller hold the robot, where it still plays a goal."""
-        self._sent += 1  # nothing that is still to come of it matters
+        """Have the controller hold the robot; also goals that are still on their way to it."""
+        self._sent += 1
+        self._void = self._sent
         if self._goal is not None:
             self._goal.cancel_goal_async()
 
     def _on_feedback(
         self, number: int, origin: float, names: tuple[str, ...], message: Any
     ) -> None:
-        """Update the progress of the controller in a goal."""
+        """Update the progress of the controller, as long as no other goal is on its way to it."""
         feedback = message.feedback
         if number != self._sent or not feedback.desired.positions:
             return
@@ -103,18 +115,25 @@ class ActionDrive(RobotDrive):
         stamp = ns_from_stamp(feedback.header.stamp) * 1e-9
         self._on_clock(origin + t if t > 0.0 else None, q, stamp)
 
-    def _on_answer(self, number: int, sent_ns: int, answer: Future) -> None:
+    def _on_answer(self, number: int, answer: Future) -> None:
         handle = answer.result()
-        if handle is not None and handle.accepted:
+        accepted = handle is not None and handle.accepted
+        if accepted:
             self.watch.ours(handle)
-        if number != self._sent:
+        if number <= self._void:
+            if accepted:  # it was on its way when it was given up
+                handle.cancel_goal_async()
             return
-        self._goal = handle
-        if handle is None or not handle.accepted:
+        now_ns = self._node.now_ns()
+        took_ns = now_ns - self._on_their_way.get(number, now_ns)
+        self._longest = max(self._longest, 1e-9 * took_ns)
+        for sent in [n for n in self._on_their_way if n <= number]:  # answers come in order
+            del self._on_their_way[sent]
+        if accepted:
+            self._goal = handle
+            handle.get_result_async().add_done_callback(partial(self._on_result, number))
+        elif number == self._sent:
             self._goal, self.dropped = None, "the robot's controller refused the trajectory"
-            return
-        self.lateness = max(self.lateness, (self._node.now_ns() - sent_ns) * 1e-9)
-        handle.get_result_async().add_done_callback(partial(self._on_result, number))
 
     def _on_result(self, number: int, answer: Future) -> None:
         if number != self._sent:

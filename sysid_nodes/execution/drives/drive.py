@@ -75,7 +75,6 @@ class RobotDrive:
 
     Attributes:
         watch: Watches the controller's action, where it has one.
-        lateness: Longest time that a goal of this run has taken to the controller and back [s].
         dropped: Why the controller doesn't play what was sent last; empty: it does.
         completed: Whether the controller has said that it played what was sent last to its end.
         takes_whole: Whether the controller takes whole trajectories instead of a stream.
@@ -86,7 +85,7 @@ class RobotDrive:
     def __init__(self, node: ManagedNode) -> None:
         self._node = node
         self.watch: ControllerWatch | None = None
-        self.lateness = 0.0
+        self._longest = 0.0  # time that a goal of this run has taken [s]
         self.dropped, self.completed = "", False
 
     @property
@@ -99,13 +98,18 @@ class RobotDrive:
         """Name of the required receiver."""
         raise NotImplementedError
 
+    @property
+    def lateness(self) -> float:
+        """Longest time that a goal of this run has taken to the controller and back [s]."""
+        return self._longest
+
     def begin(self) -> None:
         """Forget the run before; somebody must be there to move the robot, and nobody else do it.
 
         Raises:
             SysIdError: Nobody listens, or another one drives the robot.
         """
-        self.dropped, self.completed, self.lateness = "", False, 0.0
+        self.dropped, self.completed, self._longest = "", False, 0.0
         if not self.ready:
             raise SysIdError(
                 f"There isn't {self.listener}: the robot would not move.",

@@ -26,8 +26,7 @@ WIDE = Processing(rate_hz=200.0, motion_cutoff_hz=30.0, torque_cutoff_hz=8.0)
 METHODS = {
     "ols": lambda **k: LeastSquares("none", **k),
     "wls": lambda **k: LeastSquares("joint", **k),
-    "irls-tukey": lambda **k: LeastSquares("robust", loss="tukey", **k),
-    "irls-huber": lambda **k: LeastSquares("robust", loss="huber", **k),
+    "irls": lambda **k: LeastSquares("robust", **k),
     **{
         f"{prior}-{weighting}": lambda p=prior, w=weighting, **k: ConsistentLeastSquares(
             p, weighting=w, **k

@@ -21,8 +21,7 @@ WIDE = Processing(rate_hz=200.0, motion_cutoff_hz=30.0, torque_cutoff_hz=8.0)
 ESTIMATORS = {
     "ols": lambda: LeastSquares("none"),
     "wls": lambda: LeastSquares("joint"),
-    "irls-tukey": lambda: LeastSquares("robust", loss="tukey"),
-    "irls-huber": lambda: LeastSquares("robust", loss="huber"),
+    "irls": lambda: LeastSquares("robust"),
     "lmi": lambda: ConsistentLeastSquares("quadratic"),
     "lmi-robust": lambda: ConsistentLeastSquares("quadratic", weighting="robust"),
     "entropic": lambda: ConsistentLeastSquares("entropic"),

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from design_plans import QUICK
 
-from sysid_core.batch import Engine
 from sysid_core.errors import ExcitationError
 from sysid_core.identifiability import numerical_rank
 from sysid_core.identifiability.rpna import structural_identifiability
@@ -80,7 +79,7 @@ def test_the_condition_number_can_be_what_is_made_small(wrist, limits, plan):
 
 def test_the_seed_decides_the_motion_and_not_the_number_of_processes(wrist, limits):
     short = {**QUICK, "n_iterations": 8}
-    one, two = (plan_arm_motion(wrist, limits, seed=5, engine=Engine(n), **short) for n in (1, 2))
+    one, two = (plan_arm_motion(wrist, limits, seed=5, workers=n, **short) for n in (1, 2))
     np.testing.assert_array_equal(one.trajectory.q, two.trajectory.q)
     assert one.trajectory.seed == 5
     other = plan_arm_motion(wrist, limits, seed=6, **{**short, "n_iterations": 2})

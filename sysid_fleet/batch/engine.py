@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
 
-from sysid_core.batch.bundles import Bundled, Bundles
 from sysid_core.errors import BatchError, SysIdError
+from sysid_fleet.batch.bundles import Bundled, Bundles
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
-from sysid_core.batch.engine import Engine, Item, Outcome
-from sysid_core.batch.rows import Rows, RowWriter
 from sysid_core.errors import SysIdError
+from sysid_fleet.batch.engine import Engine, Item, Outcome
+from sysid_fleet.batch.rows import Rows, RowWriter
 
 
 @dataclass(frozen=True)

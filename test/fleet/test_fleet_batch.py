@@ -15,18 +15,17 @@ from pathlib import Path
 import pytest
 import work
 
-from sysid_core.batch import (
+from sysid_core.errors import BatchError
+from sysid_core.files import hash_of
+from sysid_fleet.batch import (
     Engine,
     Job,
     Rows,
     find_sources,
-    hash_of,
     local_copy,
     run_jobs,
-    run_watched,
 )
-from sysid_core.batch.rows import RowWriter
-from sysid_core.errors import BatchError
+from sysid_fleet.batch.rows import RowWriter
 
 pytest.importorskip("distributed")
 
@@ -220,18 +219,3 @@ def test_hashes_of_folders_notice_names_and_bytes(tmp_path: Path) -> None:
     first = hash_of(tmp_path)
     (tmp_path / "a").write_text("2")
     assert hash_of(tmp_path) != first
-
-
-def test_long_work_says_how_far_it_is_and_ctrl_c_keeps_what_it_has(scheduler: tuple) -> None:
-    heard: dict[int, float] = {}
-
-    def report(number: int, share: float, ended: bool) -> None:
-        heard[number] = share
-        if 0 in heard and not ended and number == -1:
-            raise KeyboardInterrupt  # as Ctrl-C in the waiting thread
-
-    with Engine(cluster=scheduler[0]) as engine:
-        found = run_watched(engine, work.count_until_told, [1000.0, 2000.0], report)
-    assert [int(x) // 1000 for x in found] == [1, 2]
-    assert all(x % 1000.0 < 600.0 for x in found)  # nobody counted to the end
-    assert all(0.0 < share < 1.0 for number, share in list(heard.items()) if number >= 0)

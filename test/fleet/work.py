@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +62,3 @@ def takes_memory(gigabytes: float) -> int:
         block[k] = 1
     time.sleep(20.0)
     return len(block)
-
-
-def count_until_told(start: float, said: Callable[[float], bool]) -> float:
-    """Counts until it is told to end, for a minute at most."""
-    count = 0
-    while said((count + 1) / 1000.0) and count < 600:
-        time.sleep(0.1)
-        count += 1
-    return start + count

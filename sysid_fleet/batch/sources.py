@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,6 @@ from typing import Any
 from sysid_core.errors import BatchError
 
 SUFFIXES = (".mcap", ".db3", ".csv")
-_BLOCK = 1 << 20  # bytes
 
 
 @dataclass(frozen=True)
@@ -122,23 +120,3 @@ def local_copy(address: str) -> Iterator[Path]:
                 f"'{address}' can't be copied: {err}.", remedy="Check the address and your rights."
             ) from err
         yield here
-
-
-def hash_of(path: str | Path) -> str:
-    """sha256 of a file, or of a folder's files with their names.
-
-    Raises:
-        BatchError: It isn't there, or is a device or pipe, which has no end.
-    """
-    path, whole = Path(path), hashlib.sha256()
-    if not path.exists():
-        raise BatchError(f"There is no '{path}'.", remedy="Check the path.")
-    if not (path.is_file() or path.is_dir()):
-        raise BatchError(f"'{path}' is no regular file.", remedy="Give files and folders.")
-    for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
-        if path.is_dir():
-            whole.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
-        with file.open("rb") as content:
-            while block := content.read(_BLOCK):
-                whole.update(block)
-    return whole.hexdigest()

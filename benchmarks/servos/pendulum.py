@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""STS3215 servos on a bench with known masses: repetitions kept out, and masses from gains.
+
+Usage: python benchmarks/servos/pendulum.py DATA [--kp KP]
+
+Each mass, length and gain is fitted on one repetition of each motion and judged on the other, beside
+models m1 to m4 of BAM (Duclusaud et al. 2025) in the same simulation: their friction terms with the
+motor's viscous and back-EMF damping, rotor inertia and duty limit, without delay. A mass is found from the
+lightest one's stiffness of the same gain and length. Torque is off in part of `lift_and_drop`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sysid_core.robot import RobotModel, load_robot
+from sysid_core.servos import (
+    TERMS,
+    JointServo,
+    ServoModel,
+    ServoRecording,
+    Term,
+    identify_servos,
+    overall,
+    read_recordings,
+    replay,
+)
+from sysid_core.servos.fit import solve_joint
+from sysid_core.servos.identify import joint_motions
+from sysid_core.servos.model import body_tree
+from sysid_core.servos.recording import match_joints
+
+PENDULUM = """<robot name="pendulum"><link name="base"/><link name="bob">
+<inertial><origin xyz="0 0 {z}"/><mass value="{mass}"/>
+<inertia ixx="1e-6" iyy="1e-6" izz="1e-6" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="joint" type="revolute"><parent link="base"/><child link="bob"/><axis xyz="0 1 0"/>
+<limit lower="-4" upper="4" effort="9" velocity="9"/></joint></robot>"""
+MOTOR = (Term.COMPLIANCE, Term.TIME_CONSTANT, Term.INERTIA, Term.INVERSE_LIMIT, Term.FRICTION)
+STRIBECK = (Term.BREAKAWAY, Term.BREAKAWAY_SPEED)
+BAM = {
+    "m1": MOTOR,
+    "m2": (*MOTOR, *STRIBECK),
+    "m3": (*MOTOR, Term.LOAD_FRICTION),
+    "m4": (*MOTOR, *STRIBECK, Term.LOAD_FRICTION),
+}
+
+
+def bam(runs: Sequence[ServoRecording], robot: RobotModel, terms: Sequence[Term]) -> ServoModel:
+    """A model with given terms, fitted to runs from two starts."""
+    matched = [match_joints(r, robot) for r in runs]
+    (motions,) = joint_motions(matched, body_tree(robot, robot.joint_names))
+    usual = {term: TERMS[term].start for term in terms}
+    starts = (usual, usual | {Term.COMPLIANCE: 0.2, Term.INVERSE_LIMIT: 0.5})
+    fit = min((solve_joint(motions, s) for s in starts), key=lambda f: f.cost)
+    return ServoModel(robot, (JointServo("joint", fit.values),))
+
+
+def error(model: ServoModel, runs: Sequence[ServoRecording]) -> tuple[float, float]:
+    """Of a model and of the command, root mean square over runs [rad]."""
+    items = replay(model, runs)
+    seconds = [item.recording.duration for item in items]
+    return (
+        overall([item.rms for item in items], seconds),
+        overall([item.command_rms for item in items], seconds),
+    )
+
+
+def main() -> None:
+    """A row for each group, then the masses."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--kp", type=int)
+    options = parser.parse_args()
+    path = options.data / "kscale_sts3215_pendulum" / "runs.npz"
+    names = ("mass", "arm", "kp", "filename", "trajectory")
+    with np.load(path) as content:
+        mass, arm, kp, file, kind = (content[k] for k in names)
+    stiffness: dict[tuple[float, int], dict[float, float]] = defaultdict(dict)
+    every: list[list[float]] = []
+    print("kp | arm [m] | mass [kg] | command | ours |", " | ".join(BAM), "[mrad] | verdict")
+    for gain, length, heavy in sorted(set(zip(kp, arm, mass, strict=True))):
+        if options.kp and gain != options.kp:
+            continue
+        group = (mass == heavy) & (arm == length) & (kp == gain) & (kind != "lift_and_drop")
+        halves: tuple[list[str], list[str]] = [], []
+        for name in np.unique(kind[group]):
+            for i, index in enumerate(np.flatnonzero(group & (kind == name))):
+                halves[i % 2].append(Path(str(file[index])).stem)
+        fitted, unseen = (read_recordings([path], motions=half) for half in halves)
+        robot = load_robot(PENDULUM.format(z=-length, mass=heavy))
+        result = identify_servos(fitted, robot)
+        ours, command = error(result.model, unseen)
+        theirs = [error(bam(fitted, robot, terms), unseen)[0] for terms in BAM.values()]
+        every.append([command, ours, *theirs])
+        compliance = result.model.servos[0].values.get(Term.COMPLIANCE, np.nan)
+        stiffness[float(length), int(gain)][float(heavy)] = 1.0 / compliance
+        said = ", ".join(f.reason.value for f in result.findings)
+        numbers = " | ".join(f"{1e3 * x:.1f}" for x in every[-1])
+        print(gain, length, heavy, numbers, f"{result.outcome.value} {said}", sep=" | ", flush=True)
+    total = " | ".join(f"{1e3 * x:.1f}" for x in np.sqrt(np.mean(np.square(every), axis=0)))
+    print("all |  | ", total, sep=" | ")
+    print("kp | arm [m] | found masses [kg] (error)")
+    for (length, gain), found in stiffness.items():
+        least = min(found)
+        cells = [
+            f"{m:.3f}: {m * found[least] / k:.3f} ({100 * (found[least] / k - 1):+.0f} %)"
+            for m, k in sorted(found.items())
+        ]
+        print(gain, length, ", ".join(cells), sep=" | ")
+
+
+if __name__ == "__main__":
+    main()
