@@ -160,7 +160,7 @@ def xmate7() -> RealArm:
 
 
 def mit6() -> RealArm:
-    """MIT's arm with belt-driven wrist; its first row is damaged."""
+    """MIT's arm with belt-driven wrist; its first row is damaged, and its URDF lacks the hand that it had."""
     folder = DATA / "mit_arm6"
     with tempfile.TemporaryDirectory() as here:
         table = Path(here) / "log2.csv"

@@ -3,8 +3,10 @@ r"""Evidence of one explanation: the marginal likelihood of the torques under ri
 
 `tau_j = Y_j pi + Phi_j phi + N_j nu + e_j`. The URDF's parameters are uncertain,
 `pi ~ N(pi_URDF, scale^2)`, friction is free, and `nu` is what no real arm lacks: zeros, mounting, gains and
-stamps that are a little off. The residual e_j is of unknown size, and how good the description is, is
-unknown, too. What remains is the evidence at the most likely sizes of the noise (MacKay 1992, Bayesian
+stamps that are a little off, and what hardly any description has: springs, cables, a belt that lets one
+drive turn two joints. All that is part of every explanation, so that none wins by soaking it up. The
+residual e_j is of unknown size, and how good the description is, is unknown, too; one link may be further
+off than the others (a counterweight). What remains is the evidence at the most likely sizes (MacKay 1992, Bayesian
 interpolation): the product of the predictions of every sample from those before it, so that what is fitted
 is never what is judged. Model errors repeat in like states, however long a recording is, so that the
 likelihood is coarsened (Miller and Dunson 2019, Robust Bayesian inference via coarsening): a joint counts as
@@ -14,13 +16,14 @@ likelihood is coarsened (Miller and Dunson 2019, Robust Bayesian inference via c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import scipy
 from scipy.special import log_ndtr, logsumexp
 
-from sysid_core.diagnosis.samples import Samples
+from sysid_core.diagnosis.samples import NOISE, Samples
 from sysid_core.estimation.fit import friction_scale
 from sysid_core.robot import Array, inertial_scale, joint_torque_regressor, with_gravity
 
@@ -30,15 +33,22 @@ COUNT = 40.0  # independent samples that a joint counts as: model errors are ali
 _DESCRIPTION, _DENSITY = 0.5, 0.3
 # How good a description is, is learned: precisions, and shares of descriptions that have them. One in ten
 # has placeholders for masses.
-_PRECISIONS = {1.0 / 16.0: 0.1, 1.0: 0.45, 16.0: 0.45}
+_PRECISIONS = {1.0 / 16.0: 0.1, 1.0: 0.3, 16.0: 0.3, 256.0: 0.3}
+# A link may be further off than the others (a counterweight), a spring or shared drive larger: how much, is
+# learned. Standard deviation of the logarithm of their variance, of which one in ten is 16 times as large.
+_WORSE, _WORST = np.log(16.0) / 1.645, 16.0
+_ROUNDS = 4  # until that and the parameters agree
 # What is a little off on every arm, standard deviations.
 _ZERO, _TILT = np.radians(1.5), np.radians(1.5)
 _GAIN = 0.1  # of a drive's gain
 _LAG = 0.02  # [s] of the efforts, of one joint and of all
 _SHAPE = 0.3  # of friction near standstill (breakaway, presliding), share of the torque's size
+# Of what nobody described, shares of the torque's size: springs and cables; friction and inertia of a drive
+# that turns two joints.
+_SPRING, _SHARED = 0.1, 0.1
 _SLOW = 0.2  # of a joint's usual speed, within which friction is of another shape
 # Share of a joint's torque variance that no rigid body explains (friction, elasticity, noise): log-normal.
-_NOISE, _NOISE_SPREAD = np.log(0.02), 1.5
+_NOISE, _NOISE_SPREAD = np.log(NOISE), 1.5
 _FLOOR = 2.5e-3  # of that share: 5 % of a torque's size is nothing to tell causes by
 _TOOL_MASS, _TOOL_ARM = 0.1, 0.2  # shares of the arm's mass and reach that tools and hands have
 _FUNCTIONS = 30  # of any other arm's torques: most of their variance
@@ -131,7 +141,7 @@ def evidence(
         later = (np.arange(len(samples)) >= change * len(samples))[:, None, None]
         more.append(A[:, :, n_inertial - 10 : n_inertial] * load * later)
     if thorough:
-        more.append(_little_off(samples))
+        more += [_little_off(samples), *_undescribed(samples)]
     if other:
         more.insert(0, _any_arm(samples))
         own[:n_inertial], prior = 0.0, np.zeros(len(prior))
@@ -143,50 +153,62 @@ def evidence(
     positive = np.zeros(X.shape[2], dtype=bool)
     positive[n_inertial : n_inertial + 4 * n].reshape(n, 4)[samples.used & ~silent, :3] = True
     described = np.zeros(X.shape[2], dtype=bool)
-    described[: 0 if other else n_inertial] = True
+    labels = np.full(X.shape[2], -1)  # of what is as far off
     if thorough and not other:
-        described[-5 * n - 5 + 3 * n] = True  # the density
+        first = n_inertial + 4 * n + sum(columns.shape[2] for columns in more[:-2])
+        described[:n_inertial] = described[first - 2 * n - 5] = True  # with the density
+        labels[: n_inertial - 10] = np.arange(n_inertial - 10) // 10  # the last link: `tool`
+        each, both = np.arange(n), n + np.arange(2 * n - 2).repeat(3)
+        labels[first:] = model.n_bodies + np.append(each, both)  # springs, drives
+        labels[first - 2 * n - 5] = model.n_bodies - 1
+    alike = labels == np.arange(labels.max() + 1)[:, None]
     # The same efforts are explained under all hypotheses, where a joint moves and where friction holds it.
     told = np.array([bool(samples.used[j]) for j, _ in motion.groups])
     groups = [group for group, yes in zip(motion.groups, told, strict=True) if yes]
     speak = np.array([not silent[j] for j, _ in groups])
-    size = np.maximum(samples.size, 1e-4 * float(samples.size.max(initial=1e-300)))
-    spread = np.array([size[j] ** 2 for j, _ in groups])
+    spread = np.array([samples.size[j] ** 2 for j, _ in groups])
     counts = np.array([COUNT * float(np.mean(rows)) for _, rows in groups])
     products = products[told] * (speak / spread)[:, None, None]
     sides = np.array([X[r, j].T @ y[r, j] / r.sum() for j, r in groups]) / spread[:, None]
     squares = np.array([y[r, j] @ y[r, j] / r.sum() for j, r in groups]) / spread
-    precisions = _PRECISIONS if thorough and not other else {1.0: 1.0}
     fits = []
-    for precision, likely in precisions.items():
-        weights = np.where(described, precision, 1.0)
-        share = np.full(len(groups), 0.1)
-        for _ in range(3):
+    for precision, likely in (_PRECISIONS if thorough and not other else {1.0: 1.0}).items():
+        usual = np.where(described, precision, 1.0)
+        most = np.full(len(alike), _WORST)
+        most[: model.n_bodies - 1] = max(_WORST * precision, 1.0)
+        most[model.n_bodies - 1 : model.n_bodies] = max(precision, 1.0)
+        share, z, known = np.full(len(groups), 0.1), np.zeros(len(usual)), np.zeros(len(alike))
+        for _ in range(_ROUNDS):
+            worse = np.clip(_most_likely(alike @ (usual * z**2), known, 0.0, _WORSE), 1.0, most)
+            weights = usual / np.append(worse, 1.0)[labels]
             H = np.tensordot(counts / share, products, 1) + np.diag(weights)
-            factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
-            z = scipy.linalg.cho_solve(factor, counts / share @ sides, check_finite=False)
+            root = scipy.linalg.cholesky(H, lower=True, check_finite=False)
+            inverse = scipy.linalg.solve_triangular(
+                root, np.eye(len(H)), lower=True, check_finite=False
+            )
+            sd = np.linalg.norm(inverse, axis=0)
+            z = inverse.T @ (inverse @ (counts / share @ sides))
             left = np.maximum(squares - 2.0 * sides @ z + (products @ z) @ z, 1e-12)
-            share = _most_likely(left, counts)
+            share = np.maximum(_most_likely(counts * left, counts, _NOISE, _NOISE_SPREAD), _FLOOR)
+            known = alike @ (1.0 - weights * sd**2)  # how many parameters of each the data tell
         worth = np.log(likely) - 0.5 * float(counts @ (np.log(share) + left / share))
-        worth += -0.5 * float(np.sum(((np.log(share[speak]) - _NOISE) / _NOISE_SPREAD) ** 2))
+        worth -= 0.5 * float(np.sum(((np.log(share[speak]) - _NOISE) / _NOISE_SPREAD) ** 2))
+        worth -= 0.5 * float(np.sum((np.log(worse) / _WORSE) ** 2))
         worth += 0.5 * float(np.sum(np.log(weights)) - weights @ z**2)
-        worth -= float(np.sum(np.log(np.diag(factor[0]))))
-        fits.append((worth, z, factor, left, share))
-    _, z, factor, left, share = max(fits, key=lambda fit: fit[0])
+        worth -= float(np.sum(np.log(np.diag(root))))
+        fits.append((worth, z, sd, weights, left, share))
+    _, z, sd, weights, left, share = max(fits, key=lambda fit: fit[0])
     worth = float(logsumexp([fit[0] for fit in fits]))
     # Masses, friction and drive inertia are positive: the share of the posterior that is, over the prior's
     # (parameters one by one).
-    inverse = scipy.linalg.solve_triangular(
-        factor[0], np.eye(len(z)), lower=True, check_finite=False
-    )
-    sd = np.linalg.norm(inverse, axis=0)
     at = np.where(
         positive, 0.0, -np.inf
     )  # what is below can't be, in units of the prior's deviation
     if not other:
         at[:n_inertial:10] = -prior[:n_inertial:10] / own[:n_inertial:10]
     real = np.isfinite(at)
-    worth += float(np.sum(log_ndtr((z - at)[real] / sd[real]) - log_ndtr(-at[real])))
+    before = log_ndtr(-(at * np.sqrt(weights))[real])
+    worth += float(np.sum(log_ndtr(((z - at) / sd)[real]) - before))
     by_block, out = np.zeros(int(samples.block.max()) + 1), np.full(n, np.nan)
     for k, (j, rows) in enumerate(groups if thorough else ()):
         e = (y[rows, j] - X[rows, j] @ z) ** 2 / (spread[k] * share[k])
@@ -196,14 +218,14 @@ def evidence(
     return Evidence(worth, pi, own[:n_inertial] * sd[:n_inertial], out, by_block)
 
 
-def _most_likely(left: Array, counts: Array) -> Array:
-    """Most likely shares of variance that are noise, with their prior: Newton's method."""
-    u = np.minimum(np.log(left), _NOISE)  # from below it converges without overshooting
-    for _ in range(6):
-        fit = 0.5 * counts * left * np.exp(-u)
-        slope = 0.5 * counts - fit + (u - _NOISE) / _NOISE_SPREAD**2
-        u = u - slope / (fit + 1.0 / _NOISE_SPREAD**2)
-    return np.asarray(np.maximum(np.exp(u), _FLOOR))
+def _most_likely(squares: Array, counts: Array, mean: float, spread: float) -> Array:
+    """Most likely variances of so many values, whose prior is log-normal: Newton's method."""
+    u = np.minimum(np.log(np.maximum(squares, 1e-12) / np.maximum(counts, 1e-12)), mean)
+    for _ in range(6):  # from below it converges without overshooting
+        fit = 0.5 * squares * np.exp(-u)
+        slope = 0.5 * counts - fit + (u - mean) / spread**2
+        u = u - slope / (fit + 1.0 / spread**2)
+    return np.asarray(np.exp(u))
 
 
 def _tool_scale(samples: Samples) -> Array:
@@ -241,6 +263,28 @@ def _little_off(samples: Samples) -> Array:
         tilted = turned.inverse_dynamics(samples.q, samples.v, samples.a)
         out[:, :, 3 * n + 2 + k] = _TILT / step * (tilted - rigid)
     return out
+
+
+def _undescribed(samples: Samples) -> tuple[Array, Array]:
+    """Columns of springs, (K, n, n), and of drives that turn a joint and the one before, (K, n, 6 (n - 1)).
+
+    A belt that runs along a link gives its drive the sum or difference of both joints' angles.
+    """
+    K, n = samples.q.shape
+    size = samples.tau.std(axis=0)
+    springs, shared = np.zeros((K, n, n)), np.zeros((K, n, 2 * (n - 1), 3))
+    for j in range(n):
+        angle = samples.q[:, j] - samples.q[:, j].mean()
+        springs[:, j, j] = _SPRING * size[j] * angle / max(float(angle.std()), 1e-9)
+    for j, sign in product(range(1, n), (1, -1)):
+        k = 2 * (j - 1) + (sign < 0)
+        turned = replace(samples, v=samples.v + sign * np.roll(samples.v, 1, axis=1))
+        turned = replace(turned, a=samples.a + sign * np.roll(samples.a, 1, axis=1))
+        columns = turned.friction(j)[:, :3]
+        columns /= np.maximum(np.sqrt(np.mean(columns**2, axis=0)), 1e-9)
+        shared[:, j, k] = _SHARED * size[j] * columns
+        shared[:, j - 1, k] = sign * shared[:, j, k]
+    return springs, shared.reshape(K, n, -1)
 
 
 def _any_arm(samples: Samples) -> Array:

@@ -16,6 +16,7 @@ from sysid_core.signals import Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
 CUTOFF_HZ = 8.0  # rigid bodies move below it
+NOISE = 0.02  # share of a torque's variance that no rigid body explains, usually
 LEAST_ROWS = 30  # in motion, of a joint that is judged
 LAGS = (-0.06, 0.06, 0.12)  # [s] of efforts behind positions that are tried
 _MOVED = 0.05  # [rad or m] that a joint must travel to be judged
@@ -32,11 +33,12 @@ class Samples:
         a: Accelerations, shape (K, n).
         tau: Joint torques, shape (K, n) [N m], or in the efforts' unit where gains are unknown.
         block: Which block of time a sample belongs to, shape (K,).
-        used: Joints that move and whose torque isn't constant, shape (n,).
+        used: Joints that move and whose torque is neither constant nor, if not that of all, noise, (n,).
         duration: Duration of the motion [s].
         tau_dot: Derivative of the torques, shape (K, n) [N m/s].
         later: Torques later by each of `LAGS`, shape (len(LAGS), K, n).
-        size: Standard deviations of the torques as recorded, shape (n,) [N m].
+        size: Standard deviations of the torques as recorded, shape (n,) [N m]; where they are hardly more
+            than noise, of torques that it usually is a part of.
         slow: Velocity of the smooth sign of Coulomb friction [rad/s].
     """
 
@@ -136,7 +138,10 @@ def collect_samples(
             motion, rate = span.motion, span.rate_hz
             if motion.v is None or motion.a is None:
                 continue
-            moving = np.any(np.abs(motion.v) > processing.moving, axis=1)
+            # Positions say how far a joint went; the rest of its mean velocity is the sensor's.
+            travelled = (motion.q[-1] - motion.q[0]) / max(motion.time[-1], 1e-9)
+            v = motion.v - motion.v.mean(axis=0) + travelled
+            moving = np.any(np.abs(v) > processing.moving, axis=1)
             trim = min(int(processing.end_trim * rate), len(moving) // 8)
             moving[:trim] = False
             moving[len(moving) - trim :] = False
@@ -144,14 +149,14 @@ def collect_samples(
             duration += float(np.sum(moving)) / rate
             time = np.arange(len(tau)) / rate
             later = [_interpolated(time + lag, time, tau)[moving] for lag in LAGS]
-            kept = [
-                x[moving]
-                for x in (motion.q, motion.v, motion.a, tau, np.gradient(tau, time, axis=0))
-            ]
+            passed = min(2.0 * CUTOFF_HZ / rate, 0.5)  # of white noise; the rest was taken out
+            noise = (span.tau - tau) ** 2 * passed / (1.0 - passed)
+            tau_dot = np.gradient(tau, time, axis=0)
+            kept = [x[moving] for x in (motion.q, v, motion.a, tau, tau_dot, noise)]
             parts.append((*kept, *later))
-    q, v, a, tau, tau_dot, *later = (
+    q, v, a, tau, tau_dot, noise, *later = (
         np.concatenate([part[i] for part in parts]) if parts else np.empty((0, model.nv))
-        for i in range(5 + len(LAGS))
+        for i in range(6 + len(LAGS))
     )
     if len(q) < 4 * blocks:
         raise SignalError(
@@ -169,9 +174,11 @@ def collect_samples(
             remedy="Check the column or topic of the efforts: they are constant, or were not measured.",
         )
     shifted = np.array([x[rows] for x in later])
-    return Samples(
-        model, q, v, a, tau, block, used, duration, tau_dot[rows], shifted, tau.std(axis=0)
-    )
+    silent = tau.var(axis=0) < 2.0 * noise.mean(axis=0)  # less signal than noise
+    used &= ~silent if np.any(used & ~silent) else used
+    size = np.sqrt(tau.var(axis=0) + noise.mean(axis=0) / NOISE)
+    size = np.maximum(size, 1e-4 * size.max())
+    return Samples(model, q, v, a, tau, block, used, duration, tau_dot[rows], shifted, size)
 
 
 def _interpolated(at: Array, time: Array, values: Array) -> Array:

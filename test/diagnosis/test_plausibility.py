@@ -26,7 +26,9 @@ from sysid_core.diagnosis.hypotheses import AS_DECLARED, Fault, Hypothesis, cand
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.reasons import Outcome, Verdict
 from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount, with_gravity
-from sysid_core.signals import EffortKind, JointStream, Recording
+from sysid_core.robot.loops import DrivenRobot, load_closed_chain
+from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
+from sysid_core.workflows import drives_of, load_recording
 
 RATE = 100.0
 
@@ -170,6 +172,44 @@ def test_spikes_saturation_dead_and_frozen_channels_are_seen_without_a_model(run
     assert frozen.code == "position-frozen" and frozen.data["joint"] == s.names[4]
 
 
+def coupled(s: JointStream) -> np.ndarray:
+    """Friction of a drive at the elbow that a belt lets turn the wrist, too."""
+    torque = 3.0 * np.tanh((s.v[:, 3] + s.v[:, 2]) / 0.01)
+    return torque[:, None] * np.isin(np.arange(6), [2, 3])
+
+
+UNDESCRIBED = {
+    "a spring": lambda s: (3.0 * s.q[:, 3])[:, None] * (np.arange(6) == 3),
+    "a counterweight": lambda s: (-40.0 * np.cos(s.q[:, 1]))[:, None] * (np.arange(6) == 1),
+    "a belt": coupled,
+}
+
+
+@pytest.mark.parametrize("part", UNDESCRIBED)
+def test_passive_parts_that_nobody_described_are_no_fault_of_the_data(model, run, part):
+    s = run.joints
+    found = judged(model, changed(run, effort=s.effort + UNDESCRIBED[part](s)))
+    assert not found.failures
+    # A fault beside it is found all the same.
+    both = negated(s.effort + UNDESCRIBED[part](s), 2)
+    assert judged(model, changed(run, effort=both)).failures
+
+
+def test_a_joint_whose_effort_is_noise_says_nothing(model, run):
+    effort = np.array(run.joints.effort)
+    effort[:, 5] = np.random.default_rng(0).normal(size=len(effort))
+    drives = DriveTrain.direct(model.joint_names)
+    assert not collect_samples(model, [changed(run, effort=effort)], drives).used[5]
+    assert judged(model, changed(run, effort=effort)).ok
+
+
+def test_the_offset_of_a_velocity_sensor_is_no_motion(model, run):
+    drives = DriveTrain.direct(model.joint_names)
+    as_it_was = collect_samples(model, [run], drives)
+    off = collect_samples(model, [changed(run, v=run.joints.v - 0.05)], drives)
+    np.testing.assert_allclose(off.v, as_it_was.v, atol=5e-3)
+
+
 def test_velocities_ten_percent_off_are_refused(model, run):
     require_fit(model, run)
     with pytest.raises(SignalError, match="times the derivative"):
@@ -218,6 +258,17 @@ def test_the_real_arm_on_its_side_is_found_out(shared_data):
     assert found.unexplained < 0.01 < 0.3 < found.unexplained_before
     assert judged(model, run).failures[0].code == "mounting"
     assert judged(with_gravity(model, found.gravity), run).ok
+
+
+def test_counterweights_and_springs_are_no_other_mounting(shared_data):
+    """dVRK's instrument arm: the description lacks its counterweights and the springs of its cables."""
+    folder = shared_data / "dvrk_psm"
+    model = DrivenRobot.of(load_closed_chain("mimic", str(folder / "psm_mimic.urdf")))
+    columns = ColumnMap.load(folder / "psm.yaml")
+    run = load_recording(folder / "one.csv", columns, "", model)
+    found = examine(model, [run], drives_of(model, columns))
+    assert not found.findings
+    assert not found.verdict.failures
 
 
 def test_explanations_have_odds_and_the_rarer_must_explain_more(model, run):
