@@ -341,8 +341,8 @@ class _Drive:
     def shows(self, fit: JointFit, term: Term) -> bool:
         """Whether a term changes anything: a limit that no motion reaches doesn't."""
         without = replace(fit, values={**fit.values, term: 0.0})
-        both = (errors(self.motions, x.vector) for x in (fit, without))
-        return term not in self.reached or not np.array_equal(*both)
+        ours, others = (errors(self.motions, x.vector) for x in (fit, without))
+        return term not in self.reached or not np.array_equal(ours, others)
 
     def try_terms(
         self, fits: Sequence[JointFit], more: Mapping[Term, float], weights: Array
