@@ -6,9 +6,9 @@ r"""Evidence of one explanation: the marginal likelihood of the torques under ri
 stamps that are a little off, and what hardly any description has: springs, cables, a belt that lets one
 drive turn two joints. All that is part of every explanation, so that none wins by soaking it up. The
 residual e_j is of unknown size, and how good the description is, is unknown, too; one link may be further
-off than the others (a counterweight). What remains is the evidence at the most likely sizes (MacKay 1992, Bayesian
-interpolation): the product of the predictions of every sample from those before it, so that what is fitted
-is never what is judged. Model errors repeat in like states, however long a recording is, so that the
+off than the others (a counterweight). What remains is the evidence at the most likely sizes (MacKay 1992,
+Bayesian interpolation): the product of the predictions of every sample from those before it, so that what is
+fitted is never what is judged. Model errors repeat in like states, however long a recording is, so that the
 likelihood is coarsened (Miller and Dunson 2019, Robust Bayesian inference via coarsening): a joint counts as
 `COUNT` independent samples.
 """
@@ -23,7 +23,7 @@ import numpy as np
 import scipy
 from scipy.special import log_ndtr, logsumexp
 
-from sysid_core.diagnosis.samples import NOISE, Samples
+from sysid_core.diagnosis.samples import Samples
 from sysid_core.estimation.fit import friction_scale
 from sysid_core.robot import Array, inertial_scale, joint_torque_regressor, with_gravity
 
@@ -48,7 +48,7 @@ _SHAPE = 0.3  # of friction near standstill (breakaway, presliding), share of th
 _SPRING, _SHARED = 0.1, 0.1
 _SLOW = 0.2  # of a joint's usual speed, within which friction is of another shape
 # Share of a joint's torque variance that no rigid body explains (friction, elasticity, noise): log-normal.
-_NOISE, _NOISE_SPREAD = np.log(NOISE), 1.5
+_NOISE, _NOISE_SPREAD = np.log(0.02), 1.5
 _FLOOR = 2.5e-3  # of that share: 5 % of a torque's size is nothing to tell causes by
 _TOOL_MASS, _TOOL_ARM = 0.1, 0.2  # shares of the arm's mass and reach that tools and hands have
 _FUNCTIONS = 30  # of any other arm's torques: most of their variance

@@ -16,7 +16,6 @@ from sysid_core.signals import Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
 CUTOFF_HZ = 8.0  # rigid bodies move below it
-NOISE = 0.02  # share of a torque's variance that no rigid body explains, usually
 LEAST_ROWS = 30  # in motion, of a joint that is judged
 LAGS = (-0.06, 0.06, 0.12)  # [s] of efforts behind positions that are tried
 _MOVED = 0.05  # [rad or m] that a joint must travel to be judged
@@ -37,8 +36,7 @@ class Samples:
         duration: Duration of the motion [s].
         tau_dot: Derivative of the torques, shape (K, n) [N m/s].
         later: Torques later by each of `LAGS`, shape (len(LAGS), K, n).
-        size: Standard deviations of the torques as recorded, shape (n,) [N m]; where they are hardly more
-            than noise, of torques that it usually is a part of.
+        size: Standard deviations of the torques as recorded, shape (n,) [N m].
         slow: Velocity of the smooth sign of Coulomb friction [rad/s].
     """
 
@@ -176,8 +174,7 @@ def collect_samples(
     shifted = np.array([x[rows] for x in later])
     silent = tau.var(axis=0) < 2.0 * noise.mean(axis=0)  # less signal than noise
     used &= ~silent if np.any(used & ~silent) else used
-    size = np.sqrt(tau.var(axis=0) + noise.mean(axis=0) / NOISE)
-    size = np.maximum(size, 1e-4 * size.max())
+    size = np.maximum(tau.std(axis=0), 1e-4 * tau.std(axis=0).max())
     return Samples(model, q, v, a, tau, block, used, duration, tau_dot[rows], shifted, size)
 
 
