@@ -20,6 +20,7 @@ from sysid_core.files import ONLY_KNOWN_KEYS, Number
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
 from sysid_core.robot.loops import DrivenRobot, project_velocities
+from sysid_core.settings import require_bounds
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion, split_at_gaps
 
@@ -66,12 +67,18 @@ class Processing:
     delay: Number = 0.0
 
     def __post_init__(self) -> None:
-        for key in ("rate_hz", "motion_cutoff_hz", "torque_cutoff_hz", "max_gap_s"):
-            if not getattr(self, key) > 0.0:
-                raise EstimationError(
-                    f"'{key}' must be positive, not {getattr(self, key)}.",
-                    remedy="Leave it out for the usual value.",
-                )
+        anything = (1e-6, 1e6)  # what no robot goes beyond, so that arithmetic holds
+        require_bounds(
+            self,
+            EstimationError,
+            rate_hz=anything,
+            motion_cutoff_hz=anything,
+            torque_cutoff_hz=anything,
+            max_gap_s=anything,
+            end_trim=(0.0, 1e6),
+            moving=(0.0, 1e6),
+            delay=(-1e6, 1e6),
+        )
         chosen = Differentiation.named(
             self.differentiate, "The way to differentiate positions", EstimationError
         )
