@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sysid_core.workflows.choices import friction_terms
     from sysid_core.workflows.export import Carried, export_result, is_proof, verify_export
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
-    from sysid_core.workflows.inputs import json_text
+    from sysid_core.workflows.inputs import inputs_of, json_text, work_key, write_result
     from sysid_core.workflows.motion_planning import plan
     from sysid_core.workflows.plan_settings import (
         ArmPlanSettings,
@@ -87,6 +87,7 @@ __all__ = [
     "friction_terms",
     "identify",
     "identify_data",
+    "inputs_of",
     "is_bag",
     "is_proof",
     "json_text",
@@ -101,5 +102,7 @@ __all__ = [
     "weigh",
     "weigh_by_torques",
     "which_part",
+    "work_key",
+    "write_result",
     "write_validation",
 ]
