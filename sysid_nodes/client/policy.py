@@ -12,8 +12,7 @@ import time
 from collections.abc import Sequence
 
 from sysid_nodes.client.live_client import live_client
-from sysid_nodes.security import policy_text, rights_of
-from sysid_nodes.security.policy import Rights, united
+from sysid_nodes.security import Rights, policy_text, rights_of, united
 
 _LOOK_S = 0.5
 
