@@ -14,10 +14,10 @@ from sysid_studies.constrained.paper import (
     PAPER_TRACKING_5,
 )
 from sysid_studies.constrained.seed import MODELS
-from sysid_studies.constrained.study import ConstrainedStudy
 
 if TYPE_CHECKING:
     from sysid_core.report import Figure
+    from sysid_studies.constrained.study import ConstrainedStudy
 
 _COLUMNS = ("nominal", "paper's processing", "identified", "true parameters")
 

@@ -35,7 +35,8 @@ from sysid_core.simulation import MujocoPlant
 from sysid_core.validation import payload_errors
 from sysid_studies.payload.objects import StudyObject, modular_objects
 from sysid_studies.payload.scene import GOAL_FAULTS, NOISE_LEVELS
-from sysid_studies.payload.tables import PAPER_TABLE_IV, StudyTable, as_printed, short
+from sysid_studies.payload.tables import PAPER_TABLE_IV, as_printed, short
+from sysid_studies.table import StudyTable
 
 POSTURE = (0.0, -0.4, 0.0, 1.2, 0.3, 0.9, 0.2)  # [rad]
 SPEED = 1.1  # [rad/s]

@@ -12,7 +12,8 @@ from sysid_core.robot import STANDARD_GRAVITY, wrench_regressor
 from sysid_core.validation import payload_errors
 from sysid_studies.payload.objects import StudyObject, modular_objects
 from sysid_studies.payload.scene import NOISE_LEVELS, NoiseLevel
-from sysid_studies.payload.tables import Goal, StudyTable
+from sysid_studies.payload.tables import Goal
+from sysid_studies.table import StudyTable
 
 
 def stop_and_go(

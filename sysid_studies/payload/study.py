@@ -22,12 +22,12 @@ from sysid_studies.payload.runs import (
 )
 from sysid_studies.payload.tables import (
     Goal,
-    StudyTable,
     accuracy_goals,
     goals_table,
     noise_table,
     table_iii,
 )
+from sysid_studies.table import StudyTable
 
 _HERE = (
     "150 samples at 100 Hz, moderate noise, encoders with 0.1 mrad, filters from a cold start;"
@@ -48,6 +48,8 @@ class PayloadStudy:
     tables: list[StudyTable] = field(default_factory=list)
     goals: list[Goal] = field(default_factory=list)
     runs: int = 0
+
+    remarks = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

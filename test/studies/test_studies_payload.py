@@ -136,7 +136,7 @@ def test_an_unknown_object_is_refused():
 def test_the_command_prints_pure_json_and_writes_its_report(tmp_path):
     report = tmp_path / "study.html"
     arguments = ["reproduce", "payload", "--quick", "--objects", "Hammer", "--json", "-"]
-    result = CliRunner().invoke(app, [*arguments, "--report", str(report), "--workers", "1"])
+    result = CliRunner().invoke(app, [*arguments, "--html", str(report), "--workers", "1"])
     assert result.exit_code == 0, result.output
     study = json.loads(result.stdout)
     assert study["schema"] == "robot_sysid/payload_study/1"
