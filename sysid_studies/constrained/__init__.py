@@ -3,8 +3,10 @@
 
 from sysid_studies.constrained.seed import ConstrainedStudyConfig
 from sysid_studies.constrained.study import constrained_study
+from sysid_studies.constrained.torque_errors import torque_errors
 
 __all__ = [
     "ConstrainedStudyConfig",
     "constrained_study",
+    "torque_errors",
 ]

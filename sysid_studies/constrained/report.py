@@ -75,8 +75,7 @@ def constrained_report(study: ConstrainedStudy) -> Report:
         how = "one coordinate after another" if study.alone(speed) else "all joints together"
         report.heading(f"Peak velocity {speed:g} rad/s, {how}", 3)
         _tracking(report, study, speed)
-    report.heading("Each robot")
-    report.bullets(f"Robot {seed.seed}: {seed.verdict.text}" for seed in study.seeds)
+    report.heading("Notes")
     report.bullets(study.seeds[0].estimates["identified"].notes)
     report.bullets(study.conditions)
     report.paragraph(

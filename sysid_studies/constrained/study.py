@@ -16,7 +16,6 @@ import numpy as np
 from sysid_core.planning.closed_chain import motion_box, plan_loop_excitation
 from sysid_core.report import Report
 from sysid_core.robot.loops import DRIVE_NAMES, ClosedChain
-from sysid_core.validation import total
 from sysid_studies.constrained.report import constrained_report
 from sysid_studies.constrained.robot import Progress, mean_errors, study_robot, tracking_test
 from sysid_studies.constrained.seed import (
@@ -24,6 +23,7 @@ from sysid_studies.constrained.seed import (
     ConstrainedSeed,
     ConstrainedStudyConfig,
 )
+from sysid_studies.constrained.torque_errors import total
 from sysid_studies.table import StudyTable
 
 
@@ -165,7 +165,6 @@ class ConstrainedStudy:
                 }
                 for speed in self.config.speeds
             },
-            "verdicts": [seed.verdict.text for seed in self.seeds],
             "planning": list(self.conditions),
         }
 
