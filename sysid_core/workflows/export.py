@@ -167,7 +167,7 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
             for file, now in zip(inputs["files"], files, strict=True)
         }
         settings = build_settings(IdentifySettings, inputs["options"], places)
-        description = Path(example_robots().get(settings.robot, settings.robot))
+        meshes = mesh_places(settings.robot)
     except (KeyError, TypeError, AttributeError) as err:
         raise RESULT.refusal(
             folder / "result.json", f"doesn't say what it came from as this version does ({err})"
@@ -188,8 +188,14 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
         read(settings.recordings),
         read(settings.validate),
         files,
-        (description.resolve().parent,) if description.is_file() else (),
+        meshes,
     )
+
+
+def mesh_places(robot: str) -> tuple[Path, ...]:
+    """Folders in which meshes of a robot may be: its description's, if it is a file."""
+    description = Path(example_robots().get(robot, robot))
+    return (description.resolve().parent,) if description.is_file() else ()
 
 
 def export_result(
