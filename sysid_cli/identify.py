@@ -108,7 +108,7 @@ def certify(
             folder, robot=robot_id, earlier=as_found, progress=shown_by(status)
         )
         path = out or folder / "certificate.json"
-        path.write_text(workflows.json_text(content), encoding="utf-8")
+        workflows.write_result(content, path)
     unit = " N m" if "loops" in {file["role"] for file in content["files"]} else ""
     for run in content["recordings"]:
         found, left = (

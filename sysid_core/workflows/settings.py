@@ -152,21 +152,6 @@ class IdentifySettings:
                     f"{option} doesn't go with {alone}.", remedy="Leave one of them out."
                 )
 
-    @property
-    def files(self) -> dict[str, tuple[Path, ...]]:
-        """Files that are read, by role."""
-        robot, loops = Path(self.robot), Path(self.loops)
-        plan = self.sequential.plan
-        return {
-            "robot": (robot,) if robot.is_file() else (),
-            "columns": () if self.columns is None else (self.columns,),
-            "recordings": self.recordings,
-            "validate": self.validate,
-            "loaded": self.load.loaded,
-            "loops": (loops,) if self.loops and loops.is_file() else (),
-            "plan": () if plan is None else (plan,),
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
 class ValidateSettings:
