@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         verify_export,
     )
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
-    from sysid_core.workflows.inputs import json_text
+    from sysid_core.workflows.inputs import inputs_of, json_text, work_key, write_result
     from sysid_core.workflows.motion_planning import plan
     from sysid_core.workflows.plan_settings import (
         ArmPlanSettings,
@@ -96,6 +96,7 @@ __all__ = [
     "friction_terms",
     "identify",
     "identify_data",
+    "inputs_of",
     "is_bag",
     "is_proof",
     "json_text",
@@ -110,5 +111,7 @@ __all__ = [
     "weigh",
     "weigh_by_torques",
     "which_part",
+    "work_key",
+    "write_result",
     "write_validation",
 ]

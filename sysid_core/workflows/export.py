@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -28,7 +27,7 @@ from sysid_core.export import (
     require_target,
     write_target,
 )
-from sysid_core.files import FileKind, hash_of, read_json
+from sysid_core.files import FileKind, hash_of, move_whole, read_json
 from sysid_core.robot import (
     INERTIAL_NAMES,
     Array,
@@ -244,7 +243,7 @@ def _all_or_none(out: Path) -> Iterator[Path]:
                 if place.is_dir():
                     raise IsADirectoryError(f"'{place}' is a folder")
             for file, place in zip(files, places, strict=True):
-                os.replace(file, place)
+                move_whole(file, place)
     except BaseException as err:
         with suppress(OSError):
             for path in new:
