@@ -184,6 +184,11 @@ class ExportedTarget:
     losses: tuple[Loss, ...]
 
     @property
+    def name(self) -> str:
+        """Folder and name of the file, as `mjcf/ur5.xml`."""
+        return f"{self.file.parent.name}/{self.file.name}"
+
+    @property
     def equal(self) -> bool:
         """True if the torques of the file equal those of the model."""
         return max(self.differences.values()) <= self.tolerance
