@@ -31,7 +31,7 @@ from sysid_core.robot import (
 )
 from sysid_core.robot.loops import load_closed_chain
 from sysid_core.robot.shapes import Shape
-from sysid_core.settings import plain_settings
+from sysid_core.settings import numbers, plain_settings
 from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.inputs import inputs_of
 from sysid_core.workflows.plan_arm import search_arm
@@ -48,7 +48,6 @@ from sysid_core.workflows.planned import (
     Planning,
     PlanProgress,
     limits_of,
-    numbers,
 )
 
 _COLUMNS = ("joint", "settles", "postpones", "condition")
@@ -97,7 +96,9 @@ def _payload(settings: PayloadPlanSettings, planning: Planning) -> Planned:
     found = plan_payload_motion(
         model,
         planning.limits,
-        posture=numbers(s.posture, (model.nv,), "--posture") if s.posture else None,
+        posture=numbers(s.posture, (model.nv,), "--posture", ExcitationError)
+        if s.posture
+        else None,
         mean_angular_speed=s.speed,
         duration=s.duration,
         amplitude=math.radians(s.amplitude_deg),
@@ -241,7 +242,7 @@ def _sequential(settings: SequentialPlanSettings, planning: Planning) -> Planned
         FrictionModel(DriveTrain.direct(model.joint_names), friction_terms(s.friction)),
         np.random.default_rng(planning.seed),
         locked_measured=s.link_torque,
-        q_start=numbers(s.start, (model.nv,), "--start") if s.start else None,
+        q_start=numbers(s.start, (model.nv,), "--start", ExcitationError) if s.start else None,
         n_moves=s.moves or None,
         candidates=s.candidates,
         amplitude=s.amplitude,

@@ -93,9 +93,9 @@ def test_an_unsafe_plan_writes_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--workspace", "1,2,3", "expected 6"),
-        ("--held", "a,b,c", "not a list of numbers"),
-        ("--posture", "1,2", "expected 7"),
+        ("--workspace", "1,2,3", "not a list of 6 numbers"),
+        ("--held", "a,b,c", "not a list of 3 or 6 numbers"),
+        ("--posture", "1,2", "not a list of 7 numbers"),
     ],
 )
 def test_malformed_options_are_named(tmp_path, option, value, message):
