@@ -25,6 +25,7 @@ from sysid_core.robot import (
     FrictionModel,
     FrictionTerm,
     RobotModel,
+    hold_joints,
     load_robot,
     mounted,
     wrench_regressor,
@@ -81,8 +82,7 @@ def plan(
         if isinstance(settings, LoopsPlanSettings)
         else load_robot(robot)
     )
-    if common.lock:
-        model = model.with_locked(common.lock)
+    model = hold_joints(model, lock=common.lock)
     model = mounted(model, common.gravity, common.mount)
     say = progress or (lambda share, text: None)
     limits = limits_of(common, model)
