@@ -74,7 +74,9 @@ class SimulatedRobotNode(ManagedNode):
         self._description.publish(String(data=model.urdf_xml))
         self._time = self.create_publisher(Clock, "/clock", 10) if c.clock else None
         self.create_subscription(JointTrajectory, "joint_trajectory", self._on_trajectory, 10)
-        streams = {"position_commands": self.robot.command_position}
+        streams: dict[str, Callable[[np.ndarray], None]] = {
+            "position_commands": self.robot.command_position
+        }
         self._measures_effort = not isinstance(plant, PositionPlant)
         if self._measures_effort:
             streams["effort_commands"] = self.robot.command_effort

@@ -60,6 +60,7 @@ _SELDOM = 0.2
 _FEWEST_DRIVES = 3
 # Of the samples are below the limit at which a search begins: the rest reach it.
 _OFTEN = 0.9
+_CHANCE = 0.1  # that a group of terms is added which changes nothing
 _ENOUGH = 240.0  # [s] of motions, 60 blocks, that choose terms
 _ANY_ZERO = Prior(0.0, np.pi)  # [rad] shows one that is wrong
 # Relative deviation between a gain that was set with the URDF's masses and what gravity shows of both:
@@ -529,7 +530,7 @@ def choose_terms(
     # Blocks in which the robot leaned on something mustn't decide what the terms are tried with.
     weights = [block_weights(d.motions, fit[0]) for d, fit in zip(drives, fits, strict=True)]
     blocks = len(scores[0])
-    sure = float(student.ppf(0.9, max(blocks - 1, 1))) / np.sqrt(blocks)
+    sure = float(student.ppf(1.0 - _CHANCE, max(blocks - 1, 1))) / np.sqrt(blocks)
     for group in CHOICES:
         progress(f"trying {group[0].value.replace('_', ' ')}")
         more = {t: TERMS[t].start for t in group}
@@ -547,7 +548,9 @@ def choose_terms(
                 continue
             tried.append(drive.try_terms(fit, more, w))
             new.append(drive.squares(tried[-1]))
-            gains.append(np.log((score + ROUNDING**2) / (new[-1] + ROUNDING**2)))
+            # Whether a block that is replayed well already is replayed better still mustn't decide.
+            usual = min(np.median(score), np.median(new[-1])) + ROUNDING**2
+            gains.append(np.log((score + usual) / (new[-1] + usual)))
         reached = any(
             f.values.get(t, more[t]) != more[t] for fit in tried for f in fit for t in group
         )

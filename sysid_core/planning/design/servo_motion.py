@@ -34,6 +34,10 @@ from sysid_core.robot import Array, RobotModel
 
 # Of what the regressors of one sample hold; keeps the determinant of a joint that gravity doesn't load.
 _LEAST = 1e-6
+_FASTER, _FEWEST = (
+    3.0,
+    5,
+)  # [-] an octave and a half above, to the speeds that are allowed; harmonics
 _CHECKED = 10  # motions whose safe amplitude is sought, until a few are found
 
 
@@ -92,7 +96,7 @@ def plan_servo_motion(
     limits = limits.replace(effort=np.full(model.nv, np.inf))
     checker = MotionChecker(model, limits)
     unknowns = Unknowns.of_arm(model, effort_sd=1.0)
-    basis = FourierBasis(period, default_harmonics(period))
+    basis = FourierBasis(period, _harmonics(limits, period))
     problem = ExcitationProblem(
         checker, unknowns, build_score(unknowns, Criterion.D, period), basis
     )
@@ -131,6 +135,16 @@ def plan_servo_motion(
     check = checker.check(trajectory)
     check.raise_if_unsafe()
     return ServoPlan(trajectory, check, information(best), slow, basis)
+
+
+def _harmonics(limits: MotionLimits, period: float) -> int:
+    """Up to `_FASTER` times the frequency at which a joint's whole range takes all its acceleration.
+
+    Faster ones leave no amplitude, which gravity's torque needs to change.
+    """
+    reach = 0.5 * np.minimum(limits.upper - limits.lower, 2.0 * np.pi)
+    frequency = np.sqrt(np.median(limits.acceleration / reach)) / (2.0 * np.pi)
+    return int(np.clip(round(_FASTER * frequency * period), _FEWEST, default_harmonics(period)))
 
 
 def servo_information(
