@@ -35,7 +35,7 @@ from sysid_core.servos.fit import (
 from sysid_core.servos.gravity import Witness, examine_conventions
 from sysid_core.servos.ground import Ground, Surface, find_ground, reach
 from sysid_core.servos.model import ANYWHERE, TERMS, JointServo, ServoModel, Term, body_tree
-from sysid_core.servos.recording import ROUNDING, ServoRecording, match_joints
+from sysid_core.servos.recording import ROUNDING, ServoRecording, match_joints, taken_by_place
 
 BASE = (Term.TIME_CONSTANT, Term.FRICTION, Term.ZERO, Term.DELAY)
 # What may be added, in groups that mean something only together.
@@ -60,7 +60,8 @@ _SELDOM = 0.2
 _FEWEST_DRIVES = 3
 # Of the samples are below the limit at which a search begins: the rest reach it.
 _OFTEN = 0.9
-_CHANCE = 0.1  # that a group of terms is added which changes nothing
+_ODDS = float(np.log(20.0))  # that a term is there: what is asked of causes and surfaces, too
+_CHANCE = 0.1  # that the blocks of a term which changes nothing would say as much
 _ENOUGH = 240.0  # [s] of motions, 60 blocks, that choose terms
 _ANY_ZERO = Prior(0.0, np.pi)  # [rad] shows one that is wrong
 # Relative deviation between a gain that was set with the URDF's masses and what gravity shows of both:
@@ -163,6 +164,9 @@ def identify_servos(
     unit = body_tree(robot, joints).unit_of_torque([r.q for r in matched])
     tree = body_tree(robot.with_pi(robot.pi / unit), joints)
     findings = list(examine(matched, robot))
+    if strange := next((r for r in recordings if taken_by_place(r, robot)), None):
+        columns = ", ".join(strange.joints)
+        findings.append(Finding(ServoReason.NAMES, "", float(len(strange.joints)), columns))
     stopped = {f.joint: f.reason for f in findings if f.reason.stops}
     resting = {joint for joint, why in stopped.items() if why is ServoReason.UNMOVED}
     dead = set(stopped) - resting
@@ -517,7 +521,8 @@ def choose_terms(
 
     Every second block is kept out of one fit and fitted by the other. A group of terms is added
     where blocks kept out are more likely with it, each block of each drive with a variance of its
-    own (so that a few bad ones don't decide), by a one-sided test at 10 % over the blocks.
+    own beside the drive's usual one: 20 times as likely in all, and by a one-sided test at 10 % over the
+    blocks, so that a few bad ones don't decide.
 
     Returns:
         One half's fit of each drive, and each drive's mean squared error on blocks kept out [rad²].
@@ -557,7 +562,8 @@ def choose_terms(
         if not reached:  # such as a speed limit: the motions stay below it
             continue
         gain = np.mean(gains, axis=0) if gains else np.zeros(blocks)
-        if gain.mean() > sure * gain.std(ddof=1 if blocks > 1 else 0):
+        odds = 0.5 * float(np.sum(gains))  # their logarithm; each block of each drive is one datum
+        if odds > _ODDS and gain.mean() > sure * gain.std(ddof=1 if blocks > 1 else 0):
             fits, scores = tried, new
     counts = [np.bincount(drive.blocks, minlength=blocks) for drive in drives]
     held_out = [float(s @ c / c.sum()) for s, c in zip(scores, counts, strict=True)]

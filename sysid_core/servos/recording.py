@@ -123,9 +123,9 @@ class ServoRecording:
         return replace(self, q=q, target=target, notes=tuple(notes), full=())
 
 
-# Of its 99th percentile: a speed that a joint had for one sample and the opposite one for the next.
+# Of its 95th percentile: a speed that a joint had for one sample and the opposite one for the next.
 # Reversals take several samples: 504 recordings of three robots keep below 0.5 without their misreadings.
-_FASTER = 5.0
+_FASTER = 10.0
 
 
 def _misread(t: Array, q: Array) -> NDArray[np.bool_]:
@@ -134,7 +134,7 @@ def _misread(t: Array, q: Array) -> NDArray[np.bool_]:
     if len(t) < _FEWEST:
         return out
     v = np.diff(q, axis=0) / np.diff(t)[:, None]
-    usual = np.quantile(np.abs(v), 0.99, axis=0) + 10.0 * ROUNDING / float(np.median(np.diff(t)))
+    usual = np.quantile(np.abs(v), 0.95, axis=0) + 10.0 * ROUNDING / float(np.median(np.diff(t)))
     there, back = v[:-1] / usual, v[1:] / usual
     fast = np.minimum(np.abs(there), np.abs(back)) > _FASTER
     out[1:-1] = (fast & (there * back < 0.0)).any(axis=1)
@@ -154,6 +154,13 @@ def match_joints(recording: ServoRecording, robot: RobotModel) -> ServoRecording
         SignalError: Neither fits.
     """
     return _matched(recording, robot).in_radians(robot)
+
+
+def taken_by_place(recording: ServoRecording, robot: RobotModel) -> bool:
+    """Whether columns have names of which some aren't the robot's, so that only their place speaks."""
+    known = {_plain(name) for name in robot.joint_names}
+    common = [name for name in recording.joints if _plain(name) in known]
+    return bool(recording.joints) and len(common) < min(len(recording.joints), len(known))
 
 
 def _matched(recording: ServoRecording, robot: RobotModel) -> ServoRecording:

@@ -86,7 +86,10 @@ def plan(
         model = model.with_locked(common.lock)
     model = mounted(model, common.gravity, common.mount)
     say = progress or (lambda share, text: None)
-    planning = Planning(robot, model, limits_of(common, model), common.rate_hz, common.seed, say)
+    limits = limits_of(common, model)
+    if isinstance(settings, ServoPlanSettings):  # torques of servos are neither known nor measured
+        limits = limits.replace(effort=np.full(model.nv, np.inf))
+    planning = Planning(robot, model, limits, common.rate_hz, common.seed, say)
     return PlannedMotion(planning, _SEARCHES[type(settings)](settings, planning))
 
 

@@ -73,11 +73,11 @@ def plan_servo_motion(
     rate_hz: float = 100.0,
     progress: Report = lambda share, text: None,
 ) -> ServoPlan:
-    """Plan a motion inside limits of position, velocity and acceleration; torques aren't limited.
+    """Plan a motion after which the terms of all servos are known best.
 
     Args:
         model: The robot; all its joints move.
-        limits: What to keep to; efforts are left out.
+        limits: What to keep to; infinite efforts, where the URDF's say nothing of the servos.
         period: Duration of the full pass [s].
         slow: Speed of the slow pass as a share of the full one's.
         n_candidates: Random series to choose from.
@@ -93,7 +93,6 @@ def plan_servo_motion(
         raise ExcitationError(
             f"The slow pass has {slow:g} of the full speed.", remedy="Give a share below 1."
         )
-    limits = limits.replace(effort=np.full(model.nv, np.inf))
     checker = MotionChecker(model, limits)
     unknowns = Unknowns.of_arm(model, effort_sd=1.0)
     basis = FourierBasis(period, _harmonics(limits, period))
