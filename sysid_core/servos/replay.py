@@ -130,12 +130,13 @@ def servo_report(
             rows.append(("stiffness K", f"{1 / compliance:.3g}", "N m/rad"))
         report.table(("term", "value", "unit"), rows)
     if replays:
-        r, q = replays[0].recording, replays[0].q
+        widest = max(replays, key=lambda item: float(np.ptp(item.recording.q, axis=0).sum()))
+        r, q = widest.recording, widest.q
         some = np.flatnonzero(r.t < r.t[0] + _ANIMATED)
         report.heading(f"{r.name}: real beside simulated")
         report.figure(
             moving_robot(bodies, r.t[some] - r.t[0], q[some], beside=r.q[some], most=_FRAMES),
-            f"First {_ANIMATED:.0f} s. Solid: simulated; lines from joint to joint: measured.",
+            f"First {_ANIMATED:.0f} s. Translucent, thin lines: simulated; thick lines: measured.",
         )
     for item in replays[:_SHOWN]:
         r = item.recording

@@ -169,7 +169,11 @@ def moving_robot(
     lines = skeleton(model, q[rows], frame)
     placed = _placed(model, link_points(model), q[rows])
     look = {"mode": "lines+markers", "size": 4, "width": 3 if placed[0] else 9}
-    links = [hull(p, name=model.name, colour=LINKS[k % 2]) for k, p in enumerate(placed[0])]
+    through = 1.0 if beside is None else 0.4  # the other robot stands within this one
+    links = [
+        hull(p, name=model.name, colour=LINKS[k % 2], opacity=through)
+        for k, p in enumerate(placed[0])
+    ]
     robot = points(lines[0], model.name, colour=COLOURS[1], **look)
     others = [] if beside is None else [skeleton(model, beside[rows], frame)]
     more = [
