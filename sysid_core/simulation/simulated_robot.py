@@ -54,6 +54,7 @@ class Measurement:
 _BRAKING_RATE = 10.0  # [1/s] of the stop after the last effort
 _BRAKING_PERIOD = 0.005  # of new braking efforts [s]: those of closed chains take a millisecond
 _STANDING = 0.01  # [rad/s or m/s] below which the brake has stopped a robot
+_LEAD_S = 0.5  # [s] of rest before a recorded motion
 
 
 class SimulatedRobot:
@@ -213,7 +214,6 @@ def record_motion(
     *,
     rate_hz: float = 200.0,
     wrench_frame: str = "",
-    lead_s: float = 0.5,
 ) -> Recording:
     """Play a trajectory and record it, faster than real time.
 
@@ -222,7 +222,6 @@ def record_motion(
         trajectory: Trajectory of all joints of the robot.
         rate_hz: Rate of the measurements.
         wrench_frame: Name of the sensor's frame; empty: no wrench is recorded.
-        lead_s: Rest before the motion [s].
 
     Returns:
         The recording, with marks `<segment>:start` and `<segment>:end`.
@@ -233,11 +232,11 @@ def record_motion(
         trajectory.q[:, order],
         trajectory.v[:, order],
         trajectory.a[:, order],
-        delay_s=lead_s,
+        delay_s=_LEAD_S,
     )
-    start = robot.plant.time + lead_s
+    start = robot.plant.time + _LEAD_S
     samples = [
-        robot.advance(1.0 / rate_hz) for _ in range(int((trajectory.duration + lead_s) * rate_hz))
+        robot.advance(1.0 / rate_hz) for _ in range(int((trajectory.duration + _LEAD_S) * rate_hz))
     ]
     stamps = np.round([sample.time * 1e9 for sample in samples]).astype(np.int64)
     marks = sorted(

@@ -48,7 +48,6 @@ class ArmData:
         gravity: Gravity as the recordings show it, where that was asked for.
         plan: The sequential motion that was played, if it is known.
         unexcited: What the sequential method does with constants that no step shows.
-        at_once: Recordings of all joints for the sequential method's rival.
     """
 
     model: RobotModel
@@ -63,7 +62,6 @@ class ArmData:
     gravity: GravityEstimate | None = None
     plan: Trajectory | None = None
     unexcited: str = "refuse"
-    at_once: tuple[Recording, ...] = ()
 
     @classmethod
     def of(
@@ -75,7 +73,6 @@ class ArmData:
         *,
         others: Sequence[Recording] = (),
         plan: Trajectory | None = None,
-        at_once: Sequence[Recording] = (),
         progress: Progress = silent,
     ) -> ArmData:
         """Data in memory.
@@ -87,7 +84,6 @@ class ArmData:
             settings: Friction terms are taken from them.
             others: Recordings that are only predicted.
             plan: The sequential motion that was played, if it is known.
-            at_once: Recordings of all joints for the sequential method's rival.
             progress: Shows steps.
 
         Raises:
@@ -104,7 +100,6 @@ class ArmData:
             examine(model, runs, drives),
             others=tuple(others),
             plan=plan,
-            at_once=tuple(at_once),
         )
 
     @classmethod
@@ -137,7 +132,7 @@ class ArmData:
             )
 
         runs, loaded = read(settings.recordings), read(settings.load.loaded)
-        others, at_once = read(settings.validate), read(settings.sequential.at_once)
+        others = read(settings.validate)
         for run in (*runs, *loaded, *others):
             require_fit(model, run)
         gains_known = load is None
@@ -162,13 +157,12 @@ class ArmData:
             gravity=found,
             plan=None if plan is None else Trajectory.load(plan),
             unexcited=settings.sequential.unexcited,
-            at_once=at_once,
         )
 
     @property
     def fitted(self) -> dict[str, str]:
         """Sources of all recordings that a fit sees, by `samples_key`."""
-        return {samples_key(run): run.source for run in (*self.runs, *self.loaded, *self.at_once)}
+        return {samples_key(run): run.source for run in (*self.runs, *self.loaded)}
 
     @property
     def gain_sd(self) -> float:
