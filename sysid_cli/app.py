@@ -96,6 +96,7 @@ plan = group(
         "payload": "plan.motions",
         "postures": "plan.motions",
         "sequential": "plan.motions",
+        "servos": "plan.motions",
     },
 )
 servos = group(
