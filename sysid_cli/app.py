@@ -97,6 +97,7 @@ plan = group(
         "payload": "plan.motions",
         "postures": "plan.motions",
         "sequential": "plan.motions",
+        "servos": "plan.motions",
     },
 )
 servos = group(
