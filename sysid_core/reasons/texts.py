@@ -888,6 +888,13 @@ TEXTS: Mapping[str, Text] = {
         "Only gravity reveals the mounting; the replay is otherwise the same.",
         "tutorials/lerobot_arm.md",
     ),
+    "servo-names": Text(
+        "Names of the servos' columns",
+        "The columns {other} are not named as the URDF's joints, and were taken by their place.",
+        "Check that the URDF is this robot's and that the joints have its order; name the columns with --joints.",
+        "Without torques, stiffer servos explain the gravity of another robot's URDF, too.",
+        "tutorials/lerobot_arm.md",
+    ),
     "servo-untold": Text(
         "Unchecked conventions",
         "Gravity does not determine the {other} of {joint}.",

@@ -15,6 +15,7 @@ from sysid_core.robot import Array
 from sysid_core.signals import EffortKind, JointStream, Mark, Recording, WrenchStream
 from sysid_core.simulation.closed_chain_plant import ClosedChainPlant
 from sysid_core.simulation.plant import MujocoPlant
+from sysid_core.simulation.position_plant import PositionPlant
 from sysid_core.simulation.stepping import PlantSample
 
 
@@ -62,7 +63,8 @@ class SimulatedRobot:
     It holds its posture until commanded, plays joint trajectories as a
     joint_trajectory_controller does (quintic interpolation), follows streamed positions through a
     critically damped reference, or applies streamed efforts. Its drives give no more than their
-    torque limits. When streamed efforts end, it brakes as hard as those allow and holds.
+    torque limits. When streamed efforts end, it brakes as hard as those allow and holds. Position
+    servos take trajectories and streamed positions as they are, and no efforts.
 
     Args:
         plant: The physics.
@@ -74,7 +76,7 @@ class SimulatedRobot:
 
     def __init__(
         self,
-        plant: MujocoPlant | ClosedChainPlant,
+        plant: MujocoPlant | ClosedChainPlant | PositionPlant,
         q0: ArrayLike,
         noise: SensorNoise,
         rng: np.random.Generator,
@@ -143,7 +145,15 @@ class SimulatedRobot:
         self._path, self._effort, self._braking = None, None, False
 
     def command_effort(self, effort: ArrayLike) -> None:
-        """Apply a streamed effort, (n,) [N m or N], until the next one or the timeout."""
+        """Apply a streamed effort, (n,) [N m or N], until the next one or the timeout.
+
+        Raises:
+            SignalError: The joints are position servos.
+        """
+        if isinstance(self.plant, PositionPlant):
+            raise SignalError(
+                "Position servos take no efforts.", remedy="Send positions or trajectories."
+            )
         self._effort = (self.plant.time, np.asarray(effort, float).copy())
         self._path = self._target = None
         self._braking = False
@@ -161,6 +171,8 @@ class SimulatedRobot:
 
     def _step(self) -> PlantSample:
         t = self.plant.time
+        if isinstance(self.plant, PositionPlant):
+            return self.plant.step(self._desired(t)[0] if self._target is None else self._target)
         if self._effort is not None:
             if t - self._effort[0] <= self._timeout:
                 return self.plant.step(self.plant.limited(self._effort[1]))

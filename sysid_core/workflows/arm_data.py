@@ -20,8 +20,16 @@ from sysid_core.diagnosis import (
 from sysid_core.errors import EstimationError, ModelError
 from sysid_core.estimation.loaded_arm import KnownLoad
 from sysid_core.planning import Trajectory
-from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, mounted, with_gravity
+from sysid_core.robot import (
+    DriveTrain,
+    FrictionModel,
+    RobotModel,
+    hold_joints,
+    mounted,
+    with_gravity,
+)
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
+from sysid_core.settings import numbers
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.progress import Progress, Step, silent
@@ -186,23 +194,13 @@ def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
 
     Args:
         robot: URDF file, or a robot of example-robot-data.
-        lock: `JOINT` (locked at zero) or `JOINT=POSITION` [rad or m].
+        lock: `JOINT` (locked at zero, or the nearest position inside its limits) or
+            `JOINT=POSITION` [rad or m].
 
     Raises:
         ModelError: An unknown joint, or one with several degrees of freedom.
     """
-    model = RobotModel.from_urdf(robot)
-    positions = {}
-    for text in lock:
-        name, _, value = text.partition("=")
-        try:
-            positions[name.strip()] = float(value or 0.0)
-        except ValueError as err:
-            raise ModelError(
-                f"--lock {text}: '{value}' is no number.",
-                remedy="Write --lock JOINT or --lock JOINT=POSITION (rad or m).",
-            ) from err
-    model = model.with_locked(positions)
+    model = hold_joints(RobotModel.from_urdf(robot), lock=lock)
     wide = [
         name
         for name, nv in zip(model.joint_names, model.degrees_of_freedom, strict=True)
@@ -236,12 +234,7 @@ def known_load(model: RobotModel, settings: LoadSettings) -> KnownLoad | None:
         raise EstimationError(
             "The loaded runs need the load's mass.", remedy="Weigh it: --load-mass KG."
         )
-    try:
-        centre = np.array([float(x) for x in com.split(",")]) if com else None
-    except ValueError as err:
-        raise EstimationError(
-            f"--load-com {com}: that isn't X,Y,Z.", remedy="Give three numbers, in m."
-        ) from err
+    centre = np.array(numbers(com, (3,), "--load-com", EstimationError)) if com else None
     load = KnownLoad(mass, frame or model.body_names[-1], centre)
     model.frame_id(load.frame)  # refuses an unknown frame before the work begins
     return load

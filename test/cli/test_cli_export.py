@@ -106,6 +106,20 @@ def test_exports_and_their_proof(result, tmp_path):
     code.write_text(code.read_text() + "/* changed */\n")
     status, output = call("verify", out / "proof.json")
     assert status == 1 and "two.c has changed" in output
+    one = proof["exports"][0]
+    for odd in (
+        {"exports": [one | {"files": []}]},
+        {"exports": [one | {"errors": None}]},
+        {"states": 1e308},
+        {"states": 10**9},
+        {"model": {"path": 5}},
+    ):
+        (out / "proof.json").write_text(json.dumps(proof | odd))
+        with pytest.raises(SysIdError, match="proof"):
+            call("verify", out / "proof.json")
+    (out / "proof.json").write_text(json.dumps(proof | {"exports": [one | {"target": "NaN"}]}))
+    with pytest.raises(SysIdError, match="target"):
+        call("verify", out / "proof.json")
 
 
 def test_a_payload_is_exported_as_a_body_of_the_link_that_holds_it(result, tmp_path):
