@@ -318,7 +318,8 @@ class Executor:
         paused = self.scaling is not None and self.scaling < PAUSED  # its stop would wait for ever
         # A controller that is cancelled holds what it measures: not before the robot is there.
         at_rest = self.play is None or self.play.at_rest
-        self._rested = self._rested + dt if at_rest else 0.0
+        # Where its slider is untold, it may still be on its way: slow for an instant is no rest.
+        self._rested = self._rested + dt if at_rest and not moves else 0.0
         standing = self._rested >= AT_REST or (paused and state is not None)
         if late or (standing and not moves):
             self.state = ExecutorState.ABORTED

@@ -68,8 +68,8 @@ class ControllerClock:
         self._first: tuple[float, float] | None = None  # time and stamp of this goal's first report
 
     def begin_goal(self) -> None:
-        """Reports that follow are of another goal."""
-        self._first = None
+        """Reports that follow are of another goal, and the slider may be moved meanwhile."""
+        self._first, self.measured = None, False
 
     def take(self, u: float, stamp: float, error: float = 0.0) -> None:
         """Take in its time [s] at a stamp on the executor's clock [s], known to an error [s]."""

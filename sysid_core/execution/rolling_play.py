@@ -130,7 +130,8 @@ class RollingPlay(Play):
 
     def clock(self, u: float, stamp: float, error: float = 0.0) -> None:
         """Take over the controller's own time [s], as it was at a stamp on the executor's clock."""
-        if self._stopping or self._sent_at is None:
+        by_place = error > 0.0  # which says nothing of a stop
+        if self._sent_at is None or (self._stopping and by_place):
             return
         self._clock.take(u, stamp, error)
         u += self.scaling * (self._now - stamp)  # a step may be due for long on a busy machine

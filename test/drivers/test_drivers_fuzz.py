@@ -7,8 +7,8 @@ from where the robot is). Two things no goal can promise, since one on its way c
 tells a controller that has its own time where to be at which time of the clock; a guard that brakes at the
 control rate can:
 
-- the slider is moved while goals are late (moved with goals in time, and set anywhere while they are
-  late, is searched);
+- the slider is moved while goals are late, or while nobody tells it (moved and told with goals in time,
+  and set anywhere while they are late, is searched);
 - the stop for an exceeded limit, the one goal that replaces another in a hurry, is later than every goal
   before it.
 
@@ -149,6 +149,8 @@ def search(examples: int) -> None:
         latenesses=st.lists(st.floats(0.0, 0.45), min_size=1, max_size=5),
     )
     def run_one(events: list[Event], scaling: float, says: str, latenesses: list[float]) -> None:
+        if says == "neither":
+            events = [event for event in events if event.kind != "slider"]
         w, story = world(scaling), Story(events, latenesses)
         w.controller.says_time = says in ("feedback", "both")
         w.told_scaling = says in ("topic", "both")

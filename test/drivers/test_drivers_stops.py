@@ -116,6 +116,19 @@ def test_a_slider_just_below_100_percent_that_no_topic_tells_is_noticed(scaling,
     assert max(step for _, step in w.controller.steps) < 2e-5
 
 
+def test_a_stop_whose_slider_goes_down_meanwhile_isnt_taken_for_its_end():
+    w = world()
+    w.told_scaling = False
+
+    def lower(w: World, t: float, log: Log) -> None:
+        w.scaling = float(np.interp(t, [2.4685, 2.9685], [1.0, 0.3]))
+        if t > 2.6329:
+            w.executor.cancel()
+
+    log = run(MODEL, w, lower)
+    assert log.state[-1] is ExecutorState.ABORTED and peak(log) <= 1.0
+
+
 @pytest.mark.parametrize("scaling", [1.0, 0.8])
 def test_an_executor_on_a_busy_machine_makes_no_step(scaling):
     w = world(scaling)
