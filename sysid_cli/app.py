@@ -154,7 +154,7 @@ def _main(
 
 
 def copy_json(text: str, json_path: str) -> bool:
-    """Copy of the output that `--json` asks for, and whether it went to standard output."""
+    """Copy of the output requested by `--json`; True if it went to standard output."""
     text = text.rstrip("\n") + "\n"
     if json_path == "-":
         sys.stdout.write(text)

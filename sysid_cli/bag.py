@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid bag`: what is in a bag, a whole one out of a damaged one, bags out of bags, tables out of bags."""
+"""`sysid bag`: inspect, repair, cut, merge and export bags."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def print_line(text: str) -> None:
 
 
 def print_remarks(found: IdentifiedArm) -> None:
-    """Remarks on the description, and gravity where it was asked for, on standard error."""
+    """Print remarks on the description, and gravity if requested, to standard error."""
     for warning in found.data.model.warnings:
         remark("warning:", warning, to=errors)
     gravity = found.data.gravity
@@ -175,7 +175,7 @@ def print_validated(found: ValidatedArm) -> None:
 def print_summary(
     result: Identification, training: Sequence[Prediction], validation: Sequence[Prediction]
 ) -> None:
-    """Errors run by run, and what is doubtful."""
+    """Errors of each run, and warnings."""
     from sysid_core.report import consistency_sentence
 
     estimate = result.estimate

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands whose files are imported when they are asked for: the help of one doesn't read all."""
+"""Commands whose files are imported on demand, so that the help of one does not import all."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class LazyCommands(Mapping[str, Any]):
 
 
 def lazy_group(files: Mapping[str, str], **options: Any) -> typer.Typer:
-    """A group whose commands are imported when they are asked for.
+    """Command group that imports its commands on demand.
 
     Args:
         files: Module of each command or sub-group, below `sysid_cli`, in the help's order.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Steps(Status):
-    """Steps on lines of their own, for who reads them instead of looking at a spinner."""
+    """Steps on separate lines, instead of a spinner."""
 
     def update(self, status: RenderableType | None = None, **options: Any) -> None:
         if status is not None:
@@ -27,7 +27,7 @@ class _Steps(Status):
 
 
 class Errors(Console):
-    """Standard error; `steps` makes lines of what is going on."""
+    """Console for standard error; `steps` prints progress as lines."""
 
     steps = False
 

@@ -30,7 +30,7 @@ class SysIdError(Exception):
         self.data = data
 
     def in_python(self) -> Self:
-        """The same error for who calls from Python: options of the command line are arguments."""
+        """The error for callers from Python: options of the command line are named as arguments."""
         words = (_OPTION.sub(_argument, text) for text in (self.message, self.remedy))
         message, remedy = words
         return type(self)(message, remedy=remedy, **self.data)

@@ -120,7 +120,7 @@ _DATE = re.compile(r"(20\d\d)-?([01]\d)-?([0-3]\d)(?:[T_-]?([0-2]\d)[-:]?([0-5]\
 
 @dataclass(frozen=True)
 class Task:
-    """A recording with what is known of its robot.
+    """Recording with the data of its robot.
 
     Attributes:
         source: Where it is.
@@ -137,7 +137,7 @@ class Task:
 def calibrated(
     calibration: str, description: str, columns: str
 ) -> tuple[Identification, ColumnMap | None]:
-    """A robot as it was calibrated; kept, since a worker sees the same robots again and again."""
+    """Calibrated robot, cached because a worker processes the same robots repeatedly."""
     folder = Path(calibration)
     known = load_identification(
         folder / "parameters.yaml",

@@ -76,7 +76,7 @@ class ComputedTorqueControllerNode(ManagedNode):
 
     @property
     def fixed_because(self) -> str:
-        """A clock that is exchanged under a controller that moves is a jump."""
+        """Changing the clock below a moving controller would be a jump."""
         moving = (ControllerState.TRACKING, ControllerState.STOPPING)
         active = self.controller is not None and self.controller.state in moving
         return "The controller moves the robot" if active else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The estimator: what is identifiable, the running payload, identification on request."""
+"""Estimator node: identifiability, running payload, identification on request."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class EstimatorNode(ManagedNode):
         self._residuals.activate()
 
     def clean_up(self) -> None:
-        """End what is running."""
+        """Stop running work."""
         if self._identification is not None:
             self._identification.clean_up()
 
     def got_robot(self, model: RobotModel) -> None:
-        """Say what is identifiable, get ready for a payload."""
+        """Publish the identifiability and prepare for a payload."""
         self._identifiability.publish(
             conversions.message_from_identifiability(
                 structural_identifiability(model), model, stamp_ns=self.now_ns()

@@ -38,7 +38,7 @@ class TrajectoryExecutorNode(ManagedNode):
         self._reported = 0.0  # when, on the steady clock [s]
 
     def configure(self) -> None:
-        """Make topics; what is malformed in the parameters is refused here."""
+        """Create the topics; malformed parameters are refused here."""
         c: execution.TrajectoryExecutorConfig = self.config
         self._inputs = execution.RobotInputs(self)
         self._player = execution.MotionPlayer(self, self._inputs, self._on_step)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid plan check | show | validation`: what is done with motions that exist already."""
+"""`sysid plan check | show | validation`: commands for existing motions."""
 
 from __future__ import annotations
 

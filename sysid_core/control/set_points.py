@@ -14,7 +14,7 @@ from sysid_core.robot import Array
 
 
 class SetPointFault(Kind):
-    """Why a set point is refused."""
+    """Reasons for refusing a set point."""
 
     POSITION = "set_point_outside_position_limits"
     VELOCITY = "set_point_beyond_velocity_limits"
@@ -35,7 +35,7 @@ class SetPointError(SignalError):
 
 @dataclass(frozen=True, eq=False)
 class SetPointLimits:
-    """Limits of what may be asked of a robot, arrays in the order of its actuated joints.
+    """Limits of set points, arrays in the order of the actuated joints of the robot.
 
     A set point may lie as far from where the reference goes on its own as the feedback could have
     brought the robot meanwhile: `step + a dt^2 / 2` in position, `w step + a dt` in velocity.

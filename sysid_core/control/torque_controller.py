@@ -151,7 +151,7 @@ class TorqueController:
         return fresh and t - self._moved_at >= self.timing.still_time
 
     def use(self, t: float, chain: ClosedChain) -> None:
-        """Use another model from now on; the feedforward changes gradually.
+        """Replace the model; the feedforward torque changes gradually.
 
         Raises:
             SignalError: The robot moves.

@@ -90,7 +90,7 @@ def _row(values: Array, digits: int) -> str:
 
 
 class ExchangeState(Kind):
-    """State of the exchange."""
+    """State of the transfer to the controller."""
 
     IDLE = "idle"
     PROPOSED = "proposed: waiting for confirmation"
@@ -180,7 +180,7 @@ class PayloadExchange:
         return payload
 
     def succeeded(self) -> None:
-        """The controller has what was sent."""
+        """Record that the controller has accepted the payload."""
         if self._sent is not None:
             self.previous, self.current = self.current, self._sent
         self._sent, self._uncertain, self.state = None, False, ExchangeState.SET

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload as robot controllers want it, and whether it is plausible enough to be sent to one.
+"""Payload in the form that robot controllers expect, and a check of its plausibility.
 
 Controllers take everything mounted on the flange (sensor, gripper and object together): mass,
 centre of mass from the flange, and some the inertia about the centre of mass, in the flange's axes.
@@ -50,7 +50,7 @@ class ControllerPayload:
 
     @classmethod
     def from_pi(cls, pi: ArrayLike) -> ControllerPayload:
-        """From inertial parameters in the flange frame, shape (10,).
+        """Payload from inertial parameters in the flange frame, shape (10,).
 
         Raises:
             ModelError: The mass is not positive.
@@ -133,7 +133,7 @@ class PayloadLimits:
         return out
 
     def require(self, payload: ControllerPayload) -> None:
-        """Refuse what isn't plausible.
+        """Raise an error if the payload is not plausible.
 
         Raises:
             ModelError: With every complaint.

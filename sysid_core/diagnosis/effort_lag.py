@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""By how much the efforts of a recording lag behind its positions."""
+"""Delay of the efforts relative to the positions of a recording."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ _FOLDS = 4  # of blocks: what is left is judged on the fold that wasn't fitted
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What an explanation is worth.
+    """Evidence for one hypothesis.
 
     Attributes:
         log: Logarithm of the evidence [nats].
@@ -320,7 +320,8 @@ def left_out(samples: Samples) -> tuple[float, float]:
 
 
 def unseen_gain(before: Samples, after: Samples) -> float:
-    """What a change of the samples adds to the likelihood of blocks of time that weren't fitted [nats].
+    """Gain of log-likelihood on blocks of time that were not fitted, due to a change of the
+    samples [nats].
 
     Masses are free, as much as descriptions are off; a joint counts as `COUNT` samples.
     """
@@ -329,7 +330,7 @@ def unseen_gain(before: Samples, after: Samples) -> float:
 
 
 def left_by_joint(samples: Samples) -> Array:
-    """As `left_out`, of each joint's own variance, shape (2, n)."""
+    """`left_out` for each joint, relative to its own variance, shape (2, n)."""
     A, n_inertial = regressor(samples), samples.model.pi.size
     A[~samples.moving] = 0.0
     tau = np.where(samples.moving & samples.used, samples.tau, 0.0)

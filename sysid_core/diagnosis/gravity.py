@@ -88,7 +88,7 @@ def estimate_gravity(samples: Samples) -> GravityEstimate:
 
 
 def gravity_directions(samples: Samples) -> tuple[Array, ...]:
-    """The direction of gravity that the torques ask for, and its opposite, shape (3,) each."""
+    """Direction of gravity that explains the torques best, and its opposite, shape (3,) each."""
     equations = _Equations(samples)
     nominal, _ = equations.nominal()
     starts = [samples.model.gravity, *np.vstack([np.eye(3), -np.eye(3)])]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be wrong with recordings and robot descriptions: changes that would mend it, with prior odds."""
+"""Hypotheses about faults of recordings and robot descriptions: the corresponding correction and
+prior odds.
+"""
 
 from __future__ import annotations
 
@@ -123,12 +125,12 @@ class Hypothesis:
 
     @property
     def mends(self) -> bool:
-        """Whether its change mends the data, so that others can be looked for."""
+        """True if the change corrects the data, so that further faults can be searched for."""
         return self.mend is not _unchanged
 
     @property
     def cause(self) -> tuple[str, str]:
-        """What hypotheses that differ in size only have in common."""
+        """Common cause of hypotheses that differ only in size."""
         if self.kind is Fault.EFFORT_UNIT:
             return "effort-scale", ""
         joint = self.data.get("joint", self.data.get("joints", ""))
@@ -258,7 +260,7 @@ def _exchanged(names: tuple[str, ...], order: Array) -> dict[str, object]:
 
 
 def matched_efforts(samples: Samples) -> Array:
-    """Which column of efforts fits which joint's motion best: the best assignment, shape (n,).
+    """Assignment of effort columns to joints that fits the motion best, shape (n,).
 
     Friction and drive inertia alone show it: they follow a joint's own velocity.
     """

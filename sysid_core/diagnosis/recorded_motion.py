@@ -76,7 +76,7 @@ class RecordedMotion:
         return rank, Expectation.of(unknowns, information, self.duration)
 
     def shows_of_payload(self, frame: str, noise_sd: Array) -> PayloadShown:
-        """Rank and expected deviations of a load beside an unknown bias.
+        """Rank and expected standard deviations of a load together with an unknown bias.
 
         Args:
             frame: The sensor's frame.
@@ -100,7 +100,7 @@ class RecordedMotion:
 
 @dataclass(frozen=True, eq=False)
 class PayloadShown:
-    """What a motion shows of a load of about a kilogram.
+    """Excitation of the parameters of a load of about 1 kg by a motion.
 
     Attributes:
         rank: Directions of the ten parameters that show beside the bias.
@@ -112,7 +112,7 @@ class PayloadShown:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all ten parameters show beside the bias."""
+        """True if all ten parameters are excited in addition to the bias."""
         return self.rank == 10
 
     def __str__(self) -> str:

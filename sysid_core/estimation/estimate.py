@@ -47,7 +47,7 @@ class ParameterVerdict(Kind):
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Identified parameters. `certify` says in words whether they can be trusted.
+    """Identified parameters with covariance. `certify` lists possible problems.
 
     Attributes:
         method: Name of the estimator.

@@ -125,7 +125,7 @@ class Executor:
             self._cancelled = fault
 
     def give_up(self, fault: Fault) -> None:
-        """End at once without a stop: who moves the robot has dropped the motion itself."""
+        """End without a stop, because the controller has ended the motion itself."""
         if not self.state.is_final:
             self._refuse(fault)
 
@@ -138,7 +138,7 @@ class Executor:
             self.play.clock(u, stamp)
 
     def clock_by(self, q: Array, stamp: float) -> None:
-        """The same from what the controller commanded at a stamp [s], shape (n,)."""
+        """Motion clock from the command of the controller at a stamp [s], shape (n,)."""
         if self.play is not None:
             self.play.clock_by(q, stamp)
 

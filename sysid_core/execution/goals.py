@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals for a controller that takes whole trajectories, and what it says of its own time."""
+"""Goals for controllers that receive whole trajectories, and the time reported by the controller."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class MonitorLimits:
         max_step: float = 0.25,
         wrench_stale_after: float = 0.5,
     ) -> MonitorLimits:
-        """From what the motion was planned with.
+        """Monitoring limits from the limits of the planner.
 
         Args:
             limits: Limits of the motion.
@@ -151,7 +151,7 @@ class MonitorLimits:
 
 
 class PositionRates:
-    """Velocities of a driver that measures none: how positions change over some time.
+    """Velocities from position differences, for drivers that measure none.
 
     Args:
         over: At least so long, against encoder steps and jitter [s].

@@ -81,7 +81,7 @@ class Play(ABC):
         return
 
     def clock_by(self, q: Array, stamp: float) -> None:
-        """The same from what the controller commanded then, (n,), where it doesn't say its time."""
+        """Motion clock from the commanded position, (n,), if the controller reports no time."""
         return
 
     def finish(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion as a controller that takes whole trajectories plays it: in the controller's own time."""
+"""Motion as played by a controller that receives whole trajectories, in the time of the controller."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Nearest:
 
 @dataclass(frozen=True, eq=False)
 class PlayedMotion:
-    """A path with its slow start and speed scale, sampled in the time of who plays it.
+    """Path with its slow start and speed scale, sampled in the time of the player.
 
     Attributes:
         path: At rest at both ends, inside the acceleration limits.

@@ -90,12 +90,12 @@ class RollingPlay(Play):
 
     @property
     def needs_speed(self) -> bool:
-        """A goal goes on as soon as the robot does."""
+        """True if a goal scales with the speed of the robot."""
         return True
 
     @property
     def last_move(self) -> Array:
-        """Nothing, shape (n,): the controller's commands have no steps."""
+        """Zero, shape (n,): the commands of the controller have no steps."""
         return np.zeros_like(self._played.acceleration)
 
     @property
@@ -142,7 +142,7 @@ class RollingPlay(Play):
             self._u, self._finished = self._goal.ends, True
 
     def clock_by(self, q: Array, stamp: float) -> None:
-        """The same from what the controller commanded then, (n,), where it doesn't say its time."""
+        """Motion clock from the commanded position, (n,), if the controller reports no time."""
         if self._waits:  # has it left the start?
             near = self._played.nearest(q, np.zeros_like(q), 0.0, SPEAKS)
             # Near the start a place says nothing of the time; slow motions step little by it.

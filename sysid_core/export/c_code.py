@@ -228,11 +228,11 @@ class CReader:
         return self._along("gravity", q)
 
     def mass_matrix(self, q: Array) -> Array:
-        """Of the rigid bodies, (K, n) to (K, n, n)."""
+        """Mass matrix of the rigid bodies, (K, n) to (K, n, n)."""
         return self._along("mass_matrix", q, size=self._n**2).reshape(-1, self._n, self._n)
 
     def regressor(self, q: Array, v: Array, a: Array) -> Array:
-        """Of the rigid bodies, (K, n) to (K, n, 10 n)."""
+        """Regressor of the rigid bodies, (K, n) to (K, n, 10 n)."""
         size = 10 * self._n**2
         return self._along("regressor", q, v, a, size=size).reshape(-1, self._n, 10 * self._n)
 

@@ -46,7 +46,7 @@ def geometries_of(link: ET.Element) -> list[Geometry]:
 
 
 def has_other_shapes(link: ET.Element) -> bool:
-    """Whether a `<link>` has shapes that can't be: of another kind, without extent, or misspelt."""
+    """True if a `<link>` has invalid shapes: of another kind, without extent, or misspelt."""
     return any(_geometry(element) is None for element in _shapes(link))
 
 
@@ -153,7 +153,7 @@ _IS_WHOLE = {".stl": _whole_stl, ".obj": _whole_obj, ".msh": _whole_msh, ".dae":
 
 @dataclass
 class MeshFolder:
-    """Copies meshes beside an export, each once.
+    """Folder of meshes next to an exported file, each copied once.
 
     Attributes:
         out: Folder that the copies go to.

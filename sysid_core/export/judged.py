@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well a robot predicts as others read it: held-out errors inside and as exported."""
+"""Accuracy of exported files: held-out errors of the identified and of the exported model."""
 
 from __future__ import annotations
 
@@ -66,16 +66,16 @@ class ExportedError:
 
     @property
     def unexplained(self) -> bool:
-        """Whether the lost terms don't explain the rise: something else is wrong."""
+        """True if the lost terms do not explain the increase, so that another fault is likely."""
         return self.unexplained_rise > UNEXPLAINED
 
     @property
     def worth_a_warning(self) -> bool:
-        """Whether the file is a larger source of error than the model, or wrong."""
+        """True if the file is a larger source of error than the model, or wrong."""
         return self.rise > FILE_OVER_MODEL or self.unexplained
 
     def to_dict(self) -> dict[str, object]:
-        """For result.json and proof.json."""
+        """Data for result.json and proof.json."""
         return {
             "target": self.target.value,
             "inside": self.inside,
@@ -104,7 +104,7 @@ def judge_export(
     held_out: bool,
     projections: Projections,
 ) -> ExportedError:
-    """Errors of an exported robot beside those of the identified one.
+    """Compare the errors of the exported and the identified robot.
 
     Args:
         identification: The identified robot.

@@ -63,7 +63,7 @@ class PositionServo:
 
 @dataclass(frozen=True)
 class LinearSpring:
-    """A spring beside a joint's drive, whose pull is linear in its extension.
+    """Spring at a joint whose force is linear in its extension.
 
     Attributes:
         preload: Pull at extension zero [N]; a spring at the joint itself has none.
@@ -80,7 +80,7 @@ class LinearSpring:
 
 @dataclass(frozen=True)
 class JointFields:
-    """What MJCF says of a joint beside its geometry.
+    """Fields of an MJCF joint other than its geometry.
 
     Attributes:
         armature: Inertia of the drive, seen at the joint [kg m^2 or kg].
@@ -327,7 +327,7 @@ class MjcfReader:
         return self._torques(self._model, q, v, a)
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """The same without dry friction."""
+        """Torques without dry friction."""
         frictionless = copy.copy(self._model)
         frictionless.dof_frictionloss[:] = 0.0
         return self._torques(frictionless, q, v, a)
@@ -367,7 +367,7 @@ class ChainReader:
         return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """The same without dry friction."""
+        """Torques without dry friction."""
         moved = self._robot.motion(q, v, a)
         tau = self._tree.smooth_torques(moved.q, moved.v, moved.a)
         return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))

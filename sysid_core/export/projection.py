@@ -72,7 +72,7 @@ class Projection:
         return np.array([known.get(f"{j}.{symbol}", 0.0) for j in self.model.joint_names])
 
     def without_dry_friction(self) -> Projection:
-        """The same robot with Coulomb friction of zero: what is left is smooth."""
+        """Copy with a Coulomb friction of zero, which is smooth."""
         dry = np.array([name.endswith(".F_c") for name in self.friction.names], dtype=bool)
         model = self.model
         if isinstance(model, DrivenRobot):
@@ -97,7 +97,7 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class Projections:
-    """A robot in a target's terms beside those that the target can't hold.
+    """Robot with the terms of a target format, and the terms that the format lacks.
 
     Attributes:
         robot: What the target holds.
@@ -143,7 +143,7 @@ def projected(
 def projections(
     identification: Identification, recordings: Sequence[Recording], target: Target
 ) -> Projections:
-    """As `projected`, with those that lost things are given back to."""
+    """`projected`, also with each lost term restored."""
     if target.holds_all:
         whole = inside(identification)
         return Projections(whole, {}, whole)
@@ -155,7 +155,7 @@ def projections(
 
 
 def lost_in(friction: FrictionModel, target: Target) -> tuple[str, ...]:
-    """What a friction model has that a target has no field for."""
+    """Terms of a friction model for which the target has no field."""
     if target.holds_all:
         return ()
     drives = friction.drives

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot as a tree of joints and links with numbers only: what all writers start from."""
+"""Robot as a tree of joints and links in plain numbers, the input of all writers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TreeJoint:
 
 @dataclass(frozen=True, eq=False)
 class FixedLink:
-    """A link that fixed joints hang on a body, without inertia of its own.
+    """Link attached to a body by fixed joints, without inertia of its own.
 
     Attributes:
         name: Name of the link.

@@ -15,7 +15,7 @@ from sysid_core.robot import Array, RobotModel, identified_urdf
 
 
 def remarks_on(result: Identification) -> dict[str, str]:
-    """Link to what was measured of its parameters, and what is the URDF's share."""
+    """Remarks by link: parameters that were identified, and those taken from the URDF."""
     estimate = result.estimate
     known = {
         name: f"{value:.4g} +- {sd:.2g} {unit}"

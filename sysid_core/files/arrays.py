@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of an NPZ file, whose declared sizes are checked before any memory is asked for."""
+"""Arrays of an NPZ file, whose declared sizes are checked before memory is allocated."""
 
 from __future__ import annotations
 

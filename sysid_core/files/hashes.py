@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hashes of inputs, by which results say what they were made from."""
+"""Hashes of input files, which results refer to."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class ServoScales:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """In words, a sentence for each group."""
+        """Sentences, one for each group."""
         said = []
         for group in self.groups:
             if len(group) == 1:

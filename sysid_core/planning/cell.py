@@ -117,7 +117,7 @@ class Obstacle:
             ) from err
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data; what isn't given is left out."""
+        """Plain data without unset fields."""
         out: dict[str, Any] = {"name": self.name, "position": [float(x) for x in self.position]}
         if any(self.rpy):
             out["rpy"] = [float(x) for x in self.rpy]

@@ -122,7 +122,7 @@ def _transformed(X_AB: pin.SE3, points_B: Array) -> Array:
 
 @dataclass(eq=False)
 class RobotGeometry:
-    """Collision shapes of a robot, built once and asked for many postures.
+    """Collision shapes of a robot, built once and evaluated at many postures.
 
     Adjacent bodies, and pairs that are in contact in nearly every posture (how the meshes are
     drawn, not how the robot moves), are left out.
@@ -336,7 +336,7 @@ class RobotGeometry:
         return np.min([(normals @ cloud).min(axis=1) for cloud in clouds], axis=0)
 
     def support_points(self) -> list[tuple[int, Array]]:
-        """For every joint that carries shapes, a few of their outermost points.
+        """For every joint with collision shapes, a few of their outermost points.
 
         Returns:
             Pairs of pinocchio's joint index and points in the joint's frame, shape (3, N) [m].

@@ -175,7 +175,7 @@ class MotionLimits:
         )
 
     def replace(self, **changes: Any) -> MotionLimits:
-        """A copy with some limits changed."""
+        """Copy with some limits changed."""
         return dataclasses.replace(self, **changes)
 
     def stricter(self, other: MotionLimits) -> MotionLimits:
@@ -223,7 +223,7 @@ class MotionLimits:
 
     @classmethod
     def described(cls, model: RobotModel) -> MotionLimits:
-        """Nothing but what the robot's description states; what it doesn't is infinite."""
+        """Only the limits of the robot description; missing ones are infinite."""
         lower, upper = model.position_limits
         velocity, effort = (
             np.where(np.isfinite(x) & (x > 0), x, np.inf)

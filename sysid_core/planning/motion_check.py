@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one place that says whether a motion is safe."""
+"""Safety check of motions; no other module decides on safety."""
 
 from __future__ import annotations
 

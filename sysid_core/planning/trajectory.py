@@ -47,8 +47,7 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Joint motion sampled in time; K samples of n joints. `at` says what
-    lies between the samples.
+    """Joint motion sampled in time; K samples of n joints. `at` interpolates between the samples.
 
     Attributes:
         robot: Name of the robot that it was made for.
@@ -114,7 +113,7 @@ class Trajectory:
         return hermite(self.time, self.q, self.v, self.a, t)
 
     def in_order(self, model: RobotModel) -> Trajectory:
-        """The same motion with its columns in a robot's joint order."""
+        """Motion with its columns in the joint order of a robot."""
         columns = model.columns_from(self.joint_names)
         return dataclasses.replace(
             self,
@@ -144,7 +143,7 @@ class Trajectory:
             )
 
     def without_held(self, model: RobotModel) -> Trajectory:
-        """The same motion without the joints that the robot holds: a gripper's, planned at rest.
+        """Motion without locked joints, such as those of a gripper, which are planned at rest.
 
         Raises:
             ExcitationError: It moves one of them.
@@ -253,7 +252,7 @@ def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Ar
 
 
 def as_played(trajectory: Trajectory) -> Trajectory:
-    """The motion with accelerations that its velocities have: what the file says isn't trusted."""
+    """Motion with accelerations computed from the velocities; those of the file are not used."""
     time, v = trajectory.time, trajectory.v
     if len(time) > 2:
         a = np.gradient(v, time, axis=0, edge_order=2)

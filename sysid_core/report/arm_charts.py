@@ -77,7 +77,7 @@ def residual_chart(prediction: Prediction) -> Figure | None:
 def parameter_chart(
     identification: Identification, estimate: Estimate, *, inertial: bool
 ) -> Figure | None:
-    """Estimates beside the URDF's values, a panel for each unit.
+    """Chart of estimates and URDF values, one panel per unit.
 
     Args:
         identification: The robot, and how large its parameters may well be.
@@ -121,7 +121,7 @@ def _deviation(estimate: Estimate, i: int) -> float:
 
 
 def convergence_chart(changes: Sequence[float]) -> Figure:
-    """Change of the values in every round of an iterated fit, in deviations."""
+    """Change of the values in each iteration, in standard deviations."""
     rounds = np.arange(1, len(changes) + 1)
     floor = np.finfo(float).tiny  # a round that changed nothing has a place on the axis too
     line = (rounds, np.maximum(np.asarray(changes), floor))

@@ -11,7 +11,7 @@ from sysid_core.report.html import Report
 
 
 def export_sentence(error: ExportedError, file: str) -> str:
-    """Errors inside and as exported, and what was lost, in one sentence."""
+    """Sentence with the errors of the identified and the exported model, and the lost terms."""
     runs = "held-out runs" if error.held_out else "the fitted runs"
     text = (
         f"Error of {file} in other software: {100 * error.exported:.2f} % of the efforts in {runs},"

@@ -34,7 +34,7 @@ def cell_text(value: object) -> str:
 
 
 def with_deviation(value: float, sd: float) -> str:
-    """A value and its deviation with matched digits: `1.116 ± 0.007`; NaN: nobody measured it."""
+    """A value and its deviation with matched digits: `1.116 ± 0.007`; NaN: not measured."""
     if sd != sd:
         return f"{value:.4g} (undetermined, from the URDF)"
     if not (sd > 0 and abs(value) < 1e300):
@@ -163,7 +163,7 @@ class Report:
         self._parts.append({"kind": "preformatted", "text": text})
 
     def verdict(self, ok: bool | Outcome, text: str) -> None:
-        """A line that says pass, warn or fail."""
+        """Line with the outcome pass, warn, fail or not judged."""
         level = ok if isinstance(ok, Outcome) else (Outcome.PASS if ok else Outcome.FAIL)
         self._parts.append({"kind": "verdict", "level": level.value, "text": text})
 

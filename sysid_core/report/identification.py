@@ -75,7 +75,7 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
 
 
 def prediction_sentence(predictions: Sequence[Prediction], *, held_out: bool = True) -> str:
-    """The error of the predicted efforts in words, beside that of the URDF's inertial parameters.
+    """Error of the predicted efforts in words, compared with the inertial parameters of the URDF.
 
     Args:
         predictions: Of the recordings that judge the model.

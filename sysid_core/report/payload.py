@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a payload identification: what was measured, what came out, how sure it is."""
+"""Report of a payload identification: data, results, uncertainty."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ class FrictionModel:
         return tuple(term for term in FrictionTerm if term in used)
 
     def with_terms(self, more: Sequence[FrictionTerm]) -> FrictionModel:
-        """The same with more terms at every axis."""
+        """Copy with more terms at every axis."""
 
         def joined(terms: Sequence[FrictionTerm]) -> tuple[FrictionTerm, ...]:
             return tuple(dict.fromkeys((*terms, *more)))

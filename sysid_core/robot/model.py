@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot: what a URDF says, with pinocchio inside."""
+"""Robot model of a URDF, based on pinocchio."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class RobotModel:
         return self
 
     def on_tree(self, tree: RobotModel) -> RobotModel:
-        """The same robot on another tree with the same joints."""
+        """Loops on another tree with the same joints."""
         return tree
 
     @property
@@ -299,7 +299,7 @@ class RobotModel:
         return out
 
     def with_pi(self, pi: ArrayLike) -> RobotModel:
-        """The same robot with other inertial parameters, shape (n_bodies, 10) or (10 n_bodies,).
+        """Copy with other inertial parameters, shape (n_bodies, 10) or (10 n_bodies,).
 
         Raises:
             ModelError: Another shape, or values that aren't finite.

@@ -36,7 +36,7 @@ def gravity_of_mount(rpy: ArrayLike) -> Array:
 
 
 def with_gravity(model: RobotModel, gravity: ArrayLike) -> RobotModel:
-    """The same robot with gravity along another direction of its base frame.
+    """Copy with gravity along another direction of the base frame.
 
     Args:
         model: The robot.
@@ -65,7 +65,7 @@ def with_gravity(model: RobotModel, gravity: ArrayLike) -> RobotModel:
 def mounted(
     model: RobotModel, gravity: str = "", mount: str = "", otherwise: ArrayLike | None = None
 ) -> RobotModel:
-    """A robot with gravity as texts say, or else as a file says, or else as its description says.
+    """Robot with gravity from the options, otherwise from the file, otherwise from its description.
 
     Args:
         model: The robot.

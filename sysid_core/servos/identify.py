@@ -71,7 +71,7 @@ _GROUND_PASSES = 2
 
 @dataclass(frozen=True)
 class JointResult:
-    """What was found of one joint.
+    """Result of one joint.
 
     Attributes:
         servo: Its model.
@@ -110,12 +110,12 @@ class ServoIdentification:
 
     @property
     def fit_for_use(self) -> bool:
-        """Whether no finding is a failure."""
+        """True if no finding is a failure."""
         return self.outcome is not Outcome.FAIL
 
     @property
     def outcome(self) -> Outcome:
-        """Fails with a failure; warns where something can't be told; else passes."""
+        """Fail if any finding is a failure, warn if any is a warning, otherwise pass."""
         if any(finding.reason.fails for finding in self.findings):
             return Outcome.FAIL
         return Outcome.WARN if self.findings else Outcome.PASS
@@ -269,7 +269,7 @@ def joint_motions(
 
 @dataclass(frozen=True)
 class _Drive:
-    """A joint that moved, and what is known of it."""
+    """A joint that moved, with its data."""
 
     motions: list[JointMotion]
     priors: Mapping[Term, Prior]
@@ -283,7 +283,7 @@ class _Drive:
 
     @cached_property
     def data(self) -> float:
-        """Number of independent data that the motions are worth, by the simplest model."""
+        """Effective number of independent data of the motions, by the simplest model."""
         base = solve_joint(self.motions, self.start, trial=True, priors=self.priors)
         return independent_data(self.motions, base)
 
@@ -303,7 +303,7 @@ class _Drive:
 
     @cached_property
     def beginning(self) -> _Drive:
-        """The first part of each motion: as many blocks as tell which terms there are."""
+        """First part of each motion, with enough blocks to select the terms."""
         share = _ENOUGH / sum(float(m.t[-1] - m.t[0]) for m in self.motions)
         if share >= 1.0:
             return self
@@ -339,7 +339,7 @@ class _Drive:
         return {term: 1.0 / x for term, x in found.items() if x > ROUNDING}
 
     def shows(self, fit: JointFit, term: Term) -> bool:
-        """Whether a term changes anything: a limit that no motion reaches doesn't."""
+        """True if a term has an effect; a limit that no motion reaches has none."""
         without = replace(fit, values={**fit.values, term: 0.0})
         ours, others = (errors(self.motions, x.vector) for x in (fit, without))
         return term not in self.reached or not np.array_equal(ours, others)
@@ -485,7 +485,7 @@ def _deviations(
 
 
 def _kin(fits: Sequence[JointFit], deviations: Sequence[Mapping[Term, float]]) -> dict[Term, Prior]:
-    """What the drives of a robot have in common, and how far they differ in it.
+    """Common values of the drives of a robot, and their spread.
 
     The random-effects mean and variance of DerSimonian and Laird (1986): drives of one type, bus
     and firmware vary little, so that each lends the others what its motion shows; drives that

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servos as MuJoCo's position actuators, and what MuJoCo can't hold of them."""
+"""Servos as position actuators of MuJoCo, and the terms that MuJoCo lacks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ServoMjcf:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the file leaves out or assumes."""
+        """Omissions and assumptions of the file."""
         said = []
         what = [("Left out", t, self.lost) for t in LOST]
         what += [("Held by a constant friction", t, self.constant) for t in CONSTANT]

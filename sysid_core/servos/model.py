@@ -40,7 +40,7 @@ class Term(Kind):
 
 @dataclass(frozen=True)
 class TermFacts:
-    """What a term is.
+    """Facts about a term.
 
     Attributes:
         unit: Of its value, for a joint that turns.
@@ -115,7 +115,7 @@ class JointServo:
         return np.array([self.values.get(term, 0.0) for term in TERMS])
 
     def in_newton_metres(self, unit: float) -> JointServo:
-        """The same servo, from torques in a unit of so many newton metres."""
+        """Copy with torques converted from a unit of `unit` newton metres."""
         values, deviations = dict(self.values), dict(self.deviations)
         for terms in (values, deviations):
             if Term.COMPLIANCE in terms:

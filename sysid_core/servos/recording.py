@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is recorded of a robot on position servos: commands and positions of one motion."""
+"""Recording of a robot with position servos: commands and positions of one motion."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class ServoRecording:
 
     @property
     def duration(self) -> float:
-        """From the first to the last position [s]."""
+        """Time from the first to the last position [s]."""
         return float(self.t[-1] - self.t[0])
 
     def of_joints(self, columns: Sequence[int], joints: tuple[str, ...]) -> ServoRecording:
@@ -90,7 +90,7 @@ class ServoRecording:
         return replace(self, joints=joints, q=q, target=target, full=full)
 
     def in_radians(self, robot: RobotModel) -> ServoRecording:
-        """With shares of ranges as angles, its columns being joints of a robot by name.
+        """Copy with shares of ranges as angles, and columns named by joints of a robot.
 
         Raises:
             SignalError: Such a joint has no limits.

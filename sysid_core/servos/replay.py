@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open-loop replay: how far a model stays from recorded motions, beside "the position is the command"."""
+"""Open-loop replay: error of a model on recorded motions, compared with "position = command"."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sysid_core.servos.recording import ServoRecording, match_joints
 
 @dataclass(frozen=True)
 class Replay:
-    """A motion beside its simulation.
+    """A motion and its simulation.
 
     Attributes:
         recording: The motion, its columns in the model's order.
@@ -38,7 +38,7 @@ class Replay:
 
     @property
     def command_rms(self) -> Array:
-        """What the last command misses, shape (n,) [rad]."""
+        """Error of the last command, shape (n,) [rad]."""
         r = self.recording
         last = np.maximum(np.searchsorted(r.t_target, r.t, side="right") - 1, 0)
         return np.asarray(np.sqrt(np.mean((r.target[last] - r.q) ** 2, axis=0)))

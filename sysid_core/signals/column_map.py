@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Column maps: what the columns of a table are, and the file that says it."""
+"""Column maps: the meaning of the columns of a table, and their file."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class _Transmission(FileSchema):
 
 
 class ColumnFile(FileSchema):
-    """A column map as it stands in its file."""
+    """Column map as in its file."""
 
     schema_: Literal["robot_sysid/columns/1"] = Field(alias="schema")
     description: str = ""

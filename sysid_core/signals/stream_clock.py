@@ -120,7 +120,7 @@ class StreamClock:
         return dt < -self.max_gap_s or dt > max(_ANEW_S, self.max_gap_s)
 
     def take_back(self) -> SampleOutcome:
-        """The sample just accepted is refused: all of it is far from what was expected."""
+        """Reject the sample just accepted, because all of it is far from the prediction."""
         self._counts["accepted"] -= 1
         self._counts["outliers"] += 1
         self.stamp_ns = self._before

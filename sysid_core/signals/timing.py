@@ -69,7 +69,7 @@ def check_timing(
     max_gap_s: float | None = None,
     reset_s: float = 1.0,
 ) -> tuple[TimingReport, NDArray[np.intp]]:
-    """Count what is wrong with stamps, and say which samples are in order.
+    """Count faulty stamps, and mark the samples in order.
 
     Args:
         stamps_ns: Shape (K,).
@@ -121,7 +121,7 @@ def check_timing(
 def in_order(
     stream: Stream, *, max_gap_s: float | None = None, reset_s: float = 1.0
 ) -> tuple[Stream, TimingReport]:
-    """A stream without invalid, repeated and backward samples, and what was dropped.
+    """Stream without invalid, repeated and decreasing stamps, and the number of dropped samples.
 
     Args:
         stream: Joint states or wrenches.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables with a wrench beside joint positions or poses: CSV, NPZ, Parquet, MAT.
+"""Tables with a wrench and joint positions or poses: CSV, NPZ, Parquet, MAT.
 
 Columns are found by their names: those of this project's exports, of UR's RTDE logs, of ROS messages
 that were flattened, and what people write; or they are named.
@@ -297,7 +297,7 @@ def find_joints(table: Mapping[str, Array], joint_names: Sequence[str]) -> tuple
 
 
 def find_pose(table: Mapping[str, Array]) -> tuple[str, ...]:
-    """Columns of poses: x y z and a quaternion (its names say in which order), or UR's rotation vector.
+    """Columns of poses: x y z and a quaternion (order from the names), or UR's rotation vector.
 
     Returns:
         Position, then x y z w of the quaternion or the rotation vector; () where there are none.

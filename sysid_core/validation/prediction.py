@@ -89,7 +89,7 @@ class Prediction:
         return residual_statistics(self.joint_names, measured[inside], predicted[inside])
 
     def bands(self) -> dict[float, dict[str, dict[str, float]]]:
-        """The same below the fit's own cut-off, and below those of `BANDS_HZ` that are lower."""
+        """Errors below the cut-off of the fit, and below the smaller ones of `BANDS_HZ`."""
         lower = [hz for hz in BANDS_HZ if hz < 0.9 * self.band_hz]
         return {hz: self.joints_below(hz) for hz in (self.band_hz, *lower)}
 

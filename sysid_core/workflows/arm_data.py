@@ -109,7 +109,7 @@ class ArmData:
 
     @classmethod
     def read(cls, settings: IdentifySettings, progress: Progress = silent) -> ArmData:
-        """Read robot and recordings, find gravity if it is asked for, and look for faults.
+        """Read robot and recordings, estimate gravity if requested, and check for faults.
 
         Raises:
             SysIdError: A file can't be read, or a recording doesn't fit the robot.

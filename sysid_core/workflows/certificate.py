@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates of identifications: what was found, from which files, repeatable by anybody with the data.
+"""Certificates of identifications: results and input files, repeatable from the data.
 
 A certificate isn't signed: `verify` repeats all that it states from the data. Who wants to know who
 issued it signs the file with a tool of their own, such as `minisign` or `gpg --detach-sign`.

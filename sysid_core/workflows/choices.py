@@ -17,7 +17,7 @@ AT_ONCE = ("auto", "ols", "wls", "irls", "lmi", "entropic")
 def estimator_from(
     method: str, fixed: Sequence[str], prior_weight: float, prior_sd: float | None = None
 ) -> Estimator:
-    """The estimator that a name on the command line stands for; 'auto' is 'lmi'."""
+    """Estimator of a name on the command line; 'auto' is 'lmi'."""
     weighting = {"ols": "none", "wls": "joint", "irls": "robust"}
     if method in weighting:
         if prior_sd is not None:
@@ -38,7 +38,7 @@ def estimator_from(
 
 
 def friction_terms(text: str) -> tuple[FrictionTerm, ...]:
-    """Friction terms from a list with commas, in which 'usual' and 'geared' stand for several."""
+    """Friction terms from a comma-separated list, in which 'usual' and 'geared' are groups."""
     groups = {"usual": USUAL_TERMS, "geared": GEARED_ARM_TERMS}
     parts = [part.strip() for part in text.split(",") if part.strip()]
     try:
@@ -52,7 +52,7 @@ def friction_terms(text: str) -> tuple[FrictionTerm, ...]:
 
 
 def processing_of(settings: FitSettings) -> Processing:
-    """Rates and filters as the settings say.
+    """Rates and filters of the settings.
 
     Raises:
         EstimationError: An unknown way to differentiate, or a delay that is no number.

@@ -201,7 +201,7 @@ def export_result(
     carried: Carried | None = None,
     progress: Progress = silent,
 ) -> tuple[ExportedTarget, ...]:
-    """Write a result for others, and a proof of what the files say.
+    """Export a result, with a proof of its accuracy.
 
     Args:
         folder: That `sysid identify` wrote.
@@ -259,7 +259,7 @@ def export_arm(
     folder: Path | None = None,
     progress: Progress = silent,
 ) -> tuple[ExportedTarget, ...]:
-    """Write an identified arm for others, and a proof of what the files say.
+    """Export an identified arm, with a proof of its accuracy.
 
     Args:
         result: The identified robot with its recordings.
@@ -311,7 +311,7 @@ def export_arm(
 def _proof(
     result: ArmResult, folder: Path | None, exports: Sequence[Mapping[str, object]]
 ) -> dict[str, object]:
-    """What proof.json says."""
+    """Contents of proof.json."""
     model, carried = result.identification.model, result.carried
     return {
         "schema": PROOF_SCHEMA,

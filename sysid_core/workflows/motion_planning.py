@@ -63,7 +63,7 @@ MotionSettings = (
 def plan(
     robot: str, settings: MotionSettings, progress: PlanProgress | None = None
 ) -> PlannedMotion:
-    """Plan a motion; the kind of the settings says which.
+    """Plan a motion of the kind of the settings.
 
     Args:
         robot: URDF file, reference robot, or a robot of example-robot-data; of loops their file.

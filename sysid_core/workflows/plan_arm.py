@@ -34,7 +34,7 @@ MOVING = 0.01  # [rad/s or m/s], slower is standing still
 
 
 def search_arm(settings: ArmPlanSettings, planning: Planning) -> Planned:
-    """An exciting motion of a whole arm, with one for validation where that is asked for."""
+    """Plan an exciting motion of a whole arm, and one for validation if requested."""
     unknowns = _unknowns(settings, planning.model)
     found = _search(settings, planning, unknowns)
     others = {}

@@ -176,7 +176,7 @@ class PayloadPlanSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PosturePlanSettings:
-    """From posture to posture, at rest in each.
+    """Settings of a motion through static postures.
 
     Attributes:
         count: Number of postures to select.

@@ -55,7 +55,7 @@ class SequentialFit:
         return sequential_report(self.result, validation, self.rivals)
 
     def to_dict(self) -> dict[str, object]:
-        """For result.json."""
+        """Data for result.json."""
         fit = self.result.fit
         keys = (
             "joint",

@@ -16,7 +16,7 @@ ESTIMATE = "estimate"  # gravity, from the recordings
 
 @dataclass(frozen=True, kw_only=True)
 class LoadSettings:
-    """Runs with a load of known mass, and what is known of it.
+    """Runs with a load of known mass, and the known values of the load.
 
     Attributes:
         loaded: Runs with a load of known mass, from which the drive gains are estimated.
@@ -305,7 +305,7 @@ class SensorSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class TableSettings:
-    """Columns of a table with a wrench; what isn't given is found by name.
+    """Columns of a table with a wrench; columns not given are recognised by their names.
 
     Attributes:
         wrench_columns: Wrench columns of a table: six, force then torque, separated by commas.

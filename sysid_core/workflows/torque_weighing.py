@@ -63,7 +63,7 @@ class WeighedByTorques:
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:
-        """For the vendors' controllers; empty when nothing that weighs is held."""
+        """Lines for the vendors' controllers; empty without a load."""
         pi = self.fit.estimate.values
         return controller_settings(ControllerPayload.from_pi(pi)) if pi[0] > 0 else ()
 

@@ -139,7 +139,7 @@ class WeighedRecording(Weighed):
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:
-        """For the vendors' controllers; empty when nothing that weighs is held."""
+        """Lines for the vendors' controllers; empty without a load."""
         pi = self.estimate.values
         if not pi[0] > 0:
             return ()
@@ -312,7 +312,7 @@ def _told(settings: WeighSettings) -> tuple[WrenchSign, WrenchAxes]:
 def robot_on_sensor(
     run: Recording, settings: SensorSettings, sensor_frame: str
 ) -> tuple[Recording, RobotModel, tuple[str, ...]]:
-    """A recording with its wrench in the sensor's frame, its robot, and what was assumed of it.
+    """Recording with its wrench in the sensor frame, its robot, and the assumptions.
 
     Args:
         run: Joint states, and maybe wrench and description.

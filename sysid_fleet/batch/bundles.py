@@ -62,7 +62,7 @@ class Bundles:
         self._size = 1
 
     def take(self, count: int) -> Iterator[tuple[Any, ...]]:
-        """At most so many bundles."""
+        """Take at most `count` bundles."""
         for _ in range(count):
             if self._again:
                 yield (self._again.popleft(),)

@@ -102,7 +102,7 @@ def _storage(place: str) -> tuple[Any, str]:
 
 @contextmanager
 def local_copy(address: str) -> Iterator[Path]:
-    """A recording as a file or folder on this machine: itself, or a copy that is removed after use.
+    """Recording as a local file or folder: itself, or a copy that is removed after use.
 
     Raises:
         BatchError: It can't be copied.

@@ -101,7 +101,7 @@ class NodeProcesses:
                 )
 
     def stop(self, timeout_s: float = 10.0) -> dict[str, int]:
-        """Interrupt all, wait, then kill what is left.
+        """Interrupt all, wait, then kill the remaining processes.
 
         Returns:
             Exit status per node.

@@ -173,7 +173,7 @@ def half_made_ports(folder: Path = Path("/dev/shm"), older_s: float = 2.0) -> li
 
 @contextlib.contextmanager
 def own_domain() -> Iterator[dict[str, str]]:
-    """Environment of a ROS domain that nobody else on this machine uses, loopback only.
+    """Environment of an unused ROS domain, loopback only.
 
     Fast DDS goes over UDP there: its ports in shared memory are those of all domains, and one that
     a killed process left half made would stop the nodes of this one.

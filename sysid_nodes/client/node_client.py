@@ -26,7 +26,7 @@ _SEE = (
 
 
 class LiveError(SysIdError):
-    """The nodes didn't do what was asked, or didn't answer in time."""
+    """A node did not do what was requested, or did not answer in time."""
 
 
 class NodeClient:

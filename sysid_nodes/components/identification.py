@@ -94,7 +94,7 @@ class IdentificationJob:
 
     @property
     def recording_began_ns(self) -> int:
-        """Stamp of the first message of the recording [ns]; 0 where its metadata doesn't say."""
+        """Stamp of the first message of the recording [ns]; 0 if its metadata lacks it."""
         try:
             raw = read_yaml(self._recording / "metadata.yaml", _METADATA)
             start = raw["rosbag2_bagfile_information"]["starting_time"]
@@ -109,7 +109,7 @@ class IdentificationJob:
 
     @property
     def progress(self) -> tuple[str, float]:
-        """Code of the step that goes on, and the share of the work that is done, 0 to 1."""
+        """Code of the current step, and the completed share of the work, 0 to 1."""
         if self.done:
             return "done", 1.0
         event = self._last("step")
@@ -183,7 +183,7 @@ class IdentificationComponent:
         ).serve()
 
     def clean_up(self) -> None:
-        """End what is running."""
+        """Stop running work."""
         if self._job is not None:
             self._job.cancel()
 

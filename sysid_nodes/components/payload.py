@@ -59,7 +59,7 @@ class KeptCalibration:
         self._kept: SensorCalibration | None = None
 
     def load(self) -> SensorCalibration | None:
-        """The kept tare, if it is young enough; said in the log."""
+        """Load the stored tare if it is recent enough, and log it."""
         try:
             age_s = time.time() - self._path.stat().st_mtime
             found = SensorCalibration.load(self._path) if age_s < self._keep_s else None

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion needs somebody's word, given shortly before; nodes whose whole work is one action that moves the robot."""
+"""Arming of motions by a token that is requested shortly before; base of nodes with one moving
+action.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,7 @@ class ServedAction(Protocol):
 
 
 class ActionNode(ManagedNode):
-    """Serves its action while it is active; otherwise nothing goes on.
+    """Node whose action is served only while it is active.
 
     Attributes:
         action: Made by `configure`.

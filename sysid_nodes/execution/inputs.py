@@ -133,7 +133,7 @@ class RobotState:
             gate.forget()
 
     def publishers_hint(self, publishers: list[str]) -> str:
-        """Why joint states may contradict each other, or nothing; publishers of their topic."""
+        """Explanation of contradictory joint states by several publishers, or empty."""
         if len(publishers) < 2 + len(self.others):  # a gripper's driver is one of them
             return ""
         backwards = self.gates["joint_states"].backwards
@@ -211,12 +211,12 @@ class RobotInputs:
 
     @property
     def problem(self) -> str:
-        """Why the robot must not move now, or nothing."""
+        """Reason why the robot must not move now, or empty."""
         return self.safety.problem(self.now())
 
     @property
     def publishers_hint(self) -> str:
-        """Why joint states may contradict each other, or nothing."""
+        """Explanation of contradictory joint states, or empty."""
         topic = self._node.resolve_topic_name("joint_states")
         publishers = self._node.get_publishers_info_by_topic(topic)
         return self.robot.publishers_hint(

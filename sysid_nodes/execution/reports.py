@@ -35,7 +35,7 @@ def state_of(core: Executor, command: Command) -> ExecutorStateMessage:
 
 
 def feedback_of(state: ExecutorStateMessage) -> ExecuteTrajectory.Feedback:
-    """The same for who sent the goal."""
+    """Feedback for the client of the goal."""
     return ExecuteTrajectory.Feedback(
         state=state.state,
         segment=state.segment,

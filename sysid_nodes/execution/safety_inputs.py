@@ -40,7 +40,8 @@ class SafetyInput:
 
     @classmethod
     def parse(cls, text: str) -> SafetyInput:
-        """From a line such as `/ur/safety_mode ur_dashboard_msgs/msg/SafetyMode mode in 1`.
+        """Safety input from a line such as `/ur/safety_mode
+        ur_dashboard_msgs/msg/SafetyMode mode in 1`.
 
         Raises:
             ParameterError: It has another form.
@@ -73,7 +74,7 @@ class SafetyInput:
         self.seen, self.stamp = value, now
 
     def problem(self, now: float) -> str:
-        """Why the robot must not move, or nothing."""
+        """Reason why the robot must not move, or empty."""
         what = f"{self.topic} {self.path}"
         if self.seen is None:
             return f"{what} has not been heard: is the robot's driver running?"
@@ -111,7 +112,7 @@ class SafetyInputs:
         now: Callable[[], float],
         changed: Callable[[], None],
     ) -> None:
-        """Subscribe to all; `changed` is called after each message.
+        """Subscribe to all inputs; `changed` is called after each message.
 
         Args:
             subscribe: Called with type, topic and callback.

@@ -40,7 +40,7 @@ class Graph(Protocol):
         """Close the bag."""
 
     async def payload(self, is_final: Callable[[PayloadEstimate | None], bool]) -> bool:
-        """Wait until the newest message of the running payload is final; False: in vain."""
+        """Wait until the newest message of the running payload is final; False on timeout."""
 
     async def save(self) -> str:
         """Save the payload; path of its estimate."""

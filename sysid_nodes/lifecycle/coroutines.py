@@ -103,6 +103,6 @@ class CoroutineActionServer(ActionServer):
         raise AssertionError("rclpy must not run what waits")
 
     def notify_execute(self, goal_handle: ServerGoalHandle, execute_callback: Any) -> None:
-        """Play a goal; rclpy is told when the result is there."""
+        """Play a goal; rclpy is notified when the result is available."""
         give = super().notify_execute
         advance(self.play(goal_handle), lambda result: give(goal_handle, lambda _: result))

@@ -136,10 +136,10 @@ class ManagedNode(ConfiguredNode):
         """Start working."""
 
     def deactivate(self) -> None:
-        """Stop working, keep what was configured."""
+        """Stop working, and keep the configuration."""
 
     def winding_down(self) -> bool:
-        """Asked to end, callbacks still running: end what goes on; whether more time is needed."""
+        """End running work after a request to stop; True if more time is needed."""
         return False
 
     def clean_up(self) -> None:
@@ -207,7 +207,9 @@ class ManagedNode(ConfiguredNode):
         return self._attempt(self.clean_up, "Shutting down")
 
     def give_up_configuration(self, err: SysIdError) -> None:
-        """Go back to unconfigured: what was configured doesn't fit the robot that has arrived."""
+        """Return to unconfigured, because the configuration does not fit the robot that has
+        arrived.
+        """
 
         def go_back() -> None:
             self.destroy_timer(timer)

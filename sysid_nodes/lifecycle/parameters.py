@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a node as a frozen dataclass: names, types, ranges and descriptions stand there once."""
+"""Parameters of a node as a frozen dataclass that defines names, types, ranges and descriptions."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def descriptor_of(field: dataclasses.Field[Any]) -> ParameterDescriptor:
 
 
 def plain(value: Any) -> Any:
-    """A value as ROS has it: of an Enum its text."""
+    """Value in the form of ROS: the text of an Enum member."""
     return value.value if isinstance(value, Enum) else value
 
 
@@ -139,7 +139,7 @@ def check(schema: type, name: str, value: Any) -> Any:
 
 
 def typed(schema: type, name: str, value: Any) -> Any:
-    """A value as the configuration has it: checked, and a member of its Enum where it has one.
+    """Value in the form of the configuration: checked, and an Enum member where required.
 
     Raises:
         ParameterError: It doesn't fit.
@@ -152,7 +152,7 @@ def typed(schema: type, name: str, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class CommonConfig:
-    """Parameters of every node, besides its own."""
+    """Parameters common to all nodes."""
 
     autostart: bool = parameter(
         True, "Configure and activate at once; false leaves that to a lifecycle manager."
@@ -179,7 +179,7 @@ Config = TypeVar("Config")
 
 
 def value_to_set(schema: type, name: str, value: Any, *, configured: bool) -> Any:
-    """A value that somebody sets on a node, checked.
+    """Checked value of a parameter that a client sets.
 
     Raises:
         ParameterError: It doesn't fit, or the parameter is structural and the node configured.

@@ -44,7 +44,7 @@ def offered_qos(publishers: list[Any], depth: int) -> QoSProfile:
 
 
 class AdaptiveSubscription:
-    """A subscription that begins as soon as somebody publishes, with what is offered.
+    """Subscription that starts with the first publisher and adopts its QoS.
 
     Args:
         node: That subscribes; where the queue is deeper than 1, it reports what is lost.

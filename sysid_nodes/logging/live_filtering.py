@@ -49,7 +49,7 @@ class DataLoggerConfig:
 
 
 class Mirrored:
-    """Two publishers; the mirror `~/plain/<name>` costs nothing while nobody listens.
+    """Two publishers; the mirror `~/plain/<name>` costs nothing without subscribers.
 
     Args:
         node: That publishes.

@@ -124,7 +124,7 @@ TYPES = {
 
 
 class Recorder:
-    """The bag of a logger and who commands it.
+    """Bag of a logger and its control.
 
     Args:
         node: The logger; its parameters say where and how.

@@ -90,7 +90,7 @@ class WrenchReader:
 
 
 class Template:
-    """A message of which only the stamp and some float64 fields change.
+    """Message of which only the stamp and some float64 fields change.
 
     Args:
         store: Types.

@@ -76,7 +76,7 @@ def existing_inside(folder: str | Path, name: str, what: str) -> Path:
 
 
 def existing_inside_any(folders: Collection[str], name: str, what: str) -> Path:
-    """The same for the first of several folders that has it.
+    """`existing_inside` for the first of several folders that contains the path.
 
     Raises:
         PathError: It isn't allowed, isn't there, or is a pipe or device.

@@ -49,7 +49,7 @@ def rights_of(observer: Node, name: str, namespace: str = "/") -> Rights:
 
 
 def people(nodes: Mapping[str, Rights]) -> dict[str, Rights]:
-    """The rights of an operator, who commands, and of a monitor, who only listens."""
+    """Access rights of an operator, who commands, and a monitor, who only listens."""
 
     def all_of(kind: tuple[str, str]) -> set[str]:
         return set().union(*(rights[kind] for rights in nodes.values()))

@@ -83,6 +83,8 @@ class LockStep(WallPace):
         self._streams[stream] = (wall, math.inf if last else simulated + _AHEAD_S)
 
     def reported(self, state: str, wall: float, simulated: float) -> None:
-        """The executor has told its state; the next one is waited for while it moves the robot."""
+        """Record that the executor has reported its state; the next one is awaited while
+        the robot moves.
+        """
         moves = state in _MOVING
         self._streams["executor"] = (wall, simulated + _REPORTED_S if moves else math.inf)

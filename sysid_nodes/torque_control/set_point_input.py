@@ -34,7 +34,7 @@ class SetPointInput:
         )
 
     def take(self, message: JointTrajectory, now_ns: int) -> None:
-        """Take in a message; what is refused changes nothing, and so ends in a damped stop.
+        """Process a message; refused messages change nothing and lead to a damped stop.
 
         Args:
             message: Its last point is the set point.

@@ -89,7 +89,8 @@ class JointDelay:
 def settled_delay(
     step: Callable[[float], tuple[float, float]], start: float, rounds: int
 ) -> TorqueDelay:
-    """Gauss-Newton steps until one is small beside its standard deviation.
+    """Delay after Gauss-Newton iterations, until the step is small compared with its standard
+    deviation.
 
     Args:
         step: From a delay that is taken out to what is left of it, and the deviation of that [s].

@@ -131,7 +131,7 @@ def identify(
 def identify_equations(
     equations: ArmEquations, estimator: Estimator, *, load_rounds: int = 3
 ) -> Identification:
-    """As `identify`, with the regressors at hand (to compare estimators and friction terms)."""
+    """`identify` with given regressors, for the comparison of estimators and friction terms."""
     pi = equations.prior
     for _ in range(load_rounds if equations.friction.needs_load else 1):
         regression = equations.regression(pi)
@@ -149,7 +149,7 @@ def identify_equations(
 
 
 def with_provenance(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estimate:
-    """The estimate with robot, data and what was left out noted."""
+    """Copy of the estimate with notes about robot, data and omitted samples."""
     together = replace(parts[0], spans=tuple(span for part in parts for span in part.spans))
     share = together.moving_share()
     still = (

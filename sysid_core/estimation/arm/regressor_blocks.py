@@ -16,7 +16,7 @@ from sysid_core.signals.filters import ZeroPhaseFilter
 
 @dataclass(frozen=True, eq=False)
 class RegressorBlocks:
-    """Rows `[Y Phi]` of several spans, filtered and decimated, computed as often as asked.
+    """Rows `[Y Phi]` of several spans, filtered and decimated, computed again for every pass.
 
     Attributes:
         model: The robot.

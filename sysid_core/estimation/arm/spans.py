@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From recordings to equations: spans of samples, what is refused, and what estimates."""
+"""Equations from recordings: spans of samples, their checks, and the estimators."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def spread_between(size: Array, own: Array, scatter: Array | None, count: int) -
 def scatter_factors(
     H: Array, right: Array, covariance: Array, natural: Array, *, leave_out: bool = True
 ) -> Array:
-    r"""Factors by which fits scatter more over blocks than their covariance says, shape (b,).
+    r"""Ratio of the scatter over blocks to the standard deviation by the covariance, shape (b,).
 
     Ratios of variances are chi-square about true ones, which differ from parameter to parameter: they
     are drawn together as far as their own scatter allows (`moderated`). What the data don't show keeps
@@ -161,7 +161,7 @@ def scatter_factors(
 
 
 def block_scatter(H: Array, right: Array, natural: Array, *, leave_out: bool) -> Array:
-    r"""Variances of the fit to everything, from what its blocks say each, shape (b,).
+    r"""Variances of the fit to all blocks, from the scatter of fits to single blocks, shape (b,).
 
     Without block k of B the estimate moves by `d_k = -(H - H_k + w N^{-1})^{-1} Y_k^T psi_k`, N the
     natural covariance and w small; the delete-a-block jackknife's variance (Kuensch 1989) is

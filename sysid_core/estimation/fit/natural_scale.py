@@ -11,7 +11,7 @@ from sysid_core.robot import Array
 
 
 def friction_scale(Phi: Array, tau: Array, names: Sequence[str] = ()) -> Array:
-    """As `friction_scale_from_squares`, from the friction regressor itself, shape (K, n, p)."""
+    """`friction_scale_from_squares` from the friction regressor, shape (K, n, p)."""
     return friction_scale_from_squares(np.mean(Phi**2, axis=0), tau, names)
 
 

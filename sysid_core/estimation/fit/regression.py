@@ -19,7 +19,7 @@ BLOCK = 8192  # samples of a regressor that are held at once
 
 
 class RegressorBlocks(Protocol):
-    """A regressor that is too long to be held: its rows come in blocks, as often as asked."""
+    """A regressor too large for memory: its rows are computed in blocks for every pass."""
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drive gains from what the controller itself believes.
+"""Drive gains from the model torques and target currents of the controller.
 
 Without a known load, currents show masses only up to the gains. But many controllers publish their
 own model torque beside the motor current they ask for (UR: `target_moment` and `target_current`),

@@ -153,7 +153,7 @@ def _settled_gains(
 
 
 def with_gains(equations: ArmEquations, gains: ArrayLike) -> ArmEquations:
-    """The same data with other gains of the drives, shape (n,)."""
+    """Copy with other drive gains, shape (n,)."""
     drives = equations.friction.drives
     found = drives.with_gains(gains)
     return replace(

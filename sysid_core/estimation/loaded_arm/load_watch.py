@@ -43,7 +43,7 @@ class LoadWatch:
         self._began: float | None = None
 
     def update(self, time_s: float, extra: Array, Y: Array) -> PayloadChange | None:
-        """Take one sample; the change, if the load has changed.
+        """Add one sample; returns the change if the load has changed.
 
         Args:
             time_s: Time [s], increasing.
@@ -132,7 +132,7 @@ def _contrast(before: Part, after: Part) -> float:
 def change_note(
     stream: JointStream, extra: Array, Y: Array, noise: Array, prior: Array, run: Recording | None
 ) -> tuple[str, ...]:
-    """A remark on the largest change of a span; none without.
+    """Note about the largest change of the load in a span, or none.
 
     Args:
         stream: The span, K samples; the other arrays as for `load_changes`.

@@ -25,7 +25,7 @@ from sysid_core.signals import JointStream
 
 @dataclass(frozen=True, eq=False)
 class LoadedEquations:
-    """Linear equations in the arm, the change of its friction and the payload.
+    """Linear equations for the arm, the change of its friction, and the payload.
 
     Attributes:
         model: The unloaded robot.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a payload before it is weighed, when not even its shape is given; Gaussians given data."""
+"""Prior of a payload without a known shape, as Gaussians that depend on the data."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What all payload estimators share: the data, the compressed data, and how a result is shown.
+r"""Data, compressed data and the presentation of results, shared by all payload estimators.
 
 Frames: everything in the axes of the force-torque sensor S, at its origin. The wrench is the one
 that the sensor exerts on the object, `wrench = wrench_regressor(a, omega, alpha) @ pi`, with the

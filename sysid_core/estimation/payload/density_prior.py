@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What a shape says of a payload before any measurement: about uniform density, never negative.
+r"""Prior of a payload from its shape: approximately uniform, non-negative density.
 
 The masses of the cells are drawn to a homogeneous body by their relative entropy
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a payload of which only the width between a gripper's fingers is known."""
+"""Prior of a payload of which only the opening of the gripper is known."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def _given_first_moments(covariance: Array) -> Array:
 
 
 def verdicts_from_rank(information: CompressedWrenches) -> tuple[ParameterVerdict, ...]:
-    """What the data alone determine: alone, in combination, or not at all."""
+    """Verdicts from the data alone: identifiable alone, in combination, or not at all."""
     R = np.vstack([information.force[:, :10], information.torque[:, :10]])
     length = np.linalg.norm(R, axis=0)
     _, s, Vt = np.linalg.svd(R / np.where(length > 0, length, 1.0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What may be held, before any measurement: kinds of bodies, weighed by how well each explains the data.
+r"""Prior over classes of bodies, weighted by their evidence.
 
 Each hypothesis is a Gaussian of the parameters `pi = m p` of a body of mass m: its mean body, and how
 bodies of its kind vary. Given a shape there are solids whose density varies independently from place
@@ -81,7 +81,7 @@ MASS_SPREAD = 2.0  # of the mass, relative: left to the data
 
 @dataclass(frozen=True, eq=False)
 class PayloadPosterior:
-    """What data and prior say together.
+    """Posterior of a payload.
 
     Attributes:
         pi: Mean, shape (10,).
@@ -100,7 +100,7 @@ class PayloadPosterior:
 
     @property
     def verdicts(self) -> tuple[ParameterVerdict, ...]:
-        """Which of the ten come from the data, and which mostly from the prior."""
+        """Verdicts of the ten parameters: determined by the data, or mainly by the prior."""
         return verdicts_from_prior(self.covariance, self.spread, MASS_SPREAD * float(self.pi[0]))
 
 
@@ -129,7 +129,7 @@ class ShapePrior:
 
     @property
     def guessed(self) -> float:
-        """How far the shape is a guess: 0 where it is exact, 1 where somebody typed it."""
+        """Uncertainty of the shape: 0 for an exact shape, 1 for a typed one."""
         return 0.0 if self.shape is None else min(1.0, self.shape.size_sd / TYPED_SD)
 
     @cached_property
@@ -232,7 +232,9 @@ class ShapePrior:
         return PayloadPosterior(nearest_body(pi), covariance, spread, wrong, total)
 
     def log_evidences(self, data: Sequence[tuple[Array, Array]], first: Array) -> list[float]:
-        """As in the posterior, of each (R, r), about a first answer, shape (10,): much quicker."""
+        """`log_evidences` as in the posterior, of each (R, r), near a first solution, shape
+        (10,); faster.
+        """
         means, spreads, logs = self._hypotheses(first)
         wide = spreads + MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
         return [

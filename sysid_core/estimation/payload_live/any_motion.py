@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload weighed from any motion: no marks, no plan, nobody having tared the sensor."""
+"""Payload estimation from any motion, without marks, plan or tare."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def weigh_motion(
     clock: bool = True,
     still: bool = False,
 ) -> Weighing:
-    """Weigh what was held throughout a recording.
+    """Estimate the payload carried throughout a recording.
 
     Sign and axes of the wrench are found where they aren't given; the bias is found with the load
     where nobody has tared the sensor: what doesn't turn with gravity.
@@ -131,7 +131,8 @@ def held_likelihood(
     sensor: SensorModel | None = None,
     convention: WrenchConvention | None = None,
 ) -> tuple[Array, Array]:
-    """What some tenths of a second say of any load, none too, as `|R pi - r|` (`RunningMAP.likelihood`).
+    """Likelihood of any load from a few tenths of a second, as `|R pi - r|`
+    (`RunningMAP.likelihood`).
 
     Args:
         recording: Joint states and wrench.

@@ -33,7 +33,7 @@ _SETTLED = 50  # samples before a change can be told from the estimate's own set
 
 
 class PayloadState(Kind):
-    """How far a running identification has come."""
+    """Progress of a running identification."""
 
     COLLECTING = "collecting"
     MASS_KNOWN = "mass known"
@@ -98,12 +98,12 @@ class OnlinePayload:
 
     @property
     def information(self) -> CompressedWrenches:
-        """The samples so far, compressed: any estimator can be asked from it."""
+        """All samples so far, compressed, in a form that any estimator accepts."""
         return self._running.information if self.estimator is None else self._own_wrenches
 
     @property
     def n_samples(self) -> int:
-        """How many samples it has seen."""
+        """Number of samples so far."""
         own = self._own_wrenches.n_samples
         return self._running.n_samples if self.estimator is None else own
 
@@ -177,7 +177,8 @@ class OnlinePayload:
         return self._estimate
 
     def which(self, parts: Mapping[str, KnownLoad]) -> dict[str, float]:
-        """Probabilities of known loads, since the load last changed (`part_probabilities`).
+        """Probabilities of the known loads since the last change of the load
+        (`part_probabilities`).
 
         Raises:
             EstimationError: There are no samples.
@@ -186,7 +187,7 @@ class OnlinePayload:
 
     @property
     def state(self) -> PayloadState:
-        """What is known by now."""
+        """Current state of knowledge."""
         if self.n_samples < 3:
             return PayloadState.COLLECTING
         try:
@@ -208,7 +209,9 @@ class OnlinePayload:
 
     @property
     def warnings(self) -> tuple[Reason, ...]:
-        """What the estimate says against itself: a misfit, a shape that can't be right."""
+        """Warnings about the estimate: a residual that is too large, or a shape that
+        contradicts the data.
+        """
         return self.estimate().warnings if self.n_samples else ()
 
     def uncertainty(self, summary: PayloadSummary) -> tuple[float, Array, Array]:
@@ -224,7 +227,7 @@ class OnlinePayload:
 
     @property
     def advice(self) -> str:
-        """What motion would help most, in one sentence."""
+        """Most useful next motion, in one sentence."""
         state = self.state
         if state is PayloadState.COLLECTING:
             try:

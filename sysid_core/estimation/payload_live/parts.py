@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of some known loads is held: probabilities from the likelihood that weighs it too.
+"""Recognition of known loads: probabilities from the likelihood of the payload estimator.
 
 A load is a Gaussian of the ten parameters: what its parts weigh and how they lie. Nothing held and
 something unknown are always among them, and all are as probable before the readings.
@@ -62,7 +62,7 @@ class _Parts(FileSchema):
 
 @dataclass(frozen=True, eq=False)
 class KnownLoad:
-    """A load as it may be.
+    """Known load with its uncertainty.
 
     Attributes:
         mean: The ten parameters in the sensor's frame, shape (10,).
@@ -91,7 +91,7 @@ class KnownLoad:
         return cls(mean, of_mass + of_inertia).lying(com_sd)
 
     def lying(self, sd: float) -> KnownLoad:
-        """The same, but it may lie elsewhere by a deviation along each axis [m]."""
+        """Copy with an additional position uncertainty along each axis [m]."""
         if not sd:
             return self
         shift = affine_derivatives(self.mean, np.zeros(3))[:, :3]
@@ -159,7 +159,7 @@ def part_probabilities(R: Array, r: Array, parts: Mapping[str, KnownLoad]) -> di
 
 
 def judge_part(found: Mapping[str, float], expected: str = "") -> Reason:
-    """Whether the expected load is held, or without one, whether any known one or none is.
+    """Verdict on the expected load or, without one, on any known load or none.
 
     Args:
         found: Probabilities, the likeliest first (`part_probabilities`).

@@ -37,7 +37,7 @@ TARE_PREFIX = "tare_"
 
 @dataclass(frozen=True)
 class LoadChange:
-    """A change of the load in the middle of a motion; the samples before it are no longer used.
+    """Change of the load during the motion; the samples before it are no longer used.
 
     Attributes:
         stamp_ns: When it was noticed [ns].
@@ -173,7 +173,9 @@ class PayloadSession:
         self._streams.add_mark(stamp_ns, label)
 
     def advance(self, until_ns: int | None = None) -> None:
-        """Use what is complete up to a stamp, live some tenths of a second ago; default: everything."""
+        """Use the data that are complete up to a stamp, live a few tenths of a second ago;
+        default: all.
+        """
         if self._streams.late:
             if self._trimmed and self._idle:
                 self._streams.read_again()
@@ -350,12 +352,12 @@ class PayloadSession:
 
     @property
     def motion_s(self) -> float:
-        """From the first wrench of the motion to the last that was used [s]."""
+        """Time from the first wrench of the motion to the last one used [s]."""
         return (self.last_stamp_ns - (self._origin_ns or 0)) * 1e-9 if self._used else 0.0
 
     @property
     def last_change(self) -> LoadChange | None:
-        """The last change of the load; the estimate rests on what came after it."""
+        """Last change of the load; the estimate uses only later samples."""
         return self.changes[-1] if self.changes else None
 
     @property
@@ -369,7 +371,9 @@ class PayloadSession:
         return int(self._used[-1][0][-1]) if self._used else 0
 
     def motion_stamps_ns(self) -> Stamps:
-        """When the motions of `data` were, shape (K,): a late sensor's stamps, put back."""
+        """Stamps of the motion samples of `data`, corrected for the delay of the sensor,
+        shape (K,).
+        """
         return np.asarray(self._stamps_ns - self._lag_ns)
 
     def data(self) -> PayloadData:

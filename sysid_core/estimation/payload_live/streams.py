@@ -85,7 +85,7 @@ class PayloadStreams:
         self._take("mark", (stamp_ns, label))
 
     def end(self) -> None:
-        """Nothing more comes: what might have been the next run's is of this one."""
+        """End the session, and assign the remaining samples to it."""
         self._release(None)
 
     def _take(self, stream: str, item: tuple[int, Any]) -> None:
@@ -138,7 +138,7 @@ class PayloadStreams:
         self.rewind()
 
     def keep_newest(self, seconds: float) -> None:
-        """Drop what is older, read or not, and what still comes of it; reading goes on."""
+        """Drop older samples, used or not, and those that arrive later; reading continues."""
         newest = self._now
         if newest is None:  # a sensor without a robot
             newest = self._wrenches[-1][0] if self._wrenches else 0

@@ -104,7 +104,7 @@ def judge_weighing(
     calibration: SensorCalibration | None,
     changes: Sequence[LoadChange] = (),
 ) -> Verdict:
-    """Whether a payload may be sent to a controller.
+    """Judge if a payload may be sent to a controller.
 
     It fails without a positive mass that is known to 30 %, or where no body has these parameters; it
     warns of what the estimate and the tare say against themselves.

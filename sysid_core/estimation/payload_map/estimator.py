@@ -282,7 +282,7 @@ def _rate(time: Array, wrench: Array) -> Array:
 
 
 def _unexplained(data: PayloadData) -> Array:
-    """What least squares with a bias leave over: no linear body explains it; shape (K, 6)."""
+    """Residual of least squares with a bias, which no rigid body explains; shape (K, 6)."""
     X = np.concatenate([data.regressor, np.tile(np.eye(6), (len(data), 1, 1))], axis=2)
     residual = np.empty((len(data), 6))
     for rows in (slice(0, 3), slice(3, 6)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the model doesn't explain of the wrench: noise, spikes, slow remainders, unlikely errors."""
+"""Residual of the wrench: noise, spikes, slow remainders, unlikely sensor errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FEW_SPIKES = 0.002  # of the samples: less is nobody's worry
 
 @dataclass(frozen=True)
 class Misfit:
-    """How badly the model explains the wrench; each of the first two is 1 where all is as assumed.
+    """Measures of the residual of the wrench; the first two are 1 if all assumptions hold.
 
     Attributes:
         spread: How much stretches of the recording disagree, or samples, in what the noise explains.
@@ -41,7 +41,9 @@ class Misfit:
 
     @property
     def factor(self) -> float:
-        """By which standard deviations have to be widened; 1 where nothing is wrong."""
+        """Factor by which the standard deviations are enlarged; 1 if the residual is as
+        expected.
+        """
         found = [1.0, self.spread, self.nuisance if self.nuisance >= MISFIT_LIMIT else 1.0]
         return max(found)
 

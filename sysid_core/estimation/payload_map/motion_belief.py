@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What is believed of the motion while a payload is estimated.
+r"""Motion estimate used by the payload estimator, with its uncertainty.
 
 The motion x = (a, omega, alpha) of the sensor is never known exactly. With the wrench's sensitivity
 `T = d(A(x) pi)/dx`, an estimator marginalises the motion's error: rows `X` (regressor, nuisances,
@@ -34,12 +34,12 @@ _KEPT = 20_000  # samples whose sensitivities are kept between passes (1.5 kB ea
 
 
 def chunks(count: int) -> list[slice]:
-    """Slices that cover so many samples."""
+    """Slices of about `size` samples that cover all."""
     return [slice(first, min(first + _CHUNK, count)) for first in range(0, count, _CHUNK)]
 
 
 class MotionBelief(Protocol):
-    """Motion at K wrench samples, with what is known of its error."""
+    """Motion at K wrench samples, with its uncertainty."""
 
     def motion(self) -> Array:
         """Motion (a, omega, alpha) at which to linearise, shape (K, 9)."""
@@ -76,7 +76,7 @@ class ExactMotion:
         self._x = np.hstack([np.asarray(u, dtype=float) for u in (a, omega, alpha)])
 
     def motion(self) -> Array:
-        """As given."""
+        """Motion as given."""
         return self._x
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
@@ -89,10 +89,10 @@ class ExactMotion:
         return np.asarray(total)
 
     def correct(self, y: Array) -> None:
-        """Nothing to correct."""
+        """No correction."""
 
     def corrected(self) -> Array:
-        """As given."""
+        """Motion as given."""
         return self._x
 
 

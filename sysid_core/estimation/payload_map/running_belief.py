@@ -25,7 +25,7 @@ _LITTLE = 0.01  # probability below which a belief isn't followed up
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    """What one belief says: the payload, the misfit, and the logarithm of its evidence."""
+    """Payload, residual and log-evidence under one sensor model."""
 
     found: PayloadPosterior
     misfit: Misfit
@@ -60,7 +60,7 @@ class RunningBelief:
         return self._sums[0].compressed()
 
     def left(self, u: Array, pi: Array, samples: int) -> float:
-        """As `RunningInformation.left`, of the sensor as declared."""
+        """`RunningInformation.left` for the sensor as declared."""
         return self._sums[0].left(u, pi, samples)
 
     def posterior(self, samples: int) -> tuple[PayloadPosterior, Misfit]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What whitened samples say of sensor errors and payload together, the bias wandering meanwhile."""
+"""Joint information about sensor errors and payload from whitened samples, with a drifting bias."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class RunningInformation:
         return float(np.sqrt(max(y @ self._gram @ y, 0.0) / (6 * samples)))
 
     def compressed(self) -> tuple[Array, Array, Array]:
-        """As `eliminate_nuisances`, without attenuation by errors of a measured motion."""
+        """`eliminate_nuisances` without attenuation by errors of a measured motion."""
         R, r, back = eliminate_nuisances(self._gram, self._precision)
         if self._attenuation.any():
             scale = np.linalg.norm(R, axis=0)

@@ -28,7 +28,7 @@ class RunningNoise:
 
     @property
     def known(self) -> bool:
-        """Whether enough samples have been seen."""
+        """True if there are enough samples."""
         return self._count >= _ENOUGH
 
     def follow(self, wrench: Array) -> None:

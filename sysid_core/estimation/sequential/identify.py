@@ -132,7 +132,7 @@ class SequentialLeastSquares:
         return self.fit_steps(regression).estimate
 
     def fit_steps(self, regression: Regression) -> SequentialFit:
-        """As `fit`, with the steps, the constants and the growth of the error."""
+        """`fit`, also returning the steps, the constants and the growth of the error."""
         system = solvable_equations(self.minimal, regression)
         usable = self._usable_rows(regression)
         n = len(regression.joints)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From recordings in which one joint moves at a time to a sequential estimate."""
+"""Sequential estimate from recordings in which one joint moves at a time."""
 
 from __future__ import annotations
 

@@ -227,7 +227,9 @@ class Identifiability:
 
     @cached_property
     def nullspace(self) -> Array:
-        r"""Changes of the parameters that no data show, one per column; R of appendix G, (p, d)."""
+        r"""Parameter changes without effect on any data, one per column; R of appendix G,
+        (p, d).
+        """
         return system_nullspace(self._layout, self._results, len(self.parameter_names))
 
     @cached_property
@@ -240,7 +242,7 @@ class Identifiability:
 
     @cached_property
     def transfers(self) -> tuple[Transfer, ...]:
-        """For every body, what can pass into its parent unnoticed."""
+        """Undetectable transfers of each body to its parent."""
         return transfers_of(
             self._layout,
             self._results,

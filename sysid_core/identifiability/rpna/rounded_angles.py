@@ -24,7 +24,7 @@ _EXACT = 1e-10  # [rad] closer than this, an angle needs no snapping
 
 
 def exact_angle(text: str) -> float:
-    """The angle that a rounded decimal stands for: "1.5708" is pi/2, "1.4" is 1.4.
+    """Exact angle of a rounded decimal: "1.5708" is pi/2, "1.4" is 1.4.
 
     An angle is taken for a multiple of pi/2, pi/4 or pi/6 when it agrees to its last digit.
     """
@@ -55,7 +55,7 @@ def has_rounded_angles(urdf_xml: str) -> bool:
 
 
 def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
-    """The same robot with the rounded angles of its joints' origins replaced by the exact ones.
+    """Copy with exact instead of rounded angles of the joint origins.
 
     Args:
         model: A robot from a URDF.

@@ -49,7 +49,7 @@ def parameter_transforms(X_PC: Array) -> Array:
 
 
 def parameter_rates(phi: Array) -> Array:
-    r"""`A(phi)`, eq. 40: how fast parameters, as the parent sees them, change along a free mode.
+    r"""`A(phi)`, eq. 40: rate of the parameters in the parent frame along a free mode.
 
     Wensing, Niemeyer and Slotine (2023), eqs. (13), (40).
 

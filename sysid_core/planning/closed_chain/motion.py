@@ -29,7 +29,7 @@ def of_all_joints(chain: ClosedChain, trajectory: Trajectory) -> Trajectory:
 
 
 def slowed(trajectory: Trajectory, pace: float, rate_hz: float) -> Trajectory:
-    """The same path at another pace: velocities times `pace`, accelerations times its square."""
+    """Path at another pace: velocities times `pace`, accelerations times its square."""
     path = scipy.interpolate.BPoly.from_derivatives(
         trajectory.time, np.stack([trajectory.q, trajectory.v, trajectory.a], axis=1)
     )

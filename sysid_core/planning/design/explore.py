@@ -37,7 +37,7 @@ SHORTEST = 2.0  # piece [s]
 
 
 class Ending(Kind):
-    """Why an exploration ended, or that it hasn't."""
+    """Reason for the end of an exploration, or running."""
 
     OPEN = "open"  # more pieces are wanted
     REACHED = "reached"  # everything that was asked for is known well enough
@@ -111,7 +111,7 @@ class Explorer:
 
     @property
     def open_names(self) -> tuple[str, ...]:
-        """Base parameters that were asked for and aren't known well enough yet."""
+        """Requested base parameters that are not yet accurate enough."""
         return self._open_after(self.unknowns)
 
     def _open_after(self, unknowns: Unknowns) -> tuple[str, ...]:
@@ -142,7 +142,7 @@ class Explorer:
         return text + (f"; not known well enough: {', '.join(left[:8])}" if left else "")
 
     def next_piece(self, q_now: Array, stop: Callable[[], bool] = lambda: False) -> Trajectory:
-        """A checked motion from where the robot stands, for what is still unknown.
+        """Checked motion from the current posture, for the parameters that are still unknown.
 
         Args:
             q_now: Where the robot stands, shape (n,).

@@ -110,7 +110,7 @@ class Unknowns:
 
     @property
     def n_rigid(self) -> int:
-        """Number of base parameters that stand for inertial ones; they come first."""
+        """Number of inertial base parameters; they come first."""
         return sum(i < 10 * self.model.n_bodies for i in self.base.independent)
 
     @cached_property
@@ -122,12 +122,12 @@ class Unknowns:
         return np.asarray(np.linalg.inv(covariance) / np.outer(self.size, self.size))
 
     def smooth(self) -> Unknowns:
-        """The same with a softer sign of Coulomb friction, whose slopes an optimiser can follow."""
+        """Copy with a smoother sign of Coulomb friction, for gradient-based optimisation."""
         v_0 = max(SMOOTH_SIGN, self.friction.coulomb_velocity)
         return replace(self, friction=replace(self.friction, coulomb_velocity=v_0))
 
     def after(self, names: Sequence[str], covariance: ArrayLike) -> Unknowns:
-        """The same, with what an earlier estimate adds to what is known of its parameters.
+        """Copy with the knowledge of an earlier estimate.
 
         Information is added, `P^-1 = P_prior^-1 + P_estimate^-1`: nothing is known less than before.
 
@@ -155,7 +155,7 @@ class Unknowns:
         return replace(self, prior_covariance=0.5 * (new + new.T))
 
     def after_information(self, information: Array) -> Unknowns:
-        """The same, once a motion with this information (b, b) has been played."""
+        """Copy with the information (b, b) of an executed motion."""
         R = self.base.regrouping
         gain = np.linalg.solve(
             information @ R @ self.prior_covariance @ R.T + np.eye(len(information)), information

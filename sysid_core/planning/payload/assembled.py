@@ -96,7 +96,7 @@ class PayloadMotion:
         )
 
     def information(self, q: Array) -> float:
-        """Logarithm of the determinant of what the oscillation says about the load."""
+        """Log-determinant of the information of the oscillation about the load."""
         _, *motion = oscillation(
             q,
             self.columns,

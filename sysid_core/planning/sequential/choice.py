@@ -91,7 +91,7 @@ class MoveChooser:
     def choose_pairs(
         self, pool: list[Move], hidden: Array, is_safe: Callable[[Move], bool]
     ) -> list[Move]:
-        """As few two-joint moves as make the hidden directions clear."""
+        """Smallest number of two-joint moves that excite the hidden directions."""
         left = [(move, hidden.T @ self.information(move) @ hidden) for move in pool]
         total = np.eye(hidden.shape[1])
         chosen: list[Move] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chart as data: panels of lines, dots, bars and colours, or one view in space; drawn by page.js."""
+"""Charts as data: panels of lines, dots, bars and colours, or a 3D view; drawn by page.js."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Figure:
             self.axis("x", k, title="time [s]")
 
     def json(self) -> str:
-        """Data, layout and frames as JSON that can stand inside a page."""
+        """Data, layout and frames as JSON that is safe inside a page."""
         raw = {"data": self.data, "layout": self.layout, "frames": self.frames}
         return json.dumps(_packed(raw), separators=(",", ":")).replace("</", "<\\/")
 

@@ -46,7 +46,7 @@ class _Verdict(_More):
 
 
 class SavedResult(_More):
-    """What is read of a result.json."""
+    """Fields read from a result.json."""
 
     inputs: _Inputs = Field(default_factory=_Inputs)
     verdict: _Verdict = Field(default_factory=_Verdict)

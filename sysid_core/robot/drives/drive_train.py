@@ -151,7 +151,7 @@ class DriveTrain:
         return tuple(self.waves.get(kind, {}).get(axis, ()))
 
     def ordered(self, names: Sequence[str]) -> DriveTrain:
-        """The same drives in another order of joints.
+        """Drives in another order of joints.
 
         Raises:
             ModelError: A joint is missing.
@@ -167,5 +167,5 @@ class DriveTrain:
         return replace(self, joint_names=tuple(names), gains=self.gains[k])
 
     def with_gains(self, gains: ArrayLike) -> DriveTrain:
-        """The same drives with other gains, shape (n,)."""
+        """Copy with other gains, shape (n,)."""
         return replace(self, gains=np.asarray(gains, dtype=float))

@@ -43,7 +43,7 @@ def actuation_map_rate(chain: ClosedChain, q: ArrayLike, v: ArrayLike) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ClosureState:
-    """Everything that the loops say of K states of motion.
+    """Loop closure of K states of motion: positions, velocities and Jacobians.
 
     Attributes:
         q: Positions of all joints, shape (K, n).

@@ -44,7 +44,7 @@ class DrivenRobot(RobotModel):
 
     @classmethod
     def of(cls, chain: ClosedChain) -> DrivenRobot:
-        """The robot that a closed chain is to whoever drives it."""
+        """Closed chain as a driven robot."""
         tree = chain.model
         return cls(
             tree.name, tree.pin_model, tree.urdf_hash, tree.urdf_xml, tree.locked, mechanism=chain
@@ -56,7 +56,7 @@ class DrivenRobot(RobotModel):
         return RobotModel(self.name, self.pin_model, self.urdf_hash, self.urdf_xml, self.locked)
 
     def on_tree(self, tree: RobotModel) -> DrivenRobot:
-        """The same loops on another tree with the same joints."""
+        """Loops on another tree with the same joints."""
         return DrivenRobot.of(self.chain.with_model(tree))
 
     @cached_property
@@ -197,5 +197,5 @@ class DrivenRobot(RobotModel):
         return self.tree.frame_motion(frame, moved.q, moved.v, moved.a)
 
     def with_pi(self, pi: ArrayLike) -> DrivenRobot:
-        """The same robot with other inertial parameters of its bodies, shape (n_bodies, 10)."""
+        """Copy with other inertial parameters of its bodies, shape (n_bodies, 10)."""
         return replace(self, pin_model=self.tree.with_pi(pi).pin_model)

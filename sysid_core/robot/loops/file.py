@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops, drives and actuated joints from YAML beside the URDF."""
+"""Loops, drives and actuated joints from a YAML file that accompanies the URDF."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _mimic_elements(urdf_xml: str) -> dict[str, tuple[str, float, float]]:
 
 
 def chain_of_mimic_joints(model: RobotModel) -> ClosedChain:
-    """The mechanism whose leaders are driven and whose followers follow as the URDF says.
+    """Mechanism with driven leaders, and followers coupled as the URDF states.
 
     Raises:
         ModelError: The URDF has no mimic joints, or a leader that isn't a moving joint.

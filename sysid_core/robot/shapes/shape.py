@@ -153,7 +153,7 @@ class Shape:
         )
 
     def of_size_sd(self, size_sd: float) -> Shape:
-        """The same shape, given more or less exactly.
+        """Copy with another relative uncertainty of the size.
 
         Raises:
             ModelError: The deviation is negative or no number.
@@ -284,7 +284,7 @@ class Shape:
         cells: int = DEFAULT_CELLS,
         name: str = "shape",
     ) -> Shape:
-        """Any solid that can say which points are inside it.
+        """Solid from a function that tests which points are inside.
 
         A cubic grid with about `cells` filled cells; cells that the surface cuts keep the volume,
         centroid and second moments of their inner part.

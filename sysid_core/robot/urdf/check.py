@@ -37,7 +37,7 @@ _NUMBERS = {
 
 @lru_cache(maxsize=32)
 def sound_urdf(text: str) -> ET.Element:
-    """The root of a description whose structure and numbers hold; not to be changed.
+    """Root element of a valid URDF; not to be modified.
 
     Raises:
         ModelError: It isn't XML, declares entities, isn't one tree, or a number can't be one.

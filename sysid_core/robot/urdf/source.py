@@ -41,7 +41,7 @@ def example_robots() -> dict[str, Path]:
 
 
 def example_share() -> Path | None:
-    """Where `example-robot-data` keeps its files, wherever pip put it; None where it isn't installed."""
+    """Folder of the files of `example-robot-data`; None if it is not installed."""
     try:
         package = metadata.distribution("example-robot-data")
     except metadata.PackageNotFoundError:

@@ -119,7 +119,7 @@ class JointColumns(_Columns):
         self.names = names
 
     def stream(self, topic: str, kind: EffortKind) -> tuple[JointStream, tuple[str, ...]]:
-        """The stream in order, and what there is to say about it."""
+        """Stream in time order, and remarks about it."""
         seen: dict[tuple[str, ...], int] = {}
         for index, places, *_ in self._blocks:
             found = self._layouts[index].names
@@ -185,7 +185,7 @@ class WrenchColumns(_Columns):
         super().__init__(wrench_layout, thinning)
 
     def stream(self, topic: str) -> tuple[WrenchStream, tuple[str, ...]]:
-        """The stream in order, and what there is to say about it."""
+        """Stream in time order, and remarks about it."""
         frames: dict[str, int] = {}
         for index, places, *_ in self._blocks:
             frame = self._layouts[index].frame

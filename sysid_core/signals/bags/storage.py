@@ -64,7 +64,7 @@ class StoredBag:
             yield from block
 
     def blocks(self, topics: Collection[str] = ()) -> Iterator[MessageBlock]:
-        """The same messages, many at a time: what reads columns has no use for single ones."""
+        """Messages in blocks, for readers of columns."""
         wanted = set(topics)
         whole = (self.path / "metadata.yaml").is_file()
         for item in stored_items(self.path, self.files, whole=whole):

@@ -36,7 +36,7 @@ class OfferedQos:
     depth: int = 50
 
     def profile(self) -> dict[str, Any]:
-        """As rosbag2 writes it down."""
+        """QoS profile in the form that rosbag2 writes."""
         return {
             "history": "keep_last",
             "depth": self.depth,

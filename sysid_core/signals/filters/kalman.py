@@ -38,7 +38,7 @@ def unit_step(order: int) -> tuple[Array, Array]:
 
 @cache
 def kernels() -> ModuleType:
-    """The compiled steps; numba is loaded by who filters, not by who imports."""
+    """Compiled filter steps; numba is imported at the first use of a filter."""
     from sysid_core.signals.filters import kernels as compiled
 
     return compiled

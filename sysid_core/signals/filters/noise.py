@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Noise levels found from the data: measurement noise and how fast the motion changes.
+r"""Noise levels estimated from the data: measurement noise and rate of change of the motion.
 
 A bank of Kalman filters runs over a grid of ratios \(\lambda\) = driving density / measurement
 variance. Given \(\lambda\), the likelihood of the innovations is maximal at the measurement
@@ -61,7 +61,7 @@ class NoiseLevels:
             object.__setattr__(self, key, value)
 
     def for_signals(self, n: int) -> NoiseLevels:
-        """The same with every level of shape (n,)."""
+        """Copy with every level of shape (n,)."""
         try:
             return NoiseLevels(
                 np.broadcast_to(self.measurement_sd, (n,)),

@@ -103,7 +103,7 @@ def split_at_gaps(stream: JointStream, max_gap_s: float) -> tuple[JointStream, .
 def in_pieces(
     spans: Iterable[JointStream], rate_hz: float, longest: int = 6_000, shortest_s: float = 4.0
 ) -> Iterator[JointStream]:
-    """Spans in pieces, whose filtered copies are what memory has to bear.
+    """Spans in pieces, which limit the memory of filtered copies.
 
     Args:
         spans: Without gaps.

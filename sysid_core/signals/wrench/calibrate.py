@@ -42,7 +42,7 @@ _TORQUE_BIAS, _TORQUE_DRIFT = _entries(3, 9), _entries(6, 9)
 
 @dataclass(frozen=True, eq=False)
 class FullCalibration:
-    """Everything that still postures say of a sensor; deviations beside the values.
+    """Calibration of a sensor from static postures, with standard deviations.
 
     Attributes:
         calibration: To be kept and used: bias at the last posture, correction matrix, load.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is the sensor alive? NaN, frozen and saturated wrenches, found and named before a fit."""
+"""Detection of NaN, frozen and saturated wrenches before a fit."""
 
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ def require_sound_wrench(
 
 
 def slow_part(samples: Array) -> float:
-    """Slow changes of readings that should be constant, in their white noise; 1 for white noise.
+    """Slow variation of readings that should be constant, relative to their white noise; 1 for
+    white noise.
 
     Moving averages against fourth differences, which no slow change survives; the worse of forces
     and torques. A hum near a multiple of the sampling rate, vibration or drift give more.
@@ -213,7 +214,7 @@ def _clipped_rows(values: Array, full_scale: float | None) -> Array:
 
 
 def require_sensor_frame(frame_id: str, sensor_frame: str, source: str) -> None:
-    """Refuse a wrench that says it belongs to another frame than the sensor's.
+    """Raise an error if the wrench is in another frame than that of the sensor.
 
     Args:
         frame_id: Frame of the wrench's header, or of a calibration; "" where it says nothing.

@@ -80,7 +80,7 @@ class ClockOffset:
         return out
 
     def apply(self, recording: Recording) -> Recording:
-        """The recording with the wrench on the joints' clock, and a note that says so."""
+        """Recording with the wrench on the clock of the joints, and a note about it."""
         if recording.wrench is None:
             return recording
         wrench = replace(recording.wrench, stamps_ns=self.corrected(recording.wrench.stamps_ns))

@@ -386,7 +386,7 @@ class _Linear:
 
     @classmethod
     def of(cls, X: Array, y: Array) -> _Linear:
-        """From columns (K, 3, p) and readings (T, K, 3)."""
+        """Regression from columns (K, 3, p) and readings (T, K, 3)."""
         W, r = X.reshape(-1, X.shape[2]), y.reshape(len(y), -1)
         return cls(W.T @ W, r @ W, np.sum(r**2, axis=1))
 

@@ -33,7 +33,7 @@ def mount_sensor(
     parent: str = "",
     pose: Sequence[float] = (0.0,) * 6,
 ) -> tuple[RobotModel, str]:
-    """The robot with the sensor's frame, and where that is if the description doesn't say.
+    """Robot with the frame of the sensor, mounted as given if the description lacks it.
 
     Args:
         model: The robot.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Is the sensor mounted as the model says? Gravity shows it, through the weight of what it holds.
+r"""Check of the mounting of the sensor against the model, by the direction of gravity.
 
 Still postures obey `f_k = -m R g_k + b`, with R the rotation between the axes that the robot model
 claims and the true ones (identity when all is right). Centring removes the bias, and R with m is

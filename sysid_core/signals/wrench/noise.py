@@ -82,7 +82,7 @@ class Stretches:
 
     @classmethod
     def of(cls, rows: Array, residual: Array, count: int = 4) -> Stretches:
-        """From rows (K, 6, p) and residuals (K, 6), in noise, in time order."""
+        """Estimate from rows (K, 6, p) and residuals (K, 6), in units of noise, in time order."""
         p = rows.shape[2]
         H, g, square = np.zeros((count, p, p)), np.zeros((count, p)), np.zeros(count)
         for b, part in enumerate(np.array_split(np.arange(len(rows)), count)):

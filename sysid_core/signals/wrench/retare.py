@@ -19,7 +19,7 @@ _SPREAD = 5.0  # standard deviations between postures
 def retare(
     kept: SensorCalibration, postures: StaticPostures, *, temperature: float = float("nan")
 ) -> tuple[SensorCalibration, Array]:
-    """The kept calibration with today's bias, nothing but its known tool hanging there.
+    """Stored calibration with the current bias; only the known tool may be on the sensor.
 
     Args:
         kept: From an earlier tare.

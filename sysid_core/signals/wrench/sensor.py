@@ -155,7 +155,7 @@ class SensorCalibration:
         return com, np.sqrt(np.diag(jacobian @ self.covariance[:4, :4] @ jacobian.T))
 
     def with_tool(self, tool_pi: ArrayLike) -> SensorCalibration:
-        """The same sensor with a known load to subtract, `pi` in the sensor frame, shape (10,).
+        """Copy with a known load to subtract, `pi` in the sensor frame, shape (10,).
 
         Raises:
             SignalError: No body has these parameters.

@@ -82,7 +82,7 @@ def fit_wandering(
     n, centre = len(mean), np.log(np.repeat(usual, 3))
 
     def solved(logs: Array) -> tuple[Array, Array, Array, Array]:
-        """Root of the precision, its right side, standard deviations of the rows, what is left."""
+        """Root of the precision, right-hand side, standard deviations of the rows, residual."""
         sd = np.sqrt(np.exp(2 * logs[:3, None]) + np.exp(2 * logs[3:, None]) * values)
         A = np.concatenate([(Y_U / sd[..., None]).reshape(-1, n), prior])
         b = np.concatenate([(r_U / sd).ravel(), np.zeros(n)])

@@ -104,7 +104,7 @@ class RobotDrive:
         return self._longest
 
     def begin(self) -> None:
-        """Forget the run before; somebody must be there to move the robot, and nobody else do it.
+        """Reset; require a controller that moves the robot, and no other client.
 
         Raises:
             SysIdError: Nobody listens, or another one drives the robot.
@@ -122,7 +122,7 @@ class RobotDrive:
             )
 
     def send(self, out: Outgoing) -> None:
-        """Send a goal that replaces what is being played, where the controller takes goals."""
+        """Send a goal that replaces the current one, if the controller accepts goals."""
 
     def stream(self, command: Command) -> None:
         """Send the set point of this instant, where the controller takes a stream."""
