@@ -165,7 +165,7 @@ def copy_json(text: str, json_path: str) -> bool:
 
 
 def run() -> None:
-    """Run the command line; an error of ours is one red message and exit status 2."""
+    """Run the command line; an error of the package is one red message and exit status 2."""
     _give_memory_back()
     try:
         text = help_of(app, sys.argv[1:])

@@ -33,7 +33,7 @@ _STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red"}
 
 
 def show_check(result: dict[str, Any], uses: Sequence[Use]) -> None:
-    """Show what the streams hold, what it will do for, and what to do.
+    """Show the streams, their possible uses, and remedies.
 
     Args:
         result: As in the JSON file.

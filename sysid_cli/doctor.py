@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid doctor`: whether everything is there that the commands and the nodes need, and what to do if not."""
+"""`sysid doctor`: check of the requirements of commands and nodes, with remedies."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def check_ros() -> list[Check]:
 
 
 def check_loopback(timeout_s: float = _LOOPBACK_S) -> Check:
-    """A message from one process to another and back, over DDS on this machine."""
+    """Send a message from one process to another and back, over DDS on this machine."""
     environment = {
         **os.environ,
         "ROS_DOMAIN_ID": str(free_domain()),

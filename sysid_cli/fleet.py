@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid fleet`: nightly recordings of many robots, and what drifts."""
+"""`sysid fleet`: nightly recordings of many robots, and their changes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid identifiability`: what a robot's motion can show of its parameters."""
+"""`sysid identifiability`: structural identifiability of a robot's parameters."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid init`: the files that a first identification needs, with what can be found out filled in."""
+"""`sysid init`: the files of a first identification, filled in as far as possible."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ MARKUP: Any = "markdown"  # leaves units such as [s] as they are
 
 
 class LazyCommands(Mapping[str, Any]):
-    """Commands of a group by their names; one is imported and built when it is looked up.
+    """Commands of a group by name; each is imported and built when it is looked up.
 
     Args:
         group: Group that their files register them with.
@@ -75,7 +75,7 @@ def lazy_group(files: Mapping[str, str], **options: Any) -> typer.Typer:
 
 
 def help_of(app: typer.Typer, words: list[str]) -> str | None:
-    """Help of the command that words name, None where they don't end in one with `--help`.
+    """Help of the command named by the words; None unless they end with `--help`.
 
     The command line's parser, which isn't needed for it, imports libraries for .1 s.
     """

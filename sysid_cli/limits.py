@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid limits`: the one file of motion limits that planner and executor read."""
+"""`sysid limits`: file of motion limits for planner and executor."""
 
 from __future__ import annotations
 

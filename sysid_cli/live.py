@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that need ROS, which is imported only when one of them is called: up, run, watch, robot, bag replay."""
+"""Commands that need ROS, imported only when called: up, run, watch, robot, bag replay."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid payload`: what a robot with a force-torque sensor held in a recording."""
+"""`sysid payload`: payload of a robot with a force-torque sensor, from a recording."""
 
 from __future__ import annotations
 

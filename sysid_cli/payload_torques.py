@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid payload-torques`: what an arm without force-torque sensor carries."""
+"""`sysid payload-torques`: payload of an arm without a force-torque sensor."""
 
 from __future__ import annotations
 

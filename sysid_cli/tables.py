@@ -83,7 +83,7 @@ _STYLES = {
 
 
 def print_verdict(verdict: Verdict, consequence: str = "") -> None:
-    """Verdict, reasons, and what follows from a failure."""
+    """Print the verdict, its reasons, and the consequence of a failure."""
     console.print(f"Verdict: {verdict.outcome.value}", style=_STYLES[verdict.outcome])
     for reason in verdict.notable or (*verdict.held, *verdict.not_judged):
         console.print(f"· {advice_of(reason)}", highlight=False, soft_wrap=True, markup=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one way by which stamps of messages become times of a process."""
+"""Conversion of message stamps to times of a process, with their checks."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class StampError(SignalError):
 
 
 class ClockGate:
-    """Check of the stamps of one topic: too old, too new, backwards; and clock lead of each
-    publisher.
+    """Check of the stamps of one topic (too old, in the future, decreasing), and clock lead of
+    each publisher.
 
     The smallest delay between a stamp and its arrival is at least zero where both clocks agree. A
     negative one is the skew of the publisher's clock, but for the time on the way.
@@ -83,7 +83,7 @@ class ClockGate:
         self.backwards = 0
 
     def take(self, stamp_ns: int, now_ns: int, publisher: Hashable = "") -> int:
-        """The time of a message [ns]: its stamp, or now where it has none.
+        """Time of a message [ns]: its stamp, or the current time if it has none.
 
         Args:
             stamp_ns: As the message says [ns]; 0: it has none.

@@ -195,7 +195,8 @@ def weigh(
     sensor_frame: str = "",
     calibration: SensorCalibration | None = None,
 ) -> Weighed:
-    """Mass, centre of mass and inertia of what a robot with a force-torque sensor holds.
+    """Estimate mass, centre of mass and inertia of the payload of a robot with a force-torque
+    sensor.
 
     Args:
         recording: A recording with joint states and wrench, with marks or without, a bag, or arrays of

@@ -45,7 +45,7 @@ class ComputedTorqueControllerNode(ManagedNode):
         self._listens = False  # to set points
 
     def configure(self) -> None:
-        """Make topics and the service; the robot may come later."""
+        """Create the topics and the service; the robot may arrive later."""
         self._efforts = self.create_publisher(Float64MultiArray, "effort_commands", 10)
         self._state = self.create_publisher(String, "~/parameters_in_use", LATCHED)
         self.create_service(Trigger, "~/use_identified", self._on_use)
@@ -66,7 +66,7 @@ class ComputedTorqueControllerNode(ManagedNode):
         self._report(ParameterSource.NOMINAL)
 
     def activate(self) -> None:
-        """Listen and command; after a deactivation the robot's own controller takes over."""
+        """Subscribe and command; after deactivation the controller of the robot takes over."""
         self._listens = False
         self.subscribe_to_data(JointState, "joint_states", self._on_joints, depth=1)
         self.create_subscription(

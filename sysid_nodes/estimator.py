@@ -33,7 +33,7 @@ class EstimatorNode(ManagedNode):
         self._identification: IdentificationComponent | None = None
 
     def configure(self) -> None:
-        """Make the topics; the robot may come later."""
+        """Create the topics; the robot may arrive later."""
         self._identifiability = self.create_publisher(Identifiability, "~/identifiability", LATCHED)
         self._payload = PayloadComponent(self)
         self._residuals = TorqueResidualsComponent(self)

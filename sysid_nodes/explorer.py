@@ -21,7 +21,7 @@ _STATES = "data_logger/filtered"
 
 
 class ExplorerNode(ActionNode):
-    """Serves `~/explore`, one goal at a time, and `~/arm`."""
+    """Server of `~/explore`, one goal at a time, and of `~/arm`."""
 
     Config = ExplorerConfig
 
@@ -36,7 +36,7 @@ class ExplorerNode(ActionNode):
         self.use_robot(self.config.robot)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Samples of this robot count from now on; its limits must make sense."""
+        """Use samples of this robot from now on; its limits must be valid."""
         planning_limits(self.config, model)
         self._motion.of(model.joint_names)
 

@@ -25,7 +25,7 @@ ALL_LIMITS = "The limits are the strictest of the file's, the plan's and the des
 
 @dataclass(frozen=True, kw_only=True)
 class MotionSettings:
-    """A motion that exists, its robot and the limits that it must keep to."""
+    """An existing motion, its robot and its limits."""
 
     file: Annotated[
         Path,

@@ -128,7 +128,7 @@ class TorqueController:
         return sample is not None and -self.timing.ahead <= t - sample[0] <= timeout
 
     def goes_on_from(self, t: float) -> tuple[list[tuple[Array, Array]], float]:
-        """Positions and velocities that the next set point may go on from, each (n_a,).
+        """Positions and velocities from which the next set point must continue, each (n_a,).
 
         Args:
             t: Time of the set point [s].
@@ -196,7 +196,9 @@ class TorqueController:
         return q_d + v_d * T * (1 - decay), v_d * decay, -v_d * decay / T
 
     def effort(self, t: float) -> Array | None:
-        """Efforts now, within the limits, shape (n_a,) [N m]; None when nothing may be commanded."""
+        """Current efforts, within the limits, shape (n_a,) [N m]; None if no command is
+        permitted.
+        """
         reference = self.desired(t)
         if reference is None or self._set_point is None:
             self.state = ControllerState.IDLE

@@ -29,7 +29,7 @@ class Make(Kind):
 
 @dataclass(frozen=True, eq=False)
 class ControllerSetting:
-    """Payload values for one vendor, to be typed in or sent.
+    """Payload values for one vendor, for manual entry or for its service.
 
     Attributes:
         vendor: Make of the robot.
@@ -115,7 +115,7 @@ class Proposal:
 
 
 class PayloadExchange:
-    """State machine of one controller's payload. Nothing is ever sent without `confirm`.
+    """State machine of one controller's payload. Nothing is sent without `confirm`.
 
     Args:
         limits: What is plausible.

@@ -75,7 +75,7 @@ class ControllerPayload:
         return pi_from_mass_com_inertia(self.mass, self.com, self.inertia)
 
     def differences(self, other: ControllerPayload, with_inertia: bool) -> list[str]:
-        """Differences beyond the rounding of single precision; empty if there are none.
+        """Differences beyond single-precision rounding; empty if there are none.
 
         Args:
             other: Such as what the controller reports.
@@ -114,7 +114,7 @@ class PayloadLimits:
     max_radius: float = 0.3
 
     def complaints(self, payload: ControllerPayload) -> list[str]:
-        """Reasons against the plausibility of a payload; empty if there are none."""
+        """Reasons against the plausibility of a payload; empty if it is plausible."""
         out = []
         distance = float(np.linalg.norm(payload.com))
         if not 0.0 <= payload.mass <= self.max_mass:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Evidence of one explanation: the marginal likelihood of the torques under rigid bodies with a prior.
+r"""Evidence of a hypothesis: marginal likelihood of the torques under rigid bodies with a prior.
 
 `tau_j = Y_j pi + Phi_j phi + N_j nu + e_j`. The URDF's parameters are uncertain,
 `pi ~ N(pi_URDF, scale^2)`, friction is free, and `nu` is what no real arm lacks: zeros, mounting, gains and
@@ -114,7 +114,7 @@ def evidence(
     thorough: bool = True,
     motion: Motion | None = None,
 ) -> Evidence:
-    """The evidence of one explanation.
+    """Evidence of one hypothesis.
 
     Args:
         samples: Mended as the explanation has it.

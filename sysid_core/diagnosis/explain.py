@@ -62,7 +62,7 @@ class Explanation:
 
 
 def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explanation, ...]:
-    """All causes, the likeliest first; hypotheses that differ in size only are one.
+    """All causes, most probable first; hypotheses that differ only in size count as one.
 
     Args:
         samples: As declared so far.

@@ -19,7 +19,7 @@ _LEAST_TRAVEL = 0.05  # [rad or m]
 
 
 def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True) -> None:
-    """Refuse a recording that can't be one of this robot, or from which nothing can be learned.
+    """Raise an error if a recording cannot belong to this robot or contains no information.
 
     The one check of all commands and live estimates.
 

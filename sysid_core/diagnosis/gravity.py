@@ -147,7 +147,9 @@ class _Equations:
         return x[:3], np.sqrt(np.maximum(np.diag(covariance)[:3], 0.0)) / size[:3]
 
     def refine(self, start: Array, rounds: int) -> tuple[Array, float]:
-        """Gauss-Newton from a direction: gravity of standard size, and the cost there."""
+        """Gauss-Newton from an initial direction: gravity of standard magnitude, and the
+        cost there.
+        """
         g = _SIZE * start / np.linalg.norm(start)
         cost = np.inf
         for _ in range(rounds):

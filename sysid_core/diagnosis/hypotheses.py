@@ -96,7 +96,7 @@ def _weight_added(samples: Samples) -> Samples:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One thing that may be wrong.
+    """Hypothesis about one fault.
 
     Attributes:
         kind: Class of faults.
@@ -328,7 +328,7 @@ def mount_of(gravity: Array) -> Array:
 
 
 def gain_fault(names: tuple[str, ...], joint: int, factor: float) -> Hypothesis:
-    """The torque of a joint is `factor` times what it should be."""
+    """Fault: the torque of a joint is `factor` times its true value."""
     scale = np.ones(len(names))
     scale[joint] = 1.0 / factor
     data = {"joint": names[joint], "factor": factor}
@@ -338,7 +338,7 @@ def gain_fault(names: tuple[str, ...], joint: int, factor: float) -> Hypothesis:
 
 
 def scale_fault(factor: float, unit: str = "") -> Hypothesis:
-    """All torques are `factor` times what they should be."""
+    """Fault: all torques are `factor` times their true values."""
     return Hypothesis(
         Fault.EFFORT_UNIT,
         "effort-unit" if unit else "effort-scale",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded motion as evenly spaced samples, and what it shows of a robot before any fit."""
+"""A recorded motion as evenly spaced samples, and its excitation, before any fit."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RecordedMotion:
 
     @classmethod
     def of(cls, model: RobotModel, joints: JointStream) -> RecordedMotion:
-        """The motion in joint states, which may have other joints too.
+        """Motion from joint states, which may contain further joints.
 
         Raises:
             ModelError: A joint is missing.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A load that joint torques and a force-torque sensor weigh differently, or that no arm can carry."""
+"""Loads with different masses by joint torques and force-torque sensor, or too heavy for the arm."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Executor:
         return None if self.play is None else self.play.path
 
     def start(self, progress: Callable[[float], None] | None = None) -> None:
-        """Check the trajectory and, if it is safe, begin; the next steps check the robot.
+        """Check the trajectory and start it if it is safe; the next steps check the robot.
 
         An unsafe one ends in `aborted` with the reason as message. Takes about as long as a
         second per minute of motion; call it where that doesn't matter.
@@ -133,7 +133,7 @@ class Executor:
         self.state, self.fault = ExecutorState.ABORTED, fault
 
     def clock(self, u: float, stamp: float) -> None:
-        """The controller's own time of the motion under way [s], as it was at a stamp [s]."""
+        """Controller time of the current motion [s] at a stamp [s]."""
         if self.play is not None:
             self.play.clock(u, stamp)
 
@@ -148,14 +148,16 @@ class Executor:
             self.play.finish()
 
     def outgoing(self, now: float) -> Outgoing | None:
-        """The goal that is due for a controller that takes whole trajectories, after each step."""
+        """Goal to be sent now to a controller that receives whole trajectories; ask after
+        each step.
+        """
         if self.play is None or self.state.is_final or self.state is ExecutorState.SETTLING:
             return None
         self.play.lateness = self.lateness
         return self.play.outgoing(now)
 
     def step(self, now: float, measured: Measured | None) -> Command:
-        """Go on to a time; the one function to be called periodically.
+        """Advance to a time; to be called periodically.
 
         Args:
             now: Current time, on the clock of the measurements' stamps [s].

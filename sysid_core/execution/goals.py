@@ -48,7 +48,7 @@ def timed(motion: PlayedMotion, u: float, until: float, at: float) -> Outgoing:
 
 
 class ControllerClock:
-    """Controller's own time, as far as it is known.
+    """Time of the controller, as far as it is known.
 
     Args:
         rate: Speed scaling that it is thought to run with.

@@ -15,7 +15,7 @@ MAY_BE_ZERO = ("horizon", "stop_lead")
 
 
 class ExecutorState(Kind):
-    """State of a run. It may be aborted from any state but the final one."""
+    """State of a run, which may be aborted in any state but the last."""
 
     IDLE = "idle"
     CHECKING = "checking"
@@ -89,7 +89,7 @@ class ExecutorSettings:
 
 @dataclass(frozen=True, eq=False)
 class Command:
-    """Command to send now. `q`, `v` and `a` are None as long as nothing may be commanded.
+    """Command to send now. `q`, `v` and `a` are None if no command is permitted.
 
     Attributes:
         state: State of the executor.

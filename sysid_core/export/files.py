@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of one target, and what a reader makes of them."""
+"""Files of one target, and their readers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Reader(Protocol):
     """Model read from an exported file, which computes the torques of the drives."""
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Along one gapless motion, shapes (K, n) to (K, n) [N m]."""
+        """Torques along a motion without gaps, shapes (K, n) to (K, n) [N m]."""
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
         """Torques without dry friction."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of links for pictures and contacts, and where their meshes are."""
+"""Shapes of links for pictures and contacts, and the location of their meshes."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class MeshFolder:
     _copied: dict[Path, str] = field(default_factory=dict)
 
     def copy(self, name: str) -> str | None:
-        """Name of the copy; None where the mesh can't be had, which is noted.
+        """Name of the copy; None with a note if the mesh is not found.
 
         Raises:
             ModelError: The file can't be read, or isn't whole.

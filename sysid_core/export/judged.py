@@ -56,7 +56,7 @@ class ExportedError:
 
     @property
     def unexplained_rise(self) -> float:
-        """Error as exported over what inside error and lost terms together explain.
+        """Ratio of the error as exported to the error explained by the model and the lost terms.
 
         What is left is a reader's own treatment of friction, and terms that are fitted or written
         wrongly.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MJCF, MuJoCo's own format: inertias, armature, damping and friction that sticks.
+"""MJCF, the format of MuJoCo: inertias, armature, damping and static friction.
 
 Inertias are written whole (`fullinertia`) at the body that moves; links behind fixed joints are
 bodies of their own without mass, placed by pinocchio's composition of the fixed joints. A constant
@@ -184,7 +184,7 @@ class _Writer:
                 element.append(self.body(j))
 
     def fixed(self, element: ET.Element, j: int, but: FixedLink | None = None) -> None:
-        """Links and sites that are fixed to what joint j moves."""
+        """Links and sites fixed to the body of joint j."""
         for link in self.tree.links:
             if link is but:
                 continue

@@ -67,7 +67,9 @@ class Projection:
         object.__setattr__(self, "values", values)
 
     def of(self, symbol: str) -> Array:
-        """Parameters of one symbol, such as `F_c`, joint by joint, shape (n,); 0 where none is."""
+        """Parameters of one symbol, such as `F_c`, for all joints, shape (n,); 0 if a joint
+        has none.
+        """
         known = dict(zip(self.friction.names, self.values.tolist(), strict=True))
         return np.array([known.get(f"{j}.{symbol}", 0.0) for j in self.model.joint_names])
 

@@ -8,7 +8,7 @@ from sysid_core.robot import FrictionTerm
 
 
 class Target(Kind):
-    """A format that others read; the value is what the command line calls it."""
+    """Export format; its value is the name on the command line."""
 
     URDF = "urdf"
     MJCF = "mjcf"  # MuJoCo
@@ -19,7 +19,7 @@ class Target(Kind):
 
     @property
     def terms(self) -> tuple[FrictionTerm, ...]:
-        """Terms that its fields hold; waves and what remembers have none but in C."""
+        """Friction terms that the format supports; only C supports waves and terms with memory."""
         return _TERMS[self]
 
     @property

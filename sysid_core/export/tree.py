@@ -16,7 +16,7 @@ from sysid_core.robot import Array, RobotModel, is_physically_consistent
 
 @dataclass(frozen=True, eq=False)
 class TreeJoint:
-    """A joint of one degree of freedom and the body that it moves.
+    """Joint of one degree of freedom and its body.
 
     Attributes:
         name: Name of the joint.
@@ -64,7 +64,7 @@ class FixedLink:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Joints, parents first, in the robot's order; and links that are fixed to what they move.
+    """Joints, parents first, in the order of the robot, and the links fixed to their bodies.
 
     Attributes:
         name: The robot's name.
@@ -136,7 +136,7 @@ def tree_of(model: RobotModel) -> Tree:
 def distinct_names(
     wanted: Iterable[tuple[str, str]], taken: Iterable[str], allowed: Callable[[str], str]
 ) -> dict[str, str]:
-    """Names of one scope, each once, by key.
+    """Unique names within one scope, by key.
 
     Args:
         wanted: Keys and names; who comes first keeps its name.
@@ -174,7 +174,7 @@ def _axis(model: RobotModel, j: int) -> tuple[bool, Array]:
 
 
 def link_elements(model: RobotModel) -> dict[str, ET.Element]:
-    """`<link>` elements of the robot's URDF by name; none without a URDF."""
+    """`<link>` elements of the robot's URDF by name; empty without a URDF."""
     if not model.urdf_xml:
         return {}
     return {str(e.get("name")): e for e in ET.fromstring(model.urdf_xml).findall("link")}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URDF: inertias, `<dynamics friction damping>`, and what a reader makes of it."""
+"""URDF: inertias, `<dynamics friction damping>`, and a reader."""
 
 from __future__ import annotations
 

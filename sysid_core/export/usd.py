@@ -118,7 +118,7 @@ def require_usd() -> None:
 
 
 class UsdReader(ReadTree):
-    """Torques of a USD by what `usd-core` reads of it: bodies, armature, friction of the joints.
+    """Torques of a USD read by `usd-core`: bodies, armature, joint friction.
 
     Args:
         path: The file.

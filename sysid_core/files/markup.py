@@ -86,7 +86,7 @@ def write_yaml(path: str | Path, content: object, *, head: str = "") -> None:
 
 
 def yaml_text(content: object, *, compact: bool = False) -> str:
-    """Plain data as YAML, keys in the order given; compact: lists of numbers on one line."""
+    """Plain data as YAML in the given order; lists of numbers on one line."""
     style = None if compact else False
     return str(
         yaml.dump(content, Dumper=_SafeDumper, sort_keys=False, width=100, default_flow_style=style)

@@ -72,7 +72,7 @@ class Excitation:
 
     @property
     def gap(self) -> float:
-        """Ratio of the smallest singular value that counts to the largest that doesn't."""
+        """Ratio of the smallest nonzero singular value to the largest one counted as zero."""
         rank = self.rank
         if self.maximally_exciting or not rank or self.ratios[rank] == 0.0:
             return float("inf")
@@ -80,7 +80,9 @@ class Excitation:
 
     @property
     def condition_number(self) -> float:
-        """Strongest over weakest direction; infinite where one isn't shown at all."""
+        """Ratio of the strongest to the weakest excitation; infinite if a direction is not
+        excited.
+        """
         shown = self.ratios[-1] > len(self.names) * np.finfo(float).eps
         return float(1.0 / self.ratios[-1]) if shown else float("inf")
 
@@ -202,7 +204,7 @@ def measure_excitation(
 
 
 def condition_number(R: Array) -> float:
-    """Condition number of a column-scaled matrix (m, p); infinite where a column is zero."""
+    """Condition number of a column-scaled matrix (m, p); infinite if a column is zero."""
     scale = np.linalg.norm(R, axis=0)
     if np.any(scale == 0.0):
         return float("inf")

@@ -43,7 +43,7 @@ class ServoScales:
 
     @property
     def unknown(self) -> int:
-        """Dimension of the nullspace that unknown gains add to that of the masses."""
+        """Additional dimension of the nullspace due to unknown gains."""
         return len(self.groups)
 
     @property

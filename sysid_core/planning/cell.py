@@ -19,7 +19,7 @@ Numbers = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Plane:
-    """A plane that no moving shape may cross: `normal . x >= offset` in the base frame.
+    """Plane that no moving shape may cross: `normal . x >= offset` in the base frame.
 
     Attributes:
         normal: Points into the room that is left to the robot, shape (3,); made of length 1.
@@ -45,7 +45,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class Obstacle:
-    """A fixed body in the robot's cell; exactly one of box, sphere, cylinder and mesh is given.
+    """Fixed body in the cell of the robot; exactly one of box, sphere, cylinder and mesh is given.
 
     Attributes:
         name: What it is.

@@ -60,7 +60,7 @@ class MotionBuilder:
         self.play(time, still + self.q, still, still, label)
 
     def move_to(self, q_goal: ArrayLike, label: str = "transfer") -> None:
-        """Minimum-jerk move along a straight line in joint space; nothing when already there."""
+        """Minimum-jerk move along a straight line in joint space; none if already there."""
         goal = np.asarray(q_goal, dtype=float)
         if np.allclose(goal, self.q, rtol=0.0, atol=1e-9):
             return
@@ -68,7 +68,9 @@ class MotionBuilder:
         self.play(*straight_move(self.q, goal, duration, self.rate_hz), label)
 
     def play(self, time: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike, label: str) -> None:
-        """A given motion: time (K,) from 0, q, v and a (K, n), from where the last piece ended."""
+        """Append a motion: time (K,) from 0, q, v and a (K, n), starting at the end of the
+        last piece.
+        """
         time = np.asarray(time, dtype=float)
         rows = np.stack([np.asarray(x, dtype=float) for x in (q, v, a)], axis=1)  # (K, 3, n)
         if not np.allclose(rows[0, 0], self.q, rtol=0.0, atol=1e-6):

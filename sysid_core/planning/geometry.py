@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot's collision shapes: what touches what, and where its surface is."""
+"""Collision shapes of the robot: possible contacts and surface points."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ class RobotGeometry:
 
     @property
     def surfaces(self) -> tuple[tuple[int, Array], ...]:
-        """Number of the joint that carries a shape, and points on it in that joint's frame, (K, 3) [m]."""
+        """Joint that carries a shape, and surface points in its frame, (K, 3) [m]."""
         return tuple((joint, points.T) for joint, points in self._points)
 
     def contacts(self, q: ArrayLike) -> list[tuple[str, str]]:

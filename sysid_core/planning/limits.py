@@ -179,7 +179,7 @@ class MotionLimits:
         return dataclasses.replace(self, **changes)
 
     def stricter(self, other: MotionLimits) -> MotionLimits:
-        """These limits and others of the same joints, whichever allows less; both cells.
+        """The stricter of these and other limits of the same joints; both cells.
 
         Raises:
             ExcitationError: They belong to other joints, or leave no room.

@@ -221,7 +221,7 @@ class MotionChecker:
         return len(rows)
 
     def contacts(self, q: ArrayLike) -> list[tuple[str, str]]:
-        """Bodies in contact in one posture, shape (n,); none where contact isn't checked."""
+        """Bodies in contact in one posture, shape (n,); none if contact is not checked."""
         if self.geometry is None:
             return []
         return self.geometry.contacts(q)

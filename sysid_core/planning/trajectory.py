@@ -170,7 +170,7 @@ class Trajectory:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write as NPZ: arrays, and the rest as one YAML text."""
+        """Write as NPZ: the arrays, and the remaining data as YAML text."""
         head = {
             "schema": SCHEMA,
             "robot": self.robot,
@@ -191,7 +191,7 @@ class Trajectory:
 
     @classmethod
     def load(cls, path: str | Path) -> Trajectory:
-        """Read what `save` wrote.
+        """Read a trajectory written by `save`.
 
         Raises:
             ExcitationError: It is missing, damaged or another kind of file.

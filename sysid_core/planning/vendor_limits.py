@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint accelerations and jerks that URDFs don't state, where a vendor publishes them."""
+"""Joint accelerations and jerks published by vendors, which URDFs do not contain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Numbers = tuple[float, ...]
 
 @dataclass(frozen=True)
 class VendorLimits:
-    """Published limits of the joints of one kind of arm.
+    """Published limits of one type of arm.
 
     Attributes:
         joints: Their names in the vendor's URDF.

@@ -14,7 +14,7 @@ from string import Formatter
 
 @dataclass(frozen=True)
 class Text:
-    """Texts of one code.
+    """Texts of one reason code.
 
     Attributes:
         title: Name of the kind of reason; the heading in the documentation.

@@ -98,12 +98,12 @@ class Verdict:
 
     @property
     def exit_status(self) -> int:
-        """0 for a result that may be used, 1 for one that must not be, 3 for one that wasn't judged."""
+        """Exit status: 0 usable, 1 not usable, 3 not judged."""
         return self.outcome.exit_status
 
     @property
     def text(self) -> str:
-        """One line: the outcome with what stands behind it."""
+        """One line: the outcome with its reasons."""
         shown = self.not_judged if self.outcome is Outcome.NOT_JUDGED else self.notable or self.held
         return f"{self.outcome.value}: {' '.join(map(advice_of, shown))}".rstrip(": ")
 

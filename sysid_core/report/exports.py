@@ -56,7 +56,9 @@ def loss_sentence(loss: Loss) -> str:
 
 
 def export_warnings(errors: Sequence[tuple[ExportedError, str]]) -> tuple[Reason, ...]:
-    """Exports that are a larger source of error than the model, or that losses don't explain."""
+    """Exported files that are a larger source of error than the model, or with unexplained
+    errors.
+    """
     return tuple(_warning(error, file) for error, file in errors if error.worth_a_warning)
 
 

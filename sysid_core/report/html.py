@@ -101,7 +101,7 @@ class Report:
         asked: str = "",
         next_steps: Iterable[str] = (),
     ) -> None:
-        """The verdict in one sentence and colour, above everything else.
+        """Headline: the verdict in one sentence, with its colour.
 
         Args:
             level: Colour and mark; None: for information.
@@ -154,7 +154,7 @@ class Report:
         self._parts.append({"kind": "paragraph", "text": text})
 
     def bullets(self, items: Iterable[str]) -> None:
-        """A list of sentences; nothing when empty."""
+        """A list of sentences; nothing if empty."""
         if entries := list(items):
             self._parts.append({"kind": "bullets", "entries": entries})
 
@@ -214,7 +214,7 @@ class Report:
         self._parts.append({**chart, "caption": caption, "title": title})
 
     def save(self, path: str | Path) -> Path:
-        """Write the page and return where it is."""
+        """Write the page, and return its path."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         when = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a planned motion: what it does, and how near it comes to its limits."""
+"""Report page of a planned motion, with its use of the limits."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def payload_report(
 
 
 def controller_block(report: Report, settings: Sequence[ControllerSetting], frame: str) -> None:
-    """The payload as calls for each vendor's controller, to be copied; nothing without settings.
+    """Payload as calls for each vendor's controller, to be copied; empty without settings.
 
     Args:
         report: To be filled.

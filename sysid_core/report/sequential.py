@@ -50,7 +50,7 @@ def error_growth_figure(fit: SequentialFit) -> Figure:
 
 
 def step_rows(fit: SequentialFit) -> list[list[object]]:
-    """One row per step: what it used, what it settled, and what it inherited."""
+    """One row per step: samples used, constants determined, variance inherited."""
     shares = fit.inherited_shares()
     ratio = fit.standard_deviations / np.maximum(fit.at_once_sd, 1e-300)
     rows: list[list[object]] = []

@@ -13,7 +13,7 @@ from sysid_core.robot.model import RobotModel
 
 
 def lock_positions(texts: Sequence[str]) -> dict[str, float | None]:
-    """Joints to lock from `JOINT` or `JOINT=POSITION`; None where no position is given.
+    """Joints to lock from `JOINT` or `JOINT=POSITION`; None without a position.
 
     Raises:
         ModelError: A position is no finite number.
@@ -41,7 +41,7 @@ def hold_joints(
     measured: Sequence[str] | None = None,
     positions: Mapping[str, float] | None = None,
 ) -> RobotModel:
-    """The robot with only those joints moving that are wanted, or else measured.
+    """Robot with only the wanted or measured joints free.
 
     Args:
         model: As described.

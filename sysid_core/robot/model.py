@@ -181,7 +181,7 @@ class RobotModel:
 
     @property
     def position_limits(self) -> tuple[Array, Array]:
-        """Lower and upper joint position limits, each (nv,); infinite where there are none.
+        """Lower and upper joint position limits, each (nv,); infinite if there are none.
 
         Zero and zero, which exporters write where nothing is known, are none.
         """
@@ -321,7 +321,8 @@ class RobotModel:
         return replace(self, pin_model=model)
 
     def with_locked(self, joints: Sequence[str] | Mapping[str, float]) -> RobotModel:
-        """The robot with some joints locked: what they carry becomes part of the body before them.
+        """Robot with some joints locked: the bodies behind them become part of the body
+        before them.
 
         Args:
             joints: Names of the joints to lock, neutral; or each with its position [rad or m].

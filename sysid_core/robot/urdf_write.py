@@ -112,7 +112,7 @@ def _set_dynamics(
 
 
 def write_urdf(path: str | Path, xml: str) -> Path:
-    """Write a URDF's text and return where it is."""
+    """Write a URDF, and return its path."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(xml, encoding="utf-8")

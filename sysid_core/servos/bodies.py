@@ -176,7 +176,7 @@ class BodyTree:
 
 
 def unwritten(x: ArrayLike) -> Array:
-    """The values in one block, read-only: compiled steps exist for this form alone."""
+    """Copy of the values in one read-only block, as the compiled steps require."""
     view = np.ascontiguousarray(x, dtype=float).view()
     view.setflags(write=False)
     return view

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every file or folder that holds commands and positions, by what it is."""
+"""Readers of all files and folders with commands and positions, by their kind."""
 
 from __future__ import annotations
 

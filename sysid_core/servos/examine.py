@@ -52,7 +52,7 @@ class ServoReason(Kind):
 
 @dataclass(frozen=True)
 class Finding:
-    """A reason, the joint that it is about, and a number that shows it.
+    """A reason, its joint, and a number that supports it.
 
     Attributes:
         reason: What.

@@ -123,7 +123,7 @@ def solve_joint(
     data: float | None = None,
     fitted: Collection[Term] = tuple(TERMS),
 ) -> JointFit:
-    """Fit the terms of `start`, beginning there.
+    """Fit the terms of `start`, beginning from its values.
 
     Args:
         motions: What is to be replayed.

@@ -60,7 +60,7 @@ class Surface:
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """A level surface and what touches it.
+    """Level surface and the points of the robot that can touch it.
 
     Attributes:
         height: Of the surface above the base's origin, against gravity [m].
@@ -149,7 +149,8 @@ def find_ground(
     blocks: Sequence[NDArray[np.int64]],
     step: float,
 ) -> Ground | None:
-    """The level surface that explains where the arm didn't go though its drives would have.
+    """Level surface that explains why the arm did not reach positions that its drives would
+    have reached.
 
     Each block of time of each joint has an error variance of its own and counts as one datum, so that
     its say is half the logarithm of how much smaller the squared error is; errors as the joint

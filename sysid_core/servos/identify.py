@@ -248,7 +248,7 @@ def _blocks(recordings: Sequence[ServoRecording]) -> list[NDArray[np.int64]]:
 def joint_motions(
     recordings: Sequence[ServoRecording], tree: BodyTree, ground: Ground | None = None
 ) -> list[list[JointMotion]]:
-    """Each joint's part of the recordings, which are in the tree's order, above a surface."""
+    """Part of the recordings of each joint, in the order of the tree, above a surface."""
     out: list[list[JointMotion]] = [[] for _ in tree.joints]
     for r, block in zip(recordings, _blocks(recordings), strict=True):
         still = tree.loads(r.q)
@@ -276,7 +276,7 @@ class _Drive:
 
     @cached_property
     def start(self) -> dict[Term, float]:
-        """The simplest model, where its search begins."""
+        """Simplest model, from which the search starts."""
         known = self.feels_gravity or self.priors is not COMMON
         terms = BASE + ((Term.COMPLIANCE,) if known else ())
         return {t: self.priors[t].mean for t in terms}
@@ -347,7 +347,7 @@ class _Drive:
     def try_terms(
         self, fits: Sequence[JointFit], more: Mapping[Term, float], weights: Array
     ) -> list[JointFit]:
-        """A fit of each half of the blocks with more terms, the likelier from where searches begin."""
+        """Fits of each half of the blocks with more terms, starting from the most probable ones."""
         starts = [[{**f.values, **more} for f in fits]]
         limits = {term: x for term, x in self.reached.items() if term in more}
         if limits or not more:

@@ -20,7 +20,7 @@ from sysid_core.servos.rollout import RESTED, drive_rollout
 
 
 class Term(Kind):
-    """A parameter of a servo; an absent one is zero. Angles are torques divided by the stiffness."""
+    """Parameter of a servo; an absent one is zero. Angles are torques divided by the stiffness."""
 
     COMPLIANCE = "compliance"
     TIME_CONSTANT = "time_constant"
@@ -215,7 +215,7 @@ class ServoModel:
 
 
 def warm_up() -> None:
-    """Compile the simulation, which takes half a minute once on a machine; then it is kept."""
+    """Compile the simulation, which takes half a minute once per machine; the result is cached."""
     free = ServoModel(load_robot("puma560"), (JointServo("joint1", {Term.COMPLIANCE: 0.1}),))
     never = Ground(-np.inf, Surface(np.zeros(1, dtype=np.int64), np.zeros((1, 3))))
     for model in (free, replace(free, ground=never)):

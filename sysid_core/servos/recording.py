@@ -18,7 +18,8 @@ ROUNDING = 0.00044  # [rad] of a 12-bit encoder, 2π/4096/√12: smaller errors 
 
 @dataclass(frozen=True)
 class ServoRecording:
-    """Commands and positions of one motion; samples that aren't finite or don't ascend are left out.
+    """Commands and positions of one motion; samples that are not finite or not in order are
+    dropped.
 
     Attributes:
         name: Of the motion.

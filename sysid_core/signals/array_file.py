@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that are no text: NPZ, Parquet, MAT; recordings as tables that other programs read."""
+"""Binary tables (NPZ, Parquet, MAT); export of recordings as tables."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def stored_arrays(path: Path) -> dict[str, Any]:
 
 
 def flat_columns(arrays: Mapping[str, Any]) -> dict[str, Array]:
-    """Columns of shape (K,); arrays (K, n) become n of them, `name.0`, …; what are no numbers is left out."""
+    """Columns of shape (K,); arrays (K, n) become `name.0`, …; non-numeric ones are omitted."""
     out: dict[str, Array] = {}
     for name, values in arrays.items():
         array = np.asarray(values)

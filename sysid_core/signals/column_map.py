@@ -114,7 +114,7 @@ class _Drives(FileSchema):
         return np.broadcast_to(sd, (n,))
 
     def train(self, joints: tuple[str, ...]) -> DriveTrain:
-        """The drives of the joints; gains of 1 where they are unknown or not given."""
+        """Drives of the joints; gains of 1 if they are unknown or not given."""
         gains = [1.0] * len(joints) if self.gain in ("unknown", ()) else self.gain
         waves = {kind: getattr(self, kind) for kind in WAVE_KINDS}
         given = {

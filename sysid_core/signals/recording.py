@@ -187,7 +187,7 @@ class Mark:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """Everything of one run.
+    """Recording of one run.
 
     Attributes:
         joints: Joint states.

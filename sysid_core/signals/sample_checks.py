@@ -17,7 +17,7 @@ _WINDOW_S = 0.1  # over which a speed is taken
 
 
 def quantisation(values: ArrayLike) -> Array:
-    """Step of each column, shape (n,); 0 where values don't lie on a grid.
+    """Step of each column, shape (n,); 0 if the values are not on a grid.
 
     Args:
         values: Shape (K, n).

@@ -51,7 +51,7 @@ class TimingReport:
         return 1.0 / self.period_s if self.period_s > 0.0 else 0.0
 
     def notes(self, what: str) -> tuple[str, ...]:
-        """One sentence for each thing that is wrong with the stream `what`."""
+        """One sentence for each fault of the stream `what`."""
         counts = (
             (self.invalid, "samples with NaN or infinite values dropped"),
             (self.duplicates, "samples with a repeated stamp dropped"),

@@ -172,7 +172,9 @@ class ArmData:
 
     @property
     def gain_sd(self) -> float:
-        """Largest relative deviation of the drives' gains; 0 where parameters' deviations have it."""
+        """Largest relative deviation of the drive gains; 0 if the parameter deviations
+        include it.
+        """
         known = None if self.columns is None else self.columns.gain_sd
         return 0.0 if known is None or self.load is not None else float(np.max(known))
 

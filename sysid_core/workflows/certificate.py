@@ -56,7 +56,7 @@ class CertificateCheck:
 def certify(
     folder: Path, *, robot: str = "", earlier: Path | None = None, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Content of a certificate; its numbers are computed anew from the data.
+    """Content of a certificate; its numbers are recomputed from the data.
 
     Args:
         folder: Folder that `sysid identify` wrote.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A result exported to what others read, with a proof that both agree, and the proof repeated."""
+"""Export of a result with a proof of agreement, and the repetition of the proof."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions planned for a robot: settings of one kind in, a checked motion with its files out."""
+"""Planning of motions: settings of one kind in, a checked motion with its files out."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of planned motions: what every motion keeps to, and one dataclass for each kind."""
+"""Settings of planned motions: the common ones, and one dataclass for each kind."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ class SequentialPlanSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class LoopsPlanSettings:
-    """Motions of a closed chain's driven joints; the others follow.
+    """Settings of motions of a closed chain's driven joints; the others follow.
 
     Attributes:
         urdf: URDF, if the loops file names none.

@@ -80,7 +80,7 @@ class SequentialFit:
 def fit_sequentially(
     data: ArmData, settings: FitSettings, progress: Progress = silent
 ) -> SequentialFit:
-    """Identify one joint at a time, and compare with all joints at once.
+    """Identify one joint at a time, and compare with a simultaneous fit.
 
     Args:
         data: Robot and recordings.
@@ -111,6 +111,6 @@ def fit_sequentially(
 
 
 def locked_torque_of(recordings: Sequence[Recording]) -> LockedTorque:
-    """Torques of joints at standstill count only where all were measured behind the gears."""
+    """Torques of joints at standstill, used only if all were measured behind the gears."""
     behind = all(run.joints.effort_kind is EffortKind.LINK_TORQUE for run in recordings)
     return LockedTorque.MEASURED if behind else LockedTorque.HIDDEN

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of the workflows, one frozen dataclass each; options of the command line are their fields."""
+"""Settings of the workflows, one frozen dataclass each; their fields are the options of the
+commands.
+"""
 
 from __future__ import annotations
 

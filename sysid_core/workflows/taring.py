@@ -51,13 +51,13 @@ class Tared:
 
     @property
     def hours(self) -> float:
-        """Since the kept calibration [h]; NaN where its time isn't known."""
+        """Time since the stored calibration [h]; NaN if unknown."""
         assert self.kept is not None
         return self.kept.age_s(self.calibration.stamp_ns) / 3600.0
 
     @property
     def warmer(self) -> float:
-        """Temperature against the kept calibration's [°C]; NaN where one isn't known."""
+        """Temperature minus that of the stored calibration [°C]; NaN if unknown."""
         assert self.kept is not None
         return self.calibration.temperature - self.kept.temperature
 

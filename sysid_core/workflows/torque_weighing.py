@@ -196,7 +196,7 @@ def weigh_by_torques(
 
 
 def judge_added(mass: float, sd: float) -> Verdict:
-    """Fail where loaded runs carry less than unloaded ones, warn where nothing; in kg."""
+    """Fail if loaded runs carry less than unloaded ones, warn if they carry nothing; in kg."""
     if mass < -3.0 * sd:
         return Verdict((failure("load-negative", mass=-mass, sd=sd),))
     if mass > 3.0 * sd:

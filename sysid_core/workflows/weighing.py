@@ -182,7 +182,7 @@ class WeighedRecording(Weighed):
 def weigh(
     recording: Path, settings: WeighSettings, progress: Progress = silent
 ) -> WeighedRecording:
-    """Weigh what a robot with a force-torque sensor held in a recording.
+    """Estimate the payload of a robot with a force-torque sensor in a recording.
 
     Args:
         recording: rosbag2 folder, MCAP file, or a table.
@@ -253,7 +253,7 @@ def weigh(
 
 @dataclass(frozen=True)
 class FoundPart:
-    """Most likely one of several known loads.
+    """Most probable one of several known loads.
 
     Attributes:
         probabilities: Of each load, of none and of another one, the likeliest first.

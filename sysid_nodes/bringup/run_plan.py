@@ -116,7 +116,7 @@ class RunOptions:
 
 
 def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[str], bool]) -> int:
-    """Do it on a live graph; the robot's driver must be running.
+    """Run a plan on a live graph; the driver of the robot must be running.
 
     Args:
         config: Bringup file of the robot.
@@ -206,7 +206,7 @@ def _run(blocking: Coroutine[Any, Any, Result]) -> Result:
 
 
 class _Graph:
-    """The nodes, called one after the other; what goes on is shown."""
+    """Client of the nodes that shows the progress of each call."""
 
     def __init__(
         self, client: LiveClient, console: Console, file: Path, duration_s: float, until: str

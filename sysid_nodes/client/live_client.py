@@ -54,7 +54,7 @@ class LiveClient(NodeClient):
         speed_scale: float = 1.0,
         enough: Callable[[], bool] = lambda: False,
     ) -> Any:
-        """Play a trajectory; an interruption here cancels it there.
+        """Play a trajectory; an interruption cancels it on the robot.
 
         Args:
             trajectory_file: As `sysid plan` wrote it, below the executor's folders.

@@ -30,7 +30,8 @@ class LiveError(SysIdError):
 
 
 class NodeClient:
-    """Waits, follows topics, calls services and actions of one namespace; every wait has a timeout.
+    """Client that waits, follows topics, calls services and actions of one namespace; every
+    wait has a timeout.
 
     Args:
         namespace: Namespace of the nodes, "" for none.
@@ -129,7 +130,7 @@ class NodeClient:
         timeout_s: float,
         enough: Callable[[], bool] = lambda: False,
     ) -> Any:
-        """Have an action done; an interruption here cancels it there.
+        """Execute an action; an interruption cancels it on the server.
 
         Args:
             kind: Type of the action.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid robot save`: the description that a robot publishes, as a file that the tools take."""
+"""`sysid robot save`: the published description of a robot as a file."""
 
 from __future__ import annotations
 

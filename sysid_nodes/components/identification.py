@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of the robot from a recording, on request, by a workflow in a process of its own."""
+"""Identification from a recording on request, by a workflow in a separate process."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class IdentificationJob:
 
     @property
     def verdict(self) -> str:
-        """Verdict of the result with its reasons, one line; "" where there is none."""
+        """Verdict of the result with its reasons, one line; "" if there is none."""
         path = self.folder / "result.json"
         try:
             found = json.loads(path.read_text(encoding="utf-8"))["verdict"]
@@ -160,7 +160,7 @@ _LONGEST_S = 3600.0
 
 
 class IdentificationComponent:
-    """Serves `~/identify`, one goal at a time, and publishes what it finds on `~/parameters`.
+    """Server of `~/identify`, one goal at a time, which publishes results on `~/parameters`.
 
     Args:
         node: The estimator.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The running payload: filtered streams and marks in, estimates out; its tare outlives the process."""
+"""Running payload: filtered streams and marks in, estimates out; the tare survives a restart."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class KeptCalibration:
-    """The last tare of one node and sensor, in a file of the node's own.
+    """Last tare of one node and sensor, in a file of the node.
 
     Args:
         node: The estimator.
@@ -74,7 +74,7 @@ class KeptCalibration:
         return found
 
     def keep(self, calibration: SensorCalibration | None) -> None:
-        """Write a new tare; what can't be written is only reported."""
+        """Write a new tare; a write error is only reported."""
         if calibration is None or calibration is self._kept:
             return
         self._kept = calibration
@@ -92,7 +92,7 @@ _SENSOR_SPAN_S = 2.0  # of the readings that are looked at for the sensor's heal
 
 
 class PayloadComponent:
-    """Weighs what the force-torque sensor carries, where sensor and shape are configured.
+    """Payload estimation, if sensor and shape are configured.
 
     Args:
         node: The estimator; its topics are made.

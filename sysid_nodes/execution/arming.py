@@ -23,7 +23,7 @@ def arm_timeout() -> Any:
 
 
 class Arming:
-    """Tokens that are good for one motion and expire.
+    """Tokens that are valid for one motion and expire.
 
     Args:
         valid_for: How long a token is good [s].
@@ -59,7 +59,7 @@ class Arming:
         return bool(self._token) and time.monotonic() < self._until
 
     def arm(self) -> str:
-        """A new token; the one before is void."""
+        """Issue a new token; the previous one becomes invalid."""
         self._token, self._until = secrets.token_hex(4), time.monotonic() + self.valid_for
         return self._token
 

@@ -153,7 +153,9 @@ class TrajectoryExecutorConfig:
 
     @property
     def rolls(self) -> bool:
-        """True if the robot gets goals that each end at rest, so that it stops without this node."""
+        """True if the robot gets goals that each end at rest, so that it stops without this
+        node.
+        """
         return self.command_mode is CommandMode.FOLLOW or (
             self.command_mode is CommandMode.TOPIC and bool(self.speed_scaling_topic)
         )

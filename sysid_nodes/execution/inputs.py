@@ -106,7 +106,9 @@ class RobotState:
         self.measured = Measured(stamp, names, q, v, effort, wrench, wrench_stamp)
 
     def on_wrench(self, message: WrenchStamped) -> None:
-        """Take in a wrench; its age counts from when it came: sensors have clocks of their own."""
+        """Process a wrench; its age counts from its arrival, because sensors have separate
+        clocks.
+        """
         self._stamp("wrench", message)
         wrench = conversions.wrench_from_message(message.wrench)
         self._wrench = (self._now(), wrench)
@@ -126,7 +128,7 @@ class RobotState:
         return self._wrench is not None
 
     def begin(self) -> None:
-        """A run begins: a sensor that hasn't measured for long isn't there."""
+        """Start of a run: a sensor without recent measurements counts as absent."""
         if self._wrench is not None and self._now() - self._wrench[0] > 10.0:
             self._wrench = None
         for gate in self.gates.values():

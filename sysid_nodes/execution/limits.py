@@ -28,7 +28,7 @@ class LimitsConfig(Protocol):
 
 
 def planning_limits(config: LimitsConfig, model: RobotModel, **others: Any) -> MotionLimits:
-    """The limits of the file, or else those of the URDF.
+    """Limits of the file, otherwise of the URDF.
 
     Args:
         config: Says which file.
@@ -104,7 +104,7 @@ def executor_settings(config: TrajectoryExecutorConfig, speed_scale: float) -> E
 
 
 def limits_in_force(config: TrajectoryExecutorConfig, limits: MotionLimits) -> list[str]:
-    """Every limit in force, one a line."""
+    """All limits in force, one per line."""
     motion = limits.as_dict()
     motion.pop("notes", None)
     rows = [f"motion {key}: {_short(value)}" for key, value in motion.items()]

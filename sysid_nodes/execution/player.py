@@ -32,7 +32,7 @@ _OWN_CLOCK_S = 0.5  # a controller whose stamps differ by more has another clock
 
 
 class MotionPlayer:
-    """Plays one motion at a time, a step each tick.
+    """Player of one motion at a time, one step per tick.
 
     Args:
         node: Whose topics are used, configured.

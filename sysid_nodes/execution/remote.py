@@ -20,7 +20,7 @@ _ANSWER_S = 20.0
 
 
 class Remote:
-    """Calls of one node's coroutine, one after the other.
+    """Calls of one node by a coroutine, one after the other.
 
     Args:
         node: That calls.
@@ -100,7 +100,7 @@ _BEFORE = (ExecutorState.CHECKING.value, ExecutorState.MOVING_TO_START.value)
 
 
 class RemoteExecutor:
-    """Client of `trajectory_executor`, which it arms for each motion.
+    """Client of `trajectory_executor` that arms each motion.
 
     Args:
         node: That has it play.

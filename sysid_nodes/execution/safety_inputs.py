@@ -18,7 +18,7 @@ _VALUES = FileKind("list of allowed values", f"The form is {FORMAT}.", Parameter
 
 @dataclass
 class SafetyInput:
-    """One field of one topic.
+    """Safety condition on one field of one topic.
 
     Attributes:
         topic: Name of the topic.

@@ -28,13 +28,13 @@ class Graph(Protocol):
         """Time of the graph's clock [ns]."""
 
     async def check(self) -> None:
-        """Have the motion checked; nothing moves."""
+        """Check the motion; nothing moves."""
 
     async def play(self, step: str, speed_scale: float) -> None:
         """Play the motion at a share of its speed."""
 
     async def start_recording(self) -> str:
-        """Start the bag; its path."""
+        """Start the bag, and return its path."""
 
     async def stop_recording(self) -> None:
         """Close the bag."""
@@ -72,7 +72,7 @@ async def run_experiment(
     confirmed: Callable[[], bool] = lambda: True,
     settled_s: float = SETTLED_S,
 ) -> ExperimentResult | None:
-    """Do it; None where it isn't confirmed after the checks: nothing has moved then.
+    """Run the experiment; None if it is not confirmed after the checks, without any motion.
 
     Args:
         graph: The nodes.

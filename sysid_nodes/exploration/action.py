@@ -48,7 +48,7 @@ _LONGEST_S = 600.0
 
 
 async def aside(node: ManagedNode, work: Callable[[], Any]) -> Any:
-    """Work in a thread of its own, while messages go on.
+    """Work in a separate thread, while messages are processed.
 
     Args:
         node: That waits.

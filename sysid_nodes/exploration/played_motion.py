@@ -59,7 +59,7 @@ class PlayedMotion:
         return np.array(self._newest[1][0])
 
     def begin(self) -> None:
-        """Keep what comes from now on."""
+        """Collect samples from now on."""
         self._samples, self._keeps = [], True
 
     def end(self) -> tuple[Array, Array, Array, float]:

@@ -59,7 +59,7 @@ def answer_later(service: Service) -> None:
 
 
 def advance(coroutine: Coroutine[Future, None, Any], then: Callable[[Any], None]) -> None:
-    """Run a coroutine to its next `Ended`, and on from there when that future is done.
+    """Run a coroutine to its next `Ended`, and continue when that future is done.
 
     Args:
         coroutine: That awaits nothing but `Ended`, and raises nothing.

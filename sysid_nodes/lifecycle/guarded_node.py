@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node that no message, request or tick can end: what goes wrong in a callback is reported."""
+"""Node that survives errors in callbacks: they are reported instead of raised."""
 
 from __future__ import annotations
 

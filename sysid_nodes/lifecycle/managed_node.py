@@ -35,7 +35,7 @@ class Entities:
         self._served = frozenset(node.actions.open)
 
     def restore(self, keep: Collection[Any] = ()) -> None:
-        """Destroy what has been made since, but for some; served actions are closed."""
+        """Destroy the entities created since, except some; served actions are closed."""
         self._node.actions.close(keep=self._served)
         for kind, there in self._there.items():
             for entity in [e for e in getattr(self._node, f"{kind}s") if e not in there]:
@@ -239,5 +239,5 @@ class ManagedNode(ConfiguredNode):
         raw: bool = False,
         depth: int = DATA.depth,
     ) -> None:
-        """Subscribe with the qualities that the publisher offers, once it is there."""
+        """Subscribe with the QoS of the publisher, once it exists."""
         AdaptiveSubscription(self, message_type, topic, callback, raw=raw, depth=depth)

@@ -195,7 +195,7 @@ def value_to_set(schema: type, name: str, value: Any, *, configured: bool) -> An
 
 
 def declare(node: Node, schema: type) -> None:
-    """Declare every field of the schema on a node, but those that it has already."""
+    """Declare every field of the schema on a node, except existing ones."""
     for field in dataclasses.fields(schema):
         if node.has_parameter(field.name):
             continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run one node as a process; how a process ends: with its parent, on a signal at its own moment."""
+"""Run one node as a process, and its end: with its parent, or on a signal."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Qualities of service of our topics; subscriptions with those that a publisher offers, and their losses."""
+"""QoS of our topics; subscriptions that adopt the QoS of the publisher, and their losses."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class LossWatch:
         self._timer = node.create_timer(_PERIOD_S, self.look, clock=node.health.clock)
 
     def watch(self, subscription: Subscription) -> None:
-        """Report what this subscription loses from now on."""
+        """Report the losses of this subscription from now on."""
         kind = QoSSubscriptionEventType.RCL_SUBSCRIPTION_MESSAGE_LOST
         try:
             with subscription.handle:

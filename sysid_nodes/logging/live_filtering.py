@@ -65,7 +65,7 @@ class Mirrored:
         self._listened = False
 
     def send(self, data: bytes, mirror: Callable[[], bytes]) -> None:
-        """Publish serialised messages; `mirror` makes the plain one if it is wanted."""
+        """Publish serialised messages; `mirror` makes the standard one if it has subscribers."""
         self._rich.publish(data)
         if self._listened:
             self._plain.publish(mirror())
@@ -134,12 +134,12 @@ class LiveFiltering:
         self.restart()
 
     def restart(self) -> None:
-        """Reset the filters, so that a bag that starts here gives the same numbers in a replay."""
+        """Reset the filters, so that a bag that starts here gives the same results in a replay."""
         self._joint_filter = JointFilter(len(self._names), max_gap_s=self._max_gap_s)
         self._wrench_filter = WrenchFilter(max_gap_s=self._max_gap_s)
 
     def tare_until(self, ns: int) -> None:
-        """Take what the sensor reads until then as its bias."""
+        """Use the sensor readings until then as its bias."""
         self._wrench_filter.forget_bias()
         self._tare_until_ns = ns
 

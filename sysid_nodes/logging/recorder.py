@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bags that a thread of its own writes, so that no disk delays a filter; services that start and stop them, mark, tare."""
+"""Bags written by a separate thread, so that no disk delays a filter; services to start, stop, mark
+and tare.
+"""
 
 from __future__ import annotations
 
@@ -82,12 +84,12 @@ class BagRecording:
         return self._writer.count + len(self._queue)
 
     def put(self, topic: str, data: bytes, now_ns: int) -> None:
-        """Take a message; it is on its way to the disk some 20 ms later."""
+        """Add a message; it is written to disk about 20 ms later."""
         if self.failure is None:
             self._queue.append((topic, data, now_ns))
 
     def close(self) -> None:
-        """Write what has been taken, index and metadata.
+        """Write the remaining messages, index and metadata.
 
         Raises:
             SysIdError: Not everything could be written.
@@ -180,7 +182,7 @@ class Recorder:
             self.put(TRANSFORMS, self._transforms.serialised, self._node.now_ns())
 
     def close(self, reason: str) -> str:
-        """Close a running bag; what went wrong, or nothing."""
+        """Close a running bag; returns an error message or an empty string."""
         if self.bag is None:
             return ""
         bag, self.bag = self.bag, None

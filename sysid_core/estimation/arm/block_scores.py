@@ -83,7 +83,7 @@ class BlockScores:
     def fits_without_blocks(
         self, prior_weight: float, parameters: Array, fixed: Sequence[str] = ()
     ) -> Array:
-        """Parameters of the fits that leave out one block each, shape (blocks, p).
+        """Parameters of the fits without one block each, shape (blocks, p).
 
         Args:
             prior_weight: rho of the prior.

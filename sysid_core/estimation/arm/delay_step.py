@@ -61,7 +61,7 @@ class TorqueDelay:
 
 @dataclass(frozen=True)
 class JointDelay:
-    """Delay of the efforts of one joint against those of the others.
+    """Delay of the efforts of one joint relative to those of the other joints.
 
     Attributes:
         joint: Name.
@@ -75,7 +75,7 @@ class JointDelay:
 
     @property
     def odds(self) -> float:
-        """Odds that the channel is late, against what right recordings show."""
+        """Odds that the channel is late, relative to correct recordings."""
         usual, late = self.sd**2 + USUAL_S**2, self.sd**2 + LATE_S**2
         gain = 0.5 * self.seconds**2 * (1.0 / usual - 1.0 / late) - 0.5 * np.log(late / usual)
         return float(LATE_ODDS * np.exp(min(gain, 700.0)))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measurement equations of a chain, `tau = Y pi + Phi phi`; of a closed one, of its driven joints."""
+"""Measurement equations `tau = Y pi + Phi phi` of an open chain, or of the driven joints of a
+closed one.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file that keeps an identified robot, so that it can predict again."""
+"""File of an identified robot, from which predictions can be repeated."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def save_identification(identification: Identification, path: str | Path) -> Non
 
 
 def load_identification(path: str | Path, model: RobotModel, estimate: Estimate) -> Identification:
-    """Read what `save_identification` wrote.
+    """Read an identification written by `save_identification`.
 
     Args:
         path: `parameters.yaml`.

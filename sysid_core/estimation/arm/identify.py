@@ -64,7 +64,7 @@ class Identification:
         return bool(np.all(is_physically_consistent(self.pi)) and np.all(signs >= 0.0))
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Joint torques along one gapless motion, shapes (K, n) to (K, n) [N m].
+        """Joint torques along a motion without gaps, shapes (K, n) to (K, n) [N m].
 
         Known springs give part of them, the drives the rest.
         """
@@ -79,7 +79,7 @@ class Identification:
         return [tau + self.friction.regressor(q, v, a, tau) @ beta + known for tau in rigid]
 
     def predict(self, recording: Recording) -> Array:
-        """Efforts at the recording's own stamps, in its own unit; NaN in gaps.
+        """Predicted efforts at the stamps and in the unit of the recording; NaN in gaps.
 
         Args:
             recording: Joint states; the efforts aren't looked at.
@@ -113,7 +113,7 @@ def identify(
     *,
     load_rounds: int = 3,
 ) -> Identification:
-    """Identify a chain from one or several recordings; a closed one as its `DrivenRobot`.
+    """Identify an open chain, or a closed one as its `DrivenRobot`, from one or several recordings.
 
     Args:
         model: The robot.

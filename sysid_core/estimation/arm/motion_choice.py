@@ -93,7 +93,7 @@ def choose_differentiation(
 
 
 def held_out_error(equations: ArmEquations) -> float:
-    """Relative error on held-out blocks with the equations' own settings."""
+    """Relative error on held-out blocks with the settings of the equations."""
     return _root(held_out_blocks(equations))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares with non-negative parameters, where no body is estimated."""
+"""Least squares with non-negative parameters, without estimation of bodies."""
 
 from __future__ import annotations
 

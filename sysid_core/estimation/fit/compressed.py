@@ -97,7 +97,7 @@ def _factor(rows: Array) -> Array:
 
 
 def solve_compressed(R: Array, r: Array) -> Array:
-    """Least squares after scaling the columns; the shortest solution where they are dependent.
+    """Least squares after scaling of the columns; the shortest solution if they are dependent.
 
     Args:
         R: Shape (m, p).

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Model error in deviations: how far fits without one block of the motion differ.
+r"""Contribution of the model error to standard deviations, from fits without one block of motion
+each.
 
 What a model lacks (hysteresis, elasticity, temperature) leaves residuals that are functions of the
 motion. They look uncorrelated after a second and come back with the next similar motion, which no
@@ -78,7 +79,7 @@ def model_error(
     weights: Weights,
     alone: ParameterUncertainty,
 ) -> ModelError:
-    r"""Compare fits that leave out one block of motion each with their covariance.
+    r"""Scatter of the fits without one block of motion each, relative to their covariance.
 
     Blocks hold equally many samples, and no motion is in two of them: a model error that comes back in
     every period would be in all.

@@ -16,7 +16,8 @@ def friction_scale(Phi: Array, tau: Array, names: Sequence[str] = ()) -> Array:
 
 
 def friction_scale_from_squares(squares: Array, tau: Array, names: Sequence[str] = ()) -> Array:
-    r"""Natural scale of friction parameters: what would explain a joint's whole torque.
+    r"""Natural scale of friction parameters: the value that alone would explain the torque of
+    the joint.
 
     Args:
         squares: Mean square of every column of the friction regressor, shape (n, p).

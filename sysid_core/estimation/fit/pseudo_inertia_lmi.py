@@ -61,7 +61,7 @@ class Certificate:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A sentence for the result where the problem is only almost solved, or none."""
+        """Note if the problem is only solved approximately, or none."""
         if not self.almost_solved:
             return ()
         return (

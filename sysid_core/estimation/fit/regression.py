@@ -128,7 +128,7 @@ class Regression:
 
     @cached_property
     def matrix(self) -> Array:
-        """Y as one array, shape (K, n, p), for recordings short enough to be held."""
+        """Y as one array, shape (K, n, p), for recordings that fit into memory."""
         return self.Y if isinstance(self.Y, np.ndarray) else np.concatenate(list(self.Y))
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints whose efforts are zero throughout: their drivers measure none, as those of grippers."""
+"""Joints whose efforts are zero throughout, because their drivers measure none."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A body that an arm carries at one of its frames, seen in the joint torques."""
+"""Effect of a body carried at a frame of the arm on the joint torques."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def carried_by(model: RobotModel, frame: str) -> Array:
 
 
 def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
-    """The robot with a body fixed to one of its frames.
+    """Robot with a body fixed to one of its frames.
 
     Args:
         model: The robot without it.

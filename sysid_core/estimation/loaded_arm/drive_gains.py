@@ -116,7 +116,7 @@ def drive_gains_from_targets(
     coulomb_velocity: float = 0.01,
     max_relative_sd: float = 0.1,
 ) -> DriveGains:
-    """Gains by which a controller turns the torques of its own model into motor currents.
+    """Drive gains by which a controller converts the torques of its model to motor currents.
 
     Args:
         current: Desired motor currents, shape (K, n) [A].

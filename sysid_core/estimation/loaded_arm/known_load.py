@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A load of known mass in an arm's hand, and what an identification makes of it."""
+"""Known load in the hand of an arm, and its use in an identification."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class KnownLoad:
 
     @property
     def prior(self) -> Array:
-        """`pi` in the frame, shape (10,): a ball where nothing is known."""
+        """Parameters `pi` in the frame, shape (10,); a ball if nothing else is known."""
         com = np.zeros(3) if self.com is None else self.com
         return pi_from_mass_com_inertia(self.mass, com, np.eye(3) * 0.4 * self.mass * _RADIUS**2)
 
@@ -123,7 +123,7 @@ class SupposedLoad:
     density: DensityPrior | None
 
     def prior(self, pi: Array) -> tuple[Array, Array]:
-        """Mean and covariance of the payload, given roughly what it is."""
+        """Mean and covariance of the payload, from an approximate description."""
         if self.density is not None:
             mass = max(float(pi[0]), MIN_MASS)
             shape = self.density.cells

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""The payload from joint torques alone: what the loaded arm needs more than the unloaded one.
+r"""Payload from joint torques: difference between the loaded and the unloaded arm.
 
 Both recordings are fitted at once. With the arm's parameters pi, its friction phi, the change d of
 friction between the runs, and the payload pi_L in frame F of a link,
@@ -125,7 +125,7 @@ class PayloadFromTorques:
 
     @property
     def arm_names(self) -> tuple[str, ...]:
-        """Names of the arm's own parameters: inertial, then friction."""
+        """Names of the arm parameters: inertial, then friction."""
         return self._equations.arm_names
 
     def fit(
@@ -148,7 +148,7 @@ class PayloadFromTorques:
         source: str = "",
         runs: Sequence[Recording] = (),
     ) -> LoadedArm:
-        """Estimate the payload, and show what it rests on.
+        """Estimate the payload, with the data that support it.
 
         Args:
             loaded: Spans at equal steps with q, v, a and torques [N m] (`smooth_motion`).

@@ -102,7 +102,7 @@ class PayloadData:
 
     @classmethod
     def joined(cls, parts: Sequence[PayloadData]) -> PayloadData:
-        """Parts one after the other; what one of them doesn't know isn't known."""
+        """Concatenated parts; a value missing in one part is missing in the result."""
         columns = {key: [getattr(part, key) for part in parts] for key in _SHAPES}
         known = {k: x for k, x in columns.items() if not any(one is None for one in x)}
         return cls(**{k: np.concatenate(x) for k, x in known.items()}, source=parts[0].source)
@@ -263,7 +263,7 @@ class CompressedWrenches:
         }
 
     def noise_sd(self) -> tuple[float, float]:
-        """Force and torque noise [N, N m], from what the best unconstrained fit leaves over."""
+        """Force and torque noise [N, N m], from the residual of the best unconstrained fit."""
         R = np.vstack([self.force, self.torque])
         length = np.linalg.norm(R[:, :10], axis=0)
         length = np.where(length > 0, length, 1.0)

@@ -27,7 +27,7 @@ _SAME_MASS = 1e-12  # relative
 
 
 def shape_covariance(shape: Shape, mass: float, contrast: float) -> Array:
-    """Prior covariance of `pi` where densities vary independently from place to place.
+    """Prior covariance of `pi` for densities that vary independently between cells.
 
     Args:
         shape: In the sensor frame.
@@ -68,7 +68,9 @@ class DensityPrior:
 
     @cached_property
     def cells(self) -> Shape:
-        """The shape's cells cut in eight, so that a single layer of cells can be unbalanced too."""
+        """Cells of the shape, each cut in eight, so that a single layer of cells can be
+        unbalanced.
+        """
         return self.shape.refined()
 
     def covariance(self, mass: float) -> Array:

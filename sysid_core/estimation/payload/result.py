@@ -85,7 +85,7 @@ def shrunk_estimate(
 def verdicts_from_prior(
     covariance: Array, prior_covariance: Array, mass_sd: float | None = None
 ) -> tuple[ParameterVerdict, ...]:
-    """Prior-dominated where the data have not even halved the prior's variance.
+    """Prior-dominated if the data have reduced the prior variance to less than a half.
 
     Moments of inertia are judged with mass and centre of mass given: knowing these from gravity
     alone narrows the inertia about the sensor's origin, but says nothing of the spread of the mass.

@@ -134,7 +134,7 @@ class ShapePrior:
 
     @cached_property
     def solids(self) -> tuple[DensityPrior, ...]:
-        """The given shape with every contrast; they come first among the hypotheses."""
+        """The given shape with every density contrast; these are the first hypotheses."""
         if self.shape is None:
             return ()
         return tuple(DensityPrior(self.shape, contrast) for contrast in self.contrasts)

@@ -39,7 +39,7 @@ class PayloadChange:
 
 
 class ChangeDetector:
-    """Watches what a known payload leaves of the wrench, or of joint torques.
+    """Detector of changes in the residual of the wrench or of the joint torques.
 
     An exponentially weighted mean of the residual (Roberts 1959) is held against its deviation: noise,
     what the estimate itself leaves open, and a share of the signal for gains and delay. A change is

@@ -43,7 +43,7 @@ class PayloadState(Kind):
 
 
 class OnlinePayload:
-    """A payload estimator that takes one sample at a time and can answer at any moment.
+    """Payload estimator that takes samples one by one and gives an estimate at any time.
 
     The same samples in the same order give the same answer, live or from a file.
 

@@ -131,7 +131,7 @@ def load_parts(path: Path) -> dict[str, KnownLoad]:
 
 
 def part_probabilities(R: Array, r: Array, parts: Mapping[str, KnownLoad]) -> dict[str, float]:
-    """Probability of each load, of none and of another one, the likeliest first.
+    """Probability of each load, of none and of an unknown one, most probable first.
 
     Args:
         R: Whitened factor of the readings, `|R pi - r|` (`RunningMAP.likelihood`), shape (p, 10).

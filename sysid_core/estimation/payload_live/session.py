@@ -52,7 +52,7 @@ class LoadChange:
 
 @dataclass(frozen=True, eq=False)
 class PayloadMoment:
-    """The estimate at one time of the run, for the picture of its convergence.
+    """Estimate at one time of the run, for the convergence chart.
 
     Attributes:
         time: Since the first wrench used [s].
@@ -189,7 +189,7 @@ class PayloadSession:
         self._use_waiting()
 
     def keep_newest(self, seconds: float) -> None:
-        """Between runs, drop what has been read but for the newest seconds.
+        """Between runs, drop the samples that were read, except the newest seconds.
 
         Live streams go on for days. What comes late by more than that is of no run any more.
         """
@@ -362,12 +362,12 @@ class PayloadSession:
 
     @property
     def first_stamp_ns(self) -> int:
-        """Stamp of the first wrench that the estimate rests on [ns]; 0 before one."""
+        """Stamp of the first wrench used by the estimate [ns]; 0 if there is none."""
         return int(self._used[0][0][0]) if self._used else 0
 
     @property
     def last_stamp_ns(self) -> int:
-        """Stamp of the last wrench that the estimate rests on [ns]; 0 before one."""
+        """Stamp of the last wrench used by the estimate [ns]; 0 if there is none."""
         return int(self._used[-1][0][-1]) if self._used else 0
 
     def motion_stamps_ns(self) -> Stamps:

@@ -131,7 +131,7 @@ class PayloadStreams:
         self.late = True
 
     def forget_before(self, stamp_ns: int) -> None:
-        """Drop what has been read, but for joint states since `stamp_ns`, and rewind."""
+        """Drop the samples that were read, except joint states since `stamp_ns`, and rewind."""
         self._joints = [sample for sample in self._joints if sample[0] >= stamp_ns]
         self._wrenches = self._wrenches[self._next["wrench"] :]
         self._marks = self._marks[self._next["mark"] :]
@@ -165,7 +165,7 @@ class PayloadStreams:
     # ---- out
 
     def coming_wrench(self, until_ns: int | None = None) -> int | None:
-        """Stamp of the next wrench whose motion is known, None if there is none (until then)."""
+        """Stamp of the next wrench whose motion is known; None if there is none yet."""
         while self._next["wrench"] < len(self._wrenches):
             stamp = self._wrenches[self._next["wrench"]][0]
             if until_ns is not None and stamp > until_ns:
@@ -178,7 +178,7 @@ class PayloadStreams:
         return None
 
     def next_wrench(self) -> Array:
-        """The one that `coming_wrench` announced, shape (6,)."""
+        """Wrench of the stamp from `coming_wrench`, shape (6,)."""
         self._last_wrench, wrench = self._wrenches[self._next["wrench"]]
         self._next["wrench"] += 1
         return np.array(wrench)

@@ -135,7 +135,7 @@ def judge_weighing(
 
 @dataclass(frozen=True, eq=False)
 class Repeatability:
-    """Several weighings of one object.
+    """Repeatability of several weighings of one object.
 
     Attributes:
         mass: Mass of each, shape (K,) [kg].
@@ -161,7 +161,7 @@ class Repeatability:
 
     @property
     def chi(self) -> float:
-        """Scatter in units of the stated deviations; 1 where these are right."""
+        """Scatter in units of the stated deviations; 1 if these are correct."""
         z = np.hstack(
             [
                 ((self.mass - self.mass.mean()) / self.mass_sd)[:, None],

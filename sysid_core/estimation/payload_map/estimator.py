@@ -189,7 +189,9 @@ class PayloadMAP:
         return self.homogeneous(max(mass, _LIGHT))
 
     def homogeneous(self, mass: float) -> Array:
-        """An even body of the shape, or a ball in the sensor's origin without one; shape (10,)."""
+        """Uniform body of the shape, or a ball at the origin of the sensor without one;
+        shape (10,).
+        """
         if self.shape is not None:
             return self.shape.homogeneous(mass)
         inertia = 0.4 * mass * 0.05**2
@@ -198,7 +200,9 @@ class PayloadMAP:
 
 @dataclass(eq=False)
 class _GaussNewton:
-    """Passes over the data; after `run`, `|R pi - r|` is what they say of the payload."""
+    """Gauss-Newton passes over the data; after `run`, `|R pi - r|` is their information about
+    the payload.
+    """
 
     estimator: PayloadMAP
     data: PayloadData
@@ -220,7 +224,7 @@ class _GaussNewton:
         return X[:, :, :-1], X[:, :, -1]
 
     def run(self, passes: int) -> Array:
-        """Repeat until the payload settles; the residual of the wrench, shape (K, 6)."""
+        """Iterate until the payload converges; the residual of the wrench, shape (K, 6)."""
         prior = self.estimator.prior
         for k in range(passes):
             rows = self._rows(self.belief.motion(), self.pi)

@@ -49,7 +49,7 @@ class Misfit:
 
 
 def white_noise_sd(wrench: Array) -> Array:
-    """Noise of force and torque from fourth differences, which no slow motion survives; (6,).
+    """Noise of force and torque from fourth differences, which remove slow motion; (6,).
 
     The median makes it indifferent to steps, such as between postures.
     """
@@ -66,7 +66,7 @@ def nuisance_misfit(u: Array, precision: Array) -> float:
 
 
 def spikes(relative: Array) -> NDArray[np.bool_]:
-    """Samples far from the rest, shape (K,); none where there are too many to be spikes."""
+    """Samples far from all others, shape (K,); none if they are too many to be spikes."""
     scale = np.maximum(1.4826 * np.median(np.abs(relative), axis=0), 1.0)
     found = np.any(np.abs(relative) > _SPIKE * scale, axis=1)
     return found if 0 < found.sum() <= _MAX_SPIKES * len(found) else np.zeros_like(found)
@@ -75,7 +75,7 @@ def spikes(relative: Array) -> NDArray[np.bool_]:
 def reported_misfit(
     covariance: Array, misfit: Misfit, n_spikes: int = 0, n_samples: int = 0
 ) -> tuple[Array, tuple[Reason, ...]]:
-    """Wider standard deviations, and warnings, where the model doesn't explain the wrench.
+    """Enlarged standard deviations, and warnings, if the residual exceeds the model.
 
     Args:
         covariance: Shape (10, 10).

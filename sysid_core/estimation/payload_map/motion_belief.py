@@ -117,7 +117,9 @@ class WhiteMotion:
         return self._x
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
-        """Sample by sample; the residual is that at the measured motion, to first order."""
+        """Information sample by sample; the residual is that at the measured motion, to
+        first order.
+        """
         T, X = rows(slice(0, len(noise_sd)))
         X[:, :, -1] += np.einsum("kij,kj->ki", T, self._x - self._measured)
         Sigma = (T * self._variance) @ T.transpose(0, 2, 1) + np.eye(6) * noise_sd[:, :, None] ** 2

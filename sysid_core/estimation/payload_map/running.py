@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""The default payload estimator for samples that arrive one by one.
+r"""Default payload estimator for samples that arrive one by one.
 
 The same model as `payload_map` (sensor errors, uncertain motion, density prior), in information
 form: the rows of each sample are whitened once, with the payload known by then, and added up. The
@@ -109,7 +109,7 @@ class RunningMAP:
         self.information = CompressedWrenches()
 
     def take(self, data: PayloadData, k: int) -> None:
-        """Take sample `k`; its motion's covariance is a typical one where the data hold none."""
+        """Add sample `k`; a typical covariance of its motion is used if the data contain none."""
         b, A = data.wrench[k], data.regressor[k]
         self._noise.follow(b)
         if self._is_spike(b, A):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples that arrive one by one, under several beliefs of the sensor: as declared, or worse.
+"""Accumulation of samples under several sensor models: as declared, or worse.
 
 A tare may be stale, and a hum near a multiple of the sampling rate looks like a bias that wanders.
 All beliefs take the same samples, and are weighed by their evidence (MacKay 2003, Information

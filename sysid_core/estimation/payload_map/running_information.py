@@ -69,7 +69,8 @@ class RunningInformation:
         return R, r, back
 
     def log_evidence(self, r: Array) -> float:
-        """Log-likelihood of the samples given a payload with `R pi = r`, but for what doesn't depend on the belief.
+        """Log-likelihood of the samples given a payload with `R pi = r`, up to a constant
+        common to all sensor models.
 
         Args:
             r: As `compressed` gives it.
@@ -77,7 +78,7 @@ class RunningInformation:
         return self._log_factor + left_evidence(self._gram, self._precision, r)
 
     def drift(self, seconds: float) -> None:
-        """Let the bias wander: the old bias is eliminated, a new one lies near it.
+        """Let the bias drift: the old bias is eliminated, and a new one near it is added.
 
         The prediction of a Kalman filter in information form (Maybeck 1979, sec. 5.7), once per
         `_DRIFT_S`.

@@ -147,7 +147,8 @@ class SensorModel:
         return 6 if max(self.bias) > 0 else 0
 
     def weights(self, squares: Array) -> Array:
-        """Weights of priors by which gains, axes and gravity may be off by more than declared, (u,).
+        """Weights of the priors that allow larger errors of gains, axes and gravity than
+        declared, (u,).
 
         Each kind of error as a whole is Student's t, not Gaussian: `(n + d) / (n + |z|^2)` for d of
         them (Lange, Little, Taylor 1989, eq. (3)), never surer. Bias and drift aren't: they could

@@ -112,7 +112,9 @@ class SequentialLeastSquares:
 
     @property
     def fast(self) -> float:
-        """Speed below which a joint's equations, and those nearby, are left out [rad/s or m/s]."""
+        """Speed below which the equations of a joint, and nearby ones, are omitted [rad/s
+        or m/s].
+        """
         return self.moving if self.locked is LockedTorque.HIDDEN else 0.0
 
     @property

@@ -30,7 +30,7 @@ TRANSFER = "transfer"  # label of the ways between the swings
 
 @dataclass(frozen=True, eq=False)
 class SequentialIdentification:
-    """A robot identified one joint at a time.
+    """Result of a sequential identification.
 
     Attributes:
         identification: The robot, its parameters and predictions, as from every other method.
@@ -198,7 +198,7 @@ class _Plan:
     def recognise(
         self, found: Segment, posture: Array, start_ns: int, end_ns: int
     ) -> Segment | None:
-        """The segment with its planned label, or None where it isn't to be used."""
+        """Segment with its planned label, or None if it is not to be used."""
         if self.swings:
             still = np.array([name not in found.joints for name in self.names])
             for planned, q in self.swings:

@@ -134,7 +134,7 @@ class MinimalConstants:
 
 
 def minimal_constants(model: RobotModel) -> MinimalConstants:
-    """The minimal inertia constants of a serial arm (theorem 2), with its own gravity.
+    """Minimal inertia constants of a serial arm (theorem 2), with its gravity.
 
     Raises:
         ModelError: It isn't a serial arm of revolute and prismatic joints.

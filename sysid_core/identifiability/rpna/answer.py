@@ -138,7 +138,8 @@ class ParameterVerdict:
 
 @dataclass(frozen=True, eq=False)
 class Identifiability:
-    """The exact answer for one robot. Parameters are in pinocchio's order, rotors' last.
+    """Exact identifiability of one robot. Parameters are in pinocchio's order, those of rotors
+    last.
 
     Attributes:
         robot: Name of the robot.
@@ -186,7 +187,7 @@ class Identifiability:
 
     @property
     def practical(self) -> Identifiability:
-        """The answer to use with real data: with exact angles where the URDF's are rounded."""
+        """Result for use with real data: with exact instead of rounded angles of the URDF."""
         return self if self.exact_angles is None else self.exact_angles
 
     @cached_property

@@ -17,7 +17,7 @@ from sysid_core.robot.loops import mimic_joints
 
 @dataclass(frozen=True)
 class CoupledGroup:
-    """Joints that one coordinate q moves: `q_j = multiplier * q + offset`.
+    """Joints moved by one coordinate q: `q_j = multiplier * q + offset`.
 
     Attributes:
         joints: Pinocchio's indices, ascending, with multiplier and offset.
@@ -31,7 +31,7 @@ class CoupledGroup:
 
 
 def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
-    """The groups of joints that mimic each other; they must sit together on one link.
+    """Groups of joints that mimic each other; they must be mounted on one link.
 
     Raises:
         IdentifiabilityError: Between members there is a joint that isn't one, or one has several
@@ -118,7 +118,7 @@ class CoupledChain:
     modes: Sequence[Array]
 
     def at(self, q: float) -> tuple[Array, Array, Array, Array]:
-        """The maps at one value of the coordinate; m members.
+        """Maps at one value of the coordinate; m members.
 
         Returns:
             X (m, 6, 6), J (m, 6), B (m, 10, 10), and `momenta` (m, 6, 10) with I(pi) J.

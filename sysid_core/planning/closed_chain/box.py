@@ -91,7 +91,8 @@ def assembly_map(
 
 
 def motion_box(chain: ClosedChain, rng: np.random.Generator, n_samples: int = 200) -> MotionBox:
-    """The chain's own box, or one found by trying: motors that share a loop get sum and difference.
+    """Box of the chain, or one found by search; motors that share a loop move by sum and
+    difference.
 
     Each coordinate is widened on its own, then all are shrunk together until every random posture
     of the box, and its corners, assemble within the limits and away from dead centres.

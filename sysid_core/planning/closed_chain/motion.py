@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A closed chain's exciting motions as one trajectory of all joints, slow enough for its limits."""
+"""Exciting motions of a closed chain as one trajectory of all joints, slow enough for its limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MARGIN = 0.99  # of the limits that the fastest sample may use
 
 
 def of_all_joints(chain: ClosedChain, trajectory: Trajectory) -> Trajectory:
-    """The motion with the passive joints that follow, so that it can be checked and monitored."""
+    """Motion including the passive joints, so that it can be checked and monitored."""
     motion = constrained_motion(chain, trajectory.q, trajectory.v, trajectory.a)
     return dataclasses.replace(
         trajectory, joint_names=chain.model.joint_names, q=motion.q, v=motion.v, a=motion.a
@@ -57,7 +57,7 @@ def plan_loop_motion(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[Trajectory, MotionCheck]:
-    """Exciting motions, one after another with rests between, of all joints.
+    """Plan exciting motions of all joints, separated by rests.
 
     Where a limit of speed, acceleration or jerk is broken, all are slowed down until it holds.
 

@@ -20,7 +20,7 @@ USEFUL = 1e-6
 
 
 class Criterion(Kind):
-    """Optimality criterion to be minimised; the value is its name on the command line."""
+    """Optimality criterion to be minimised; its value is the name on the command line."""
 
     D = "d"  # log-determinant of the expected covariance: the volume of its ellipsoid
     MEAN = "mean"  # geometric mean of the deviations: the number that plans are compared by

@@ -183,7 +183,7 @@ class Unknowns:
 
 
 def typical_efforts(model: RobotModel) -> Array:
-    """Effort limits, and their median where the URDF states none; shape (n,) [N m or N]."""
+    """Effort limits, with their median where the URDF has none; shape (n,) [N m or N]."""
     effort = model.effort_limits
     usable = np.isfinite(effort) & (effort > 0)
     return np.where(usable, effort, float(np.median(effort[usable])) if usable.any() else 1.0)

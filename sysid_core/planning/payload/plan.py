@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions that show what a robot holds: static postures, then an oscillation of the wrist."""
+"""Motions for payload identification: static postures, then an oscillation of the wrist."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quintics through given postures, and static postures chosen for what gravity shows in them."""
+"""Quintics through given postures, and selection of static postures that excite gravity."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONGEST_TURN = 2.0  # [rad or m] of one joint between two postures
 
 @dataclass(frozen=True, eq=False)
 class PosturePlan:
-    """Static postures and the way through them; it passed its check.
+    """Static postures and the motion through them; it passed its check.
 
     Attributes:
         trajectory: With segments `posture K` and `transfer`.
@@ -87,7 +87,7 @@ def plan_static_postures(
     seed: int = 0,
     progress: Callable[[float, str], None] = lambda share, text: None,
 ) -> PosturePlan:
-    """Postures whose gravity torques show most, one after the other, and the way through them.
+    """Static postures with the most informative gravity torques, and the motion through them.
 
     Each next posture is the one of many random ones that makes the log-determinant of the
     information largest (greedy D-optimal design, Fedorov 1972) and to which a straight way is safe.

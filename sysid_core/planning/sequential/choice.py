@@ -69,7 +69,7 @@ class MoveChooser:
         return np.concatenate([rigid, self.friction.regressor(q, v, a)], axis=2)
 
     def rows(self, move: Move) -> Array:
-        """White rows of every joint's torque (zero where unusable), (samples, n, p)."""
+        """Whitened rows of the torque of every joint (zero if unusable), (samples, n, p)."""
         keep = np.linspace(0, len(move.time) - 1, SAMPLES).astype(int)
         Y = self.groups.base_regressor(self._rows(move.q[keep], move.v[keep], move.a[keep]))
         Y = Y * self.scale / self.noise[:, None] * np.sqrt(len(move.time) / SAMPLES)

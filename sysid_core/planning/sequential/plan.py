@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans that move one joint at a time, in postures that make every step well-conditioned."""
+"""Plans that move one joint at a time, in postures that give well-conditioned steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STARTS = 200  # random postures among which a free one to start from is looked 
 
 @dataclass(frozen=True, eq=False)
 class SequentialPlan:
-    """A motion that moves one joint at a time, and what it is good for.
+    """Motion of one joint at a time, with its expected conditioning.
 
     Attributes:
         trajectory: The whole motion as one file, every swing a segment; checked.

@@ -47,7 +47,7 @@ def thinned(values: ArrayLike, most: int = MOST_POINTS) -> NDArray[np.intp]:
 
 
 class Figure:
-    """A chart of one or more panels, or of one view in space.
+    """Chart of one or more panels, or of one 3D view.
 
     Args:
         titles: One per panel.
@@ -76,7 +76,7 @@ class Figure:
         self.layout["row"] = height
 
     def add(self, panel: int, kind: str, x: Any, y: Any, name: str = "", **style: Any) -> None:
-        """A trace; `style` is what page.js draws it with."""
+        """Add a trace; `style` is passed to page.js."""
         self.data.append({"panel": panel, "type": kind, "x": x, "y": y, "name": name, **style})
 
     def line(

@@ -113,7 +113,9 @@ class Spring:
         return tuple(f"{force}/{per}" if s == "S_k" else force for s in self.symbols)
 
     def torque(self, q: Array) -> Array:
-        """Torque of a known spring on its axis, of the shape of q; zero where it is identified."""
+        """Torque of a known spring on its axis, with the shape of q; zero if it is to be
+        identified.
+        """
         if self.identified:
             return np.zeros_like(q)
         given = {"S_p": self.preload, "S_k": self.stiffness}

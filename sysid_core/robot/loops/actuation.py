@@ -93,8 +93,8 @@ def closure_state(
 
 
 def passive_condition(chain: ClosedChain, q: ArrayLike) -> Array:
-    """Condition number of J_u, shape (K,): where it explodes, the actuated joints don't decide
-    the passive ones (Assumption 1 fails; a dead centre).
+    """Condition number of J_u, shape (K,); very large near a dead centre, where Assumption 1
+    fails.
     """
     if not chain.passive:
         return np.ones(len(postures_of(chain, q)))

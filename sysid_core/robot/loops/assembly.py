@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closing the loops: the dependent joints Γ(q_a) by Newton, or which loop doesn't assemble where."""
+"""Loop closure: the dependent joints Γ(q_a) by Newton's method."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class DrivenRobot(RobotModel):
         return self.tree.configuration(flat).reshape(*q.shape[:-1], -1)
 
     def with_locked(self, joints: Sequence[str] | Mapping[str, float]) -> RobotModel:
-        """The robot itself where nothing is locked.
+        """The robot itself if no joint is locked.
 
         Raises:
             ModelError: Joints of loops can't be locked.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""The shape of a held object as cells, each with a volume and an inertia of its own.
+r"""Shape of a held object as cells, each with a volume and an inertia.
 
 A body whose density is constant within each cell, `m_i >= 0`, has the inertial parameters
 `pi = Phi @ m` (Nadeau et al. 2022, eq. 5, with the cells' own inertia added), and is physically
@@ -35,7 +35,7 @@ TYPED_SD, CLOUD_SD = 0.5, 0.1  # of lengths: what somebody typed, what a camera 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A shape cut into n cells, in a frame of its own or, after `posed`, the sensor's.
+    """Shape of n cells, in its own frame or, after `posed`, in the sensor frame.
 
     Attributes:
         points: Centroids of the cells, shape (n, 3) [m].

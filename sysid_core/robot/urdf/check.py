@@ -48,7 +48,7 @@ def sound_urdf(text: str) -> ET.Element:
 
 
 def urdf_root(text: str) -> ET.Element:
-    """The root of a description or of a part of one, whose numbers are numbers.
+    """Root element of a description or of a part of one, with valid numbers.
 
     Raises:
         ModelError: It isn't XML, declares entities, or a number can't be one.

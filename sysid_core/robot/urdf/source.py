@@ -30,7 +30,7 @@ _EXPAND = "Expand xacro files first: xacro FILE > robot.urdf."
 
 
 def example_robots() -> dict[str, Path]:
-    """Names and files of all URDFs of `example-robot-data` (empty where it isn't installed)."""
+    """Names and files of all URDFs of `example-robot-data` (empty if it is not installed)."""
     share = example_share()
     if share is None:
         return {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of one stream as columns: blocks of bytes become arrays at once, memory stays bounded."""
+"""Messages of one stream as columns: blocks of bytes are converted at once in bounded memory."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bags out of bags: a part of one, several as one, a whole one out of a damaged one."""
+"""Editing of bags: a part of one, several merged, a damaged one repaired."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _QOS = FileKind("quality of service", "Record again.", SignalError)
 
 
 def recover_bag(path: str | Path, out: str | Path) -> StoredBag:
-    """Write all messages that can be read from a bag into a new one, with index and metadata.
+    """Write all readable messages of a bag to a new one, with index and metadata.
 
     Args:
         path: Damaged (or whole) bag: folder or storage file. It isn't touched.

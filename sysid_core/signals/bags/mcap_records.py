@@ -96,7 +96,7 @@ def partial_chunk_content(tail: bytes) -> bytes:
 
 
 def partial_chunk_end(tail: bytes) -> int:
-    """Log time of the last message that a cut-off chunk was to hold [ns]; 0 where it isn't known.
+    """Log time of the last message of a truncated chunk [ns]; 0 if unknown.
 
     Args:
         tail: As in `partial_chunk_content`.
@@ -119,7 +119,7 @@ def _unfold_in_pieces(data: bytes, size: int) -> bytes:
 
 
 def message_content(data: bytes) -> bytes:
-    """A message's CDR bytes, unfolded where the recorder compressed messages one by one.
+    """CDR bytes of a message, decompressed if the recorder compressed messages one by one.
 
     Raises:
         McapError: It declares more than a message may have.

@@ -18,7 +18,7 @@ MOST_SAMPLES = 200_000  # of a stream in memory, seven minutes at 500 Hz: with 7
 
 
 def read_marks(bag: StoredBag, joint_topic: str | None = None) -> tuple[Mark, ...]:
-    """Only the marks of a bag, in time order: what part of a long one to read.
+    """Marks of a bag in time order, to select the part of a long bag to read.
 
     Args:
         bag: Opened.

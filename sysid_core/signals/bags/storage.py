@@ -73,7 +73,7 @@ class StoredBag:
 
 
 def open_bag(path: str | Path) -> StoredBag:
-    """Look through a bag: a rosbag2 folder, or one of its storage files.
+    """Open a bag: a rosbag2 folder, or one of its storage files.
 
     Raises:
         SignalError: There is no bag, or nothing in it can be read.

@@ -60,7 +60,8 @@ class _Topic:
 
 
 class BagWriter:
-    """A rosbag2 folder with one MCAP file in small chunks, each on its way to the disk when full.
+    """Writer of a rosbag2 folder with one MCAP file in small chunks, each written to disk when
+    full.
 
     What is lost when the process is killed is the chunk being filled; `read_bag` reads the rest.
 

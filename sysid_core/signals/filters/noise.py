@@ -118,7 +118,7 @@ class NoiseEstimator:
         self._since_start = 0
 
     def restart(self, signal: int, z: float) -> None:
-        """Begin one signal again at the value `z`; the levels so far stay."""
+        """Restart one signal at the value `z`; the noise levels are kept."""
         self._states[:, signal] = 0.0
         self._states[:, signal, 0] = z
         self._recent[:, signal] = 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Angles that wrap, and samples that can't be true, put right before a fit."""
+"""Correction of wrapped angles and impossible samples before a fit."""
 
 from __future__ import annotations
 

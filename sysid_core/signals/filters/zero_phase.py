@@ -122,7 +122,7 @@ def in_pieces(
 
 
 def resample(stream: JointStream, rate_hz: float) -> JointStream:
-    """A span at equal steps: linear between neighbours, low-pass first where samples drop out.
+    """Span at equal steps: linear interpolation; low-pass first if samples are removed.
 
     Args:
         stream: Without gaps.

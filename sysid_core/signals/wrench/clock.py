@@ -147,7 +147,7 @@ def estimate_clock(
     *,
     max_offset_s: float = 0.5,
 ) -> ClockOffset:
-    """Offset and drift of one stream's stamps against the other's.
+    """Offset and drift of the stamps of one stream relative to the other.
 
     Args:
         time_wrench: Stamps of the wrench, increasing, shape (N,) [s].

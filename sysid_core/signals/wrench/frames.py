@@ -70,7 +70,7 @@ def mount_sensor(
 def check_wrench_frame(
     model: RobotModel, frame_id: str, sensor_frame: str, accepted: Sequence[str] = ()
 ) -> str:
-    """Check that the `frame_id` of a wrench may be taken as the sensor frame.
+    """Check if the `frame_id` of a wrench is acceptable as the sensor frame.
 
     Args:
         model: The robot.

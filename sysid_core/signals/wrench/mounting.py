@@ -86,7 +86,7 @@ def check_mounting(
     R_WS: ArrayLike | None = None,
     max_misalignment: float = np.deg2rad(15.0),
 ) -> Mounting:
-    r"""Compare the described axes and gravity with those that the weight shows.
+    r"""Compare the described axes and gravity with those determined from the weight.
 
     Args:
         force: Force readings in still postures, shape (K, 3) [N].

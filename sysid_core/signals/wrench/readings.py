@@ -18,7 +18,7 @@ REPEATING = 0.05  # of the samples: fewer are chance, such as of coarse readings
 
 
 def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]]:
-    """Readings in time order without those that aren't finite, single spikes and repeated ones.
+    """Readings in time order without non-finite, repeated ones and single spikes.
 
     A driver that publishes faster than its sensor measures repeats each reading: kept, they would
     count as measured at stamps at which nothing was measured.
@@ -56,7 +56,9 @@ def repeating_note(share: float) -> str:
 
 
 def single_spikes(wrench: Array) -> NDArray[np.bool_]:
-    """Readings (K, 6) far from both neighbours, where nothing near differs as much; shape (K,)."""
+    """Single spikes: readings (K, 6) far from both neighbours, in a smooth surrounding; shape
+    (K,).
+    """
     if len(wrench) < 3:
         return np.zeros(len(wrench), dtype=bool)
     off = np.abs(wrench - scipy.ndimage.median_filter(wrench, (3, 1), mode="nearest"))

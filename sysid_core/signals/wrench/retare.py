@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kept tare looked at again: the bias anew from one still posture, everything else as it was."""
+"""Renewal of a stored tare: the bias from one static posture, all else unchanged."""
 
 from __future__ import annotations
 

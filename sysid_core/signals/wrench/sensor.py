@@ -134,7 +134,7 @@ class SensorCalibration:
         return np.sqrt(np.diag(self.covariance)[4:])
 
     def age_s(self, now_ns: int) -> float:
-        """Time since the tare [s]; infinite where its stamp is unknown, or lies ahead."""
+        """Time since the tare [s]; infinite if its stamp is unknown or in the future."""
         if not 0 < self.stamp_ns <= now_ns:
             return float("inf")
         return (now_ns - self.stamp_ns) * 1e-9
@@ -210,7 +210,7 @@ class SensorCalibration:
 
     @classmethod
     def load(cls, path: str | Path) -> SensorCalibration:
-        """Read what `save` wrote.
+        """Read a calibration written by `save`.
 
         Raises:
             SignalError: It is another kind of file, or a field is missing.

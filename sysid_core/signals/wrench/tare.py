@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Taring: what a force-torque sensor reads in still postures, and what follows from it.
+r"""Tare of a force-torque sensor from static postures.
 
 A bias stays with the sensor, a weight turns with gravity. Several tilted postures give both; a
 single one gives the bias of a sensor whose load is known.
@@ -28,7 +28,7 @@ _MIN_TILT = 0.05
 
 @dataclass(frozen=True, eq=False)
 class StaticPostures:
-    """Still spans of a recording, one row each.
+    """Static spans of a recording, one row each.
 
     Attributes:
         wrench: Mean reading, shape (K, 6).
@@ -62,7 +62,7 @@ def static_postures(
     min_duration: float = 0.5,
     settle: float = 0.2,
 ) -> StaticPostures:
-    """Find where the robot stood still, and average the wrench there.
+    """Find static postures of the robot, and average the wrench there.
 
     Args:
         recording: Joint positions and wrench, each with its own stamps (same clock).
@@ -221,7 +221,7 @@ def tare_single(
     frame: str = "",
     source: str = "",
 ) -> SensorCalibration:
-    """Bias from one still posture before the grasp, the tool being known (or absent).
+    """Bias from one static posture before the grasp, with a known tool or none.
 
     Args:
         wrench: Samples of the posture, shape (N, 6) [N, N m].

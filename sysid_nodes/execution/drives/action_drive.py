@@ -39,7 +39,7 @@ def follow_action() -> Any:
 
 
 class ActionDrive(RobotDrive):
-    """Sends goals; needs control_msgs, which every robot with ros2_control has.
+    """Drive by an action; needs control_msgs, which every robot with ros2_control has.
 
     Args:
         node: Whose client this is.

@@ -125,7 +125,7 @@ class RobotDrive:
         """Send a goal that replaces the current one, if the controller accepts goals."""
 
     def stream(self, command: Command) -> None:
-        """Send the set point of this instant, where the controller takes a stream."""
+        """Send the current set point, if the controller accepts a stream."""
 
     def cancel(self) -> None:
-        """Have the controller hold the robot, where it takes goals and still plays one."""
+        """Make the controller hold the robot, if it accepts goals and still plays one."""
