@@ -206,7 +206,8 @@ def require_folder(path: Path) -> None:
     if not there.is_dir() or not os.access(there, os.W_OK):
         why = "can't be written to" if there.is_dir() else "is a file"
         raise SysIdError(
-            f"The results can't go to '{path}': '{there}' {why}.", remedy="Give another --out."
+            f"The results cannot be written to '{path}': '{there}' {why}.",
+            remedy="Give another --out.",
         )
 
 

@@ -134,7 +134,7 @@ def check_ros() -> list[Check]:
             f"ROS 2 {distro} is sourced, but this Python ({sys.version_info[0]}."
             f"{sys.version_info[1]}) doesn't see it: use a venv with --system-site-packages."
             if distro
-            else f"Source a ROS 2 installation, or have the wheels installed: {_SET_UP}"
+            else f"Source a ROS 2 installation, or install the wheels: {_SET_UP}"
         )
         return [Check("ROS 2", distro or "not found", False, remedy=remedy)]
     source = f"{distro} (sourced)" if distro else f"wheels, rclpy {wheel or 'unknown'}"
@@ -205,7 +205,7 @@ def check_shared_memory(folder: Path = Path("/dev/shm")) -> Check:
     domains = sorted({(number - 7400) // 250 for number in numbers})
     return Check(
         "shared memory of DDS",
-        f"half made by a killed process: {', '.join(path.name for path in half_made)}"
+        f"left by a killed process: {', '.join(path.name for path in half_made)}"
         if half_made
         else "sound",
         not half_made,
@@ -316,7 +316,7 @@ def _show(checks: list[Check], healthy: bool, without_ros: bool) -> None:
         if not check.ok:
             remark(f"{check.name}:", check.remedy, "bold")
     if healthy:
-        console.print("Everything needed is here.", style="green")
+        console.print("All requirements are met.", style="green")
     elif without_ros:
         console.print("Not ready for live work. Ready offline: plan, identify, weigh, validate.")
     else:

@@ -63,7 +63,7 @@ def identify(
     with Engine(workers, cluster, memory) as engine, progress_shown("recordings", 0) as show:
         state = identify_fleet(recordings, known, rows, engine, resume=resume, progress=show)
     console.print(
-        f"{state.done} recordings ({state.skipped} done before, {state.failed} gave no numbers) in"
+        f"{state.done} recordings ({state.skipped} done before, {state.failed} gave no estimate) in"
         f" {state.seconds:.0f} s"
     )
     raise typer.Exit(_say(write_state(rows, known, out), out))
@@ -128,12 +128,12 @@ def _say(state: FleetState, out: Path) -> int:
         )
     if state.outdated:
         console.print(
-            f"{len(state.outdated)} recordings were estimated with other settings and don't count:"
-            " run on them again"
+            f"{len(state.outdated)} recordings were estimated with other settings and are ignored: process them again"
+            ""
         )
     if state.copies:
         console.print(
-            f"{len(state.copies)} recordings are copies of others, which count once: see the page"
+            f"{len(state.copies)} recordings are copies of others and count once: see the report"
         )
     more = f" ({len(alarms) - 20} more in the page)" if len(alarms) > 20 else ""
     console.print(
@@ -142,5 +142,5 @@ def _say(state: FleetState, out: Path) -> int:
         soft_wrap=True,
     )
     if not state.watched:
-        console.print("Not judged: too few recordings gave numbers to see a change.")
+        console.print("Not judged: too few recordings with estimates.")
     return state.outcome.exit_status

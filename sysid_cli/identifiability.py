@@ -67,7 +67,7 @@ def identifiability(
 
     if sum((no_gravity, gravity is not None, bool(mount))) > 1:
         raise IdentifiabilityError(
-            "Two of --gravity, --mount and --no-gravity are given.", remedy="Give one of them."
+            "Give only one of --gravity, --mount and --no-gravity.", remedy="Give one of them."
         )
     if mimic not in ("coupled", "independent"):
         raise IdentifiabilityError(
@@ -129,7 +129,7 @@ def _show(answer: Identifiability, weightless: Identifiability | None, whole: bo
     console.print(LEGEND, style="dim", soft_wrap=True)
     together = [r for r in answer.regroupings if len(r.terms) > 1]
     if together:
-        console.print("Identified only in combination:", style="bold")
+        console.print("Identifiable only in combination:", style="bold")
     lines = [
         Text.assemble(f"  {combination_text(r.terms)}\n", (f"    {r.meaning}", "dim"))
         for r in together

@@ -52,11 +52,11 @@ def init(
         )
     if effort_kind and effort_kind not in _KINDS:
         raise SignalError(
-            f"'{effort_kind}' is no kind of effort.", remedy=f"One of {', '.join(_KINDS)}."
+            f"'{effort_kind}' is not a kind of effort.", remedy=f"One of {', '.join(_KINDS)}."
         )
     if driver and driver not in _DRIVERS:
         raise SignalError(
-            f"'{driver}' is no known driver.", remedy=f"One of {', '.join(_DRIVERS)}."
+            f"'{driver}' is not a known driver.", remedy=f"One of {', '.join(_DRIVERS)}."
         )
     require_folder(out)
     from sysid_core.robot import load_robot
@@ -66,7 +66,7 @@ def init(
     missing: list[str] = []
     if recording is not None:
         if not effort_kind and sys.stdin.isatty():
-            effort_kind = typer.prompt(f"What are the efforts ({', '.join(_KINDS)})?")
+            effort_kind = typer.prompt(f"Kind of the efforts ({', '.join(_KINDS)})?")
         text, missing = _column_map(recording, model, effort_kind)
         _write(out / "columns.yaml", text, force)
     if driver:
@@ -116,7 +116,7 @@ def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, lis
     joints = ", ".join(model.joint_names)
     how = "by their names" if layout.by_name else "position and velocity by their derivative"
     lines = [
-        f"# Column map of '{recording.name}', made by `sysid init`: columns found {how}.",
+        f"# Column map of '{recording.name}', written by `sysid init`: columns recognised {how}.",
         "schema: robot_sysid/columns/1",
         f"header: {str(layout.header).lower()}",
         f"delimiter: {_quoted(layout.delimiter)}",
@@ -142,7 +142,7 @@ def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, lis
 def _map_of_bag(model: RobotModel, kind: str) -> tuple[str, list[str]]:
     """A bag names its own joints and units: only the efforts and their drives are declared."""
     lines = [
-        "# A bag names its own joints, units and stamps; this declares what its efforts are.",
+        "# A bag contains joint names, units and stamps; this file declares the kind of its efforts.",
         "schema: robot_sysid/columns/1",
         f"joints: [{', '.join(model.joint_names)}]",
         f"effort: {{kind: {kind or _OPEN}}}",
@@ -153,8 +153,8 @@ def _map_of_bag(model: RobotModel, kind: str) -> tuple[str, list[str]]:
 
 
 _EFFORT_MISSING = (
-    f"effort.kind, one of {', '.join(_KINDS)}: the same numbers mean different things by vendor"
-    " (docs/vendors.md)."
+    f"effort.kind, one of {', '.join(_KINDS)}: the meaning of the effort depends on the vendor (docs/vendors.md)."
+    ""
 )
 
 
@@ -162,7 +162,7 @@ def _gain_missing(kind: str) -> list[str]:
     if kind != "motor_current":
         return []
     return [
-        "drives.gain [N m/A] with its source; unknown ones are found by a run with a known load:"
+        "drives.gain [N m/A] with its source; unknown ones are estimated from a run with a known load:"
         " sysid identify … --loaded RECORDING --load-mass KG."
     ]
 
@@ -173,9 +173,11 @@ def _missing(layout: TableLayout, model: RobotModel, kind: str) -> list[str]:
     if layout.time is None:
         missing.append("rate_hz, or the column of time.")
     if not layout.position:
-        missing.append(f"position.columns: the {n} columns of joint positions weren't recognised.")
+        missing.append(f"position.columns: the {n} columns of joint positions were not recognised.")
     if not layout.effort:
-        missing.append(f"effort.columns: the {n} columns of efforts can't be told by their values.")
+        missing.append(
+            f"effort.columns: the {n} columns of efforts cannot be recognised by their values."
+        )
     if not kind:
         missing.append(_EFFORT_MISSING)
     return missing + _gain_missing(kind)

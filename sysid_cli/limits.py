@@ -54,7 +54,7 @@ def init(
         model, tcp_frame=tcp_frame or None, tcp_speed=tcp_speed, allowed_contacts=pairs
     )
     if srdf:
-        sources = (*sources, f"{len(pairs)} pairs of links may touch: {srdf.name}.")
+        sources = (*sources, f"{len(pairs)} pairs of links are permitted to touch: {srdf.name}.")
     text = limits_text(found, robot=model.name, urdf_hash=model.urdf_hash, sources=sources)
     out.write_text(text, encoding="utf-8")
     for line in (*sources, f"limits of {len(found.joint_names)} joints in {out}"):

@@ -112,7 +112,7 @@ def show(answer: WeighedRecording) -> None:
         remark("note:", advice_of(reason))
     if live is not None:
         state, advice = live.online.state.value, live.online.advice
-        console.print(f"While it ran: {state}. {advice}", soft_wrap=True)
+        console.print(f"Progress: {state}. {advice}", soft_wrap=True)
     console.print(
         f"This is the answer of '{answer.method}'; the report has the other methods' beside it.",
         soft_wrap=True,
@@ -147,7 +147,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
     from sysid_core.estimation.payload_live import repeatability
 
     bags = sorted(x for x in folder.iterdir() if x.is_dir() or x.suffix in (".mcap", ".db3"))
-    table = Table(title="One object, weighed again and again (sensor frame)")
+    table = Table(title="Repeated results for one object (sensor frame)")
     for column in ("recording", "mass [kg]", "± sd", "com [mm]", "± sd"):
         table.add_column(column, justify="left" if column == "recording" else "right")
     estimates: dict[str, Estimate] = {}
@@ -164,7 +164,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
         table.add_row(bag.name, f"{p.mass:.4f}", f"{p.mass_sd:.4f}", com, sd)
     if len(estimates) < 2:
         raise SignalError(
-            f"'{folder}' holds {len(estimates)} recording(s) that can be weighed.",
+            f"'{folder}' holds {len(estimates)} usable recording(s).",
             remedy="Record the same object twice or more, one bag each, into one folder.",
         )
     found = repeatability(list(estimates.values()))

@@ -123,7 +123,7 @@ def identifiability(
         title, last = ("" if c.robot == last else c.robot), c.robot
         table.add_row(title, c.quantity, c.here, c.paper, c.sampled, tick(c.agrees))
     print_table(table)
-    console.print("Every figure is the paper's." if study.agrees else "Some figures differ.")
+    console.print("Every number agrees with the paper." if study.agrees else "Some figures differ.")
     console.print(f"Report: {html_path}", highlight=False)
 
 
@@ -153,7 +153,7 @@ def cheetah3(html_path: _Html = Path("cheetah3.html"), json_path: _Json = "") ->
             highlight=False,
         )
     console.print(
-        "The zeros are where the paper has them; magnitudes belong to our own robot and gait."
+        "The zeros agree with the paper; the magnitudes are those of another robot and gait."
         if study.pattern_matches
         else "The zeros differ from the paper's."
     )

@@ -222,7 +222,7 @@ def _gains(texts: list[str]) -> dict[str, float]:
             gains[name] = 0.0
         if not 0.0 < gains[name] < float("inf"):
             raise SysIdError(
-                f"'{text}' is no gain.", remedy="Write JOINT=K with the stiffness K in N m/rad."
+                f"'{text}' is not a gain.", remedy="Write JOINT=K with the stiffness K in N m/rad."
             )
     return gains
 
@@ -267,7 +267,7 @@ def _print_result(result: ServoIdentification) -> None:
     if result.model.ground is not None:
         remark(
             "note:",
-            f"Leaned on a surface {result.model.ground.height:.3f} m over the base's origin.",
+            f"Contact with a surface {result.model.ground.height:.3f} m over the base's origin.",
         )
     for note in result.notes:
         remark("note:", note)

@@ -64,7 +64,7 @@ def print_settings(settings: Sequence[ControllerSetting], frame: str) -> None:
     """Print the payload as calls for each vendor's controller, counted in a frame."""
     if settings:
         console.print(
-            f"For controllers, in '{frame}' (add anything mounted between the flange and this frame):"
+            f"For controllers, in '{frame}' (add everything mounted between the flange and this frame):"
         )
     for s in settings:
         console.print(

@@ -114,14 +114,14 @@ class ClockGate:
             raise StampError(
                 StampFault.BACKWARDS,
                 f"A stamp of {self.topic} is {(last - stamp_ns) * 1e-9:.3g} s before the last one.",
-                remedy="One publisher with one clock may send it.",
+                remedy="Use one publisher with one clock for this topic.",
                 seconds=(last - stamp_ns) * 1e-9,
             )
         if delay > self.oldest:
             raise StampError(
                 StampFault.OLD,
                 f"A stamp of {self.topic} is {delay:.3g} s old.",
-                remedy="Send it anew; synchronise the clocks of both machines (chrony, PTP).",
+                remedy="Send it again; synchronise the clocks of both machines (chrony, PTP).",
                 seconds=delay,
             )
         self._last[publisher] = stamp_ns

@@ -244,7 +244,7 @@ def weigh(
     (run,) = _recordings(recording, None)
     if not sensor_frame or not (robot or run.urdf_xml):
         raise SignalError(
-            "A recording is weighed with its robot and the frame of the sensor.",
+            "The robot and the frame of the sensor are required.",
             remedy="Give sensor_frame, and robot where the recording has no description.",
         )
     model = _robot(robot or run.urdf_xml)
@@ -348,7 +348,7 @@ def _robot(robot: RobotModel | str) -> RobotModel:
     if isinstance(robot, str | Path):
         return RobotModel.from_urdf(robot)
     raise ModelError(
-        f"{type(robot).__name__} is no robot.", remedy="Give a Robot, a URDF file, or a name."
+        f"{type(robot).__name__} is not a robot.", remedy="Give a Robot, a URDF file, or a name."
     )
 
 
@@ -361,12 +361,12 @@ def _recordings(
         isinstance(x, Recording | str | Path) or _is_table(x) for x in some
     ):
         raise SignalError(
-            f"{type(sources).__name__} is no recording.",
+            f"{type(sources).__name__} is not a recording.",
             remedy="Give Recording.from_arrays(...), a bag, or a table with columns=.",
         )
     if columns is None and any(map(_is_table, some)):
         raise SignalError(
-            "A table in memory has columns, and nothing says what is in them.",
+            "The meaning of the columns of a table in memory is required.",
             remedy="Give columns=, a ColumnMap or its file, or use Recording.from_arrays(...).",
         )
 

@@ -31,7 +31,7 @@ class Kind(str, Enum):
         """
         if text not in [member.value for member in cls]:
             raise error(
-                f"{of} is '{text}', which doesn't exist.",
+                f"{of} is '{text}', which is unknown.",
                 remedy=f"Choose one of: {', '.join(member.value for member in cls)}.",
             )
         return cls(text)

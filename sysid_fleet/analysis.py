@@ -74,7 +74,7 @@ class FleetState:
 
     @property
     def outcome(self) -> Outcome:
-        """Fail if something changed, warn if recordings gave no numbers."""
+        """Fail if something changed, warn if recordings gave no estimate."""
         if self.alarms():
             return Outcome.FAIL
         if not self.watched:

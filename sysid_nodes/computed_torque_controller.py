@@ -79,7 +79,7 @@ class ComputedTorqueControllerNode(ManagedNode):
         """Changing the clock below a moving controller would be a jump."""
         moving = (ControllerState.TRACKING, ControllerState.STOPPING)
         active = self.controller is not None and self.controller.state in moving
-        return "The controller moves the robot" if active else ""
+        return "The controller is moving the robot" if active else ""
 
     def _now(self) -> float:
         return self.now_ns() * 1e-9
@@ -92,7 +92,8 @@ class ComputedTorqueControllerNode(ManagedNode):
         q, v, _ = conversions.joint_arrays_from_message(message, self.controller.chain.actuated)
         if v is None:
             raise SysIdError(
-                "joint_states has no velocities.", remedy="Feedback needs them: see the driver."
+                "joint_states has no velocities.",
+                remedy="They are needed for feedback: check the driver.",
             )
         stamp = conversions.ns_from_stamp(message.header.stamp)
         self.controller.measured(self._state_gate.take(stamp, self.now_ns()) * 1e-9, q, v)
@@ -117,7 +118,8 @@ class ComputedTorqueControllerNode(ManagedNode):
     def _use(self) -> str:
         if self.controller is None or self._identified is None:
             raise SysIdError(
-                "The robot isn't known yet.", remedy="Start what publishes robot_description."
+                "The robot description has not arrived yet.",
+                remedy="Start the node that publishes robot_description.",
             )
         self._identified.use(self.controller, self._now())
         self._report(ParameterSource.IDENTIFIED)

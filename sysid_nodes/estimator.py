@@ -81,7 +81,7 @@ class EstimatorNode(ManagedNode):
         self, request: SaveResult.Request, response: SaveResult.Response
     ) -> SaveResult.Response:
         if self.latest is None:
-            response.message = "There is no estimate yet: play a motion, or call ~/identify."
+            response.message = "There is no estimate yet: execute a motion, or call ~/identify."
             return response
         try:
             folder = new_inside(self.config.directory, request.directory, "The folder")

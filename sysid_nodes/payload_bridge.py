@@ -94,7 +94,7 @@ class PayloadBridgeNode(ManagedNode):
         response.proposal, response.payload = proposal.id, payload_inertia(payload)
         hint = "" if request.sends_inertia else " This driver takes no inertia."
         if self.config.dry_run:
-            hint += " dry_run is on: confirming won't send it."
+            hint += " dry_run is on: a confirmation will not send it."
         return (
             f"Proposed as '{proposal.id}': {payload}."
             f" It would be sent as {dict(request.values)}.{hint}"

@@ -64,7 +64,7 @@ class TrajectoryExecutorNode(ManagedNode):
     def fixed_because(self) -> str:
         """Limits and clock of a motion under way are those that it was checked with."""
         core = self._player.core if self._player is not None else None
-        return "" if core is None or core.state.is_final else "A motion is under way"
+        return "" if core is None or core.state.is_final else "A motion is in progress"
 
     def _show_limits(self, model: RobotModel) -> None:
         c = self.config

@@ -158,7 +158,7 @@ class IdentifiabilityStudy:
             "Structural identifiability: the paper's tables",
             "Wensing, Niemeyer, Slotine 2023, tables 2, 4, 5 and figure 4",
         )
-        report.verdict(self.agrees, "Every figure is the paper's.")
+        report.verdict(self.agrees, "Every number agrees with the paper.")
         report.table(
             ["robot", "quantity", "here", "paper", "sampled regressor", "agrees"],
             [[c.robot, c.quantity, c.here, c.paper, c.sampled, c.agrees] for c in self.comparisons],

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from sysid_core.planning import MotionLimits, Trajectory
     from sysid_core.robot import RobotModel
 
-OWN_LIMITS = (
-    "The limits are the stricter of the description's and those that the motion was planned for."
-)
-ALL_LIMITS = "The limits are the strictest of the file's, the plan's and the description's."
+OWN_LIMITS = "The limits are the stricter ones of the description and of the plan."
+ALL_LIMITS = "The limits are the strictest ones of the file, the plan and the description."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +63,8 @@ class MotionSettings:
         missing = [name for name in model.joint_names if name not in motion.joint_names]
         if missing:
             raise ModelError(
-                f"'{self.file}' says nothing of the joints {missing} of '{model.name}'.",
-                remedy=f"Hold them still: --lock {' --lock '.join(missing)}; or give the robot that"
+                f"'{self.file}' does not contain the joints {missing} of '{model.name}'.",
+                remedy=f"Lock them: --lock {' --lock '.join(missing)}; or give the robot that"
                 " the motion was planned for.",
                 missing=missing,
             )

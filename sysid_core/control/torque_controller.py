@@ -158,8 +158,8 @@ class TorqueController:
         """
         if not self.stands_still(t):
             raise SignalError(
-                "The robot moves: parameters are exchanged at rest only.",
-                remedy="Wait until it stands still and ask again.",
+                "The robot is moving: parameters can only be changed at rest.",
+                remedy="Wait until the robot is at rest, and repeat the request.",
             )
         self._former, self._good = (t, self.chain), (*self._good, self.chain)
         self.chain = chain
@@ -225,7 +225,7 @@ class TorqueController:
         u = u + self._inertia @ np.clip(wanted, -self.feedback_limit, self.feedback_limit)
         if not np.all(np.isfinite(u)):  # a clip would let NaN pass
             raise SignalError(
-                "The efforts aren't finite: nothing is commanded.",
+                "The computed efforts are not finite: no effort is commanded.",
                 remedy="Check the parameters in use and the set points.",
             )
         out = np.clip(u, -self.limits, self.limits)

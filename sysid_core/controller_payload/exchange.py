@@ -161,11 +161,11 @@ class PayloadExchange:
         if self.proposal is None:
             raise ModelError(
                 "No payload has been proposed.",
-                remedy="Call `propose`, read what it answers, then `confirm`.",
+                remedy="Call `propose`, read its answer, then call `confirm`.",
             )
         if proposal_id != self.proposal.id:
             raise ModelError(
-                f"The proposal that waits isn't '{proposal_id}'.",
+                f"The current proposal is not '{proposal_id}'.",
                 remedy="Confirm with the id that `propose` answered, or propose again.",
             )
         payload, age_s = self.proposal.payload, now_s - self.proposal.proposed_at
@@ -174,7 +174,7 @@ class PayloadExchange:
             self.state = ExchangeState.IDLE
             raise ModelError(
                 f"The proposal is {age_s:.0f} s old, older than {self.patience_s:.0f} s.",
-                remedy="Propose again: something else may be held by now.",
+                remedy="Propose again, because the robot may hold another object by now.",
             )
         self._sent, self.state = payload, ExchangeState.SENDING
         return payload
@@ -206,7 +206,7 @@ class PayloadExchange:
         self._refuse_while_sending()
         if self.previous is None:
             raise ModelError(
-                "What the controller had before isn't known.",
+                "The previous payload of the controller is unknown.",
                 remedy="Set the payload at the robot's own panel, or give `initial_payload`.",
             )
         self.proposal = None
@@ -216,5 +216,6 @@ class PayloadExchange:
     def _refuse_while_sending(self) -> None:
         if self.state is ExchangeState.SENDING:
             raise ModelError(
-                "A payload is being sent.", remedy="Wait for its answer, then try again."
+                "A payload is being sent to the controller.",
+                remedy="Wait for the answer of the controller, then try again.",
             )

@@ -42,7 +42,7 @@ class ControllerPayload:
         if com.shape != (3,) or inertia.shape != (3, 3) or not np.all(np.isfinite(numbers)):
             raise ModelError(
                 "A payload needs a finite mass, three coordinates and a 3 x 3 inertia.",
-                remedy="Wait for an estimate, or look at what publishes it.",
+                remedy="Wait for an estimate, or check the node that publishes it.",
             )
         for key, array in (("com", com), ("inertia", 0.5 * (inertia + inertia.T))):
             array.setflags(write=False)
@@ -161,7 +161,7 @@ def fixed_pose(model: RobotModel, frame_a: str, frame_b: str) -> Array:
     a, b = (model.pin_model.frames[model.frame_id(name)] for name in (frame_a, frame_b))
     if a.parentJoint != b.parentJoint:
         raise ModelError(
-            f"'{frame_a}' and '{frame_b}' move against each other.",
+            f"'{frame_a}' and '{frame_b}' are not fixed to each other.",
             remedy="Both must be fixed to the last link: the flange and the sensor on it.",
         )
     return np.asarray(a.placement.actInv(b.placement).homogeneous)

@@ -55,9 +55,9 @@ class Fault(Kind):
     CLOCK = "clock"
     LAG = "lag"
     TOOL = "tool"
-    TOOL_CHANGE = "tool that comes or goes"
+    TOOL_CHANGE = "tool attached or removed"
     OTHER_ROBOT = "another robot"
-    SILENT = "efforts that don't follow the motion"
+    SILENT = "efforts unrelated to the motion"
 
 
 # Share of recordings with such a fault, by what is met: tools differ most often, then what a column map

@@ -252,7 +252,7 @@ def _reason(raw: Mapping[str, object]) -> Reason:
     except (KeyError, ValueError, TypeError, AssertionError) as err:
         raise EstimationError(
             "A warning of this estimate has no known code.",
-            remedy="It was edited, or written by a newer version: estimate again.",
+            remedy="The file was edited, or written by a newer version: identify again.",
         ) from err
 
 

@@ -92,11 +92,11 @@ class MonitorLimits:
             if np.isnan(array).any() or (not ordered and np.any(array <= 0.0)):
                 raise ExcitationError(
                     f"The monitor's limit '{item.name}' is {array.tolist()}.",
-                    remedy="A limit that is NaN, zero or negative is none: give a positive number.",
+                    remedy="Give a positive number for each limit.",
                 )
         if np.any(self.lower > self.upper):
             raise ExcitationError(
-                "The monitor's position limits leave no room.",
+                "The monitor's lower position limits are not below the upper ones.",
                 remedy="Correct them in the limits file or the URDF: lower must be below upper by more than the margin.",
             )
 

@@ -77,13 +77,13 @@ class ExecutorSettings:
             ):
                 raise ExcitationError(
                     f"{item.name} must be positive, got {value}.",
-                    remedy="Leave it out for the usual value.",
+                    remedy="Omit it to use the default.",
                 )
         if 0.0 < self.horizon < 2.0 * self.resend:
             raise ExcitationError(
                 f"horizon is {self.horizon} s, shorter than twice the time between goals"
                 f" ({self.resend} s).",
-                remedy="A late goal would brake the robot: send more often.",
+                remedy="Send goals more often; otherwise a late goal brakes the robot.",
             )
 
 

@@ -54,7 +54,7 @@ def _shapes(link: ET.Element) -> list[ET.Element]:
     return [*link.findall("visual"), *link.findall("collision")]
 
 
-_MESH = FileKind("mesh", "Leave the mesh out of the description.", ModelError)
+_MESH = FileKind("mesh", "Remove the mesh from the description.", ModelError)
 _MOST_BYTES = 1 << 30  # ten million triangles have half of it
 _SIZES = {
     "box": ("size",),
@@ -105,7 +105,7 @@ def _require_mesh(path: Path) -> None:
     else:
         if _IS_WHOLE[path.suffix.lower()](content):
             return
-        why = f"is empty, cut off, or no {path.suffix[1:].upper()}"
+        why = f"is empty, truncated, or not a valid {path.suffix[1:].upper()}"
     raise ModelError(
         f"The mesh '{path}' {why}.",
         remedy="Replace the file, or leave the mesh out of the robot's description.",

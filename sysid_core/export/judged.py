@@ -119,7 +119,9 @@ def judge_export(
         EstimationError: There are no runs.
     """
     if not runs:
-        raise EstimationError("No run to judge an export by.", remedy="Give a recording.")
+        raise EstimationError(
+            "No run is available to evaluate the export.", remedy="Give a recording."
+        )
     robot, given_back = projections.robot, projections.given_back
     meant_and_rivals = [robot, projections.whole, *given_back.values()]
 

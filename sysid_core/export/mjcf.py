@@ -295,7 +295,7 @@ def write_mjcf(path: Path, text: str) -> Path:
     except ValueError as err:
         raise ModelError(
             f"MuJoCo refuses '{path.name}': {str(err).strip()}.",
-            remedy="Rename what it names twice in the robot's description, or leave its mesh out.",
+            remedy="Rename duplicates in the robot's description, or remove the mesh.",
         ) from err
     return path
 

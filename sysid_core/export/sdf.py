@@ -115,7 +115,7 @@ class SdfReader(ReadTree):
             ready = [n for n, j in left.items() if j.findtext("parent") in ("world", *moved)]
             if not ready:
                 raise ModelError(
-                    f"The joints {list(left)} of the SDF hang on nothing.",
+                    f"The joints {list(left)} of the SDF are not connected to the base.",
                     remedy="Start from a link that is fixed to the world.",
                 )
             for name in ready:

@@ -96,8 +96,8 @@ def tree_of(model: RobotModel) -> Tree:
     ]
     if bad:
         raise ModelError(
-            f"The bodies {bad} have no mass, or one that no body can have: no simulator takes them.",
-            remedy="Identify with `--method lmi`, or fix the joints before them.",
+            f"The bodies {bad} have no mass or an impossible inertia, which simulators refuse.",
+            remedy="Identify with `--method lmi`, or lock the joints before them.",
             bodies=bad,
         )
     joints = []
@@ -166,8 +166,8 @@ def _axis(model: RobotModel, j: int) -> tuple[bool, Array]:
             direction = S[3:] if np.any(S[3:]) else S[:3]
             return not np.any(S[3:]), direction / np.linalg.norm(direction)
     raise ModelError(
-        f"Joint '{model.pin_model.names[j]}' ({joint.shortname()}) neither turns about one axis nor"
-        " slides along one: no target expresses it.",
+        f"Joint '{model.pin_model.names[j]}' ({joint.shortname()}) is neither revolute nor prismatic, so that no format can express it."
+        "",
         remedy=f"Fix the base, or lock it: --lock {model.pin_model.names[j]}.",
         joint=model.pin_model.names[j],
     )

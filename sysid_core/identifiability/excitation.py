@@ -121,15 +121,15 @@ class Excitation:
         for i in weak[mixed][:limit]:
             out.append(self._sentence(int(i), unexcited))
         if np.sum(mixed) > limit:
-            out.append(f"{np.sum(mixed) - limit} further combinations are hardly excited.")
+            out.append(f"{np.sum(mixed) - limit} further combinations are poorly excited.")
         return tuple(out)
 
     def _sentence(self, direction: int, left_out: NDArray[np.bool_]) -> str:
         size = np.where(left_out, 0.0, np.abs(self.shares[:, direction]))
         top = [k for k in np.argsort(size)[::-1][:3] if size[k] > _SAME * size.max()]
         return (
-            f"Hardly excited: {', against '.join(in_words(self.names[k]) for k in top)}"
-            f" ({self.ratios[direction]:.1g} of what vigorous motion shows)."
+            f"Poorly excited: {', against '.join(in_words(self.names[k]) for k in top)}"
+            f" ({self.ratios[direction]:.1g} of the excitation by vigorous motion)."
         )
 
     def _shortened(self, direction: dict[str, float]) -> str:
@@ -152,8 +152,8 @@ class Excitation:
             )
         missing = "; ".join(self._shortened(direction) for direction in self.missing)
         return (
-            f"rank {self.rank} of {self.structural_rank}:"
-            f" the data don't show {missing} (gap {self.gap:.1e})"
+            f"rank {self.rank} of {self.structural_rank}: the data do not excite"
+            f" {missing} (gap {self.gap:.1e})"
         )
 
 

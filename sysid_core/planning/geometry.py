@@ -52,7 +52,7 @@ class HeldBox:
             object.__setattr__(self, key, tuple(float(x) for x in getattr(self, key)))
         if not 0.0 <= self.mass < np.inf:
             raise ExcitationError(
-                f"What is held can't have a mass of {self.mass} kg.", remedy="Weigh it."
+                f"The held object cannot have a mass of {self.mass} kg.", remedy="Weigh it."
             )
 
     def attached_to(self, model: RobotModel, frame: str) -> RobotModel:

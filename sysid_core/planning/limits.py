@@ -99,7 +99,7 @@ class MotionLimits:
                 if lo > up
             ]
             raise ExcitationError(
-                f"Position limits of {bad} leave no room.",
+                f"Position limits of {bad} do not permit any motion.",
                 remedy="Correct them in the limits file or the URDF: lower must be below upper by more than the margin.",
             )
         if not self.tcp_speed > 0:
@@ -182,7 +182,7 @@ class MotionLimits:
         """The stricter of these and other limits of the same joints; both cells.
 
         Raises:
-            ExcitationError: They belong to other joints, or leave no room.
+            ExcitationError: They belong to other joints, or do not permit any motion.
         """
         if other.joint_names != self.joint_names:
             raise ExcitationError(

@@ -30,7 +30,7 @@ from sysid_core.robot import Array, RobotModel
 
 GRID = 0.01  # [s]; finer trajectories are checked as they are
 SCHEMA = "robot_sysid/trajectory/1"
-_FILE = FileKind("trajectory", "Make it with `sysid plan`.", ExcitationError)
+_FILE = FileKind("trajectory", "Create it with `sysid plan`.", ExcitationError)
 
 
 @dataclass(frozen=True)

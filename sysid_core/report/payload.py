@@ -180,7 +180,7 @@ def controller_block(report: Report, settings: Sequence[ControllerSetting], fram
     Args:
         report: To be filled.
         settings: Of the payload in that frame.
-        frame: Frame in which the controller counts its payload.
+        frame: Frame of the payload in the controller.
     """
     if not settings:
         return

@@ -208,7 +208,7 @@ class FrictionModel:
             if not (value > 0.0 or (sharp and value == 0.0)):
                 raise ModelError(
                     f"'{key}' of the friction model must be positive.",
-                    remedy="Leave it out for the usual value.",
+                    remedy="Omit it to use the default.",
                 )
         still = [t.value for t in self.all_terms if t.waves and not self.drives.waves.get(t.value)]
         if still:

@@ -215,7 +215,7 @@ def _npz_names(path: Path) -> list[str]:
         with np.load(path, allow_pickle=False) as archive:
             return list(archive.files)
     except (OSError, ValueError, EOFError) as err:
-        raise KIND.refusal(path, f"it is damaged or no NPZ file ({err})") from err
+        raise KIND.refusal(path, f"it is not a valid NPZ file ({err})") from err
 
 
 def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:

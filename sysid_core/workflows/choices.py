@@ -22,7 +22,7 @@ def estimator_from(
     if method in weighting:
         if prior_sd is not None:
             raise EstimationError(
-                f"--prior-sd doesn't go with --method {method}, which has no prior.",
+                f"--prior-sd cannot be combined with --method {method}, which uses no prior.",
                 remedy="Choose lmi or entropic.",
             )
         return LeastSquares(weighting[method], fixed=fixed)
@@ -32,7 +32,7 @@ def estimator_from(
             prior, prior_weight=prior_weight, prior_sd=prior_sd, fixed=fixed
         )
     raise EstimationError(
-        f"Method '{method}' doesn't fit all parameters at once.",
+        f"Method '{method}' does not fit all parameters simultaneously.",
         remedy=f"Choose one of {', '.join(AT_ONCE)}.",
     )
 
@@ -61,7 +61,7 @@ def processing_of(settings: FitSettings) -> Processing:
         delay = 0.0 if settings.delay == "auto" else float(settings.delay)
     except ValueError as err:
         raise EstimationError(
-            f"Delay '{settings.delay}' is neither a number of seconds nor 'auto'.",
+            f"Delay '{settings.delay}' is neither a number [s] nor 'auto'.",
             remedy="Write --delay 0.013 (seconds) or --delay auto.",
         ) from err
     return Processing(

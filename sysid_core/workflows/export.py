@@ -88,7 +88,7 @@ class Carried:
         if names != INERTIAL_NAMES or not is_physically_consistent(values):
             where = "The estimate" if self.folder is None else f"'{self.folder}'"
             raise EstimationError(
-                f"{where} holds no payload that can exist.",
+                f"{where} contains no physically possible payload.",
                 remedy="Give a result of `sysid payload` whose estimate is consistent.",
             )
         return replace(robot, model=with_load(robot.model, self.frame, values))
@@ -154,10 +154,10 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
     result = read_json(folder / "result.json", RESULT)
     inputs = result.get("inputs") if isinstance(result, dict) else None
     if not (isinstance(inputs, dict) and inputs.get("options")):
-        raise RESULT.refusal(folder / "result.json", "doesn't say which files it came from")
+        raise RESULT.refusal(folder / "result.json", "does not list its input files")
     if not (folder / "parameters.yaml").is_file():
         raise EstimationError(
-            f"'{folder}' has no parameters.yaml: only what `sysid identify` found is exported.",
+            f"'{folder}' has no parameters.yaml: only results of `sysid identify` can be exported.",
             remedy="Give a folder that `sysid identify` wrote.",
         )
     try:
@@ -170,7 +170,8 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
         description = Path(example_robots().get(settings.robot, settings.robot))
     except (KeyError, TypeError, AttributeError) as err:
         raise RESULT.refusal(
-            folder / "result.json", f"doesn't say what it came from as this version does ({err})"
+            folder / "result.json",
+            f"lists its input files in another form than this version ({err})",
         ) from err
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
     robot, loops = settings.robot, settings.loops
@@ -245,7 +246,7 @@ def _all_or_none(out: Path) -> Iterator[Path]:
                 path.rmdir()
         if isinstance(err, OSError):
             raise SysIdError(
-                f"The results can't go to '{out}': {err.strerror or err}.",
+                f"The results cannot be written to '{out}': {err.strerror or err}.",
                 remedy="Give another --out.",
             ) from err
         raise
@@ -355,9 +356,9 @@ def verify_export(
         held = proof.get("carried")
         weighed = None if held is None or folder is None else (Path(held["folder"]), held["frame"])
     except (KeyError, TypeError, ValueError) as err:
-        raise _PROOF.refusal(path, "isn't the proof of an export") from err
+        raise _PROOF.refusal(path, "is not the proof of an export") from err
     if folder is None or not isinstance(model, dict):
-        raise _PROOF.refusal(path, "is of a result in memory, whose data aren't kept")
+        raise _PROOF.refusal(path, "belongs to a result in memory without stored data")
     checks = [_same(model, folder, "model")]
     checks += [_same(f, path.parent, one["target"]) for one in exports for f in one["files"]]
     if weighed is not None:
@@ -433,13 +434,13 @@ def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:
     here = next((place for place in places if place.exists()), None)
     if here is None:
         raise EstimationError(
-            f"'{path}', which the result was made from, isn't there.",
-            remedy="Give the folder that holds it now: --data FOLDER.",
+            f"'{path}', an input of the result, was not found.",
+            remedy="Give its present folder: --data FOLDER.",
         )
     if hash_of(here) != file["sha256"]:
         raise EstimationError(
-            f"'{here}' has changed since the result was made from it.",
-            remedy="Identify again, or give the folder with the file as it was: --data FOLDER.",
+            f"'{here}' has changed since the result was computed.",
+            remedy="Identify again, or give the folder with the original file: --data FOLDER.",
         )
     return {**file, "path": str(here.resolve())}
 

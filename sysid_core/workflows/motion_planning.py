@@ -274,8 +274,8 @@ def _sequential(settings: SequentialPlanSettings, planning: Planning) -> Planned
             "torques": "behind the gears" if settings.link_torque else "at the motors",
         },
         remarks=[
-            "Sequential identification (Lin 1992): the last joint is solved first, and every"
-            " step takes what was found before as known.",
+            "Sequential identification (Lin 1992): the last joint is solved first, and every step treats earlier results as known"
+            ".",
             *found.remarks,
         ],
         tables=[

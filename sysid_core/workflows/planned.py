@@ -54,7 +54,8 @@ def _held_box(settings: PlanSettings) -> HeldBox | None:
     if not settings.held:
         if settings.held_mass:
             raise ExcitationError(
-                "--held-mass says not where the mass is.", remedy="Give its box, too: --held."
+                "--held-mass requires the position of the mass.",
+                remedy="Give its box as well: --held.",
             )
         return None
     x, y, z, *centre = numbers(settings.held, (3, 6), "--held")

@@ -91,8 +91,8 @@ class FitSettings:
             )
         if self.method == "sequential" and self.fix:
             raise EstimationError(
-                "--fix doesn't go with --method sequential.",
-                remedy="Leave friction terms out with --friction, or use another method.",
+                "--fix cannot be combined with --method sequential.",
+                remedy="Omit friction terms with --friction, or use another method.",
             )
         require_bounds(
             self,
@@ -153,7 +153,7 @@ class IdentifySettings:
         ):
             if given:
                 raise EstimationError(
-                    f"{option} doesn't go with {alone}.", remedy="Leave one of them out."
+                    f"{option} cannot be combined with {alone}.", remedy="Omit one of them."
                 )
 
     @property
@@ -300,7 +300,7 @@ class SensorSettings:
             return [float(x) for x in self.sensor_pose.split()] or [0.0] * 6
         except ValueError as err:
             raise ModelError(
-                f"--sensor-pose '{self.sensor_pose}' isn't six numbers.",
+                f"--sensor-pose '{self.sensor_pose}' is not six numbers.",
                 remedy="x y z roll pitch yaw.",
             ) from err
 
@@ -370,7 +370,7 @@ class WeighSettings:
 
     def __post_init__(self) -> None:
         if not self.sensor_frame and self.sensor_robot.robot:
-            raise SignalError("No sensor frame is given.", remedy="Say --sensor-frame FRAME.")
+            raise SignalError("No sensor frame is given.", remedy="Give --sensor-frame FRAME.")
         for word, name, known in (
             ("method", self.method, PAYLOAD_METHODS),
             ("clock", self.clock, CLOCKS),

@@ -280,9 +280,7 @@ def which_part(
     """
     known = load_parts(parts)
     if settings.calibration is None:
-        raise SignalError(
-            "Which part is held shows against a tare only.", remedy="Give --calibration."
-        )
+        raise SignalError("The recognition of parts needs a tare.", remedy="Give --calibration.")
     run, model, frame, _, _ = _opened(settings, recording)
     sign, axes = _told(settings)
     R, r = held_likelihood(
@@ -325,7 +323,7 @@ def robot_on_sensor(
     """
     if not settings.robot and not run.urdf_xml:
         raise SignalError(
-            "The recording holds no robot_description.", remedy="Give the URDF with --robot."
+            "The recording contains no robot_description.", remedy="Give the URDF with --robot."
         )
     model = RobotModel.from_urdf(settings.robot or run.urdf_xml)
     model = mounted(model, settings.gravity, settings.mount)
@@ -354,7 +352,7 @@ def _opened(
         stored = bags.open_bag(path)
         run = bags.read_bag(stored, window_ns=_marked(stored))
         if not frame:
-            raise SignalError("No sensor frame is given.", remedy="Say --sensor-frame FRAME.")
+            raise SignalError("No sensor frame is given.", remedy="Give --sensor-frame FRAME.")
     remarks: list[str] = []
     if run.wrench is not None and not still:
         remarks = [f"{fault.text} {fault.remedy}" for fault in wrench_faults(run.wrench)]
@@ -446,12 +444,14 @@ def _report(answer: WeighedRecording) -> Report:
     report.judged(
         answer.verdict,
         payload_sentence(estimate),
-        asked=f"what the robot holds, in the frame of its sensor ({estimate.method})",
+        asked=f"payload of the robot, in the sensor frame ({estimate.method})",
         next_steps=[
             "Send it to the controller: the line for each vendor is below (For your controller)."
         ]
         if answer.verdict.ok
-        else ["Don't send it to the controller: mend what the reasons name and weigh again."],
+        else [
+            "Do not send it to the controller: correct the faults named in the reasons, and weigh again."
+        ],
     )
     payload_report(
         report,

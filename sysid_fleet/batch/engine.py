@@ -236,7 +236,7 @@ def _outcomes(
     if killed and len(bundle) > 1:
         bundles.again(bundle)
         return
-    how = "every worker that tried it ended" if killed else f"it was {future.status}"
+    how = "every worker that processed it ended" if killed else f"it was {future.status}"
     for item in bundle:
         lost = error is None or killed
         yield Outcome(item, None, _lost(how) if lost else error, lost=lost)
@@ -244,6 +244,6 @@ def _outcomes(
 
 def _lost(how: str) -> SysIdError:
     return BatchError(
-        f"The work wasn't finished: {how}.",
-        remedy="Give workers more memory (--memory), or go on with --resume.",
+        f"The work was not finished: {how}.",
+        remedy="Give workers more memory (--memory), or continue with --resume.",
     )

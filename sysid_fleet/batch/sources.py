@@ -87,7 +87,7 @@ def _storage(place: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ModuleNotFoundError as err:
         raise BatchError(
-            "Recordings are looked for with fsspec, which isn't installed.",
+            "The search for recordings needs fsspec, which is not installed.",
             remedy='Install it: pip install "robot_sysid[cluster]".',
         ) from err
     try:

@@ -117,7 +117,7 @@ def _read(path: Path) -> _File:
         if not isinstance(own, dict) or name not in _File.model_fields:
             raise _FILE.refusal(
                 path,
-                f"`{pattern}` isn't a node of ours with `{_ROS}`",
+                f"`{pattern}` is not a node of robot_sysid with `{_ROS}`",
                 f"Nodes: {', '.join(SCHEMAS)}.",
             )
         sections.setdefault(name, {}).update(own)

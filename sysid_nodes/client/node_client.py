@@ -20,8 +20,8 @@ from sysid_nodes.experiment import Settled
 from sysid_nodes.lifecycle import LATCHED
 
 _SEE = (
-    "The node's diagnostics (`sysid watch`) and its log say more. A stale state or a clock jump on one"
-    " machine: it is too busy; end other work and repeat."
+    "See the diagnostics of the node (`sysid watch`) and its log. A stale state or a clock jump on one machine means that it is overloaded; end other work and repeat."
+    ""
 )
 
 
@@ -66,9 +66,9 @@ class NodeClient:
             self._check()
             if time.monotonic() > end:
                 raise LiveError(
-                    f"Waited {timeout_s:.0f} s in vain for {what}.",
-                    remedy="See the nodes' logs; is the machine overloaded, or does `sysid doctor`"
-                    " find a fault with DDS?",
+                    f"Waited {timeout_s:.0f} s without success for {what}.",
+                    remedy="See the logs of the nodes, and check the load of the machine and DDS (`sysid doctor`)."
+                    "",
                 )
             rclpy.spin_once(self.node, timeout_sec=0.05)
 
@@ -153,7 +153,7 @@ class NodeClient:
         if handle is None or not handle.accepted:
             raise LiveError(
                 f"{name} refused the goal.",
-                remedy="Is its node active, or another goal still running?",
+                remedy="Check if the node is active, and if another goal is running.",
             )
         future = handle.get_result_async()
         ended_early = False

@@ -36,9 +36,9 @@ def save_robot(path: Path, *, topic: str, namespace: str, timeout_s: float, forc
         except SysIdError as err:
             domain = os.environ.get("ROS_DOMAIN_ID", "0")
             raise SysIdError(
-                f"Nobody published a description on '{topic}' (ROS_DOMAIN_ID {domain}).",
-                remedy="Start the driver, or name its topic with --topic; `ros2 topic list` shows"
-                " what there is.",
+                f"No description was published on '{topic}' (ROS_DOMAIN_ID {domain}).",
+                remedy="Start the driver, or name its topic with --topic; `ros2 topic list` shows the topics."
+                "",
             ) from err
     model = RobotModel.from_urdf(received_urdf(text))
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -68,7 +68,7 @@ class KeptCalibration:
         if found is None or found.frame != self._frame:
             return None
         self._node.get_logger().warning(
-            f"Going on with the tare of {age_s:.0f} s ago ({self._path}); tare postures replace it."
+            f"Using the stored tare of {age_s:.0f} s ago ({self._path}); new tare postures replace it."
         )
         self._kept = found
         return found
@@ -82,7 +82,7 @@ class KeptCalibration:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             calibration.save(self._path)
         except (OSError, SysIdError) as err:
-            self._node.get_logger().warning(f"The tare can't be kept: {err}")
+            self._node.get_logger().warning(f"The tare cannot be stored: {err}")
 
 
 _JOINTS, _WRENCH, _MARKS = "data_logger/filtered", "data_logger/wrench", "marks"
@@ -189,7 +189,7 @@ class PayloadComponent:
     def _on_which(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         assert self._parts is not None
         if self.session is None or not self.session.online.n_samples:
-            response.message = "Nothing was read in a motion so far."
+            response.message = "No sample of a motion has been used yet."
             return response
         try:
             found = self.session.online.which(self._parts)

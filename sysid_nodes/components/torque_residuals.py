@@ -66,7 +66,7 @@ class TorqueResidualsComponent:
         try:
             found = load_identification(folder / "parameters.yaml", model, estimate)
         except SysIdError as err:
-            self.node.get_logger().info(f"Residual torques stay those of the URDF: {err}")
+            self.node.get_logger().info(f"Residual torques are still computed with the URDF: {err}")
         self._residuals = ResidualTorques(model, found)
 
     def _look_for_listeners(self) -> None:

@@ -19,7 +19,7 @@ from sysid_nodes.lifecycle import ManagedNode, parameter
 
 def arm_timeout() -> Any:
     """The parameter `arm_timeout_s` of nodes with `~/arm`."""
-    return parameter(30.0, "How long a token of ~/arm is good [s].", minimum=1.0, maximum=600.0)
+    return parameter(30.0, "Validity of a token of ~/arm [s].", minimum=1.0, maximum=600.0)
 
 
 class Arming:
@@ -45,7 +45,7 @@ class Arming:
         def answer(request: Arm.Request, response: Arm.Response) -> Arm.Response:
             why_not = problem()
             if why_not:
-                response.message = f"{why_not}: release the robot first."
+                response.message = f"{why_not}: resume the robot at its controller first."
                 return response
             response.token, response.success = self.arm(), True
             response.valid_for, response.message = self.valid_for, remark
@@ -79,9 +79,9 @@ class Arming:
             self.disarm()
             return
         raise SysIdError(
-            "The token has expired." if expired else "The executor isn't armed for this goal.",
+            "The token has expired." if expired else "The executor is not armed for this goal.",
             remedy="Call ~/arm and send the goal with its token within"
-            f" {self.valid_for:g} s; each token is good for one goal.",
+            f" {self.valid_for:g} s; each token is valid for one goal.",
         )
 
 

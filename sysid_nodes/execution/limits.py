@@ -114,7 +114,7 @@ def limits_in_force(config: TrajectoryExecutorConfig, limits: MotionLimits) -> l
     ]
     dead_man = f"{config.dead_man_s:g} s"
     if not config.rolls:
-        dead_man = config.no_dead_man or "of the controller that the set points go to"
+        dead_man = config.no_dead_man or "of the controller that receives the set points"
     return [*rows, f"dead-man: {dead_man}", *(f"safety input: {x}" for x in config.safety_inputs)]
 
 

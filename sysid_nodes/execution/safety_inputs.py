@@ -77,7 +77,7 @@ class SafetyInput:
         """Reason why the robot must not move, or empty."""
         what = f"{self.topic} {self.path}"
         if self.seen is None:
-            return f"{what} has not been heard: is the robot's driver running?"
+            return f"{what} has not arrived: check that the driver of the robot is running."
         if not now - self.stamp <= self.max_age:
             return f"stale safety state: the newest {what} is {now - self.stamp:.2f} s old"
         if self.seen not in self.allowed:

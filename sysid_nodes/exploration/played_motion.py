@@ -54,7 +54,7 @@ class PlayedMotion:
         """
         if self._newest is None:
             raise SysIdError(
-                "No filtered joint states come.", remedy="Start the data_logger and the robot."
+                "No filtered joint states arrive.", remedy="Start the data_logger and the robot."
             )
         return np.array(self._newest[1][0])
 

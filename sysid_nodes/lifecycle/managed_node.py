@@ -163,7 +163,9 @@ class ManagedNode(ConfiguredNode):
             self.health.say("lifecycle", ERROR, f"{what} failed: {err}")
             return TransitionCallbackReturn.FAILURE
         except Exception:  # rclpy's lifecycle would swallow it
-            self.get_logger().fatal(f"{what} failed by a fault of ours:\n{traceback.format_exc()}")
+            self.get_logger().fatal(
+                f"{what} failed because of an internal error:\n{traceback.format_exc()}"
+            )
             return TransitionCallbackReturn.ERROR
         self.health.say("lifecycle", OK, f"{what} is done.")
         return TransitionCallbackReturn.SUCCESS

@@ -155,7 +155,7 @@ class CommonConfig:
     """Parameters common to all nodes."""
 
     autostart: bool = parameter(
-        True, "Configure and activate at once; false leaves that to a lifecycle manager."
+        True, "Configure and activate automatically; false for a lifecycle manager."
     )
     use_sim_time: bool = parameter(False, "Take the time from /clock.", live=True)
     joints: tuple[str, ...] = parameter(
@@ -165,12 +165,12 @@ class CommonConfig:
     )
     lock: tuple[str, ...] = parameter(
         (),
-        "Joints that are held besides, JOINT or JOINT=POSITION (rad or m); where no position is"
-        " given, the state or the description says it.",
+        "Further joints that are locked, JOINT or JOINT=POSITION (rad or m); without a position, that of the state or the description."
+        "",
     )
     mount: tuple[float, ...] = parameter(
         (),
-        "How the base is mounted in the world, where not as the description says: roll, pitch, yaw"
+        "Mounting of the base in the world, if it differs from the description: roll, pitch, yaw"
         " [rad]; list of numbers, 3 or none.",
     )
 

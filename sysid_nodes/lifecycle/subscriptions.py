@@ -129,8 +129,8 @@ class LossWatch:
                 continue
             topic = subscription.topic_name
             words = (
-                f"{lost.total_count_change} messages of {topic} were lost on the way here"
-                f" ({lost.total_count} in all): is the network or this machine too busy? A wired"
+                f"{lost.total_count_change} messages of {topic} were lost in transport ("
+                f"{lost.total_count} in total): the network or this machine may be overloaded. A wired"
                 " connection, a reliable publisher or a larger net.core.rmem_max helps."
             )
             self._node.log_error(words, key=f"lost{topic}")

@@ -30,18 +30,21 @@ class DataLoggerConfig:
 
     robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
     effort_kind: EffortKind = parameter(
-        EffortKind.UNKNOWN, "What `effort` of joint_states means on this robot."
+        EffortKind.UNKNOWN, "Kind of `effort` in joint_states of this robot."
     )
-    directory: str = parameter("recordings", "Where bags go when no path is given.")
+    directory: str = parameter("recordings", "Folder for bags without a given path.")
     chunk_bytes: int = parameter(
-        4096, "Size of a chunk of the bag; a kill loses one [byte].", minimum=512, maximum=2**24
+        4096,
+        "Size of a chunk of the bag; a killed process loses one chunk [byte].",
+        minimum=512,
+        maximum=2**24,
     )
     max_gap_s: float = parameter(
-        0.1, "A longer gap starts the filters again [s].", minimum=0.001, maximum=10.0
+        0.1, "Gap after which the filters restart [s].", minimum=0.001, maximum=10.0
     )
     stale_s: float = parameter(
         1.0,
-        "Without joint_states for so long a running bag is closed [s].",
+        "Time without joint_states after which a running bag is closed [s].",
         minimum=0.05,
         maximum=60.0,
     )

@@ -209,7 +209,7 @@ class Recorder:
         self._silent_s, self._watched_ns = 0.0 if heard else self._silent_s + passed_s, now
         if self._silent_s >= stale_s:
             self._node.diagnose(ERROR, "joint_states stopped")
-            words = "joint_states stopped: the bag is closed, nothing is lost."
+            words = "joint_states stopped: the bag was closed without loss."
             self._node.get_logger().error(words)
             self.close("joint_states stopped")
 
@@ -258,8 +258,8 @@ class Recorder:
         what = f"No joint state of this robot has come on {self._topics[JOINTS]} yet"
         if self._filtering.others:
             others = self._filtering.others
-            return f"{what}, only of {others}: does robot_description belong to it?"
-        return f"{what}: is the driver running, and is the topic remapped to its name?"
+            return f"{what}, only of {others}: check that robot_description belongs to it."
+        return f"{what}: check that the driver is running, and that the topic is remapped."
 
     def _on_stop(
         self, request: StopRecording.Request, response: StopRecording.Response
@@ -284,5 +284,5 @@ class Recorder:
         seconds = self._node.config.tare_s
         self._filtering.tare_until(self._node.now_ns() + round(seconds * 1e9))
         response.success = True
-        response.message = f"Taring for {seconds} s: nothing may touch or hang on the sensor."
+        response.message = f"Taring for {seconds} s: keep the sensor free of contact and load."
         return response

@@ -44,9 +44,9 @@ def inside(folder: str | Path, name: str, what: str) -> Path:
     path = root if bad else (root / name).resolve()
     if bad or ".." in Path(name).parts or path == root or not path.is_relative_to(root):
         raise PathError(
-            f"{what} '{name[:200]}' isn't allowed.",
-            remedy=f"Give a name below '{root}', without '..'; another folder is a parameter of the"
-            " node.",
+            f"{what} '{name[:200]}' is not permitted.",
+            remedy=f"Give a name below '{root}', without '..'; the folder is a parameter of the node."
+            "",
         )
     return path
 
@@ -83,7 +83,8 @@ def existing_inside_any(folders: Collection[str], name: str, what: str) -> Path:
     """
     if not folders:
         raise PathError(
-            f"{what} '{name[:200]}' isn't allowed: no folder is.", remedy="Set the node's folders."
+            f"{what} '{name[:200]}' is not permitted, because no folder is.",
+            remedy="Set the node's folders.",
         )
     for folder in folders:
         lies_below = below(folder, name) != name
@@ -105,6 +106,6 @@ def new_inside(folder: str | Path, name: str, what: str) -> Path:
     )
     if path.exists():
         raise PathError(
-            f"{what} '{name[:200]}' exists: nothing is overwritten.", remedy="Give a new name."
+            f"{what} '{name[:200]}' exists and is not overwritten.", remedy="Give a new name."
         )
     return path

@@ -46,7 +46,7 @@ class SetPointInput:
         if self._publishers() > 1:
             raise SetPointError(
                 SetPointFault.SECOND_PUBLISHER,
-                "Two nodes publish set points: neither is followed.",
+                "Two nodes publish set points: both are ignored.",
                 remedy="End one of them: `ros2 topic info -v` names both.",
             )
         names = self._controller.chain.actuated

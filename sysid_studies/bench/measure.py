@@ -61,7 +61,7 @@ def bench_rows(item: tuple[Recipe, str, bool]) -> list[dict[str, Any]]:
     wrong = wrong_files(recipe, data)
     if wrong:
         raise BatchError(
-            f"{', '.join(wrong)} of '{recipe.name}' isn't the file that the recipe is for.",
+            f"{', '.join(wrong)} of '{recipe.name}' is not the file of the recipe.",
             remedy=f"Get commit {recipe.source.commit[:12]} of {recipe.source.repository}.",
         )
     if recipe.kind == "sensor":

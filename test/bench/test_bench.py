@@ -105,7 +105,7 @@ def test_the_page_says_where_the_defaults_arent_the_best() -> None:
     medians, worse = standing(rows)
     assert "3.50 % in motion" in medians and "2.00 % below 8 Hz" in medians
     assert "over 2 robots" in medians
-    assert worse.startswith("a: the defaults aren't the best: 5.00 % against 4.00 %")
+    assert worse.startswith("a: the defaults are not the best: 5.00 % against 4.00 %")
 
 
 def test_recipes_that_are_shipped_belong_to_the_recordings(shared_data: Path) -> None:

@@ -128,7 +128,7 @@ def test_what_cannot_be_exported_is_refused(result, tmp_path):
     chain = tmp_path / "chain"
     shutil.copytree(result / "out", chain)
     (chain / "parameters.yaml").unlink()
-    with pytest.raises(EstimationError, match="only what `sysid identify` found"):
+    with pytest.raises(EstimationError, match="only results of `sysid identify`"):
         call("export", chain, "--to", "c", "--out", tmp_path / "x")
 
 
@@ -175,7 +175,7 @@ def test_an_export_writes_all_its_files_or_none(result, tmp_path, monkeypatch):
     assert call(*command, "mjcf")[0] == 0
     before = (out / "proof.json").read_text()
     (out / "urdf").write_text("in the way")
-    with pytest.raises(SysIdError, match="can't go to"):
+    with pytest.raises(SysIdError, match="cannot be written to"):
         call(*command, "mjcf,urdf")
     assert {path.name for path in out.iterdir()} == {"mjcf", "urdf", "proof.json"}
     assert (out / "proof.json").read_text() == before

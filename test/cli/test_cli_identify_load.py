@@ -164,7 +164,7 @@ def test_a_known_centre_of_mass_is_kept(files, tmp_path):
         ),
         (
             ("--lock", "slide", "--loaded", "{}", "--method", "sequential"),
-            *(EstimationError, "--loaded", "Leave one"),
+            *(EstimationError, "--loaded", "Omit one"),
         ),
     ],
 )

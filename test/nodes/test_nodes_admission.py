@@ -38,7 +38,7 @@ def config(**values: Any) -> execution.TrajectoryExecutorConfig:
     [
         ({"command_mode": "follow_joint_trajectory"}, ""),
         ({"command_mode": "joint_trajectory", "speed_scaling_topic": "none"}, ""),
-        ({"command_mode": "joint_trajectory"}, "plays its trajectory to the end"),
+        ({"command_mode": "joint_trajectory"}, "executes its trajectory to the end"),
         ({"command_mode": "position_stream"}, "stops at once"),
         ({"command_mode": "setpoint_stream"}, ""),
     ],

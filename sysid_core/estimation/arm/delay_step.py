@@ -121,7 +121,7 @@ def delay_step(
     change = _torque_change(regression, torque_change)
     if not np.any(change):
         raise EstimationError(
-            "The torques don't vary: a delay can't be seen.",
+            "The torques are constant, so that the delay cannot be determined.",
             remedy="Give a recording in which the robot moves, or the delay as a number.",
         )
     (step,), (sd,) = _fitted_delays(regression, change[:, :, None])

@@ -264,7 +264,7 @@ class ArmEquations:
         if not taus:
             raise EstimationError(
                 "No joint moves in these recordings.",
-                remedy=f"Nothing is faster than {p.moving} rad/s: move the robot, or lower the"
+                remedy=f"No joint is faster than {p.moving} rad/s: move the robot, or lower the"
                 " limit.",
             )
         return _Chosen(

@@ -99,7 +99,7 @@ def load_identification(path: str | Path, model: RobotModel, estimate: Estimate)
         raise EstimationError(
             f"'{path}' was identified with another URDF ({file.urdf_hash}) than this one"
             f" ({model.urdf_hash}).",
-            remedy="Give the URDF that was used then.",
+            remedy="Give the URDF that was used for the identification.",
         )
     try:
         model = model.with_locked({j: q for j, q in file.locked.items() if j in model.joint_names})

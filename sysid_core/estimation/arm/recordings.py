@@ -80,7 +80,7 @@ class Processing:
             delay=(-1e6, 1e6),
         )
         chosen = Differentiation.named(
-            self.differentiate, "The way to differentiate positions", EstimationError
+            self.differentiate, "The method of differentiation", EstimationError
         )
         object.__setattr__(self, "differentiate", chosen)
 
@@ -178,7 +178,7 @@ def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
     if missing:
         raise SignalError(
             f"The recording has no passive joints {missing}; it has {list(stream.names)}.",
-            remedy="Leave them out of `measured` in the loops file: the loops give them then.",
+            remedy="Remove them from `measured` in the loops file, so that the loops determine them.",
             missing=missing,
         )
     seen = stream.ordered((*chain.actuated, *chain.measured))

@@ -57,10 +57,10 @@ def require_recordings(recordings: Sequence[Recording]) -> None:
     """Refuse to identify from nothing.
 
     Raises:
-        EstimationError: There is no recording.
+        EstimationError: There is not a recording.
     """
     if not recordings:
-        raise EstimationError("There is no recording to identify from.", remedy="Give a recording.")
+        raise EstimationError("No recording was given.", remedy="Give a recording.")
 
 
 def require_torques(stream: JointStream, source: str, *, currents: bool = False) -> None:

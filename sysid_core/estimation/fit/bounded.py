@@ -41,7 +41,7 @@ def bounded_fit(
     if not solution.success:
         raise SolverError(
             f"The bounded least-squares problem wasn't solved: {solution.message}.",
-            remedy="Look for NaN or extreme values in the data; another --method does without bounds.",
+            remedy="Check the data for NaN and extreme values, or use a --method without bounds.",
         )
     values = np.array(regression.prior, dtype=float)
     values[free] = start + s * solution.x

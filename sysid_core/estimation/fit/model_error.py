@@ -59,14 +59,14 @@ class ModelError:
         out = []
         if max(inertial, friction) > _NOTABLE:
             out.append(
-                "Fits without one block of the motion each differ by more than noise: deviations are"
-                f" widened by measured model error, inertial parameters {inertial:.1f} times,"
-                f" friction and drives {friction:.1f} times (medians)."
+                "Fits without one block of the motion differ by more than the noise: standard deviations are enlarged by the measured model error, for inertial parameters"
+                f" {inertial:.1f} times, for friction and drives"
+                f" {friction:.1f} times (medians)."
             )
         if self.recordings == 1 and not np.all(self.inertial):
             out.append(
-                "One recording: its friction's deviations hold what friction usually does from day to"
-                f" day, {100 * self.days:.0f} %, not what it does on this robot."
+                "Single recording: the standard deviations of friction include a typical day-to-day variation,"
+                f" {100 * self.days:.0f} %, not the variation of this robot."
             )
         return tuple(out)
 

@@ -178,8 +178,8 @@ class Regression:
             free &= ~self.columns_of(entry)
         if not np.any(free):
             raise EstimationError(
-                "Everything is fixed: there is nothing to estimate.",
-                remedy="Leave something to be estimated out of `fixed`.",
+                "All parameters are fixed: there is nothing to estimate.",
+                remedy="Remove the parameters to be estimated from `fixed`.",
             )
         return free
 
@@ -198,7 +198,7 @@ class Regression:
             )
         if not np.any(hit):
             raise EstimationError(
-                f"'{entry}' can't be fixed: no parameter is called so.",
+                f"'{entry}' can't be fixed: no parameter has this name.",
                 remedy="Give 'inertials', 'friction', a link, a joint, or names such as"
                 f" {self.names[0]} or {self.names[-1]}.",
             )

@@ -95,11 +95,11 @@ class ParameterUncertainty:
             top = np.argsort(np.abs(u))[::-1][:4]
             parts = [names[k] for k in top if abs(u[k]) > 0.3 * abs(u[top[0]])]
             out.append(
-                f"Hardly seen by these data: {' with '.join(parts)} (standard deviation"
-                f" {_times(float(np.sqrt(self.ratios[i])))} what is natural)."
+                f"Poorly excited by these data: {' with '.join(parts)} (standard deviation"
+                f" {_times(float(np.sqrt(self.ratios[i])))} the natural scale)."
             )
         if len(unseen) > limit:
-            out.append(f"{len(unseen) - limit} further directions are hardly seen.")
+            out.append(f"{len(unseen) - limit} further directions are poorly excited.")
         return tuple(out)
 
 

@@ -53,7 +53,7 @@ def carried_by(model: RobotModel, frame: str) -> Array:
     if body < 0:
         raise EstimationError(
             f"'{frame}' is fixed to the base of '{model.name}': no joint carries it.",
-            remedy="Give a frame of the moving arm, such as its flange.",
+            remedy="Give a frame on the moving part of the arm, such as the flange.",
         )
     out = np.zeros((10 * model.n_bodies, 10))
     out[10 * body : 10 * body + 10] = parameter_transform(placed.placement.homogeneous)

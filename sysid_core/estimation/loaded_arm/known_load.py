@@ -144,8 +144,8 @@ class SupposedLoad:
         surprise = _surprise(R, r - R @ mean, prior)
         if surprise > _MAX_SURPRISE:
             notes.append(
-                "The torques contradict what was assumed of the payload"
-                f" ({'shape' if self.density else 'reach and size'}) by"
+                "The torques contradict the assumed payload ("
+                f"{'shape' if self.density else 'reach and size'}) by"
                 f" {np.sqrt(surprise):.1f} standard deviations: give the right one, in the axes of"
                 f" '{self.frame}'."
             )
@@ -156,7 +156,7 @@ class SupposedLoad:
         if not bool(is_physically_consistent(pi)):
             pi = nearest_consistent(pi, covariance, self.size)
             notes.append(
-                "The plain estimate was not physically consistent: this is the nearest one that is."
+                "The unconstrained estimate was not physically consistent: this is the nearest consistent one."
             )
         return pi, notes
 

@@ -149,7 +149,7 @@ def change_note(
     begins = 0.0 if run is None else float(stream.stamps_ns[0] - run.joints.stamps_ns[0]) * 1e-9
     where = "a recording" if run is None else f"'{run.source}'"
     return (
-        f"The load seems to change {begins + largest.stamp_s:.1f} s into {where}"
-        f" ({largest.kind.value}, {largest.mass:+.2g} kg): weigh what is before and after on their"
-        " own.",
+        f"The load probably changes {begins + largest.stamp_s:.1f} s into {where}"
+        f" ({largest.kind.value}, {largest.mass:+.2g} kg): weigh the parts before and after separately."
+        "",
     )

@@ -173,8 +173,8 @@ class PayloadFromTorques:
         notes = estimate.notes
         if step > _SETTLED * added[1]:
             notes += (
-                "The passes for noise and load-dependent friction haven't settled: the last changed"
-                f" the mass by {step:.2g} kg.",
+                "The iterations for noise and load-dependent friction have not converged: the last one changed the mass by"
+                f" {step:.2g} kg.",
             )
         starts = fit.regression.recordings[len(unloaded) :]
         parts = span_slices(starts, fit.regression.n_samples)
@@ -210,7 +210,7 @@ class PayloadFromTorques:
         information = inverse(fit.gain[-10:, -10:]) - np.linalg.inv(prior)
         pi, notes = self._load.consistent(fit.x[-10:], covariance, information, mean, prior)
         if pi[0] < 3.0 * np.sqrt(covariance[0, 0]):
-            notes.append("The mass is less than three standard deviations: it may well be nothing.")
+            notes.append("The mass is less than three standard deviations: there may be no load.")
         structural_rank, structural = structural_verdicts(self.model, self.frame)
         verdicts = tuple(
             found if can is ParameterVerdict.IDENTIFIABLE else can

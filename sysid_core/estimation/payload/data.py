@@ -74,7 +74,7 @@ class PayloadData:
                 raise EstimationError(
                     f"'{key}' holds NaN or infinite values at {len(bad)} of {K} samples,"
                     f" first at sample {bad[0]}.",
-                    remedy="Leave those samples out, and look for the cause in the driver.",
+                    remedy="Remove these samples, and look for the cause in the driver.",
                     samples=bad,
                 )
             array.setflags(write=False)
@@ -159,7 +159,7 @@ class CompressedWrenches:
         if dynamism_scale is not None and not dynamism_scale > 0:
             raise EstimationError(
                 "The dynamism scale c_1 must be greater than zero.",
-                remedy="Leave it out for the paper's value.",
+                remedy="Omit it to use the value of the paper.",
             )
         self.dynamism_scale = dynamism_scale
         self._factors = [np.zeros((size, size)) for size in (11, 11, 11, 15)]
@@ -288,9 +288,9 @@ def positive_mass(moment: float, power: float) -> float:
     mass = moment / power if power > 0 else 0.0
     if not mass > 0:
         raise EstimationError(
-            f"The forces ask for a mass of {mass:.4g} kg.",
-            remedy="Is the wrench that of the sensor on the object, and gravity's direction"
-            " right? Turned signs or a sensor mounted upside down look like this.",
+            f"The forces correspond to a mass of {mass:.4g} kg.",
+            remedy="Check that the wrench is the one exerted by the sensor on the object, and the direction of gravity."
+            " Reversed signs or a sensor mounted upside down have this effect.",
             mass=mass,
         )
     return mass

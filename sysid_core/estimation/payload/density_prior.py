@@ -58,12 +58,12 @@ class DensityPrior:
         if not self.contrast > 0:
             raise EstimationError(
                 "The contrast of a density prior must be greater than zero.",
-                remedy="Leave it out for the usual value.",
+                remedy="Omit it to use the default.",
             )
         if self.shape.fingers is not None:
             raise EstimationError(
-                "The opening of a gripper is not a shape: it has no density.",
-                remedy="Give the whole shape, or none.",
+                "The opening of a gripper is not a shape and has no density.",
+                remedy="Give the complete shape, or none.",
             )
 
     @cached_property
@@ -146,5 +146,5 @@ def _entropic_masses(
         z, (current, m) = z + t * step, trial
     raise SolverError(
         "The entropic payload problem did not converge.",
-        remedy="Check the wrench and the shape for absurd sizes.",
+        remedy="Check the wrench and the shape for implausible values.",
     )

@@ -164,13 +164,13 @@ def summarise_payload(estimate: Estimate) -> PayloadSummary:
     if estimate.names != PAYLOAD_NAMES:
         raise EstimationError(
             f"An estimate of {len(estimate.names)} parameters is not that of a payload.",
-            remedy="Give what a payload estimator returned.",
+            remedy="Give the result of a payload estimator.",
         )
     pi = estimate.values
     if not pi[0] > 0:
         raise EstimationError(
             f"The estimated mass is {pi[0]:.4g} kg: there is no centre of mass.",
-            remedy="Is something held, and is the wrench that of the sensor on the object?",
+            remedy="Check that an object is held, and that the wrench is the one exerted by the sensor on the object.",
         )
     mass, com, inertia = mass_com_inertia_from_pi(pi)
     J = _summary_jacobian(pi)

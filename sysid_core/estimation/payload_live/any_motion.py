@@ -116,7 +116,7 @@ def weigh_motion(
     estimate = PayloadMAP(shape, sensor=errors).fit(data, belief)
     if calibration is None:
         notes.append(
-            "Nobody has tared the sensor: its bias was found with the load, from how the weight turns."
+            "The sensor was not tared: its bias was estimated together with the load, from the rotation of the weight."
         )
     estimate, doubts = _doubted(estimate, convention)
     return Weighing(estimate, data, frame, calibration, notes=tuple(notes), doubts=doubts)
@@ -245,7 +245,7 @@ def _postures(
     )
     if len(stamps) < _FEWEST_POSTURES:
         raise EstimationError(
-            f"{len(stamps)} still postures are too few to weigh with.",
+            f"{len(stamps)} static postures are too few.",
             remedy=f"Hold still in {_FEWEST_POSTURES} postures or more, tilted about two axes.",
         )
     q = joints.q[rows]

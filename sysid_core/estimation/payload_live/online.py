@@ -123,7 +123,7 @@ class OnlinePayload:
             raise EstimationError(
                 f"The sample at {data.time[0]:.6f} s is not newer than the last"
                 f" ({self._last_stamp:.6f} s).",
-                remedy="Leave it out; it was not used.",
+                remedy="Omit it; it was not used.",
             )
         changes = []
         if self.estimator is not None:
@@ -239,17 +239,17 @@ class OnlinePayload:
         if state is PayloadState.MASS_KNOWN:
             axis = "xyz"[int(np.argmax(com))]
             return (
-                f"Tilt the sensor so that its {axis} axis becomes horizontal: the centre of mass"
-                f" along {axis} is the least known."
+                f"Tilt the sensor so that its {axis} axis becomes horizontal: the centre of mass along {axis} is the least accurate."
+                f""
             )
         if self.warnings:
             return advice_of(self.warnings[0])
         axis = "xyz"[int(np.argmax(inertia))]
         if state is PayloadState.INERTIA_KNOWN:
-            return "Enough is known; more motion only sharpens it."
+            return "The accuracy is sufficient; more motion improves it further."
         return (
-            f"Turn faster, back and forth, about the sensor's {axis} axis: the inertia about it is"
-            " the least known."
+            f"Turn faster, back and forth, about the sensor's {axis} axis: the inertia about this axis is the least accurate."
+            ""
         )
 
 

@@ -110,7 +110,9 @@ def load_parts(path: Path) -> dict[str, KnownLoad]:
             raise _FILE.refusal(path, f"'{name}' is always among the loads")
         if part.of is not None:
             if missing := [one for one in part.of if one not in found]:
-                raise _FILE.refusal(path, f"'{name}' is of {missing}, which don't stand before it")
+                raise _FILE.refusal(
+                    path, f"'{name}' is of {missing}, which are not defined before it"
+                )
             parts = [found[one] for one in part.of]
             load = KnownLoad(
                 np.sum([one.mean for one in parts], axis=0),

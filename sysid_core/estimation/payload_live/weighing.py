@@ -180,7 +180,7 @@ def repeatability(estimates: Sequence[Estimate]) -> Repeatability:
     if len(estimates) < 2:
         raise EstimationError(
             f"{len(estimates)} weighing(s) don't show how repeatable they are.",
-            remedy="Record the same object two times or more; ten are better.",
+            remedy="Record the same object at least twice, better ten times.",
         )
     payloads = [summarise_payload(estimate) for estimate in estimates]
     return Repeatability(

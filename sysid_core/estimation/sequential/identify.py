@@ -199,7 +199,7 @@ class SequentialLeastSquares:
             name = f"{joint}.F_v"
             if name not in regression.names:
                 raise EstimationError(
-                    f"Without the viscous friction of '{joint}' it can't be told when it moves.",
+                    f"Without the viscous friction of '{joint}' the start of its motion cannot be detected.",
                     remedy="Use friction terms that include 'viscous', or declare that torques are"
                     " measured behind the gears (link_torque).",
                 )
@@ -212,7 +212,7 @@ class SequentialLeastSquares:
     ) -> EstimationError:
         hidden = self.locked is LockedTorque.HIDDEN
         why = (
-            " Torques of joints at standstill were left out, since friction hides them there."
+            " Torques of joints at standstill were excluded, because friction is undetermined there."
             if hidden
             else ""
         )
@@ -221,7 +221,7 @@ class SequentialLeastSquares:
         return EstimationError(
             f"The motion doesn't excite {len(open_names)} direction(s) of the constants:"
             f" {_listed(open_names)}.{why}",
-            remedy=f"{remedy}, or keep the URDF's values for them (unexcited: prior).",
+            remedy=f"{remedy}, or keep the URDF's values for them (--unexcited prior).",
             open=open_names,
             n_rows=n_rows,
         )

@@ -157,17 +157,17 @@ def _choose_segments(
         keep.append(chosen)
     if not used:
         raise EstimationError(
-            "In none of the recordings does one joint move alone.",
-            remedy="Play the motion that `sysid plan sequential` writes, or use a method for all"
-            " joints at once.",
+            "No recording contains a motion of a single joint.",
+            remedy="Execute a motion of `sysid plan sequential`, or use a method for all joints at once."
+            "",
             found=tuple(left_out),
         )
     notes = []
     if left_out:
         joints = max(left_out, key=lambda key: left_out[key])
         notes.append(
-            f"{sum(left_out.values()):.1f} s of motion were left out: transfers and joints that"
-            f" weren't meant to move (longest: {', '.join(joints)})."
+            f"{sum(left_out.values()):.1f} s of motion were excluded: transfers and unplanned motions of joints (longest:"
+            f" {', '.join(joints)})."
         )
     missing = plan.not_found(used)
     if missing:

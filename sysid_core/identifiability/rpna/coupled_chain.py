@@ -62,9 +62,8 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
         ):
             names = [pin_model.names[j] for j, _, _ in followers]
             raise IdentifiabilityError(
-                f"The joints {names} of '{model.name}' mimic '{leader}', but they don't sit"
-                " together with it on one link, so that one coordinate moves bodies in a way that"
-                " the structural recursion doesn't cover.",
+                f"The joints {names} of '{model.name}' mimic '{leader}', but are mounted on another link than it, which the structural recursion does not cover."
+                "",
                 remedy="Analyse them as joints of their own (mimic='independent'; --mimic"
                 " independent on the command line), which is an upper bound, or lock them.",
                 joints=names,

@@ -118,7 +118,7 @@ def doubts_in_words(model: RobotModel, layout: Layout, results: Sequence[StageRe
     if weak:
         near.append(
             f"Some of the answer on {listed(weak)} rests on offsets or angles of less than"
-            f" {_ROUNDING:g} of the robot's size: real data will hardly show it."
+            f" {_ROUNDING:g} of the robot's size, which real data will hardly excite."
         )
     return near
 
@@ -149,7 +149,7 @@ def mimic_in_words(model: RobotModel, mimic: Mimic) -> list[str]:
         return [f"Mimic joints move with their leaders, without torques of their own: {what}."]
     return [
         f"Mimic joints count as joints of their own with measured torques, which is an upper bound:"
-        f" {what}. Choose mimic='coupled' for what one drive can tell."
+        f" {what}. Choose mimic='coupled' for the parameters identifiable from one drive."
     ]
 
 

@@ -121,7 +121,7 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator, n_samples: int = 20
     stuck = [name for name, reach in zip(names, half, strict=True) if reach <= 0.0]
     if stuck:
         raise ExcitationError(
-            f"At the home posture of '{chain.name}' the loops or joint limits let {stuck} not move.",
+            f"At the home posture of '{chain.name}' the loops or joint limits prevent {stuck} from moving.",
             remedy="Name fewer joints as actuated than the mechanism has degrees of freedom, or"
             " give `home` a posture off its limits.",
             coordinates=stuck,
@@ -136,7 +136,7 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator, n_samples: int = 20
             return dataclasses.replace(box, half=0.9 * half)
         half = half * np.where(coupled, 0.88, 0.94)
     raise ExcitationError(
-        f"No box of postures around the home of '{chain.name}' assembles everywhere.",
+        f"No box of postures around the home of '{chain.name}' closes everywhere.",
         remedy="Give `excitation` coordinates in the loops file.",
     )
 

@@ -88,7 +88,11 @@ def plan_loop_motion(
             notes.append(
                 f"Then {shown.rank} of {len(shown.names)} directions are excited; condition number"
                 f" {shown.condition_number:.4g}, against vigorous motion."
-                + ("" if shown.rank == len(shown.names) else " A higher limit lets more be seen.")
+                + (
+                    ""
+                    if shown.rank == len(shown.names)
+                    else " A higher limit excites more parameters."
+                )
             )
     builder = MotionBuilder(checker, motions[0].q[0], rate_hz=config.rate_hz)
     builder.rest(still, "still")
@@ -122,7 +126,7 @@ def _with_closed_loops(
         usage={**check.usage, "effort": float(share.max())},
         notes=(
             *check.notes,
-            "Efforts are those of the nominal motors, with the loops closed and what is held.",
+            "The efforts are those of the nominal motors, including the loop closures and the held mass.",
         ),
     )
 

@@ -124,7 +124,7 @@ def build_score(
     count = duration / unknowns.correlation
     if (criterion is Criterion.TARGET) != bool(targets or task):
         raise ExcitationError(
-            "Targets belong to the criterion 'target', and it needs some.",
+            "The criterion 'target' needs targets, and other criteria have none.",
             remedy="Name base parameters or give the motion whose torques matter.",
         )
     if criterion is Criterion.TARGET:

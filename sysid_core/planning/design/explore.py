@@ -152,7 +152,7 @@ class Explorer:
             ExcitationError: Nothing is open, or no safe motion leads on from here.
         """
         if self.ending is not Ending.OPEN:
-            raise ExcitationError(f"There is no next piece: {self}.", remedy="Look at the result.")
+            raise ExcitationError(f"There is no next piece: {self}.", remedy="Use the result.")
         q_now = np.asarray(q_now, dtype=float)
         period = min(self.period, self._left)
         piece = self._best_piece(q_now, period, stop)
@@ -182,7 +182,7 @@ class Explorer:
                 if safe is not None and (piece := self._piece(problem, safe)) is not None:
                     return piece
         raise ExcitationError(
-            "No safe motion leads on from where the robot stands.",
+            "No safe motion was found from the current posture.",
             remedy="Move the robot to a posture with more room around it, or widen the limits.",
         )
 

@@ -102,10 +102,10 @@ def infeasible(
         ranked if any(v.kind in ranked for v in first) else sorted({v.kind for v in first})
     )
     return ExcitationError(
-        f"No motion of '{model.name}' was found that keeps to its limits. In the way: {ways}."
-        f" Even the smallest motions break: {details}.",
-        remedy="The series is too fast for its samples: ask for fewer harmonics or spans, a longer"
-        " period, or a higher rate."
+        f"No motion of '{model.name}' was found that keeps to its limits. Limiting: {ways}."
+        f" Even the smallest motions violate: {details}.",
+        remedy="The series is too fast for its sampling: choose fewer harmonics or spans, a longer period, or a higher rate."
+        ""
         if coarse
         else "Widen that limit, hold joints still, or try another seed.",
         blame=ranked,

@@ -60,8 +60,8 @@ def run_searches(
             return [future.result() for future in futures]
         except BrokenProcessPool as err:
             raise SolverError(
-                "A process of the search ended before its work was done.",
-                remedy="Give the machine more memory, or take fewer processes: --workers 1.",
+                "A process of the search ended prematurely.",
+                remedy="Provide more memory, or use fewer processes: --workers 1.",
             ) from err
 
 

@@ -142,7 +142,7 @@ class Unknowns:
         pairs = [(mine[name], j) for j, name in enumerate(names) if name in mine]
         if not pairs:
             raise ExcitationError(
-                "The earlier estimate has none of the parameters that are planned for.",
+                "The earlier estimate contains none of the planned parameters.",
                 remedy=f"It has {', '.join(names[:6])} …; planned for {', '.join(self.base.names[:6])} ….",
             )
         rows, columns = (np.array(x) for x in zip(*pairs, strict=True))

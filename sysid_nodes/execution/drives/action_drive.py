@@ -144,4 +144,4 @@ class ActionDrive(RobotDrive):
             cancelled = outcome.status == GoalStatus.STATUS_CANCELED
             code = f"error code {outcome.result.error_code}"
             why = outcome.result.error_string or ("it was cancelled" if cancelled else code)
-            self.dropped = f"the robot's controller ended the trajectory: {why}"
+            self.dropped = f"the controller of the robot ended the trajectory: {why}"

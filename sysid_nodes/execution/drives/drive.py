@@ -117,8 +117,8 @@ class RobotDrive:
             )
         if self.watch is not None and self.watch.driven_by_others:
             raise SysIdError(
-                "The robot's controller plays a goal of somebody else.",
-                remedy="End it there (another executor, MoveIt, a teach pendant), then try again.",
+                "The controller of the robot is executing a goal of another client.",
+                remedy="End it (another executor, MoveIt, a teach pendant), then try again.",
             )
 
     def send(self, out: Outgoing) -> None:

@@ -191,5 +191,5 @@ def test_forces_of_an_uncompensated_controller_weigh_nothing(
     run = np.load(shared_data / "ur3e_rad_rtde_25hz" / "path.npz")
     np.savez(tmp_path / "run.npz", pose=run["tcp_pose"], wrench=run["tcp_force"], time=run["t"])
     columns = WrenchColumns(time="time", pose=names("pose", 6), rotation=RotationFormat.ROTVEC)
-    with pytest.raises(EstimationError, match="forces ask for a mass"):
+    with pytest.raises(EstimationError, match="forces correspond to a mass"):
         weighed(tmp_path / "run.npz", columns)

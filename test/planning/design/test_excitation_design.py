@@ -267,7 +267,7 @@ def test_an_estimate_s_information_is_added_to_the_prior(unknowns):
     np.testing.assert_allclose(
         found, 1.0 / (1.0 / np.diag(alone.prior_covariance)[mine] + 1e6), rtol=1e-6
     )
-    with pytest.raises(ExcitationError, match="none of the parameters"):
+    with pytest.raises(ExcitationError, match="none of the planned parameters"):
         unknowns.after(["other.m"], [[1.0]])
 
 
