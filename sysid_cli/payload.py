@@ -183,7 +183,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
     print_table(table)
     com = ", ".join(f"{1e3 * x:.2f}" for x in found.com_scatter)
     console.print(
-        f"{len(estimates)} weighings: mass {found.mass.mean():.4f} kg, scatter"
+        f"{len(estimates)} results: mass {found.mass.mean():.4f} kg, scatter"
         f" {100 * found.mass_scatter:.2f} %; centre of mass scatter [{com}] mm"
         f" ({found.chi:.1f} times the reported deviations).",
         soft_wrap=True,

@@ -123,7 +123,7 @@ def identifiability_report(
 
 
 def _caption(weightless: Identifiability | None) -> str:
-    brackets = "" if weightless is None else "; dimensions without gravity (with gravity)"
+    brackets = "" if weightless is None else "; numbers without gravity (with gravity in parentheses)"
     return LEGEND + brackets
 
 

@@ -179,7 +179,7 @@ def repeatability(estimates: Sequence[Estimate]) -> Repeatability:
     """
     if len(estimates) < 2:
         raise EstimationError(
-            f"{len(estimates)} weighing(s) don't show how repeatable they are.",
+            f"{len(estimates)} result(s) are not sufficient to determine the repeatability.",
             remedy="Record the same object at least twice, better ten times.",
         )
     payloads = [summarise_payload(estimate) for estimate in estimates]

@@ -82,7 +82,7 @@ def choose_tare_postures(
     drawn = np.array([q for q in drawn if not checker.contacts(q)])
     if len(drawn) < n_postures:
         raise ExcitationError(
-            "Hardly any wrist posture is free of contact here.",
+            "Almost no posture of the wrist is free of contact.",
             remedy="Free the space around the robot, start elsewhere, or check the cell's obstacles.",
         )
     still = np.zeros_like(drawn)
