@@ -180,8 +180,7 @@ def run() -> None:
             raise
         _explain(
             f"'{os.fsdecode(err.filename)}': {err.strerror}.",
-            "Check the path: is it a file where a file is meant, a folder where a folder is meant,"
-            " and may you read or write it?",
+            "Check the path (file or folder as required) and your permissions.",
         )
 
 

@@ -116,7 +116,7 @@ def _show_info(stored: StoredBag) -> None:
     for sentence in stored.damage:
         console.print(sentence, style="yellow", soft_wrap=True)
     if stored.damage:
-        remark("what to do:", "`sysid bag recover` makes a whole bag of it.", "bold")
+        remark("what to do:", "`sysid bag recover` repairs the bag.", "bold")
 
 
 @bag.command(epilog=example("sysid bag cut recording.mcap part --start 10 --end 70"))

@@ -245,7 +245,7 @@ def weigh(
     if not sensor_frame or not (robot or run.urdf_xml):
         raise SignalError(
             "The robot and the frame of the sensor are required.",
-            remedy="Give sensor_frame, and robot where the recording has no description.",
+            remedy="Give sensor_frame, and also robot if the recording has no description.",
         )
     model = _robot(robot or run.urdf_xml)
     if motion_window(run) is None:

@@ -95,8 +95,8 @@ def _plan(
         )
         export_trajectory(model, all_joints.trajectory, limits, other)
     console.print(
-        f"Planned {len(plan.moves)} swings, {plan.trajectory.duration:.0f} s, that show"
-        f" {len(plan.constants)} constants; condition at worst {plan.worst_condition:.0f}."
+        f"Planned {len(plan.moves)} swings, {plan.trajectory.duration:.0f} s, that determine"
+        f" {len(plan.constants)} constants; largest condition number {plan.worst_condition:.0f}."
         " Every check passed."
     )
     return plan

@@ -92,7 +92,7 @@ class PayloadBridgeNode(ManagedNode):
         request = self._service.request(payload)
         proposal = self._exchange.propose(payload, now_s)
         response.proposal, response.payload = proposal.id, payload_inertia(payload)
-        hint = "" if request.sends_inertia else " This driver takes no inertia."
+        hint = "" if request.sends_inertia else " This driver accepts no inertia."
         if self.config.dry_run:
             hint += " dry_run is on: a confirmation will not send it."
         return (

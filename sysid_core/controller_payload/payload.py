@@ -59,7 +59,7 @@ class ControllerPayload:
         if not pi[0] > 0.0:
             raise ModelError(
                 f"A payload of {pi[0]:.4g} kg has no centre of mass.",
-                remedy="To tell the controller that nothing is held, use `ControllerPayload.none`.",
+                remedy="For an empty gripper, use `ControllerPayload.none`.",
             )
         mass, com, inertia = mass_com_inertia_from_pi(pi)
         return cls(float(mass), com, inertia)

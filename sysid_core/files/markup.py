@@ -162,7 +162,7 @@ def _count_nodes(
                 line = key.start_mark.line + 1
                 raise kind.refusal(
                     path,
-                    f"the key `{name}` stands a second time in line {line}",
+                    f"the key `{name}` occurs again in line {line}",
                     "Keep only one of the two.",
                 )
             seen.add(name)

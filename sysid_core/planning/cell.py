@@ -113,7 +113,7 @@ class Obstacle:
         except (IndexError, RuntimeError, ValueError) as err:
             raise ExcitationError(
                 f"The mesh '{name}' of obstacle '{self.name}' can't be read.",
-                remedy="Give an existing STL, OBJ or DAE file, its path relative to where you are.",
+                remedy="Give an existing STL, OBJ or DAE file, with a path relative to the current folder.",
             ) from err
 
     def as_dict(self) -> dict[str, Any]:

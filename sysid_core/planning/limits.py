@@ -83,7 +83,7 @@ class MotionLimits:
             if np.any(np.isnan(array)):
                 raise ExcitationError(
                     f"Motion limit '{key}' holds NaN.",
-                    remedy="Give finite numbers, or infinity where there is no limit.",
+                    remedy="Give finite numbers, or infinity for no limit.",
                 )
             if key not in ("lower", "upper") and np.any(array <= 0):
                 raise ExcitationError(

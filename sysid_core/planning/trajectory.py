@@ -82,7 +82,7 @@ class Trajectory:
         if len(set(self.joint_names)) < n:
             raise ExcitationError(
                 f"Trajectory names a joint twice: {', '.join(self.joint_names)}.",
-                remedy="Each column of q, v and a belongs to a joint of its own.",
+                remedy="Each column of q, v and a belongs to one joint.",
             )
         for key, shape in (("time", (K,)), ("q", (K, n)), ("v", (K, n)), ("a", (K, n))):
             array = np.array(getattr(self, key), dtype=float)

@@ -78,7 +78,7 @@ def _plain(value: object) -> Plain:
         return tuple(_plain(x) for x in value)
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    raise TypeError(f"{type(value).__name__} is no plain value")
+    raise TypeError(f"{type(value).__name__} is not a plain value")
 
 
 def failure(code: str, **data: object) -> Reason:

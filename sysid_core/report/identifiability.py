@@ -123,7 +123,9 @@ def identifiability_report(
 
 
 def _caption(weightless: Identifiability | None) -> str:
-    brackets = "" if weightless is None else "; numbers without gravity (with gravity in parentheses)"
+    brackets = (
+        "" if weightless is None else "; numbers without gravity (with gravity in parentheses)"
+    )
     return LEGEND + brackets
 
 

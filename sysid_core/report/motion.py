@@ -110,7 +110,7 @@ def motion_report(
         else "; ".join(str(violation) for violation in check.violations),
         asked="a motion within the limits of the robot and its cell",
         next_steps=[
-            "Check the animation below: does the motion fit your cell?",
+            "Check in the animation below that the motion fits your cell.",
             "Execute it slowly first (speed_scale 0.3), then at full speed while recording.",
         ]
         if check.is_safe

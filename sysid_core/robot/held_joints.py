@@ -16,7 +16,7 @@ def lock_positions(texts: Sequence[str]) -> dict[str, float | None]:
     """Joints to lock from `JOINT` or `JOINT=POSITION`; None without a position.
 
     Raises:
-        ModelError: A position is no finite number.
+        ModelError: A position is not a finite number.
     """
     out: dict[str, float | None] = {}
     for text in texts:
@@ -27,7 +27,7 @@ def lock_positions(texts: Sequence[str]) -> dict[str, float | None]:
             out[name.strip()] = np.nan
         if equals and not np.isfinite(out[name.strip()] or 0.0):
             raise ModelError(
-                f"Joint to lock '{text}': '{value}' is no finite number.",
+                f"Joint to lock '{text}': '{value}' is not a finite number.",
                 remedy="Write JOINT, or JOINT=POSITION (rad or m).",
             )
     return out

@@ -235,8 +235,8 @@ class RobotModel:
         twice = [name for name in self.joint_names if list(names).count(name) > 1]
         if twice:
             raise ModelError(
-                f"Joints {twice} stand more than once among the data's {list(names)}.",
-                remedy="Keep one column of each: which is meant can't be told from the name.",
+                f"Joints {twice} occur more than once among the data's {list(names)}.",
+                remedy="Keep one column of each joint.",
                 twice=twice,
             )
         missing = [name for name in self.joint_names if name not in position]

@@ -37,7 +37,7 @@ def with_mounted_frame(
     if model.pin_model.existFrame(name):
         raise ModelError(
             f"The robot '{model.name}' has a frame '{name}' already.",
-            remedy="Leave the mounting away, or give the sensor's frame another name.",
+            remedy="Omit the mounting, or give the sensor frame another name.",
         )
     tree = model.pin_model.copy()
     local = pin.SE3(pin.rpy.rpyToMatrix(*pose[3:]), pose[:3])

@@ -47,7 +47,7 @@ class StaticTransform:
             return
         raise ModelError(
             f"The transform from '{self.child[:80]}' to '{self.parent[:80]}' {fault}.",
-            remedy="Correct what publishes it on tf_static.",
+            remedy="Correct the publisher on tf_static.",
         )
 
     @classmethod

@@ -89,7 +89,7 @@ def _require_writable(model: RobotModel, pi: Array) -> None:
     ]
     if bad:
         raise ModelError(
-            f"The parameters of {bad} are not physically consistent: no simulator takes them.",
+            f"The parameters of {bad} are not physically consistent, and simulators refuse them.",
             remedy="Identify with `--method lmi` or `--method entropic`.",
             bodies=bad,
         )

@@ -88,7 +88,7 @@ def _calibration(path: Path) -> dict[str, float]:
     except (AttributeError, KeyError, TypeError) as err:
         raise KIND.refusal(
             path,
-            f"it is no calibration of LeRobot's ({err})",
+            f"it is not a LeRobot calibration ({err})",
             "Give the robot's file of the folder calibration, with range_min and range_max of each motor.",
         ) from err
 
@@ -165,7 +165,7 @@ def _csv(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
     try:
         table = np.array([line.split(",") for line in lines[1:] if line.strip()], dtype=float)
     except ValueError as err:
-        raise KIND.refusal(path, f"it is no table of numbers ({err})") from err
+        raise KIND.refusal(path, f"it is not a table of numbers ({err})") from err
     if table.ndim != 2 or table.shape[1] != len(names):
         raise KIND.refusal(path, "its rows don't have a number for each name of the first line")
     yield from _columns(path, {name: table[:, i] for i, name in enumerate(names)})

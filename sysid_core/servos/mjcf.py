@@ -56,8 +56,8 @@ class ServoMjcf:
         if self.assumed:
             listed = ", ".join(f"{joint} {x:.3g}" for joint, x in self.assumed.items())
             said.append(
-                f"Assumed stiffness [N m/rad], the other joints' median, because gravity doesn't"
-                f" show it: {listed}."
+                f"Assumed stiffness [N m/rad](median of the other joints, because gravity does not determine it):"
+                f" {listed}."
             )
         if self.ground is not None:
             said.append(f"Left out: the surface {self.ground:.3f} m over the base's origin.")

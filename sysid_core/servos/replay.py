@@ -94,7 +94,7 @@ def servo_report(
         result.outcome,
         f"Blocks of time kept out of the fit are replayed within {held * 1e3:.1f} mrad rms"
         f" (the command itself: {command * 1e3:.1f} mrad).",
-        asked="How does the robot move when it is sent position commands?",
+        asked="motion of the robot for given position commands",
         next_steps=[f.sentence for f in result.findings],
     )
     report.heading("Error by joint")
@@ -132,7 +132,7 @@ def servo_report(
             joint: {"measured": r.q[some, j], "simulated": item.q[some, j]}
             for j, joint in enumerate(r.joints)
         }
-        report.heading(f"{r.name}: measured beside simulated")
+        report.heading(f"{r.name}: measured and simulated")
         report.figure(
             time_series(r.t[some], shown, ylabel="rad"),
             f"Open loop from the first position; error {overall([item.rms], [1.0]) * 1e3:.1f} mrad.",

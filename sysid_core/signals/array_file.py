@@ -91,7 +91,7 @@ def export_recording(recording: Recording, out: str | Path) -> tuple[Path, ...]:
     if write is None and out.suffix != ".npz":
         raise SignalError(
             f"'{out}' ends in neither .npz nor .csv nor .parquet.",
-            remedy="The ending says what is written.",
+            remedy="The extension of the file selects the format.",
         )
     streams = {"": _joint_columns(recording)}
     if recording.wrench is not None:

@@ -65,7 +65,7 @@ class _Effort(FileSchema):
         allowed = [k.value for k in EffortKind if k is not EffortKind.UNKNOWN]
         if kind not in allowed:
             raise ValueError(
-                f"{kind!r} doesn't say what the efforts mean; declare one of {', '.join(allowed)}"
+                f"{kind!r} is not the kind of efforts; declare one of {', '.join(allowed)}"
             )
         return kind
 
@@ -225,7 +225,7 @@ class ColumnFile(FileSchema):
         for key, named in (("unused", effort.unused), ("known_torques", effort.known_torques)):
             strangers = sorted(set(named) - set(self.joints))
             if strangers:
-                raise ValueError(f"`effort.{key}` names {strangers}, which are no joints")
+                raise ValueError(f"`effort.{key}` names {strangers}, which are not joints")
         missing = [
             joint
             for joint, column in zip(self.joints, effort.columns, strict=False)

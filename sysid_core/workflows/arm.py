@@ -120,8 +120,8 @@ def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -
     estimator(1.0)  # refuses settings that don't go together before the work begins
     if settings.method in WITH_PRIOR and not np.any(data.model.pi[:, 0] > 0.0):
         raise ModelError(
-            f"No link of '{data.model.name}' has a mass: method {settings.method} keeps near the"
-            " description's masses where the motion doesn't show them.",
+            f"No link of '{data.model.name}' has a mass: method {settings.method} stays close to the masses of the description if the motion does not determine them."
+            "",
             remedy="Give the links rough <inertial> elements, or use --method ols.",
         )
     load = data.load

@@ -207,7 +207,7 @@ def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
             positions[name.strip()] = float(value or 0.0)
         except ValueError as err:
             raise ModelError(
-                f"--lock {text}: '{value}' is no number.",
+                f"--lock {text}: '{value}' is not a number.",
                 remedy="Write --lock JOINT or --lock JOINT=POSITION (rad or m).",
             ) from err
     model = model.with_locked(positions)

@@ -285,6 +285,6 @@ def _found(file: Mapping[str, str], beside: Path, data: Path | None) -> dict[str
 def _file_check(file: Mapping[str, str]) -> CertificateCheck:
     name = f"{file['role']}: {Path(file['path']).name}"
     if not Path(file["path"]).exists():
-        return CertificateCheck(name, False, f"'{file['path']}' isn't there: give --data FOLDER")
+        return CertificateCheck(name, False, f"'{file['path']}' was not found: give --data FOLDER")
     same = hash_of(file["path"]) == file["sha256"]
     return CertificateCheck(name, same, f"sha256 {file['sha256'][:16]}" if same else "has changed")

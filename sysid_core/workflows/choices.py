@@ -55,7 +55,7 @@ def processing_of(settings: FitSettings) -> Processing:
     """Rates and filters of the settings.
 
     Raises:
-        EstimationError: An unknown way to differentiate, or a delay that is no number.
+        EstimationError: An unknown way to differentiate, or a delay that is not a number.
     """
     try:
         delay = 0.0 if settings.delay == "auto" else float(settings.delay)

@@ -130,8 +130,8 @@ def _payload(settings: PayloadPlanSettings, planning: Planning) -> Planned:
             "posture [rad]": ", ".join(f"{x:.3f}" for x in found.posture),
         },
         remarks=[
-            "The static postures separate the sensor's bias from the load's weight; the"
-            " oscillation (Nadeau, Giamou and Kelly 2022) shows its inertia.",
+            "The static postures separate the sensor's bias from the load's weight; the oscillation (Nadeau, Giamou and Kelly 2022) excites its inertia."
+            "",
         ],
     )
 
@@ -201,7 +201,9 @@ def _postures(settings: PosturePlanSettings, planning: Planning) -> Planned:
         },
         title="Static postures",
         facts={"postures": s.count, "expected": str(found.expectation)},
-        remarks=["At rest only what gravity loads shows: masses times lengths, and offsets."],
+        remarks=[
+            "At rest only gravity torques (first moments of mass) and offsets are identifiable."
+        ],
         lines=[str(found.expectation)],
     )
 

@@ -100,7 +100,7 @@ class CoroutineActionServer(ActionServer):
 
     @staticmethod
     def _never(_: ServerGoalHandle) -> None:
-        raise AssertionError("rclpy must not run what waits")
+        raise AssertionError("rclpy must not execute waiting tasks")
 
     def notify_execute(self, goal_handle: ServerGoalHandle, execute_callback: Any) -> None:
         """Play a goal; rclpy is notified when the result is available."""

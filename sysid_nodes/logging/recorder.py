@@ -255,7 +255,7 @@ class Recorder:
             return f"Already recording to {self.bag.path}: call ~/stop first."
         if self._filtering.last_joints_ns:
             return ""
-        what = f"No joint state of this robot has come on {self._topics[JOINTS]} yet"
+        what = f"No joint state of this robot has arrived on {self._topics[JOINTS]} yet"
         if self._filtering.others:
             others = self._filtering.others
             return f"{what}, only of {others}: check that robot_description belongs to it."

@@ -88,7 +88,7 @@ def replay(
     try:
         with stop_flag() as stopped, pressed_keys() as key:
             for topic in node.left_out:
-                say(f"{topic} is left out: its type isn't installed here.")
+                say(f"{topic} is omitted, because its type is not installed.")
             _wait_for_listeners(node, wait_s, listeners, stopped)
             if node.unheard() and not stopped():
                 say(f"Nobody listens to {node.unheard()} after {wait_s:g} s.")

@@ -122,7 +122,7 @@ def payload_at_flange(
     if message.header.frame_id != config.flange_frame:
         if model is None:
             raise NotTakenError(
-                "The robot's description has not come yet.",
+                "The robot's description has not arrived yet.",
                 untouched=True,
                 remedy="Start the node that publishes robot_description, or give the estimate in the flange frame.",
             )

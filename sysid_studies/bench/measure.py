@@ -43,7 +43,7 @@ METRICS = {
     "exported": "held-out error in motion of the URDF as others read it, raw",
     "coverage": "share of parameters inside the 95 % intervals of disjoint recordings' differences",
     "width": "median of standard deviation over difference between disjoint recordings; 1.48 at best",
-    "consistent": "whether every body is physically possible (1) or not (0)",
+    "consistent": "1 if every body is physically consistent, otherwise 0",
     "seconds": "processing time [s]",
 }
 
@@ -111,7 +111,7 @@ def _peers(split: Split) -> Iterator[tuple[str, _Run]]:
             except Exception as err:  # whatever another tool raises: its row says so
                 raise BatchError(
                     f"{peer.name} ended with {type(err).__name__}: {err}",
-                    remedy="The other methods stand.",
+                    remedy="The other methods are not affected.",
                 ) from err
 
         return run

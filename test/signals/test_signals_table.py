@@ -157,8 +157,8 @@ def test_backward_time_wrong_width_and_nan_name_the_row(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"effort": {"columns": [5, 6]}}, "doesn't say what the efforts mean"),
-        ({"effort": {"columns": [5, 6], "kind": "unknown"}}, "doesn't say what the efforts mean"),
+        ({"effort": {"columns": [5, 6]}}, "is not the kind of efforts"),
+        ({"effort": {"columns": [5, 6], "kind": "unknown"}}, "is not the kind of efforts"),
         ({"effort": {"columns": [5], "kind": "link_torque"}}, "1 columns for 2 joints"),
         ({"drives": {}}, "no drive gains"),
         ({"drives": {"gain": [1.0]}}, "gains"),

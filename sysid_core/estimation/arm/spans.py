@@ -85,7 +85,7 @@ def require_torques(stream: JointStream, source: str, *, currents: bool = False)
     unit = "torques or currents" if currents else "torques"
     raise SignalError(
         f"The efforts of '{source}' are declared '{stream.effort_kind}', not {unit}.",
-        remedy="Declare what they are (`effort_kind: actuator_torque` …) in the column map or with"
+        remedy="Declare their kind (`effort_kind: actuator_torque` …) in the column map or with"
         " --effort-kind; gravity-compensated efforts can't be used: the weight has been subtracted."
         + ("" if currents else " Multiply motor currents by the drive gains first."),
     )

@@ -37,7 +37,7 @@ EMPTY, UNKNOWN = "empty", "unknown"
 _FILE = FileKind(
     "file of known loads",
     "Write `parts:`, and below each name either mass, mass_sd, com, com_sd and size (kg, m), or"
-    " `estimate: FILE` of `sysid payload`, or `of: [NAME, NAME]`; com_sd says how it may lie.",
+    " `estimate: FILE` of `sysid payload`, or `of: [NAME, NAME]`; com_sd is the uncertainty of its position.",
     EstimationError,
 )
 
@@ -121,7 +121,7 @@ def load_parts(path: Path) -> dict[str, KnownLoad]:
         elif part.estimate is not None:
             estimate = Estimate.load(path.parent / part.estimate)
             if estimate.names != PAYLOAD_NAMES:
-                raise _FILE.refusal(path, f"'{part.estimate}' is no payload's estimate")
+                raise _FILE.refusal(path, f"'{part.estimate}' is not the estimate of a payload")
             load = KnownLoad(estimate.values, estimate.covariance).lying(part.com_sd)
         elif part.mass and part.mass_sd is not None and part.com is not None and part.size:
             com = np.array(part.com)

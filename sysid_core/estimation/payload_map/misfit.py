@@ -80,7 +80,7 @@ def reported_misfit(
     Args:
         covariance: Shape (10, 10).
         misfit: What isn't explained.
-        n_spikes: Samples that were left out.
+        n_spikes: Samples that were omitted.
         n_samples: Number of all.
     """
     found = []

@@ -132,7 +132,7 @@ class WhiteMotion:
         if self._last is None:
             raise EstimationError(
                 "`information` comes before `correct`.",
-                remedy="Call `information` first: it gives what `correct` needs.",
+                remedy="Call `information` first, because `correct` uses its result.",
             )
         T, _, weighted = self._last
         left = weighted[:, :, -1] - weighted[:, :, :-1] @ y
@@ -227,7 +227,7 @@ class SplineMotion:
         if self._solved is None:
             raise EstimationError(
                 "`information` comes before `correct`.",
-                remedy="Call `information` first: it gives what `correct` needs.",
+                remedy="Call `information` first, because `correct` uses its result.",
             )
         step = self._solved[:, -1] - self._solved[:, :-1] @ y
         self._corrected = self._c + step.reshape(-1, self._n)

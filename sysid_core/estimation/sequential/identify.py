@@ -217,7 +217,7 @@ class SequentialLeastSquares:
             else ""
         )
         remedy = "Add postures or joints to the motion (`sysid plan sequential` chooses them)"
-        remedy += ", let two joints move together" if hidden else ""
+        remedy += ", move two joints together" if hidden else ""
         return EstimationError(
             f"The motion doesn't excite {len(open_names)} direction(s) of the constants:"
             f" {_listed(open_names)}.{why}",

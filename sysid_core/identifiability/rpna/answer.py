@@ -53,7 +53,7 @@ def system_nullspace(layout: Layout, results: Sequence[StageResult], n_parameter
 def identifiable_combinations(
     layout: Layout, results: Sequence[StageResult], n_parameters: int
 ) -> Array:
-    r"""Rows that data can show: block upper-triangular, `N_ii = N_i`, `N_ij = N_i,p(j) B_j`.
+    r"""Rows that data can excite: block upper-triangular, `N_ii = N_i`, `N_ij = N_i,p(j) B_j`.
 
     Wensing, Niemeyer and Slotine (2023), eqs. (28), (45), appendix G.
 

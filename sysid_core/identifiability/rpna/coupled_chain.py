@@ -64,7 +64,7 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
             raise IdentifiabilityError(
                 f"The joints {names} of '{model.name}' mimic '{leader}', but are mounted on another link than it, which the structural recursion does not cover."
                 "",
-                remedy="Analyse them as joints of their own (mimic='independent'; --mimic"
+                remedy="Analyse them as independent joints (mimic='independent'; --mimic"
                 " independent on the command line), which is an upper bound, or lock them.",
                 joints=names,
                 leader=leader,

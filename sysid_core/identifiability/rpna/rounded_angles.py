@@ -117,7 +117,7 @@ def doubts_in_words(model: RobotModel, layout: Layout, results: Sequence[StageRe
                 weak.append(name)
     if weak:
         near.append(
-            f"Some of the answer on {listed(weak)} rests on offsets or angles of less than"
+            f"Part of the result for {listed(weak)} depends on offsets or angles of less than"
             f" {_ROUNDING:g} of the robot's size, which real data will hardly excite."
         )
     return near
@@ -146,9 +146,9 @@ def mimic_in_words(model: RobotModel, mimic: Mimic) -> list[str]:
         return []
     what = listed([f"{f.joint} (follows {f.leader})" for f in followers])
     if mimic is Mimic.COUPLED:
-        return [f"Mimic joints move with their leaders, without torques of their own: {what}."]
+        return [f"Mimic joints move with their leaders, without separate torques: {what}."]
     return [
-        f"Mimic joints count as joints of their own with measured torques, which is an upper bound:"
+        f"Mimic joints count as independent joints with measured torques, which gives an upper bound: "
         f" {what}. Choose mimic='coupled' for the parameters identifiable from one drive."
     ]
 

@@ -261,7 +261,7 @@ class _Joints:
             raise IdentifiabilityError(
                 f"Joint '{self.names[rotors[0][0]]}' has a rotor and is coupled with joints that"
                 " carry each other.",
-                remedy="Leave the rotor out, or choose mimic='independent'.",
+                remedy="Omit the rotor, or choose mimic='independent'.",
             )
         order = [j for j, _ in members]
         at = [self.at[self.first[j]] for j in order]

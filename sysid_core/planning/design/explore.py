@@ -62,7 +62,7 @@ class Goal:
     def __post_init__(self) -> None:
         if not (0 < self.deviation < 1 and self.longest > 0):
             raise ExcitationError(
-                f"A goal of deviation {self.deviation} in {self.longest} s makes no sense.",
+                f"A goal of deviation {self.deviation} in {self.longest} s is invalid.",
                 remedy="Give a relative deviation between 0 and 1, and a time above 0.",
             )
 
@@ -152,7 +152,7 @@ class Explorer:
             ExcitationError: Nothing is open, or no safe motion leads on from here.
         """
         if self.ending is not Ending.OPEN:
-            raise ExcitationError(f"There is no next piece: {self}.", remedy="Use the result.")
+            raise ExcitationError(f"There is no further piece: {self}.", remedy="Use the result.")
         q_now = np.asarray(q_now, dtype=float)
         period = min(self.period, self._left)
         piece = self._best_piece(q_now, period, stop)

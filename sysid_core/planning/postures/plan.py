@@ -65,7 +65,7 @@ def plan_through(
     Q = np.asarray(postures, dtype=float)
     if Q.ndim != 2 or len(Q) < 2 or Q.shape[1] != checker.model.nv or not np.isfinite(Q).all():
         raise ExcitationError(
-            f"Postures of shape {Q.shape} are no way of a robot with {checker.model.nv} joints.",
+            f"Postures of shape {Q.shape} do not belong to a robot with {checker.model.nv} joints.",
             remedy="Give two rows or more, a column for each joint.",
         )
     builder = MotionBuilder(checker, Q[0], rate_hz=rate_hz, share=SHARE)

@@ -124,8 +124,8 @@ class MoveChooser:
         if not chosen:
             raise ExcitationError(
                 f"None of {len(pool)} random moves is safe within the limits.",
-                remedy="Allow more room, make the swings smaller, or start from a posture further"
-                " from obstacles.",
+                remedy="Permit more space or smaller swings, or start from a posture further from obstacles."
+                "",
             )
         return chosen
 

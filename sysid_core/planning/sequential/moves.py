@@ -129,7 +129,7 @@ def candidate_moves(
         if found == 0:
             raise ExcitationError(
                 f"No free posture to swing joint '{name}' by {size:.3g} was found.",
-                remedy="Allow more room (workspace, ground) or effort, or make the swings smaller.",
+                remedy="Permit more space (workspace, ground) or effort, or smaller swings.",
                 joint=name,
             )
         if progress is not None:

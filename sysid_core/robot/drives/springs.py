@@ -71,7 +71,7 @@ class Spring:
         if not self.identified and self.preload == 0.0 and self.stiffness == 0.0:
             raise ModelError(
                 f"The spring at '{self.axis}' has neither preload nor stiffness.",
-                remedy="Give what is known of it, or `identified: true` to find it from the data.",
+                remedy="Give the known values, or `identified: true` to estimate it from the data.",
             )
 
     @property

@@ -122,8 +122,8 @@ def require_determined(chain: ClosedChain, q: ArrayLike) -> None:
     motion = np.abs(V_T[lost[0], -1])
     free = [j for j, x in zip(chain.passive, motion, strict=True) if x > 0.1 * motion.max()]
     raise ModelError(
-        f"The loops of '{chain.name}' don't decide the passive joints {free}: they can move while"
-        f" the actuated ones stand still ({len(lost)} of {len(s)} postures).",
+        f"The loops of '{chain.name}' do not determine the passive joints {free}: they can move while the actuated ones are at rest ("
+        f"{len(lost)} of {len(s)} postures).",
         remedy="Check both ends of the loops, name a further joint as actuated, or keep away from"
         " dead centres.",
         free=free,

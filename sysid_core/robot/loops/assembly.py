@@ -122,7 +122,7 @@ def _actuated(chain: ClosedChain, q_a: ArrayLike) -> Array:
     if not np.all(np.isfinite(q_a)):
         raise ModelError(
             "Actuated positions hold NaN or infinite values.",
-            remedy="Leave out the samples that aren't finite.",
+            remedy="Remove non-finite samples.",
         )
     return q_a
 
@@ -181,10 +181,10 @@ def _require_assembled(chain: ClosedChain, found: Assembly) -> None:
     }
     where = ", ".join(f"{joint} = {value:.4f}" for joint, value in posture.items())
     raise ModelError(
-        f"Loop '{loop.name}' of '{chain.name}' doesn't assemble at {where} [rad] (sample {k} of"
-        f" {len(found.q)}, {len(lost)} such): a gap of {1e3 * found.residual[k].max():.3g} mm stays.",
-        remedy="Keep the actuated joints inside the mechanism's reach (`sysid loops check` shows it)"
-        " or correct the loop's points.",
+        f"Loop '{loop.name}' of '{chain.name}' does not close at {where} [rad] (sample {k} of"
+        f" {len(found.q)}, {len(lost)} such samples): a gap of {1e3 * found.residual[k].max():.3g} mm remains.",
+        remedy="Keep the actuated joints within the range of the mechanism (see `sysid loops check`), or correct the points of the loop."
+        "",
         loop=loop.name,
         posture=posture,
         samples=lost.tolist(),

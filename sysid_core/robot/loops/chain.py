@@ -299,7 +299,7 @@ class ClosedChain:
             frame = self.model.pin_model.frames[self.model.frame_id(end.link)]
         except ModelError as err:
             raise ModelError(
-                f"Loop '{loop.name}' ends on '{end.link}', which is no link of '{self.name}'.",
+                f"Loop '{loop.name}' ends on '{end.link}', which is not a link of '{self.name}'.",
                 remedy=err.remedy,
                 loop=loop.name,
             ) from err

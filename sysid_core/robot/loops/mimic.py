@@ -78,7 +78,7 @@ def chain_of_mimic_joints(model: RobotModel) -> ClosedChain:
     if not followers:
         raise ModelError(
             f"The URDF of '{model.name}' has no mimic joints.",
-            remedy="Leave --loops out, or give the file of its loops (docs/closed_chains.md).",
+            remedy="Omit --loops, or give the loops file (docs/closed_chains.md).",
         )
     return ClosedChain(
         model,

@@ -94,8 +94,8 @@ def received_urdf(text: str) -> str:
     if "<robot" not in text or len(text) > _LONGEST_TEXT:
         what = f"{len(text)} characters" if "<robot" in text else "no <robot> element"
         raise ModelError(
-            f"What came as a robot's description has {what}.",
-            remedy="Who publishes it? `ros2 topic info -v` tells.",
+            f"The received robot description has {what}.",
+            remedy="Who publishes it? See `ros2 topic info -v`.",
         )
     return text
 

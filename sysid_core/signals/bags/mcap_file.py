@@ -169,7 +169,7 @@ class _Scan:
         with contextlib.suppress(McapError):
             yield from self._channels.take(partial_chunk_content(tail), cut_off=True)
         if not _begins_as_mcap(self._file):
-            yield Damage(f"'{self._file.name}' doesn't begin as an MCAP file does.")
+            yield Damage(f"'{self._file.name}' does not begin like an MCAP file.")
             return
         lost_s = max(0, partial_chunk_end(tail) - self._channels.last_ns) * 1e-9
         yield Damage(

@@ -203,7 +203,7 @@ class Channels:
         bad = is_message & (length < 0)
         if bad.any():
             if not cut_off:
-                raise McapError("a chunk holds what is no record")
+                raise McapError("a chunk contains invalid records")
             n = int(np.argmax(bad))
             starts, opcodes, length, is_message = (
                 starts[:n],

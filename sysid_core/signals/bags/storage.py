@@ -87,7 +87,7 @@ def open_bag(path: str | Path) -> StoredBag:
     if path.is_dir() and metadata is None and not damage:
         damage.append(f"'{path}' has no metadata.yaml: its logger didn't close it.")
     damage += [
-        f"'{name}' is listed in metadata.yaml and isn't there."
+        f"'{name}' is listed in metadata.yaml, but missing."
         for name in named
         if path.is_dir() and not (path / name).is_file()
     ]
@@ -142,7 +142,7 @@ def _storage_files(path: Path, named: Collection[str]) -> tuple[Path, ...]:
     if path.is_file():
         if path.suffix not in (".mcap", ".db3", ".bag"):
             raise SignalError(
-                f"'{path}' is no bag.",
+                f"'{path}' is not a bag.",
                 remedy="Give a rosbag2 folder, or an .mcap, .db3 or (ROS 1) .bag file.",
             )
         return (path,)

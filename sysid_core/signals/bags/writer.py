@@ -218,8 +218,7 @@ class BagWriter:
                 self._stream.close()
             raise SignalError(
                 f"The bag '{self.path}' can't be written: {err.strerror or err}.",
-                remedy="Make room on the disk; `sysid bag recover` makes a whole bag of what is"
-                " there.",
+                remedy="Free disk space; `sysid bag recover` repairs the written part of the bag.",
             ) from err
 
     def __enter__(self) -> BagWriter:

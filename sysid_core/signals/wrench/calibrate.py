@@ -231,7 +231,7 @@ def _torques(torque: Array, g: Array, share: Array) -> WanderingFit:
 
 def _confounded(known: bool) -> tuple[str, ...]:
     confounded = (
-        [] if known else ["The mean gain of the axes and the mass: say the mass that hangs there."]
+        [] if known else ["The mean gain of the axes and the mass: give the mass on the sensor."]
     )
     confounded.append("A turned mounting and skew crosstalk of the forces: both count as mounting.")
     confounded.append("Gains of the torques: they are left as they are.")

@@ -136,8 +136,8 @@ def slow_note(parts: Sequence[float]) -> tuple[str, ...]:
     if not parts or float(np.median(parts)) < SLOW_LIMIT:
         return ()
     return (
-        f"The readings wander {np.median(parts):.1f} times more than their noise while the arm stands"
-        " still: a hum near a multiple of the sampling rate (aliasing), vibration or contact. Sample"
+        f"The readings vary by {np.median(parts):.1f} times their noise while the arm is at rest"
+        ": a hum near a multiple of the sampling rate (aliasing), vibration or contact. Sample"
         " faster, or switch on the sensor's low-pass filter before the samples are thinned out.",
     )
 
@@ -166,7 +166,7 @@ def _frozen(wrench: Array, time: Array, max_frozen_s: float) -> list[WrenchFault
                 n_samples,
                 f"The wrench is frozen for {longest:.2f} s from {time[first]:.3f} s: not a digit"
                 " changes.",
-                "A live sensor always shows noise. The driver repeats its last value: check its"
+                "A working sensor always has noise. The driver repeats its last value: check its"
                 " connection, then record again.",
             )
         )

@@ -128,7 +128,7 @@ def clock_of_recording(
         recording = replace(recording, joints=recording.joints.select(rows))
     if recording.wrench is None or len(recording.joints) < 20:
         raise SignalError(
-            f"'{recording.source}' has no wrench, or no motion beside it.",
+            f"'{recording.source}' has no wrench, or no motion.",
             remedy="Record the force-torque sensor and the joint states of a motion.",
         )
     time, motion, origin = motion_of(recording, model, frame)

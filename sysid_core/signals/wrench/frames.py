@@ -57,14 +57,14 @@ def mount_sensor(
         raise ModelError(
             f"The robot '{model.name}' has no frame '{sensor_frame}', and tf_static fixes none of that"
             " name to its links.",
-            remedy="Choose one of its links, publish a static transform to one, or say where the sensor"
-            f" is mounted (sensor_parent and sensor_pose). {err.remedy}",
+            remedy="Choose one of its links, publish a static transform to one, or give the mounting of the sensor ("
+            f"sensor_parent and sensor_pose). {err.remedy}",
         ) from err
     if model.pin_model.existFrame(sensor_frame):  # of the description, or of the user
         return out, ""
     frame = out.pin_model.frames[index]
     link = out.pin_model.frames[frame.parentFrame].name
-    return out, f"Sensor frame '{sensor_frame}' is fixed to '{link}', as tf_static says."
+    return out, f"Sensor frame '{sensor_frame}' is fixed to '{link}', according to tf_static."
 
 
 def check_wrench_frame(
@@ -96,7 +96,7 @@ def check_wrench_frame(
         there, here = (_placement(model, name) for name in (frame_id, sensor_frame))
     except ModelError:
         return (
-            f"The wrench is in frame '{frame_id}', which is no link of {model.name}: its axes are"
+            f"The wrench is in frame '{frame_id}', which is not a link of {model.name}: its axes are"
             f" taken to be those of '{sensor_frame}'."
         )
     if there[0] == here[0] and np.allclose(

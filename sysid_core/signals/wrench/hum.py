@@ -45,9 +45,9 @@ class Hum:
         """The finding in a sentence."""
         unit = "N" if self.axis.startswith("f") else "N m"
         return (
-            f"The wrench hums at {self.frequency_hz:.1f} Hz ({self.amplitude:.2g} {unit} in {self.axis}, read"
-            f" at {self.rate_hz:.0f} Hz): whoever reads it more slowly may see a load that turns"
-            " instead (aliasing). Switch on the sensor's low-pass filter, or look for mains, drives and"
+            f"The wrench contains a hum at {self.frequency_hz:.1f} Hz ({self.amplitude:.2g} {unit} in {self.axis}, read"
+            f" at {self.rate_hz:.0f} Hz): at a lower rate it may look like a rotating load (aliasing)."
+            " Switch on the sensor's low-pass filter, or look for mains, drives and"
             " loose cables."
         )
 

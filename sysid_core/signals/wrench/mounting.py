@@ -110,8 +110,8 @@ def check_mounting(
             np.pi,
             f"The wrench has the opposite sign{also}: a resting load must push against gravity,"
             " f = -m g.",
-            "Say --wrench-sign load-on-sensor (drivers differ). If the robot hangs from a ceiling, turn"
-            " the model's gravity round instead.",
+            "Give --wrench-sign load-on-sensor (the sign depends on the driver). If the robot hangs from a ceiling, reverse the gravity of the model instead."
+            "",
         )
     if R_WS is not None:
         tilt, rms_g, g_W, _ = _gravity_in_base(force, np.asarray(R_WS, dtype=float), gravity_S)
@@ -119,7 +119,7 @@ def check_mounting(
             return Mounting(
                 MountingKind.GRAVITY_DIRECTION,
                 tilt,
-                f"Gravity comes from another direction than the model says: [{g_W[0]:.2f}"
+                f"The direction of gravity differs from that of the model: [{g_W[0]:.2f}"
                 f" {g_W[1]:.2f} {g_W[2]:.2f}] m/s^2 in the base frame,"
                 f" {np.rad2deg(tilt):.0f} degrees off.",
                 "Is the robot on a wall, a ceiling or a slope? Give the model that gravity.",
@@ -193,7 +193,7 @@ def require_weight(
             f"Only {mass:.3g} ± {sd:.1g} kg{expected} turn with gravity: the wrench looks already"
             " compensated for its payload.",
             remedy="Set the payload in the robot's controller to zero, or subscribe to the raw"
-            " sensor topic. If the sensor is truly bare, say so: `sysid tare --bare` (`allow_bare=True`).",
+            " sensor topic. If the sensor carries no load, declare it: `sysid tare --bare` (`allow_bare=True`).",
             mass=mass,
         )
     return mass

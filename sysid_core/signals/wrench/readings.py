@@ -36,7 +36,7 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
     notes = []
     spiked = single_spikes(wrench)
     if spiked.any():
-        notes.append(f"{int(spiked.sum())} single spikes of the wrench were left out.")
+        notes.append(f"{int(spiked.sum())} single spikes of the wrench were omitted.")
         stamps, wrench = stamps[~spiked], wrench[~spiked]
     repeated = np.concatenate([[False], np.all(wrench[1:] == wrench[:-1], axis=1)])
     if repeated.any() and not repeated[1:].all():
@@ -50,8 +50,8 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
 def repeating_note(share: float) -> str:
     """Note on a stream in which a share of the samples repeats the previous one."""
     return (
-        f"{share:.0%} of the wrench's samples repeat the one before (a sensor slower than its"
-        " topic): they were left out."
+        f"{share:.0%} of the wrench samples repeat the previous one (a sensor slower than its topic) and were omitted."
+        ""
     )
 
 

@@ -43,9 +43,9 @@ def retare(
     if np.any(np.abs(change) > most) or np.any(spread > np.maximum(_SPREAD * sd, 0.1 * most)):
         force, torque = np.abs(change[:3]).max(), np.abs(change[3:]).max()
         raise SignalError(
-            f"The sensor reads {force:.2g} N and {torque:.2g} N m else than at its tare, or not the"
-            " same in every posture: that is no drift.",
-            remedy="Open the gripper; where nothing is held, tare anew in three tilted postures.",
+            f"The sensor reads {force:.2g} N and {torque:.2g} N m different from the tare, or depending on the posture: this is not a drift."
+            "",
+            remedy="Open the gripper; without a load, tare again in three tilted postures.",
         )
     covariance = np.array(kept.covariance)
     covariance[4:, 4:] += np.diag(sd**2) / max(len(each), 1)

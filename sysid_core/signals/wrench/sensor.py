@@ -165,7 +165,7 @@ class SensorCalibration:
             raise SignalError(
                 "The tool's parameters are not those of a body.",
                 remedy="Give [m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz] about the sensor's"
-                " origin in its axes; `pi_from_mass_com_inertia` makes them.",
+                " origin in its axes; `pi_from_mass_com_inertia` computes them.",
             )
         return dataclasses.replace(self, tool_pi=tool_pi)
 

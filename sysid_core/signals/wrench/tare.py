@@ -105,7 +105,7 @@ def static_postures(
         spans.append(_StillSpan(samples, start_ns, joints.q[first : last + 1].mean(axis=0)))
     if not spans:
         raise SignalError(
-            f"The robot never stands still for {min_duration:.1f} s in '{recording.source}'.",
+            f"The robot is never at rest for {min_duration:.1f} s in '{recording.source}'.",
             remedy="Hold each tare posture for about a second, or raise `tolerance`.",
         )
     return _postures(spans, model, frame)
@@ -267,15 +267,15 @@ def _require_postures(wrench: Array, gravity_S: Array) -> None:
     if not (np.all(np.isfinite(wrench)) and np.all(np.isfinite(gravity_S))):
         raise SignalError(
             "The tare postures hold values that are not finite.",
-            remedy="Leave out the posture, or look at the sensor's driver.",
+            remedy="Remove the posture, or check the driver of the sensor.",
         )
     directions = gravity_S / np.maximum(np.linalg.norm(gravity_S, axis=1, keepdims=True), 1e-9)
     spread = np.linalg.svd(directions - directions.mean(axis=0), compute_uv=False)
     tilt = spread[1] / np.sqrt(len(wrench)) if len(spread) > 1 else 0.0
     if len(wrench) < 3 or tilt < _MIN_TILT:
         raise SignalError(
-            f"{len(wrench)} still posture(s) show gravity from too few directions to tell bias"
-            f" from weight (tilt about the second axis {np.rad2deg(tilt):.1f} degrees).",
+            f"{len(wrench)} static posture(s) have too few directions of gravity to separate bias and weight ("
+            f"tilt about the second axis {np.rad2deg(tilt):.1f} degrees).",
             remedy="Hold still in at least three postures, the sensor tilted by 30 degrees or more"
             " about two different axes; six (each axis up and down) are best.",
             tilt=float(tilt),

@@ -219,5 +219,5 @@ def test_exported_tables_hold_the_numbers(tmp_path: Path) -> None:
     assert head == "stamp_ns,q.a,q.b,v.a,v.b" and first == f"{T0},0.0,0.0,1.0,1.0"
     with pytest.raises(SignalError, match="exists already"):
         export_recording(recording, tmp_path / "run.csv")
-    with pytest.raises(SignalError, match="ending says"):
+    with pytest.raises(SignalError, match="extension of the file selects"):
         export_recording(recording, tmp_path / "run.xlsx")
