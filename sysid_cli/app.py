@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line's trunk: groups, console, and how errors are shown."""
+"""Command groups, console, and the display of errors."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Check:
 
 
 def check_python() -> Check:
-    """The interpreter."""
+    """Check of the Python interpreter."""
     version = ".".join(str(part) for part in sys.version_info[:3])
     return Check(
         "Python",
@@ -107,7 +107,7 @@ def check_solver() -> Check:
 
 
 def check_robots() -> Check:
-    """The robot models of demos and tests."""
+    """Check of the robot models for demos and tests."""
     from sysid_core.robot import example_robots
 
     count = len(example_robots())
@@ -197,7 +197,7 @@ def check_loopback(timeout_s: float = _LOOPBACK_S) -> Check:
 
 
 def check_shared_memory(folder: Path = Path("/dev/shm")) -> Check:
-    """Ports of Fast DDS in shared memory that a killed process has left half made."""
+    """Check for shared-memory ports of Fast DDS left by a killed process."""
     from sysid_nodes.client import half_made_ports
 
     half_made = half_made_ports(folder)

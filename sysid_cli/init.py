@@ -43,6 +43,9 @@ def init(
     Joint names, units, rates and the order of columns are determined from the recording. The kind of
     the efforts must be declared. The last lines list missing entries and the next command.
     """
+    if recording is None and not driver and sys.stdin.isatty():
+        given = typer.prompt(f"Recording (table or bag), or driver ({', '.join(_DRIVERS)})")
+        recording, driver = (None, given) if given in _DRIVERS else (Path(given), "")
     if not robot and sys.stdin.isatty():
         robot = typer.prompt("Robot (URDF file or name)")
     if not robot or (recording is None and not driver):
@@ -66,7 +69,7 @@ def init(
     missing: list[str] = []
     if recording is not None:
         if not effort_kind and sys.stdin.isatty():
-            effort_kind = typer.prompt(f"Kind of the efforts ({', '.join(_KINDS)})?")
+            effort_kind = typer.prompt(f"Kind of the efforts ({', '.join(_KINDS)})")
         text, missing = _column_map(recording, model, effort_kind)
         _write(out / "columns.yaml", text, force)
     if driver:

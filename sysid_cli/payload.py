@@ -138,7 +138,8 @@ def _print_table(rows: Sequence[Sequence[Any]], *, known: bool) -> None:
 
 
 def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json_path: str) -> None:
-    """Weigh every recording of a folder; a table of the answers and their scatter.
+    """Estimate the payload of every recording in a folder; a table of the results and their
+    scatter.
 
     Raises:
         SignalError: It holds no two recordings that can be weighed.

@@ -164,7 +164,7 @@ ResumeOption = Annotated[
 
 @contextmanager
 def progress_shown(what: str, total: int) -> Iterator[Callable[[Progress], None]]:
-    """A bar with the time that is left; with `--steps` lines."""
+    """Bar with the remaining time; separate lines with `--steps`."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

@@ -68,7 +68,7 @@ class ClockGate:
 
     @property
     def words(self) -> str:
-        """Publishers whose clock leads by more than synchronised clocks do, as text; or empty."""
+        """Names of the publishers whose clock is ahead, with the lead; empty if there are none."""
         ahead = {str(who): by for who, by in self.skew.items() if by > AHEAD}
         return "; ".join(
             f"the clock of {self.topic}{who and f' ({who})'} is ahead by {by:.3g} s: synchronise both"

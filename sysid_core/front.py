@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of the front door: `import sysid_core as sysid`."""
+"""Functions of the main interface: `import sysid_core as sysid`."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def identifiable(
 def plan_motion(
     robot: RobotModel | str, limits: MotionLimits | None = None, **options: Any
 ) -> ArmPlan:
-    """The motion after which an arm's parameters will be known best, checked against its limits.
+    """Plan the motion that determines the parameters of an arm best, checked against its limits.
 
     Args:
         robot: The robot, a URDF file, or a name in example-robot-data.

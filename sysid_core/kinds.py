@@ -19,7 +19,7 @@ class Kind(str, Enum):
 
     @classmethod
     def named(cls, text: str, of: str, error: type[SysIdError]) -> Self:
-        """The member that a text names.
+        """Enum member with the given text.
 
         Args:
             text: A member or its value.

@@ -208,7 +208,7 @@ def recording_rows(task: Task) -> list[dict[str, Any]]:
 
 
 def fit_recording(known: Identification, run: Recording) -> tuple[Identification, Estimate]:
-    """The calibrated robot with the recording's friction and load, and the estimate of those.
+    """Calibrated robot with the friction and load of the recording, and their estimate.
 
     Raises:
         EstimationError: Nothing moves.
@@ -235,7 +235,9 @@ _FREE = ("F_c", "F_v", "beta")
 def friction_at(
     known: Identification, estimate: Estimate, speed: float
 ) -> dict[str, tuple[float, float, str, str]]:
-    """`F_c + F_v v` of every axis at a speed: better known than its parts, which trade off."""
+    """`F_c + F_v v` of every axis at a given speed, which is more accurate than its correlated
+    parts.
+    """
     out = {}
     covariance = estimate.covariance
     for axis in known.friction.drives.axis_names:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The computed-torque controller: set points in, efforts out, better parameters on request.
+"""Computed-torque controller: set points in, efforts out; identified parameters on request.
 
 `u = G^T W theta + K_p e + K_d ė`, see `TorqueController`. It begins with the URDF's (and the loops file's) parameters.
 Identified ones are taken at rest only, and only after `~/use_identified` was called, unless

@@ -65,7 +65,7 @@ class EstimatorNode(ManagedNode):
 
     @property
     def latest(self) -> Estimate | None:
-        """The newer of the identified robot and the running payload."""
+        """The newer result of the identified robot and the running payload."""
         both = (self._identification, self._payload)
         known = [part for part in both if part is not None and part.latest is not None]
         return max(known, key=lambda part: part.latest_ns).latest if known else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The explorer: an experiment that ends when enough is known.
+"""Explorer node: an experiment that ends when the requested accuracy is reached.
 
 It plans pieces of motion and has the trajectory executor check and play them; nothing moves without
 a goal with a token of `~/arm`. It isn't part of the usual graph: who wants it starts it.

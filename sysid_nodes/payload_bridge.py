@@ -40,7 +40,7 @@ class PayloadBridgeNode(ManagedNode):
         self._latest: InertiaStamped | None = None
 
     def configure(self) -> None:
-        """Find the driver's interface; get ready to propose."""
+        """Find the interface of the driver, and prepare for proposals."""
         c: PayloadBridgeConfig = self.config
         self._exchange = c.exchange()
         self._group = ReentrantCallbackGroup()  # a service call waits for another one

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trajectory executor: checks a motion, plays it on the robot, stops it smoothly.
+"""Trajectory executor node: checks a motion, executes it, stops it smoothly.
 
 Nothing moves on launch, without a token of `~/arm`, and before every check of the core has passed.
 """
@@ -51,12 +51,12 @@ class TrajectoryExecutorNode(ManagedNode):
         self.use_robot(c.robot)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Only states of this robot count from now on, and its limits must make sense."""
+        """Use only states of this robot from now on; its limits must be valid."""
         self._inputs.robot.of(model)
         self._show_limits(model)
 
     def changed(self, names: set[str]) -> None:
-        """The next motion has the new limits."""
+        """Apply the new limits to the next motion."""
         if self.model is not None:
             self._show_limits(self.model)
 
@@ -86,7 +86,7 @@ class TrajectoryExecutorNode(ManagedNode):
             self._player.halt(_STOPS)
 
     def winding_down(self) -> bool:
-        """At shutdown: stop the robot, smoothly, while its states and its clock still come."""
+        """Stop the robot smoothly at shutdown, while states and clock still arrive."""
         if self._action is not None:
             self._action.accepting = False
             self._arming.disarm()

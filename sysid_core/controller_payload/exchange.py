@@ -20,7 +20,7 @@ _ALPHA = 1.0  # [rad/s^2], of the motion for which an inertia that isn't set is 
 
 
 class Make(Kind):
-    """Makes of robots whose controllers take a payload."""
+    """Robot vendors whose controllers accept a payload."""
 
     UR = "UR"
     FRANKA = "Franka"
@@ -152,7 +152,7 @@ class PayloadExchange:
         return self.proposal
 
     def confirm(self, now_s: float, proposal_id: str) -> ControllerPayload:
-        """The frozen payload, to be sent now.
+        """The confirmed payload, to be sent now.
 
         Raises:
             ModelError: Nothing is proposed, something else is, or it is too long ago.
@@ -186,7 +186,7 @@ class PayloadExchange:
         self._sent, self._uncertain, self.state = None, False, ExchangeState.SET
 
     def failed(self, *, untouched: bool = False) -> None:
-        """The controller refused, didn't answer, or reports something else.
+        """Record that the controller refused, did not answer, or reports another payload.
 
         Args:
             untouched: It is certain that it kept what it had.

@@ -24,7 +24,7 @@ from sysid_core.robot import (
 
 @dataclass(frozen=True, eq=False)
 class ControllerPayload:
-    """The load on the flange.
+    """Load on the flange of a robot.
 
     Attributes:
         mass: [kg].

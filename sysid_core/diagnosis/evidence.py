@@ -310,7 +310,8 @@ def _any_arm(samples: Samples) -> Array:
 
 
 def left_out(samples: Samples) -> tuple[float, float]:
-    """Shares of the torque variance, over all joints, left unexplained by the masses of the URDF and by free masses.
+    """Shares of the torque variance, over all joints, left unexplained by the masses of the
+    URDF and by free masses.
 
     The first with friction alone fitted, the second on blocks of time that weren't fitted.
     """

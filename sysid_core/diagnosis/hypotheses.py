@@ -288,7 +288,7 @@ def _units() -> Iterator[Hypothesis]:
 
 
 def zero_angle(names: tuple[str, ...], joint: int, angle: float) -> Hypothesis:
-    """The zero of a joint is off: its recorded position lacks an angle [rad]."""
+    """Fault: the zero of a joint is wrong; its recorded position lacks an angle [rad]."""
 
     def mend(s: Samples) -> Samples:
         q = s.q.copy()
@@ -306,7 +306,7 @@ def zero_angle(names: tuple[str, ...], joint: int, angle: float) -> Hypothesis:
 
 
 def other_gravity(gravity: ArrayLike) -> Hypothesis:
-    """The base is mounted in another direction; gravity in its frame, shape (3,) [m/s^2]."""
+    """Fault: the base is mounted in another direction; gravity in its frame, shape (3,) [m/s^2]."""
     g = np.asarray(gravity, dtype=float)
     return Hypothesis(
         Fault.MOUNTING,
@@ -360,7 +360,7 @@ def clock_fault(factor: float) -> Hypothesis:
 
 
 def lag_fault(which: int) -> Hypothesis:
-    """All efforts come late by `LAGS[which]`."""
+    """Fault: all efforts are late by `LAGS[which]`."""
     return Hypothesis(
         Fault.LAG,
         "efforts-late",

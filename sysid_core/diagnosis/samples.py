@@ -90,7 +90,7 @@ class Samples:
         )
 
     def with_lag(self, which: int) -> Samples:
-        """The torques that came `LAGS[which]` later."""
+        """Copy with the torques delayed by `LAGS[which]`."""
         return replace(self, tau=self.later[which])
 
     def thinned(self, step: int) -> Samples:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of every estimator: values, their uncertainty, and whether they hold."""
+"""Result of every estimator: values, uncertainty, and checks."""
 
 from __future__ import annotations
 

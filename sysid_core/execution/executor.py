@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executor's state machine: pure logic, no clock inside."""
+"""State machine of the executor: pure logic without a clock."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Executor:
             self.play.clock_by(q, stamp)
 
     def finished(self) -> None:
-        """The controller has played the goal that it got last to its end."""
+        """Record that the controller has finished the last goal."""
         if self.play is not None:
             self.play.finish()
 
@@ -206,7 +206,7 @@ class Executor:
         return dt
 
     def expected(self, measured: Measured | None) -> Array | None:
-        """The posture that was commanded when a state was measured, shape (n,); None before."""
+        """Commanded posture at the time of a measured state, shape (n,); None before the start."""
         if self.play is None or measured is None:
             return None if self._way is None else self._way.q[0]
         longest = self.monitor.limits.max_step

@@ -26,7 +26,7 @@ _OF_STAMPS = {
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The newest state of the robot; joints in any order, others than the robot's allowed.
+    """Newest state of the robot; joints in any order, further joints permitted.
 
     Attributes:
         stamp: When it was measured, on the same clock as the executor's `now` [s].
@@ -162,7 +162,7 @@ class PositionRates:
         self._past: deque[tuple[float, Array]] = deque()
 
     def update(self, stamp: float, q: Array) -> Array | None:
-        """The velocities at a stamp, shape (n,); None as long as too little is known."""
+        """Velocities at a stamp, shape (n,); None without enough samples."""
         if self._past and (stamp < self._past[-1][0] or q.shape != self._past[-1][1].shape):
             self._past.clear()  # another clock or another robot
         if self._past and stamp == self._past[-1][0]:

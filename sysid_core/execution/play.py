@@ -75,7 +75,7 @@ class Play(ABC):
         """
 
     def outgoing(self, now: float) -> Outgoing | None:
-        """The goal that is due, or None."""
+        """Goal to be sent now, or None."""
         return None
 
     def clock(self, u: float, stamp: float) -> None:
@@ -87,7 +87,7 @@ class Play(ABC):
         return
 
     def finish(self) -> None:
-        """The controller has played its last goal to the end."""
+        """Record that the controller has finished its last goal."""
         return
 
     @abstractmethod

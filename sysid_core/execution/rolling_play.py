@@ -137,7 +137,7 @@ class RollingPlay(Play):
         self._u = min(self._u, self._end)
 
     def finish(self) -> None:
-        """The controller has played its last goal to the end."""
+        """Record that the controller has finished its last goal."""
         if self._goal is not None:
             self._u, self._finished = self._goal.ends, True
 
@@ -175,7 +175,7 @@ class RollingPlay(Play):
         return self._at(max(self._u - age, 0.0))[0]
 
     def outgoing(self, now: float) -> Outgoing | None:
-        """The goal that is due, or None."""
+        """Goal to be sent now, or None."""
         if self._unsent is not None:
             out, self._unsent = self._unsent, None
             return out

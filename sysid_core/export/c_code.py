@@ -174,7 +174,7 @@ def c_compiler() -> str:
 
 
 class CReader:
-    """The compiled code, called from Python.
+    """Compiled code, called from Python.
 
     Args:
         source: `PREFIX.c`, its header beside it.

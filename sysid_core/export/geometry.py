@@ -197,7 +197,7 @@ class MeshFolder:
         return [self.out / name for name in self._copied.values()]
 
     def find(self, name: str) -> Path | None:
-        """The file that a URDF's mesh name means."""
+        """File of a mesh name in a URDF."""
         plain = name.removeprefix("file://")
         package = plain.startswith(("package://", "model://"))
         plain = plain.removeprefix("package://").removeprefix("model://")

@@ -133,7 +133,7 @@ Sites = list[tuple[str, Array, Array]]  # name, axes and origin in the body
 
 @dataclass
 class _Writer:
-    """The document while it is made."""
+    """Document under construction."""
 
     tree: Tree
     fields: Mapping[str, JointFields]
@@ -301,7 +301,7 @@ def write_mjcf(path: Path, text: str) -> Path:
 
 
 class MjcfReader:
-    """Torques of the drives by MuJoCo's inverse dynamics; contacts, limits and loops are left out.
+    """Torques of the drives by MuJoCo's inverse dynamics, without contacts, limits and loops.
 
     Args:
         path: The file.

@@ -113,7 +113,7 @@ class Projections:
 
 
 def inside(identification: Identification) -> Projection:
-    """The identified robot itself: nothing is lost."""
+    """The identified robot without losses."""
     values = list(identification.friction_parameters.values())
     model = identification.model.with_pi(identification.pi)
     return Projection(model, identification.friction, np.array(values))
@@ -126,7 +126,7 @@ def projected(
     *,
     keep: Sequence[str] = (),
 ) -> Projection:
-    """The identified robot in the terms of a target, fitted again over recorded motion.
+    """The identified robot with the terms of a target, fitted again over recorded motion.
 
     Args:
         identification: The result.

@@ -68,7 +68,7 @@ def sdf_of(robot: Projection, *, meshes: MeshFolder | None = None) -> str:
 
 
 def sdf_names(model: RobotModel) -> dict[str, str]:
-    """`""`, `base`, `to_world`, `link NAME`, `joint NAME` and `frame NAME` to names that SDF takes.
+    """Valid SDF names for `""`, `base`, `to_world`, `link NAME`, `joint NAME` and `frame NAME`.
 
     Links, joints and frames share one scope; `::` divides scopes, `world` and `__NAME__` are reserved.
     """

@@ -185,6 +185,8 @@ def _clause(error: ErrorDetails) -> str:
         return f": {context['error']}"
     if kind in ("literal_error", "enum"):
         return f"is {shown}, expected {context['expected']}"
+    if given == "?":
+        return "is still '?': fill it in"
     wanted = _WANTED.get(kind) or error["msg"].replace("Input should be", "expected")
     return f"is {shown}, {wanted}"
 

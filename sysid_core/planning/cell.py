@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environment of a robot: obstacles and planes that it must keep away from."""
+"""Obstacles and planes in the environment of a robot."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectories put together from rests, moves and given motions."""
+"""Trajectories composed of rests, moves and given motions."""
 
 from __future__ import annotations
 

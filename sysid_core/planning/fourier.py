@@ -43,7 +43,7 @@ class MotionBasis(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """The count that `size_name` names."""
+        """Number that `size_name` refers to."""
 
     @property
     @abstractmethod

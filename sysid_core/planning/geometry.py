@@ -56,7 +56,7 @@ class HeldBox:
             )
 
     def attached_to(self, model: RobotModel, frame: str) -> RobotModel:
-        """The robot that carries it in a frame."""
+        """Robot that carries the box in a frame."""
         if not self.mass:
             return model
         at = model.pin_model.frames[model.frame_id(frame)]

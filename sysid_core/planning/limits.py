@@ -266,7 +266,7 @@ class MotionLimits:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MotionLimits:
-        """The limits that `as_dict` made plain, as a trajectory's file holds them.
+        """Limits from the plain data of `as_dict`, as in the file of a trajectory.
 
         Raises:
             ExcitationError: They are malformed.

@@ -124,7 +124,7 @@ class LimitsFile(FileSchema):
     sources: tuple[str, ...] = ()  # where the numbers come from, one sentence each
 
     def motion_limits(self, model: RobotModel) -> MotionLimits:
-        """The limits of a robot, in its joints' order; joints that it holds locked are left out.
+        """Limits of a robot, in the order of its joints, without locked joints.
 
         Raises:
             ExcitationError: A joint of the robot is missing, or one is in the file that it hasn't.
@@ -311,7 +311,7 @@ def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
 def limits_text(
     limits: MotionLimits, *, robot: str = "", urdf_hash: str = "", sources: tuple[str, ...] = ()
 ) -> str:
-    """The file's text, as `read_limits` reads it back.
+    """Text of the file, as read by `read_limits`.
 
     Args:
         limits: What to write.

@@ -44,7 +44,7 @@ def moving_joints(model: RobotModel, frame: str) -> tuple[str, ...]:
 
 
 def tool_frame(model: RobotModel, asked: str | None = None) -> tuple[str, str]:
-    """The frame whose speed is limited, and a sentence that names it.
+    """Frame whose speed is limited, and a sentence that names it.
 
     By default the last link of the URDF, unless a link elsewhere is carried by more joints (the
     last link may be a sensor on the base); of an arm with a gripper the hand, not a finger, whether

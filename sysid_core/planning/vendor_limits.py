@@ -72,7 +72,7 @@ def vendor_limits(robot: str, joint_names: Sequence[str]) -> VendorLimits | None
 def vendor_values(
     entry: VendorLimits, kind: str, joint_names: Sequence[str], other: float
 ) -> list[float]:
-    """The vendor's `acceleration` or `jerk` by joint, and another number for joints that aren't his.
+    """The vendor's `acceleration` or `jerk` by joint, and a default for further joints.
 
     Args:
         entry: The vendor's numbers.

@@ -61,7 +61,7 @@ class Reason:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, object]) -> Reason:
-        """The reason that `to_dict` wrote.
+        """Reason from the data of `to_dict`.
 
         Raises:
             KeyError: A key is missing, or the code is unknown.
@@ -87,7 +87,7 @@ def failure(code: str, **data: object) -> Reason:
 
 
 def warning(code: str, **data: object) -> Reason:
-    """A reason to keep in mind."""
+    """Warning, which does not forbid the use of the result."""
     return Reason(code, Severity.WARNING, data)  # type: ignore[arg-type]
 
 

@@ -124,7 +124,7 @@ class Report:
         asked: str = "",
         next_steps: Iterable[str] = (),
     ) -> None:
-        """The headline of a result that was judged.
+        """Headline of a judged result.
 
         Args:
             verdict: Its reasons stand below the answer.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The structural answer as the paper's table, and as a page."""
+"""Structural identifiability as a table in the paper's form, and as a page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WIDE = 100  # characters of a table of a page; beyond, one line per body
 def identifiability_table(
     answer: Identifiability, weightless: Identifiability | None = None, *, width: int = _WIDE
 ) -> tuple[list[str], list[list[str]]]:
-    """The paper's table: symbols of all parameters and the dimensions.
+    """Table in the paper's form: symbols of all parameters, and the dimensions.
 
     Args:
         answer: The structural answer.

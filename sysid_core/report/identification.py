@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a whole-arm identification: torques measured and predicted, and the numbers."""
+"""Report of a whole-arm identification: measured and predicted torques, and the results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
             report.table(
                 ["joint", f"RMS [{prediction.unit}]"],
                 [[n, whole[n]["rms"]] for n in prediction.joint_names],
-                f"{prediction.source}: at rest throughout, relative error"
+                f"{prediction.source}: the robot is at rest in the whole recording; relative error"
                 f" {100 * prediction.relative_error(whole=True):.2f} %, against the raw efforts."
                 " Friction at rest is undetermined",
                 folded=True,
@@ -120,7 +120,7 @@ def identification_report(
     benefits: Mapping[str, Mapping[str, float]] | None = None,
     delay: TorqueDelay | None = None,
 ) -> Report:
-    """Everything that a reader needs to judge an identification.
+    """Report of an identification with its data, verdict and uncertainty.
 
     Args:
         identification: The identified robot.

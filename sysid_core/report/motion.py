@@ -121,8 +121,8 @@ def motion_report(
     report.heading("Motion")
     report.figure(
         motion_figure(trajectory, checker.limits),
-        "Motion of every joint relative to its limits: ±1 is the limit, and for positions the end of the"
-        " range.",
+        "Motion of every joint relative to its limits: ±1 is the limit (for positions: the end of the"
+        " range).",
     )
     report.figure(
         effort_figure(checker.model, checker, trajectory),

@@ -15,7 +15,7 @@ from sysid_core.validation import Prediction
 
 
 def error_growth_figure(fit: SequentialFit) -> Figure:
-    """Standard deviation of every constant, and which step's noise it comes from.
+    """Standard deviation of every constant, by the step that contributes the noise.
 
     Above: in units of the constant's natural scale, step by step as here and all rows at once.
     Below: shares of the variance. Constants stand in the order of the recursion.
@@ -88,7 +88,7 @@ def sequential_report(
     validation: Sequence[Prediction],
     rivals: Mapping[str, Sequence[Prediction]] | None = None,
 ) -> Report:
-    """Everything that a reader needs to judge a sequential identification.
+    """Report of a sequential identification with its data, verdict and uncertainty.
 
     Args:
         result: The identified robot.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stamps: gaps, duplicates, disorder and resets found; samples put in order; interpolation."""
+"""Stamps: detection of gaps, duplicates, disorder and resets; sorting; interpolation."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ def _indexed(table: Mapping[str, Array], count: int, words: str) -> dict[str, tu
 
 
 def find_wrench(table: Mapping[str, Array]) -> tuple[str, ...]:
-    """The six columns of the wrench, force then torque; raw readings before processed ones.
+    """Columns of the wrench, force then torque; raw readings are preferred to processed ones.
 
     Raises:
         SignalError: There are none, or several that could be.

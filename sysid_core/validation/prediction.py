@@ -50,7 +50,7 @@ class Prediction:
     nominal: Array | None = None
 
     def beside(self) -> Prediction:
-        """The nominal model's prediction of the same run.
+        """Prediction of the same run by the nominal model.
 
         Raises:
             EstimationError: There is none.

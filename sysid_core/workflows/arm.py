@@ -91,7 +91,7 @@ class ArmFit:
         }
 
     def report(self, training: Sequence[Prediction], validation: Sequence[Prediction]) -> Report:
-        """The page, not yet judged."""
+        """Report page without a verdict."""
         report = identification_report(
             self.identification, training, validation, self.benefits, self.lags.common
         )

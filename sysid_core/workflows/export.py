@@ -78,7 +78,7 @@ class Carried:
         return cls(Estimate.load(folder / "estimate.yaml"), frame, folder)
 
     def on(self, robot: Projection) -> Projection:
-        """The robot that holds it.
+        """Robot that holds it.
 
         Raises:
             SysIdError: No payload's estimate, a body that can't exist, a frame that doesn't move.

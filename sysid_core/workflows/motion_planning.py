@@ -122,7 +122,7 @@ def _payload(settings: PayloadPlanSettings, planning: Planning) -> Planned:
         facts={
             "oscillating joints": ", ".join(found.wrist_joints),
             "frequencies": ", ".join(f"{f:.3f} Hz" for f in found.frequencies_hz),
-            "known afterwards": _expected_accuracy(
+            "expected accuracy": _expected_accuracy(
                 model, planning.limits.tcp_frame, found.trajectory
             ),
             "amplitude": f"{s.amplitude_deg:g}°",
@@ -159,7 +159,7 @@ def _expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) ->
     found = summarise_payload(PayloadMAP(None, sensor=SensorModel()).fit(data))
     inertia = float(np.max(np.diag(found.inertia_sd) / np.diag(found.inertia)))
     return (
-        "of 1 kg and 0.2 m, ordinary sensor, shape unknown:"
+        "for 1 kg, 0.2 m, an ordinary sensor, shape unknown:"
         f" mass ± {100 * found.mass_sd / found.mass:.2g} %,"
         f" centre of mass ± {1e3 * float(np.max(found.com_sd)):.2g} mm, inertia ± {100 * inertia:.2g} %"
     )
@@ -289,7 +289,7 @@ def _sequential(settings: SequentialPlanSettings, planning: Planning) -> Planned
             ),
         ],
         lines=[
-            f"{len(found.moves)} swings show all {len(found.constants)} parameters",
+            f"{len(found.moves)} swings determine all {len(found.constants)} constants",
             *(f"note: {note}" for note in found.remarks),
         ],
     )

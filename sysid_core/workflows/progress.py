@@ -9,7 +9,7 @@ from sysid_core.kinds import Kind
 
 
 class Step(Kind):
-    """A step of a workflow; steps follow each other in this order, some are left out."""
+    """Step of a workflow; steps follow each other in this order, and some are omitted."""
 
     READING = "reading recordings"
     GRAVITY = "estimating gravity"

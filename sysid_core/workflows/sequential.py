@@ -51,7 +51,7 @@ class SequentialFit:
         return self.result.identification
 
     def report(self, training: Sequence[Prediction], validation: Sequence[Prediction]) -> Report:
-        """The page: verdicts, predictions, steps, growth of the error, rivals."""
+        """Report page: verdicts, predictions, steps, growth of the error, other methods."""
         return sequential_report(self.result, validation, self.rivals)
 
     def to_dict(self) -> dict[str, object]:

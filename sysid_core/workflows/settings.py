@@ -264,7 +264,7 @@ PAYLOAD_METHODS = (
 
 @dataclass(frozen=True, kw_only=True)
 class SensorSettings:
-    """The robot that carries a force-torque sensor, with the settings of the live estimator.
+    """Settings of the robot with a force-torque sensor and of the live estimator.
 
     Attributes:
         robot: URDF file or name; default: the description in the bag.

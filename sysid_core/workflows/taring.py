@@ -62,7 +62,7 @@ class Tared:
         return self.calibration.temperature - self.kept.temperature
 
     def to_dict(self) -> dict[str, Any]:
-        """The calibration in numbers that people compare."""
+        """Calibration as plain numbers for comparisons."""
         out = tare_dict(self.calibration)
         if self.change is not None:
             out |= {
@@ -149,7 +149,7 @@ def _fit(
 
 
 def tare_dict(calibration: SensorCalibration) -> dict[str, object]:
-    """The calibration in numbers that people compare."""
+    """Calibration as plain numbers for comparisons."""
     mass, mass_sd = calibration.tare_mass
     com, com_sd = calibration.tare_com
     delay, delay_sd = calibration.delay

@@ -153,7 +153,7 @@ class Engine:
     def map(
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[Outcome[Item, Result]]:
-        """Outcomes as they come, in any order.
+        """Outcomes in the order of completion.
 
         At most a few items for each worker are out at a time: memory doesn't depend on their
         number. Short ones go several at a time.

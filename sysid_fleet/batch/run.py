@@ -61,7 +61,7 @@ def run_jobs(
     resume: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Progress:
-    """Do jobs, and append their rows as they come.
+    """Run jobs, and append their rows on completion.
 
     A job that fails has one row that says so, and the rest goes on. However this ends (Ctrl-C, an
     error), what was done is in `rows`; `resume` leaves it out of the next run.
@@ -107,7 +107,7 @@ def run_jobs(
 
 @dataclass(frozen=True)
 class _Call:
-    """The function on a job's item; a class, so that it can be sent to other processes."""
+    """Function of a job's item, as a class, so that it can be sent to other processes."""
 
     function: Callable[[Any], Sequence[Mapping[str, Any]]]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node graph as plain data: `sysid up` starts it, the launch files wrap it."""
+"""Node graph as plain data, started by `sysid up` and by the launch files."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class NodeClient:
             rclpy.spin_once(self.node, timeout_sec=0.05)
 
     def wait_until_settled(self, topic: str, seconds: float, timeout_s: float) -> None:
-        """Wait until a followed running payload stays the same for some seconds, see `Settled`."""
+        """Wait until a running payload estimate is constant for some seconds, see `Settled`."""
         settled = Settled(0, seconds)
         self.wait_until(
             lambda: settled(self.latest.get(topic)), timeout_s, f"the payload of {topic} to settle"

@@ -15,7 +15,7 @@ from sysid_nodes.client.live_client import live_client
 
 
 def save_robot(path: Path, *, topic: str, namespace: str, timeout_s: float, force: bool) -> int:
-    """Write the latched description.
+    """Write the robot description from its topic to a file.
 
     Args:
         path: Path of the URDF to write.

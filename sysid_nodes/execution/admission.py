@@ -41,7 +41,7 @@ class Admission:
         config: TrajectoryExecutorConfig,
         now: float,
     ) -> Executor:
-        """The executor of a goal, ready to check it.
+        """Executor for a goal, ready to check it.
 
         Raises:
             SysIdError: A reason why not, and what to do.

@@ -30,7 +30,7 @@ _STALE_S = 1.0
 
 
 class SpeedScaling:
-    """The newest value of a topic in percent, as a share.
+    """Newest value of a percentage topic, as a share.
 
     Args:
         topic: Its name; `none` for a robot without a slider, empty where nobody says.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The core's limits and settings that follow from the executor's parameters."""
+"""Limits and settings of the core that follow from the parameters of the executor."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Remote:
         wanted: Callable[[], bool],
         timeout_s: float,
     ) -> Any:
-        """The result of an action, whatever it is.
+        """Result of an action with any status.
 
         Args:
             kind: Type of the action.

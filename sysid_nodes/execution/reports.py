@@ -65,5 +65,5 @@ def result_of(core: Executor, duration: float, hint: str) -> ExecuteTrajectory.R
 
 
 def refusal(err: SysIdError) -> ExecuteTrajectory.Result:
-    """The result of a goal that was refused or failed."""
+    """Result of a refused or failed goal."""
     return ExecuteTrajectory.Result(final_state="aborted", message=str(err))

@@ -103,7 +103,7 @@ class SafetyInputs:
             self.inputs.append(SafetyInput(enable_topic, "std_msgs/msg/Bool", "data", (True,)))
 
     def problem(self, now: float) -> str:
-        """The first reason why the robot must not move, or nothing."""
+        """First reason why the robot must not move, or empty."""
         return next((words for item in self.inputs if (words := item.problem(now))), "")
 
     def listen(

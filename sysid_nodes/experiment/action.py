@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The action that does a whole experiment."""
+"""Action that executes a complete experiment."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class RunAction:
 
 
 class _Graph:
-    """The other nodes, called from the runner's coroutine."""
+    """Other nodes, called from the coroutine of the runner."""
 
     def __init__(self, action: RunAction, goal: ServerGoalHandle) -> None:
         self._action, self._goal = action, goal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The action that moves until enough is known."""
+"""Action that moves until the requested accuracy is reached."""
 
 from __future__ import annotations
 

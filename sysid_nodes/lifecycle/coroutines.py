@@ -35,7 +35,7 @@ class Ended:
 
 
 def answer_later(service: Service) -> None:
-    """Have a service answer when its coroutine ends, instead of rclpy resuming it again and again.
+    """Answer a service call when its coroutine ends, without polling by rclpy.
 
     Args:
         service: Its callback is a coroutine function that awaits nothing but `Ended`, and raises

@@ -130,7 +130,7 @@ class ManagedNode(ConfiguredNode):
     # ---- to be filled by subclasses
 
     def configure(self) -> None:
-        """Read `self.config`, make publishers and services."""
+        """Read `self.config`, create publishers and services."""
 
     def activate(self) -> None:
         """Start working."""
@@ -146,7 +146,7 @@ class ManagedNode(ConfiguredNode):
         """Give everything back; called at shutdown too."""
 
     def got_robot(self, model: RobotModel) -> None:
-        """The robot's description has arrived; an error takes the configuration back."""
+        """Called when the robot description has arrived; an error undoes the configuration."""
 
     # ---- lifecycle
 

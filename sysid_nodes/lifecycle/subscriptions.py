@@ -115,7 +115,7 @@ class LossWatch:
             return
 
     def forget(self, subscription: Subscription) -> None:
-        """The subscription goes away."""
+        """Remove the subscription."""
         event = self._events.pop(subscription, None)
         if event is not None:
             event.destroy_when_not_in_use()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states and wrenches as they come: counted, filtered, sent on, with a plain mirror that every plotter reads."""
+"""Joint states and wrenches on arrival: counted, filtered, forwarded, and mirrored as standard
+messages for plotters.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +129,7 @@ class LiveFiltering:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The robot's joints, once it is known."""
+        """Joints of the robot, once it is known."""
         return self._names
 
     def use_joints(self, names: Sequence[str]) -> None:

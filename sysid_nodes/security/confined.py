@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that come over the network: below a folder of ours, and nothing is overwritten.
+"""Paths received over the network: only inside permitted folders, and never overwriting.
 
 A name in full is the same as the name relative to that folder, where it lies below it once links are
 followed: answers of services (a bag's path) can be sent on. Whoever may call a service gains nothing by

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An SROS2 policy from a running graph: each node may do what it does, and nothing more.
+"""SROS2 policy of a running graph: each node gets exactly the permissions that it uses.
 
 `python -m sysid_nodes.client.policy NODE... > config/security/policy.xml` while the nodes run. Besides the
 nodes there are two enclaves for people: `operator` may command, `monitor` may only listen.

@@ -23,7 +23,7 @@ class ParameterSource(Kind):
 
 
 class IdentifiedParameters:
-    """The last estimate that fits the robot, until it is used.
+    """Last estimate that belongs to the robot, until it is used.
 
     Args:
         nominal: The mechanism with its nominal parameters.

@@ -75,7 +75,7 @@ class PayloadBridgeConfig:
         return PayloadExchange(limits, self.patience_s, before)
 
     def require_sending(self) -> None:
-        """Refuse to go on where nothing may be sent.
+        """Raise an error if sending is not permitted.
 
         Raises:
             NotTakenError: dry_run is on.
@@ -94,7 +94,7 @@ def payload_at_flange(
     model: RobotModel | None,
     now_s: float,
 ) -> ControllerPayload:
-    """The estimated payload and the tool, in the flange's frame.
+    """Estimated payload plus the tool, in the flange frame.
 
     Raises:
         SysIdError: There is none, it is too old, the frames can't be joined, or the numbers aren't

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark's table and page; where the defaults aren't the best, they say so."""
+"""Table and page of the benchmark."""
 
 from __future__ import annotations
 

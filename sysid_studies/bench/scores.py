@@ -37,7 +37,7 @@ class Scores:
 
 
 def score_deviations(error: ArrayLike, sd: ArrayLike, scale: ArrayLike = 1.0) -> Scores:
-    """Scores of Gaussian intervals; entries whose deviation isn't finite are left out.
+    """Scores of Gaussian intervals, without entries of non-finite deviation.
 
     Args:
         error: Estimate minus truth, or the difference of two independent estimates.

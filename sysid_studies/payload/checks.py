@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two more of the payload study's experiments: standing still, and how long answers take."""
+"""Two further experiments of the payload study: static postures, and computing times."""
 
 from __future__ import annotations
 

@@ -285,7 +285,7 @@ class Runs:
 
 
 def run_all(extent: Extent, workers: int, progress: Progress) -> Runs:
-    """Simulate everything that tables and figures need, in one set of processes."""
+    """Simulate all runs of tables and figures, in one pool of processes."""
     with Engine(workers) as engine:
         return _run_all(extent, engine, progress)
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion's smoothing and source chosen inside the training runs, on held-out blocks of time."""
+"""Selection of smoothing and source of the motion within the training runs, on held-out blocks of
+time.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The convex program behind `ConsistentLeastSquares`: least squares over bodies that can exist."""
+"""Convex program of `ConsistentLeastSquares`: least squares over physically consistent bodies."""
 
 from __future__ import annotations
 

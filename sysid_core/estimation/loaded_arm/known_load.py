@@ -72,7 +72,9 @@ class KnownLoad:
 
 
 def load_estimate(estimate: Estimate, pi_L: Array, load: KnownLoad) -> Estimate:
-    """The load alone. What only shows together with other parameters has its natural scale."""
+    """Estimate of the load. Directions identifiable only in combination have their natural
+    scale.
+    """
     names = [f"{LOAD}.{name}" for name in INERTIAL_NAMES]
     index = {name: i for i, name in enumerate(estimate.names)}
     own = [k for k, name in enumerate(names) if name in index]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm without force-torque sensor whose load is taken up, put down or slips while it moves."""
+"""Change of the load of an arm without a force-torque sensor during the motion."""
 
 from __future__ import annotations
 

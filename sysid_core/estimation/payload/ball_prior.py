@@ -112,7 +112,7 @@ def conditioned(R: Array, r: Array, means: Array, covariances: Array) -> tuple[A
 
 
 def nearest_body(pi: Array) -> Array:
-    """The nearest body of the same mass and centre of mass, second moments about it positive."""
+    """Nearest body with the same mass and centre of mass and positive second moments about it."""
     if is_physically_consistent(pi):
         return pi
     P = pseudo_inertia_from_pi(pi)

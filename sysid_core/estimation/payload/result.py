@@ -49,7 +49,7 @@ def payload_estimate(
     source: str = "",
     warnings: tuple[Reason, ...] = (),
 ) -> Estimate:
-    """The common result of all payload estimators."""
+    """Result type of all payload estimators."""
     return Estimate(
         method=method,
         names=PAYLOAD_NAMES,
@@ -134,7 +134,7 @@ def verdicts_from_rank(information: CompressedWrenches) -> tuple[ParameterVerdic
 
 @dataclass(frozen=True)
 class PayloadSummary:
-    """The estimate as people and robots' settings want it, with standard deviations.
+    """Payload with standard deviations in the units of robot controllers.
 
     Attributes:
         mass: [kg].

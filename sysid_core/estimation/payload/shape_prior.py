@@ -269,7 +269,7 @@ class ShapePrior:
         ]
 
     def first(self, R: Array, r: Array) -> Array:
-        """A quick consistent answer: the solid of middle contrast, or a ball; shape (10,)."""
+        """Fast consistent estimate: the solid of middle contrast, or a ball; shape (10,)."""
         if self.shape is not None:
             solid = self.solids[self._middle]
             try:
@@ -279,7 +279,7 @@ class ShapePrior:
         return ball_first(R, r, self.extent)
 
     def gaussian(self, R: Array, r: Array, mass: float) -> tuple[Array, Array]:
-        """The Gaussian version of `first`, about a mass found before: mean and covariance.
+        """Gaussian version of `first`, about a known mass: mean and covariance.
 
         A shape that the data contradict isn't insisted on.
         """

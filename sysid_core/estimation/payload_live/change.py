@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Something is taken up, put down or slips while it is being weighed."""
+"""Detection of a load that is picked up, put down or slips during the estimation."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class PayloadState(Kind):
 
 
 class OnlinePayload:
-    """Payload estimator that takes samples one by one and gives an estimate at any time.
+    """Payload estimator that processes samples one by one and gives an estimate at any time.
 
     The same samples in the same order give the same answer, live or from a file.
 
@@ -161,7 +161,7 @@ class OnlinePayload:
         return True
 
     def estimate(self) -> Estimate:
-        """The answer from all samples so far (computed once per new sample at most).
+        """Estimate from all samples so far (computed at most once per new sample).
 
         Raises:
             EstimationError: There are no samples.

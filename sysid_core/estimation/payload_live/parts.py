@@ -55,7 +55,7 @@ class _Part(FileSchema):
 
 
 class _Parts(FileSchema):
-    """The file."""
+    """Schema of the file of known loads."""
 
     parts: Annotated[dict[Name, _Part], Field(min_length=1)]
 

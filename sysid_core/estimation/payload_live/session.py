@@ -70,7 +70,8 @@ class PayloadMoment:
 
 
 class PayloadSession:
-    """Takes streams and marks; gives the sensor's calibration and the running payload.
+    """Processes streams and marks; gives the calibration of the sensor and the running payload
+    estimate.
 
     Marks `<segment>:start` and `<segment>:end` (those of the trajectory's segments) say which
     samples are what: segments `tare_…` are still postures, and the motion segments are identified.
@@ -148,7 +149,7 @@ class PayloadSession:
 
     @property
     def segment(self) -> str:
-        """The segment that is being worked on, "" between segments."""
+        """Label of the current segment, "" between segments."""
         return self._segment
 
     def add_joints(
@@ -198,7 +199,7 @@ class PayloadSession:
             self._trimmed = True
 
     def finish(self) -> None:
-        """Use all that is left; marks after the last wrench count too.
+        """Process the remaining samples, including marks after the last wrench.
 
         Raises:
             SysIdError: The sensor could not be tared.
@@ -326,7 +327,7 @@ class PayloadSession:
         return PayloadData.of(time, wrench, motion, covariance=covariance)
 
     def recent_wrenches(self, seconds: float) -> WrenchStream:
-        """The newest readings, for a look at the sensor's health."""
+        """Newest readings, for checks of the sensor."""
         return self._streams.recent_wrenches(self.sensor_frame, seconds)
 
     # ---- results

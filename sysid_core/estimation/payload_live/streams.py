@@ -75,7 +75,7 @@ class PayloadStreams:
         self._release(self._now - _DISORDER_NS)
 
     def add_wrench(self, stamp_ns: int, wrench: ArrayLike) -> None:
-        """A reading of the sensor, shape (6,); left out when it isn't finite."""
+        """Add a reading of the sensor, shape (6,); non-finite ones are omitted."""
         values = np.asarray(wrench, dtype=float)
         if np.all(np.isfinite(values)):
             self._take("wrench", (stamp_ns, tuple(values.tolist())))

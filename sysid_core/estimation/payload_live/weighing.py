@@ -26,7 +26,7 @@ MASS_LIMIT = 0.3  # of the mass: beyond, nothing is known
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
-    """One recording's answer.
+    """Result of weighing one recording.
 
     Attributes:
         estimate: By `PayloadMAP`.

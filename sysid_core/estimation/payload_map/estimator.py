@@ -217,7 +217,9 @@ class _GaussNewton:
         self.precision = self.prior
 
     def whitened(self) -> tuple[Array, Array]:
-        """Linear model (K, 6, u + 10) and residuals (K, 6) about the last answer, in noise."""
+        """Linear model (K, 6, u + 10) and residuals (K, 6) about the last estimate, in
+        units of noise.
+        """
         rows = self._rows(self.belief.corrected(), self.pi)
         X = np.concatenate([rows(part)[1] for part in chunks(len(self.data))])
         X = X / self.noise_sd[:, :, None]

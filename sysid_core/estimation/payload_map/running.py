@@ -191,14 +191,14 @@ class RunningMAP:
         self._refresh()
 
     def fit(self, data: PayloadData) -> Estimate:
-        """Start anew, take all samples of a recording, and answer."""
+        """Delete all samples, use all samples of a recording, and estimate."""
         self.reset()
         for k in range(len(data)):
             self.take(data, k)
         return self.estimate(source=data.source)
 
     def estimate(self, *, source: str = "") -> Estimate:
-        """The answer from all samples so far.
+        """Estimate from all samples so far.
 
         Raises:
             EstimationError: No samples, or nothing that weighs is held.

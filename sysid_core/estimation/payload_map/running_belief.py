@@ -46,7 +46,7 @@ class RunningBelief:
         self._sums = [RunningInformation(belief) for belief in beliefs]
 
     def add(self, gram: Array, attenuation: Array | None = None) -> None:
-        """One sample, as `RunningInformation.add` takes it."""
+        """Add one sample, in the form of `RunningInformation.add`."""
         for one in self._sums:
             one.add(gram, attenuation)
 
@@ -64,7 +64,7 @@ class RunningBelief:
         return self._sums[0].left(u, pi, samples)
 
     def posterior(self, samples: int) -> tuple[PayloadPosterior, Misfit]:
-        """The beliefs, averaged.
+        """Average over the sensor models.
 
         Args:
             samples: How many there were.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer of the structural analysis: verdicts, dimensions, regroupings."""
+"""Result of the structural analysis: verdicts, dimensions, regroupings."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ class Identifiability:
 
     @property
     def bodies_of_parameters(self) -> tuple[str, ...]:
-        """The link (or rotor) that each parameter belongs to."""
+        """Link (or rotor) of each parameter."""
         links = [body.name for body in self.bodies for _ in INERTIAL_NAMES]
         return tuple(links) + tuple(f"rotor of {name[:-3]}" for name in self.rotor_names)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Angles that a URDF rounds: found, made exact, and how far the rounding casts doubt on the answer."""
+"""Rounded angles in a URDF: detection, exact values, and the effect of the rounding on the result."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator, n_samples: int = 20
 
 
 def reach_alone(chain: ClosedChain, box: MotionBox) -> MotionBox:
-    """The box with every coordinate as wide as it can be while the others stay in the centre."""
+    """Box with every coordinate as wide as possible while the others are at the centre."""
     steps = np.linspace(0.0, 1.6, 65)[1:]
     half = np.array(box.half)
     for i in range(chain.n_actuated):

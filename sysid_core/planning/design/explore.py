@@ -124,7 +124,7 @@ class Explorer:
 
     @property
     def ending(self) -> Ending:
-        """Decision to end or to go on."""
+        """Decision to end or to continue."""
         if not self.open_names:
             return Ending.REACHED
         if self._poor >= PATIENCE:

@@ -59,7 +59,7 @@ def build_series_motion(
 def largest_safe(
     problem: ExcitationProblem, x: Array
 ) -> tuple[Array | None, float, tuple[Violation, ...]]:
-    """The motion with its amplitude reduced until the dense check passes, and the share that is left.
+    """Motion with its amplitude reduced until the dense check passes, and the remaining share.
 
     None if it never does; then all that the smallest breaks.
     """

@@ -85,7 +85,7 @@ class _Variables:
         return np.round(self._times(self._units, np.round(y, DIGITS)), 2 + DIGITS)
 
     def of(self, x: Array) -> Array:
-        """The variables of a motion."""
+        """Motion of a vector of variables."""
         return self._times(np.linalg.inv(self._units), x)
 
     def value_and_gradient(self, y: Array) -> tuple[float, Array]:

@@ -70,7 +70,7 @@ class Unknowns:
         effort_sd: ArrayLike | None = None,
         correlation: float = CORRELATION,
     ) -> Unknowns:
-        """The unknowns of an arm about which only its URDF is known.
+        """Unknowns of an arm of which only the URDF is known.
 
         Args:
             model: The robot.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload motion put together: tare postures, standstill, oscillation, and moves between."""
+"""Composition of a payload motion: tare postures, standstill, oscillation, and moves between."""
 
 from __future__ import annotations
 

@@ -45,7 +45,9 @@ def payload_information(
 
 
 def log_determinant(information: Array) -> float:
-    """Log-determinant of the information (10, 10) in units of a typical load; a tiny prior keeps it finite."""
+    """Log-determinant of the information (10, 10) in units of a typical load, with a small
+    prior to keep it finite.
+    """
     return float(np.linalg.slogdet(information * np.outer(LOAD_SCALE, LOAD_SCALE) + 1e-12)[1])
 
 

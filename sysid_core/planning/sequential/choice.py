@@ -130,7 +130,7 @@ class MoveChooser:
         return chosen
 
     def steps(self, moves: list[Move], max_condition: float) -> tuple[Step, ...]:
-        """The recursion on these moves, last joint first.
+        """Steps of the recursion for these moves, last joint first.
 
         Raises:
             ExcitationError: Constants stay open, or a step is conditioned worse than allowed.

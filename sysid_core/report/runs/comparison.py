@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page that lays results of several runs side by side."""
+"""Page that compares the results of several runs."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class Panels {
     }
     for (const m of p.marks) if (m.at.length === 1 || m.axis === "y") (m.axis === "x" ? xs : ys).push(...m.at);
     const bar = kind === "bars", heat = kind === "heat";
-    const ax = axisOf(p.ax, xs, bar && !flat || heat ? 0 : bar ? 0.04 : 0.01), ay = axisOf(p.ay, ys, heat ? 0 : 0.06);
+    const ax = axisOf(p.ax, xs, bar && !flat || heat ? 0 : bar ? 0.04 : p.traces.some(t => t.type === "dots") ? 0.03 : 0.01), ay = axisOf(p.ay, ys, heat ? 0 : 0.06);
     if (this.zoom && shared && !ax.names) [ax.low, ax.high] = this.zoom;
     else if (this.zoom && !shared && this.zoom.panel === p.key) [ax.low, ax.high] = this.zoom;
     const title = p.title ? 20 : 6, ty = ticksOf(ay, Math.max(2, H / 42)), narrow = W < 500;

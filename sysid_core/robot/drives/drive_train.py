@@ -133,7 +133,7 @@ class DriveTrain:
         return np.asarray(efforts, dtype=float) * self.gains + self._of_springs(q)
 
     def efforts(self, torques: ArrayLike, q: ArrayLike) -> Array:
-        """Efforts of the drives that, with known springs, make these torques, shape (K, n)."""
+        """Efforts of the drives that, with known springs, give these torques, shape (K, n)."""
         return (np.asarray(torques, dtype=float) - self._of_springs(q)) / self.gains
 
     def _of_springs(self, q: ArrayLike) -> Array | float:

@@ -28,7 +28,7 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # no CDR message begins so
 
 
 def require_plausible_size(unfolded: int, file_size: int) -> None:
-    """Refuse a file whose chunks unfold to far more than any recording's do.
+    """Raise an error if the chunks of a file decompress to an implausible size.
 
     Args:
         unfolded: Bytes of the chunks' contents so far.
@@ -42,7 +42,7 @@ def require_plausible_size(unfolded: int, file_size: int) -> None:
 
 
 def chunk_content(chunk: Chunk) -> bytes:
-    """The records of a chunk, decompressed up to the size that it declares.
+    """Records of a chunk, decompressed up to the declared size.
 
     Raises:
         McapError: It declares more than a chunk may have, or isn't what it declares.

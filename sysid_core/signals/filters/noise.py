@@ -162,7 +162,7 @@ class NoiseEstimator:
         return NoiseLevels(sd, np.maximum(density, _FLOOR_DENSITY))
 
     def nearest_filter(self, noise: NoiseLevels) -> NDArray[np.intp]:
-        """The filter of the bank that is tuned like the levels of the first k signals, (k,)."""
+        """Filter of the bank whose tuning is closest to the levels of the first k signals, (k,)."""
         ratio = noise.density / np.square(noise.measurement_sd)
         return np.minimum(np.searchsorted(self._ratio, ratio), len(self._ratio) - 1)
 

@@ -71,7 +71,7 @@ class ClockOffset:
         return offset + (0.5 * self.span_s * abs(self.drift) if self.drifts else 0.0)
 
     def corrected(self, stamps_ns: Stamps) -> Stamps:
-        """The wrench's stamps on the joints' clock; a drift within its deviation is left out."""
+        """Stamps of the wrench on the clock of the joints; an insignificant drift is ignored."""
         stamps: Stamps = np.asarray(stamps_ns, dtype=np.int64)
         shift = np.full(len(stamps), self.offset_s)
         if self.drifts:

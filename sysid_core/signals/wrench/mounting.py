@@ -156,7 +156,7 @@ def require_weight(
     expected_mass: float | None = None,
     R_WS: ArrayLike | None = None,
 ) -> float:
-    """The mass that turns with gravity, whatever the sensor's axes and signs are [kg].
+    """Mass whose weight rotates with gravity, for any axes and signs of the sensor [kg].
 
     For a moving load give minus the proper acceleration instead of gravity: `f = m a` holds all the
     same up to the small terms of rotation.
@@ -213,7 +213,7 @@ def is_reversed(
 def require_mounting(
     force: ArrayLike, gravity_S: ArrayLike, R_WS: ArrayLike | None, max_misalignment: float
 ) -> float:
-    """The misalignment [rad], when it is small enough.
+    """Misalignment [rad], if it is small enough.
 
     Raises:
         SignalError: The sensor is upside down, turned, of opposite sign, or gravity is elsewhere.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings of a force-torque sensor that can be used: repeated ones, spikes and gaps left out."""
+"""Usable readings of a force-torque sensor, without repeated ones, spikes and gaps."""
 
 from __future__ import annotations
 

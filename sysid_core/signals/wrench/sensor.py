@@ -115,7 +115,7 @@ class SensorCalibration:
             object.__setattr__(self, key, value)
 
     def of_opposite_sign(self) -> SensorCalibration:
-        """The calibration for readings of the other sign: that of the load on the sensor."""
+        """Calibration for readings of the opposite sign, those of the load on the sensor."""
         turn = np.append(np.ones(4), -np.ones(6))
         return dataclasses.replace(
             self,
