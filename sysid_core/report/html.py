@@ -207,7 +207,7 @@ class Report:
             caption: Its title up to the first full stop, then what it shows.
             folded: Whether it opens only when clicked.
         """
-        title = re.split(r"(?<=\w)(?:[.;] | \()", caption, maxsplit=1)[0].rstrip(".") or "Chart"
+        title = re.split(r"(?<=[\w)])[.;] ", caption, maxsplit=1)[0].rstrip(".") or "Chart"
         caption = caption[len(title) :].lstrip(".; ")
         caption = caption[:1].upper() + caption[1:]
         chart = {"kind": "chart", "json": figure.json(), "folded": folded}

@@ -115,7 +115,8 @@ def identifiability_report(
     report.table(
         ["base parameter", "combination (SI units)", "meaning"],
         [[r.base, combination_text(r.terms), r.meaning] for r in answer.regroupings],
-        "Only the combination is identifiable, not its single parameters.",
+        "Identifiable combinations of parameters",
+        folded=len(answer.regroupings) > 12,
     )
     report.heading("Inertia transfers to the parent link without effect on the torques")
     report.bullets(str(transfer) for transfer in answer.transfers)

@@ -246,7 +246,11 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
     estimate, measured = identification.estimate, identification.estimate.measured
     report.heading("Friction and drives")
     if (chart := parameter_chart(identification, estimate, inertial=False)) is not None:
-        report.figure(chart, "Friction and drive parameters with bars of ± 2 standard deviations.")
+        report.figure(
+            chart,
+            "Friction and drive parameters with bars of ± 2 standard deviations. Hollow marks: only a"
+            " combination with the inertia of links is determined.",
+        )
     _friction_table(report, identification)
     _wave_table(report, identification)
     report.heading("Inertial parameters")

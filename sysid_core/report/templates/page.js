@@ -408,6 +408,7 @@ const again = () => views.forEach((view, chart) => { if (chart.offsetParent) vie
 // What is folded away is drawn when it is opened.
 charts.forEach(chart => Object.assign(chart, unpacked(JSON.parse(chart.nextElementSibling.textContent))));
 charts.forEach(chart => { if (!chart.closest("details:not([open])")) show(chart); });
+if (innerWidth < 600) document.querySelectorAll("details[open]").forEach(d => { if (d.getBoundingClientRect().bottom + scrollY > 5 * innerHeight) d.open = false; });
 document.addEventListener("toggle", event => {
   if (event.target.open) event.target.querySelectorAll(".chart").forEach(chart => { if (!chart.closest("details:not([open])")) show(chart).draw(); });
 }, true);
