@@ -60,7 +60,9 @@ class ServoMjcf:
                 f" {listed}."
             )
         if self.ground is not None:
-            said.append(f"Left out: the surface {self.ground:.3f} m over the base's origin.")
+            said.append(
+                f"Omitted: the surface at a height of {self.ground:.3f} m, relative to the origin of the base."
+            )
         return tuple(said)
 
 

@@ -92,20 +92,20 @@ def servo_report(
     command = overall([np.array([j.baseline for j in result.joints])], [1.0])
     report.headline(
         result.outcome,
-        f"Blocks of time kept out of the fit are replayed within {held * 1e3:.1f} mrad rms"
+        f"Held-out blocks of time are replayed within {held * 1e3:.1f} mrad rms"
         f" (the command itself: {command * 1e3:.1f} mrad).",
         asked="motion of the robot for given position commands",
         next_steps=[f.sentence for f in result.findings],
     )
     report.heading("Error by joint")
     report.table(
-        ("joint", "kept out [mrad]", "command [mrad]"),
+        ("joint", "held-out [mrad]", "command [mrad]"),
         [(j.servo.joint, j.held_out * 1e3, j.baseline * 1e3) for j in result.joints],
     )
     if result.model.ground is not None:
         report.paragraph(
-            f"The arm leaned on a level surface {result.model.ground.height * 1e3:.0f} mm over its base's"
-            " origin (negative: below it). It is part of the simulation."
+            f"The arm was in contact with a level surface at a height of {result.model.ground.height * 1e3:.0f} mm, relative to the origin of its base."
+            " It is part of the simulation."
         )
     report.heading("Servos")
     report.paragraph(

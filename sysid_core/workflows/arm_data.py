@@ -218,8 +218,8 @@ def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
     ]
     if wide:
         raise ModelError(
-            f"Joints {wide} of '{model.name}' have several degrees of freedom: the robot isn't on a"
-            " fixed base.",
+            f"Joints {wide} of '{model.name}' have several degrees of freedom: the robot has no fixed base."
+            "",
             remedy="Robots on a fixed base are identified: fix these joints in the URDF, or lock"
             f" them: --lock {' --lock '.join(wide)}.",
         )

@@ -64,7 +64,9 @@ class TwinWatch:
         if node.get_node_names_and_namespaces().count(mine) < 2:
             node.health.forget(_ASPECT)
             return
-        words = f"Another node is called {node.get_fully_qualified_name()} too: end one of them."
+        words = (
+            f"Another node is called {node.get_fully_qualified_name()} as well: end one of them."
+        )
         node.log_error(words, key=_ASPECT)
         node.health.say(_ASPECT, ERROR, words)
 

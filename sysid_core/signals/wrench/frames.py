@@ -55,8 +55,8 @@ def mount_sensor(
         index = out.frame_id(sensor_frame)
     except ModelError as err:
         raise ModelError(
-            f"The robot '{model.name}' has no frame '{sensor_frame}', and tf_static fixes none of that"
-            " name to its links.",
+            f"The robot '{model.name}' has no frame '{sensor_frame}', and tf_static contains no fixed transform from it to a link."
+            "",
             remedy="Choose one of its links, publish a static transform to one, or give the mounting of the sensor ("
             f"sensor_parent and sensor_pose). {err.remedy}",
         ) from err
