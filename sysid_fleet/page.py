@@ -86,7 +86,7 @@ def _list(report: Report, heading: str, lines: Sequence[str]) -> None:
     report.heading(heading)
     report.bullets(lines[:_LISTED])
     if len(lines) > _LISTED:
-        report.paragraph(f"And {len(lines) - _LISTED} more: see the rows.")
+        report.paragraph(f"{len(lines) - _LISTED} more are in the rows.")
 
 
 def severity(trend: Trend) -> float:

@@ -42,7 +42,7 @@ class ReadBack(ABC):
 
 
 class ReadTree(ReadBack):
-    """A file of which a tree of pinocchio's was built.
+    """Tree of joints and links read back from a file by pinocchio.
 
     Args:
         tree: The bodies.

@@ -144,7 +144,7 @@ class WhiteMotion:
 
 
 class SplineMotion:
-    """Motion of a robot's frame from smoothed joints, errors correlated in time as they are.
+    """Motion of a robot's frame from smoothed joints, with correlated errors.
 
     Args:
         model: The robot.

@@ -45,7 +45,7 @@ class Unexcited(Kind):
 
 @dataclass(frozen=True, eq=False)
 class SequentialFit:
-    """An estimate and how it came about.
+    """Sequential estimate with its steps.
 
     Attributes:
         estimate: In base parameters, comparable with every other estimator's.

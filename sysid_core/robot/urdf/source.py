@@ -86,7 +86,7 @@ def _example(name: str) -> Path:
 
 
 def received_urdf(text: str) -> str:
-    """A description that came over the network: its text, never a path or a robot's name.
+    """Robot description received from the network: only its text, never a path or a robot's name.
 
     Raises:
         ModelError: It isn't a URDF, or larger than any.
