@@ -160,7 +160,9 @@ def copy_json(text: str, json_path: str) -> bool:
         sys.stdout.write(text)
         return True
     if json_path:
-        Path(json_path).write_text(text, encoding="utf-8")
+        from sysid_core.files import write_text
+
+        write_text(json_path, text)
     return False
 
 

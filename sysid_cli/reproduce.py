@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,14 +36,8 @@ def stanford(
     from sysid_studies import stanford_study
 
     study = stanford_study(np.random.default_rng(seed), motions)
-    if json_path:
-        text = json.dumps(study.to_dict(), indent=2)
-        if json_path == "-":
-            sys.stdout.write(text + "\n")
-            return
-        from pathlib import Path
-
-        Path(json_path).write_text(text + "\n", encoding="utf-8")
+    if json_path and copy_json(json.dumps(study.to_dict(), indent=2), json_path):
+        return
     for table in _tables(study):
         print_table(table)
     exact = max(abs(study.constants[name] - study.exact[name]) for name in study.exact)

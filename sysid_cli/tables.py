@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from sysid_core.controller_payload import ControllerSetting
+    from sysid_core.export import ExportedError
 
 _PIPED = 100_000  # characters a line: nobody's terminal cuts what goes into a file
 
@@ -40,6 +41,22 @@ def print_table(table: Table) -> None:
         console.print(table)
     finally:
         console.width = usual
+
+
+def print_exports(errors: Sequence[tuple[ExportedError, str]]) -> None:
+    """Errors of exported files beside those of the identified model; nothing without files."""
+    from rich.table import Table
+
+    from sysid_core.report import EXPORT_COLUMNS, export_caption, export_rows
+
+    if not errors:
+        return
+    table = Table(title=export_caption(errors), title_justify="left")
+    for i, column in enumerate(EXPORT_COLUMNS):
+        table.add_column(column, justify="right" if 0 < i < 4 else "left")
+    for row in export_rows(errors):
+        table.add_row(*row)
+    print_table(table)
 
 
 def print_list(

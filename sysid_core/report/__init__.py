@@ -12,8 +12,10 @@ from sysid_core.report.charts import (
     time_series,
 )
 from sysid_core.report.exports import (
+    EXPORT_COLUMNS,
+    export_caption,
+    export_rows,
     export_section,
-    export_sentence,
     export_warnings,
     loss_sentence,
 )
@@ -51,6 +53,7 @@ from sysid_core.report.sequential import sequential_report, step_rows
 
 __all__ = [
     "COLOURS",
+    "EXPORT_COLUMNS",
     "LEGEND",
     "Figure",
     "Report",
@@ -64,8 +67,9 @@ __all__ = [
     "differences_from_first",
     "dots",
     "error_summary",
+    "export_caption",
+    "export_rows",
     "export_section",
-    "export_sentence",
     "export_warnings",
     "heat_map",
     "identifiability_report",

@@ -13,9 +13,16 @@ if TYPE_CHECKING:
     from sysid_core.workflows.arm_data import ArmData, fixed_base
     from sysid_core.workflows.certificate import certify, verify
     from sysid_core.workflows.choices import friction_terms
-    from sysid_core.workflows.export import Carried, export_result, is_proof, verify_export
+    from sysid_core.workflows.export import (
+        ArmResult,
+        Carried,
+        export_arm,
+        export_result,
+        is_proof,
+        verify_export,
+    )
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
-    from sysid_core.workflows.inputs import json_text
+    from sysid_core.workflows.inputs import inputs_of, json_text, work_key, write_result
     from sysid_core.workflows.motion_planning import plan
     from sysid_core.workflows.plan_settings import (
         ArmPlanSettings,
@@ -59,6 +66,7 @@ __all__ = [
     "ArmData",
     "ArmFit",
     "ArmPlanSettings",
+    "ArmResult",
     "Carried",
     "FitSettings",
     "FoundPart",
@@ -82,11 +90,13 @@ __all__ = [
     "WeighedRecording",
     "certify",
     "drives_of",
+    "export_arm",
     "export_result",
     "fixed_base",
     "friction_terms",
     "identify",
     "identify_data",
+    "inputs_of",
     "is_bag",
     "is_proof",
     "json_text",
@@ -101,5 +111,7 @@ __all__ = [
     "weigh",
     "weigh_by_torques",
     "which_part",
+    "work_key",
+    "write_result",
     "write_validation",
 ]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -28,7 +27,7 @@ from sysid_core.export import (
     require_target,
     write_target,
 )
-from sysid_core.files import FileKind, hash_of, read_json
+from sysid_core.files import FileKind, hash_of, move_whole, read_json
 from sysid_core.robot import (
     INERTIAL_NAMES,
     Array,
@@ -167,7 +166,7 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
             for file, now in zip(inputs["files"], files, strict=True)
         }
         settings = build_settings(IdentifySettings, inputs["options"], places)
-        description = Path(example_robots().get(settings.robot, settings.robot))
+        meshes = mesh_places(settings.robot)
     except (KeyError, TypeError, AttributeError) as err:
         raise RESULT.refusal(
             folder / "result.json",
@@ -189,8 +188,14 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
         read(settings.recordings),
         read(settings.validate),
         files,
-        (description.resolve().parent,) if description.is_file() else (),
+        meshes,
     )
+
+
+def mesh_places(robot: str) -> tuple[Path, ...]:
+    """Folders in which meshes of a robot may be: its description's, if it is a file."""
+    description = Path(example_robots().get(robot, robot))
+    return (description.resolve().parent,) if description.is_file() else ()
 
 
 def export_result(
@@ -239,7 +244,7 @@ def _all_or_none(out: Path) -> Iterator[Path]:
                 if place.is_dir():
                     raise IsADirectoryError(f"'{place}' is a folder")
             for file, place in zip(files, places, strict=True):
-                os.replace(file, place)
+                move_whole(file, place)
     except BaseException as err:
         with suppress(OSError):
             for path in new:

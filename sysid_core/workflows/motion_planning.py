@@ -31,7 +31,9 @@ from sysid_core.robot import (
 )
 from sysid_core.robot.loops import load_closed_chain
 from sysid_core.robot.shapes import Shape
+from sysid_core.settings import plain_settings
 from sysid_core.workflows.choices import friction_terms
+from sysid_core.workflows.inputs import inputs_of
 from sysid_core.workflows.plan_arm import search_arm
 from sysid_core.workflows.plan_settings import (
     ArmPlanSettings,
@@ -84,7 +86,9 @@ def plan(
         model = model.with_locked(common.lock)
     model = mounted(model, common.gravity, common.mount)
     say = progress or (lambda share, text: None)
-    planning = Planning(robot, model, limits_of(common, model), common.rate_hz, common.seed, say)
+    limits = limits_of(common, model)
+    inputs = inputs_of({"robot": robot, **plain_settings(settings)})
+    planning = Planning(robot, model, limits, common.rate_hz, common.seed, say, inputs)
     return PlannedMotion(planning, _SEARCHES[type(settings)](settings, planning))
 
 

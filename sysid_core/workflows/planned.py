@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sysid_core.errors import ExcitationError
+from sysid_core.files import write_text
 from sysid_core.planning import (
     HeldBox,
     MotionCheck,
@@ -111,6 +112,7 @@ class Planning:
         rate_hz: Rate of the samples.
         seed: Seed of the random numbers; the same seed gives the same motion.
         progress: Takes the share that is done and what is being done.
+        inputs: Files with their hashes, settings, and the key of the work.
     """
 
     robot: str
@@ -119,6 +121,7 @@ class Planning:
     rate_hz: float
     seed: int
     progress: PlanProgress
+    inputs: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -170,6 +173,7 @@ class PlannedMotion:
             "joint_names": list(trajectory.joint_names),
             "duration": trajectory.duration,
             "seed": self.planning.seed,
+            "inputs": self.planning.inputs,
             **self.found.result,
             "usage": {kind: float(share) for kind, share in check.usage.items()},
             "notes": list(check.notes),
@@ -205,5 +209,5 @@ class PlannedMotion:
             report.table(columns, rows)
         save_and_list(report, out / "report.html")
         text = json.dumps(self.to_dict(), indent=2) + "\n"
-        (out / "plan.json").write_text(text, encoding="utf-8")
+        write_text(out / "plan.json", text)
         return text

@@ -156,22 +156,6 @@ class IdentifySettings:
                     f"{option} cannot be combined with {alone}.", remedy="Omit one of them."
                 )
 
-    @property
-    def files(self) -> dict[str, tuple[Path, ...]]:
-        """Files that are read, by role."""
-        robot, loops = Path(self.robot), Path(self.loops)
-        plan = self.sequential.plan
-        return {
-            "robot": (robot,) if robot.is_file() else (),
-            "columns": () if self.columns is None else (self.columns,),
-            "recordings": self.recordings,
-            "validate": self.validate,
-            "loaded": self.load.loaded,
-            "loops": (loops,) if self.loops and loops.is_file() else (),
-            "plan": () if plan is None else (plan,),
-            "at_once": self.sequential.at_once,
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
 class ValidateSettings:

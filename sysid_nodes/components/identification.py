@@ -19,7 +19,7 @@ from robot_sysid.msg import InertialEstimate
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
-from sysid_core.files import FileKind, read_yaml
+from sysid_core.files import FileKind, read_yaml, write_text
 from sysid_core.robot import STANDARD_GRAVITY, RobotModel
 from sysid_core.settings import plain_settings
 from sysid_core.workflows import FitSettings, IdentifySettings, SequentialSettings
@@ -65,7 +65,7 @@ class IdentificationJob:
         self.folder = new_inside(directory, request.directory, "The folder for the result")
         self.folder.mkdir(parents=True)
         urdf = self.folder / "robot.urdf"
-        urdf.write_text(model.urdf_xml, encoding="utf-8")
+        write_text(urdf, model.urdf_xml)
         settings = IdentifySettings(
             recordings=(self._recording,),
             robot=str(urdf),
@@ -80,7 +80,7 @@ class IdentificationJob:
         )
         job = {"settings": plain_settings(settings), "out": str(self.folder)}
         path = self.folder / "job.json"
-        path.write_text(json.dumps(job, indent=2), encoding="utf-8")
+        write_text(path, json.dumps(job, indent=2))
         self._events, self._log = self.folder / "events.jsonl", self.folder / "identify.log"
         with self._events.open("wb") as events, self._log.open("wb") as log:
             self._process = subprocess.Popen(

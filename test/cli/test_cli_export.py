@@ -73,9 +73,11 @@ def test_exports_and_their_proof(result, tmp_path):
     for target, one in found.items():
         assert max(one["largest_difference"].values()) < 1e-9
         errors = one["errors"]
-        meant = errors["exported"] - errors["standstill"]
-        assert (meant < 1.02 * errors["inside"]) == (target != "urdf")
-    assert set(found["urdf"]["errors"]["lost_terms"]) == {"inertia", "offset"}
+        explained = errors["inside"] + errors["lost"]
+        if target != "mjcf":  # MuJoCo takes friction's sign a step ahead
+            assert errors["exported"] < 1.05 * explained
+        assert (explained < 1.02 * errors["inside"]) == (target == "ros2_control")
+    assert set(found["urdf"]["errors"]["lost_terms"]) == {"inertia", "offset", "smooth_sign"}
     assert "inertia +" in output and "velocity limits of j1, j2" in output
     assert "acceleration limits (fill them in) of j1, j2" in output
     status, output = call("verify", out / "proof.json")
