@@ -25,7 +25,8 @@ from sysid_core.robot.loops import (
 
 @dataclass(frozen=True)
 class ConstrainedRanks:
-    """Ranks of `G^T W` at random consistent states.
+    """Ranks of the observation matrix of a closed chain (regressor projected onto the driven
+    joints), at random postures with closed loops.
 
     Attributes:
         open_tree: Rank of the tree with the loops cut and all joints measured, inertial columns.

@@ -169,7 +169,7 @@ class ClosedChainPlant(MujocoStepper):
         return out
 
     def braking_effort(self, rate: float) -> Array:
-        """Effort that brakes every joint at the same relative rate, as `MujocoPlant.braking_effort`.
+        """Effort that brakes every joint at the same relative rate.
 
         Returns:
             Torques of the actuated joints, within their limits, shape (n_a,).

@@ -85,7 +85,9 @@ class WrenchReader:
         self._layouts = _Layouts(wrench_layout)
 
     def layout(self, data: bytes) -> Layout:
-        """Layout of the message with its frame; SignalError if the bytes are invalid."""
+        """Layout of the fields in a message, with its `frame_id`; SignalError if the bytes
+        are invalid.
+        """
         return self._layouts.of(data)
 
 

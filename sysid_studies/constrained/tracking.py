@@ -158,7 +158,7 @@ class TrackingRun:
         return out
 
     def saturated_share(self, segments: Sequence[Segment] = ()) -> dict[str, float]:
-        """Share of samples at the torque limit of each actuated joint; as `error_degrees`."""
+        """Share of samples at the torque limit, one value for each actuated joint."""
         return {
             name: float(np.mean(self.at_limit[self._moved(name, segments), j]))
             for j, name in enumerate(self.actuated)

@@ -75,7 +75,7 @@ def test_a_file_that_is_too_large_or_not_utf8_is_refused(tmp_path: Path) -> None
         ("- " * 200_000 + "1", DEEP),
         ("[" * 20_000, DEEP),
         ("a:\n" + "".join(" " * i + "a:\n" for i in range(1, 3000)), DEEP),
-        ("a: 1\nb: 2\na: 3", "`a` stands a second time in line 3"),
+        ("a: 1\nb: 2\na: 3", "`a` occurs again in line 3"),
         ("a: &x [1, *x]", "refers to its own container"),
         (
             "\n".join(

@@ -172,11 +172,11 @@ def test_nobody_voids_another_persons_token_by_arming(monkeypatch: pytest.Monkey
     for _ in range(50):
         arming.arm()
     for wrong in ("", mine[:-1], "ключ"):
-        with pytest.raises(SysIdError, match="isn't armed"):
+        with pytest.raises(SysIdError, match="is not armed"):
             arming.use(wrong)
     arming.use(mine)
     assert not arming.armed  # one motion, after which everybody looks anew
-    with pytest.raises(SysIdError, match="isn't armed"):
+    with pytest.raises(SysIdError, match="is not armed"):
         arming.use(mine)
     late = arming.arm()
     now[0] += 31.0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurement equations `tau = Y pi + Phi phi` of an open chain, or of the driven joints of a
-closed one.
+"""Measurement equations of a chain, `tau = Y pi + Phi phi` (rigid-body regressor and parameters,
+friction regressor and parameters).
 """
 
 from __future__ import annotations

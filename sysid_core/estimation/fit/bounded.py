@@ -15,8 +15,8 @@ from sysid_core.robot import Array
 def bounded_fit(
     regression: Regression, free: NDArray[np.bool_], R: Array, r: Array, rho: Array
 ) -> Array:
-    r"""Minimise `||R pi - r||^2 + ||sqrt(rho) (pi - pi_0)/s||^2` with `pi >= 0` for non-
-    negative parameters.
+    r"""Least squares with a prior and non-negative parameters: minimise `||R pi - r||^2 +
+    ||sqrt(rho) (pi - pi_0)/s||^2`.
 
     Friction and drives alone need no matrix inequality; this is exact and takes milliseconds.
 

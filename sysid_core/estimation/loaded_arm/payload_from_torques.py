@@ -136,7 +136,7 @@ class PayloadFromTorques:
         identified: Estimate | None = None,
         source: str = "",
     ) -> Estimate:
-        """Estimate the payload; see `compare` for the arguments and errors."""
+        """Estimate the payload, with the arguments and errors of `compare`."""
         return self.compare(loaded, unloaded, identified=identified, source=source).estimate
 
     def compare(

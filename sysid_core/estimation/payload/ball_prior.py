@@ -100,7 +100,9 @@ def probabilities(logs: Array) -> Array:
 
 
 def conditioned(R: Array, r: Array, means: Array, covariances: Array) -> tuple[Array, Array, Array]:
-    """Means (H, 10), covariances and log evidences of Gaussians given `r = R pi + N(0, I)`."""
+    """Means (H, 10), covariances and log-evidences of H Gaussian priors given the data `r = R
+    pi + N(0, I)`.
+    """
     RC = R @ covariances  # (H, p, 10)
     S = RC @ R.T + np.eye(len(r))
     d = r - means @ R.T

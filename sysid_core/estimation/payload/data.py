@@ -273,7 +273,9 @@ class CompressedWrenches:
         return rms["force"] * free, rms["torque"] * free
 
     def noise_moment(self) -> Array:
-        """`A^T Sigma A` under independent noise of the forces and of the torques, (10, 10)."""
+        """Increase of the normal matrix by independent noise of the forces and of the
+        torques, (10, 10).
+        """
         sd_force, sd_torque = self.noise_sd()
         F, T = self.force[:, :10], self.torque[:, :10]
         return sd_force**2 * F.T @ F + sd_torque**2 * T.T @ T

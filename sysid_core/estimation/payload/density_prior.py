@@ -78,7 +78,7 @@ class DensityPrior:
         return shape_covariance(self.cells, mass, self.contrast)
 
     def most_likely_masses(self, R: Array, r: Array, near: Array | None = None) -> Array:
-        """Minimise `|R Phi m - r|^2 / 2` plus the relative entropy; Phi is that of `cells`.
+        """Cell masses that minimise the data misfit plus the relative entropy to the prior masses.
 
         The homogeneous body has the mass of the solution itself, found by repetition.
 

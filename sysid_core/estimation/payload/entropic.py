@@ -59,7 +59,7 @@ class EntropicRegression(WrenchEstimator):
 
 
 def minimise_entropic(R: Array, r: Array, prior_pi: Array, weight: float) -> tuple[Array, Array]:
-    """Newton's method; `|R pi - r|^2` plus the weighted divergence.
+    """Minimise the data misfit plus the weighted divergence by Newton's method.
 
     Args:
         R: Shape (p, 10).

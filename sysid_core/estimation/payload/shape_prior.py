@@ -190,7 +190,7 @@ class ShapePrior:
         return np.array(bodies * (n + 1)), np.array(spreads), logs
 
     def posterior(self, R: Array, r: Array) -> PayloadPosterior:
-        """Mean and covariance of `pi` with data `|R pi - r|`.
+        """Posterior mean and covariance of the payload parameters, given compressed data (R, r).
 
         Args:
             R: Whitened factor of the data, shape (p, 10).
@@ -232,8 +232,8 @@ class ShapePrior:
         return PayloadPosterior(nearest_body(pi), covariance, spread, wrong, total)
 
     def log_evidences(self, data: Sequence[tuple[Array, Array]], first: Array) -> list[float]:
-        """`log_evidences` as in the posterior, of each (R, r), near a first solution, shape
-        (10,); faster.
+        """Log-evidences for several compressed data (R, r) near a first solution, shape
+        (10,); faster than `posterior`.
         """
         means, spreads, logs = self._hypotheses(first)
         wide = spreads + MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]

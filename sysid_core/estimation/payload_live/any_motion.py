@@ -131,8 +131,7 @@ def held_likelihood(
     sensor: SensorModel | None = None,
     convention: WrenchConvention | None = None,
 ) -> tuple[Array, Array]:
-    """Likelihood of any load from a few tenths of a second, as `|R pi - r|`
-    (`RunningMAP.likelihood`).
+    """Likelihood of any load from a few tenths of a second of data, in compressed form (R, r).
 
     Args:
         recording: Joint states and wrench.

@@ -200,7 +200,7 @@ class PayloadMAP:
 
 @dataclass(eq=False)
 class _GaussNewton:
-    """Gauss-Newton passes over the data; after `run`, `|R pi - r|` is their information about
+    """Gauss-Newton passes over the data; afterwards R and r contain the compressed data about
     the payload.
     """
 

@@ -30,7 +30,8 @@ class ExpectedWrench:
 
     @classmethod
     def of(cls, R: Array, r: Array, back: Array, pi: Array, extent: float) -> ExpectedWrench:
-        """Expected wrench from `|R pi - r|` and the map back to the bias (`eliminate_nuisances`).
+        """Expected wrench from compressed data (R, r) and the map back to the bias
+        (`eliminate_nuisances`).
 
         Args:
             R: Shape (p, 10).

@@ -128,7 +128,9 @@ class WhiteMotion:
         return np.einsum("kip,kiq->pq", X, weighted)
 
     def correct(self, y: Array) -> None:
-        """`x = x_measured + Lambda T^T Sigma^-1 (residual)`."""
+        """Correct the motion by the residual of the wrench: `x = x_measured + Lambda T^T
+        Sigma^-1 residual`.
+        """
         if self._last is None:
             raise EstimationError(
                 "`information` comes before `correct`.",
@@ -139,7 +141,7 @@ class WhiteMotion:
         self._x = self._measured + self._variance * np.einsum("kij,ki->kj", T, left)
 
     def corrected(self) -> Array:
-        """The same as `motion`."""
+        """Corrected motion, here the motion as measured."""
         return self._x
 
 

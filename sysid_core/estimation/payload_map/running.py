@@ -219,8 +219,8 @@ class RunningMAP:
         )
 
     def likelihood(self) -> tuple[Array, Array]:
-        """Likelihood of any body given the samples, as `|R pi - r|`, with the declared
-        sensor errors.
+        """Likelihood of any body given the samples, in compressed form (R, r), with the
+        declared sensor errors.
 
         Noise is no less than what no body explains.
 

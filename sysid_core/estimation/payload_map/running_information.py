@@ -13,7 +13,8 @@ _DRIFT_S = 0.1  # [s] between steps of the bias: a hum that aliases moves within
 
 
 class RunningInformation:
-    """Sum of `X^T Sigma^-1 X` over samples `X = [U, A, b]`: sensor errors, payload, wrench.
+    """Accumulated information about sensor errors, payload and wrench: the sum of `X^T Sigma^-1
+    X` over samples.
 
     With the logarithm of what integrals over the sensor's errors leave as factors, so that beliefs
     of how far the bias may be off, and wander, can be weighed by evidence.

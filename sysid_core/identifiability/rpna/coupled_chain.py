@@ -75,7 +75,8 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
 
 
 def coupling_matrix(model: RobotModel) -> Array:
-    r"""`G` with `v = G @ v_leading` for a model with coupled mimic joints; `tau_leading = G^T tau`.
+    r"""Matrix that maps the leading joint velocities to all joint velocities of a model with
+    coupled mimic joints.
 
     Returns:
         Shape (nv, m), m being nv without the followers.

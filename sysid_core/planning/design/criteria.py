@@ -33,7 +33,7 @@ class Criterion(Kind):
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    r"""A criterion ready to use: `f(count T^T mean(Phi^T W^2 Phi) T + prior)`.
+    r"""An optimality criterion as a function of a motion's information and the prior.
 
     Attributes:
         criterion: Which.

@@ -169,7 +169,8 @@ class Unknowns:
         return self.base.base_regressor(np.concatenate([Y, self.friction.regressor(q, v, a)], 2))
 
     def information(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, duration: float) -> Array:
-        r"""Information of a motion about the base parameters, `sum Phi^T R^-1 Phi`, shape (b, b).
+        r"""Information matrix of a motion about the base parameters, `sum Phi^T R^-1 Phi`,
+        with Phi their regressor and R the noise covariance; shape (b, b).
 
         Args:
             q: Evenly spaced samples, shape (K, n).

@@ -24,7 +24,7 @@ TARE_MARGIN = 0.1  # [rad], of static postures from the planned range
 def payload_information(
     model: RobotModel, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
 ) -> Array:
-    r"""Information of a motion about a load held at a frame, `A^T Sigma^-1 A`.
+    r"""Information matrix of a motion about a load held at a frame.
 
     With independent wrench noise of `FORCE_NOISE` and `TORQUE_NOISE` per sample.
 

@@ -94,7 +94,8 @@ def assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None)
 
 
 def assemble_along(chain: ClosedChain, q_a: ArrayLike) -> Array:
-    """Γ along a recording or trajectory, (K, n_a) to (K, n); neighbours start each other.
+    """Passive joint positions along a recording or trajectory, (K, n_a) to (K, n); each sample
+    starts from its neighbour.
 
     Raises:
         ModelError: A loop doesn't close somewhere.

@@ -173,7 +173,9 @@ class DrivenRobot(RobotModel):
         return {}
 
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """`G^T Y`, from (K, n_a) each to (K, n_a, 10 N)."""
+        """Rigid-body regressor projected onto the driven joints, from (K, n_a) each to (K,
+        n_a, 10 N).
+        """
         return projected_inertial_regressor(self.chain, self.motion(q, v, a))
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Torques of the actuated joints of a closed chain, linear in the parameters: `u = G^T W theta`."""
+r"""Torques of the actuated joints of a closed chain, linear in the parameters."""
 
 from __future__ import annotations
 
