@@ -109,7 +109,7 @@ def watch(
             if jobs:
                 state = run_jobs(engine, recording_rows, jobs, rows, total=len(jobs))
                 done |= {job.key for job in jobs}
-                console.print(f"{state.done} new recordings, {state.failed} gave no numbers")
+                console.print(f"{state.done} new recordings, {state.failed} gave no estimate")
                 _say(write_state(rows, known, out), out)
             if looks and look >= looks:
                 return

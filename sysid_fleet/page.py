@@ -33,7 +33,7 @@ def fleet_report(state: FleetState) -> Report:
     elif state.outcome is Outcome.NOT_JUDGED:
         report.headline(
             state.outcome,
-            f"Too few recordings to see a change; {len(state.failed)} gave no numbers.",
+            f"Too few recordings to see a change; {len(state.failed)} gave no estimate.",
             next_steps=["Give recordings of several nights; see the reasons below."],
         )
     else:

@@ -78,7 +78,7 @@ def test_one_table_and_one_page_come_from_recipes_with_and_without_data(
         assert 0.5 <= values[f"{method}.coverage"] <= 1.0
     clicks(tmp_path / "out" / "bench.html")
     page = (tmp_path / "out" / "bench.html").read_text()
-    assert "An arm of mine" in page and "not there" in page
+    assert "An arm of mine" in page and "missing" in page
     table = (tmp_path / "out" / "bench.md").read_text().splitlines()
     assert len(table) == 4 and table[2].startswith("| mine | ")
 

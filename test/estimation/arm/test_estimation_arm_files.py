@@ -116,7 +116,7 @@ def test_nan_missing_efforts_and_standstill_are_refused():
     still = recording(truth, friction, USUAL_VALUES, rng, duration=3.0, still=True)
     with pytest.raises(EstimationError, match="No joint moves"):
         identify(truth, [still], friction, LeastSquares())
-    with pytest.raises(EstimationError, match="no recording"):
+    with pytest.raises(EstimationError, match="No recording"):
         identify(truth, [], friction, LeastSquares())
 
 
