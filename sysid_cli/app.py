@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import sys
 from collections.abc import Mapping
@@ -96,6 +97,7 @@ plan = group(
         "payload": "plan.motions",
         "postures": "plan.motions",
         "sequential": "plan.motions",
+        "servos": "plan.motions",
     },
 )
 servos = group(
@@ -182,7 +184,9 @@ def run() -> None:
             raise
         _explain(
             f"'{os.fsdecode(err.filename)}': {err.strerror}.",
-            "Check the path (file or folder as required) and your permissions.",
+            "Free some space, or give another --out."
+            if err.errno in (errno.ENOSPC, errno.EDQUOT)
+            else "Check the path (file or folder as required) and your permissions.",
         )
 
 

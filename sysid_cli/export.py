@@ -68,7 +68,7 @@ def export(
         console.print(mark, text, highlight=False, soft_wrap=True)
         for loss in one.losses:
             console.print("  ", loss_sentence(loss), highlight=False, soft_wrap=True)
-    print_exports([(one.error, one.file.name) for one in made])
+    print_exports([(one.error, one.name) for one in made])
     console.print(f"written to {out}, with proof.json", soft_wrap=True, markup=False)
     raise typer.Exit(int(not all(one.equal for one in made)))
 

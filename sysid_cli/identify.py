@@ -250,9 +250,9 @@ def _print_predictions(identification: Identification, predictions: Sequence[Pre
 
 
 def _sentences(fit: ArmFit | SequentialFit) -> list[str]:
-    """Rivals of a sequential fit; delay, source of the velocities, gains and load of others."""
+    """Delay, source of the velocities, gains and load; nothing of a sequential fit."""
     if isinstance(fit, workflows.SequentialFit):
-        return [f"{name}, {_error_of(p)}" for name, some in fit.rivals.items() for p in some]
+        return []
     processing, errors_of = fit.identification.processing, fit.differentiations
     if processing.delay:
         what = "corrected"
@@ -289,9 +289,3 @@ def _load_sentences(found: LoadedIdentification) -> list[str]:
         f"drive gains [N m per unit of effort]: {gains}",
         f"the load's centre of mass [m]: {com}",
     ]
-
-
-def _error_of(prediction: Prediction) -> str:
-    r2 = ", ".join(f"{stats['r2']:.4f}" for stats in prediction.joints().values())
-    share = 100 * prediction.relative_error()
-    return f"{Path(prediction.source).stem}: {share:.2f} %, R² {r2}"

@@ -59,22 +59,19 @@ def print_exports(errors: Sequence[tuple[ExportedError, str]]) -> None:
     print_table(table)
 
 
-def print_list(
-    lines: Sequence[str | Text], *, most: int, whole: bool, option: str = "--all"
-) -> None:
+def print_list(lines: Sequence[str | Text], *, most: int, whole: bool) -> None:
     """Print lines, the first `most` of a long list only, with the count of the others.
 
     Args:
         lines: What to print.
         most: Lines that are always shown.
         whole: Whether all are.
-        option: The option that shows all.
     """
     shown = len(lines) if whole or len(lines) <= most + 1 else most
     for line in lines[:shown]:
         console.print(line, highlight=False, soft_wrap=True)
     if shown < len(lines):
-        console.print(f"… {len(lines) - shown} more: {option}", style="dim", highlight=False)
+        console.print(f"… {len(lines) - shown} more: --all", style="dim", highlight=False)
 
 
 def print_settings(settings: Sequence[ControllerSetting], frame: str) -> None:

@@ -22,7 +22,7 @@ def written_whole(path: str | Path) -> Iterator[BinaryIO]:
         path: The file's name.
 
     Raises:
-        OSError: It can't be written.
+        OSError: It can't be written; `filename` is the file's.
     """
     path = Path(os.path.realpath(path))
     if path.exists() and not path.is_file():
@@ -34,6 +34,10 @@ def written_whole(path: str | Path) -> Iterator[BinaryIO]:
         with hidden.open("wb") as file:
             yield file
         move_whole(hidden, path)
+    except OSError as err:  # of a full disk Python doesn't say which file it was
+        if err.filename is None or str(err.filename) == str(hidden):
+            raise OSError(err.errno, err.strerror, str(path)) from err
+        raise
     finally:
         hidden.unlink(missing_ok=True)
 

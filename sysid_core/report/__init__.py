@@ -8,6 +8,7 @@ from sysid_core.report.charts import (
     curves,
     dots,
     heat_map,
+    moving_robot,
     thinned,
     time_series,
 )
@@ -80,6 +81,7 @@ __all__ = [
     "loops_report",
     "loss_sentence",
     "motion_report",
+    "moving_robot",
     "payload_report",
     "payload_sentence",
     "prediction_chart",

@@ -30,11 +30,18 @@ if TYPE_CHECKING:
         PayloadPlanSettings,
         PosturePlanSettings,
         SequentialPlanSettings,
+        ServoPlanSettings,
     )
     from sysid_core.workflows.planned import PlannedMotion
     from sysid_core.workflows.progress import Progress
     from sysid_core.workflows.recordings import drives_of, is_bag, load_recording, require_unseen
     from sysid_core.workflows.sequential import SequentialFit
+    from sysid_core.workflows.servos import (
+        IdentifiedServos,
+        ServoFiles,
+        ServoSettings,
+        identify_servos,
+    )
     from sysid_core.workflows.settings import (
         FitSettings,
         IdentifySettings,
@@ -71,6 +78,7 @@ __all__ = [
     "FitSettings",
     "FoundPart",
     "IdentifiedArm",
+    "IdentifiedServos",
     "IdentifySettings",
     "LoopsPlanSettings",
     "PayloadPlanSettings",
@@ -80,6 +88,9 @@ __all__ = [
     "SequentialFit",
     "SequentialPlanSettings",
     "SequentialSettings",
+    "ServoFiles",
+    "ServoPlanSettings",
+    "ServoSettings",
     "TareSettings",
     "Tared",
     "TorqueWeighingSettings",
@@ -96,6 +107,7 @@ __all__ = [
     "friction_terms",
     "identify",
     "identify_data",
+    "identify_servos",
     "inputs_of",
     "is_bag",
     "is_proof",

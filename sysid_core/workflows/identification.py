@@ -73,7 +73,7 @@ class IdentifiedArm:
     def exported_errors(self) -> list[tuple[ExportedError, str]]:
         """Errors inside and as exported of each file, and what it is called."""
         own = [] if self.description is None else [(self.description.error, URDF)]
-        return [*own, *((one.error, one.file.name) for one in self.exports)]
+        return [*own, *((one.error, one.name) for one in self.exports)]
 
     @property
     def identification(self) -> Identification:
@@ -190,7 +190,7 @@ class IdentifiedArm:
         self._write_values(Path(folder))
         places = mesh_places(self.inputs.get("robot", ""))
         made = self.export(Path(folder) / EXPORTS, targets, meshes=places, result=Path(folder))
-        warnings = export_warnings([(one.error, one.file.name) for one in made])
+        warnings = export_warnings([(one.error, one.name) for one in made])
         return replace(self, exports=made, verdict=self.verdict + warnings)
 
     def export(

@@ -40,12 +40,10 @@ class SequentialSettings:
     Attributes:
         plan: For sequential: trajectory from `sysid plan sequential`.
         unexcited: For sequential: treatment of unexcited constants, 'refuse' or 'prior' (URDF).
-        at_once: For sequential: runs of all joints, fitted by OLS for comparison.
     """
 
     plan: Path | None = None
     unexcited: str = "refuse"
-    at_once: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

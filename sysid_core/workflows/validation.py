@@ -116,21 +116,18 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
     return ValidatedArm(found, tuple(predictions), verdict, settings.identified.name, inputs)
 
 
-def validate_runs(
-    found: Identification, runs: Sequence[Recording], fitted_share: float | None = None
-) -> ValidatedArm:
+def validate_runs(found: Identification, runs: Sequence[Recording]) -> ValidatedArm:
     """Predict the efforts of recordings in memory.
 
     Args:
         found: The identified robot.
         runs: Held-out recordings.
-        fitted_share: Share of variance that was left in the fitted recordings, if it is known.
 
     Raises:
         SysIdError: A recording doesn't fit the robot.
     """
     predictions = [_predict(found, run) for run in runs]
-    verdict = judge_predictions(predictions, "these runs", fitted_share)
+    verdict = judge_predictions(predictions, "these runs", None)
     return ValidatedArm(found, tuple(predictions), verdict)
 
 

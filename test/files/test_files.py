@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -205,6 +206,10 @@ def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
         file.write(b"ne")
         assert path.read_text() == "old"
         raise RuntimeError
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+    full = OSError(errno.ENOSPC, "No space left on device")  # as a write raises it, without a name
+    with pytest.raises(OSError, match=r"No space left.*result\.json"), written_whole(path):
+        raise full
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
     link = tmp_path / "link.json"
     link.symlink_to(path)

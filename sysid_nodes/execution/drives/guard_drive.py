@@ -84,7 +84,8 @@ class GuardDrive(RobotDrive):
     def stop(self) -> None:
         """Have the guard brake; without an answer it does so when it misses the heartbeats."""
         self._stopping = True
-        self._sent_ns = 0  # one that is still on its way doesn't begin
+        self._sent_ns = 0
+        self.completed = not self._begun  # one that is still on its way doesn't begin any more
         self._stop.call_async(Trigger.Request())
 
     def cancel(self) -> None:

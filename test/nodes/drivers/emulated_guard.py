@@ -36,7 +36,7 @@ class EmulatedGuard:
         self.playing: Trajectory | None = None
         self.u = self.rate = 0.0
         self.silent = np.inf  # [s]
-        self.refuse = ""
+        self.refuse, self.deaf = "", False
         self.began = 0
         self.rows: list[tuple[float, np.ndarray, np.ndarray]] = []
         publisher = node.create_publisher
@@ -62,6 +62,8 @@ class EmulatedGuard:
         self.silent = 0.0
 
     def on_trajectory(self, message: JointTrajectory) -> None:
+        if self.deaf:
+            return
         if self.refuse:
             self.refused.publish(String(data=self.refuse))
             return

@@ -73,7 +73,8 @@ def test_the_executor_plays_stops_and_is_missed(
     client.wait_until(result.done, 120.0, "the end")
     assert result.result().result.success, result.result().result.message
     assert guard.began == 2 and guard.doing == "holding"  # to the start, and the motion
-    assert progress == sorted(progress) and progress[-1] > 0.9
+    # It is told where the guard is, which a busy machine slows.
+    assert np.diff(progress).min() > -0.05 and progress[-1] > 0.9
 
     progress.clear()
     handle, result = begin(client, motion, progress)
@@ -89,7 +90,16 @@ def test_the_executor_plays_stops_and_is_missed(
     client.wait_until(result.done, 60.0, "the refusal")
     assert guard.refuse in result.result().result.message
 
-    guard.refuse, began = "", guard.began
+    guard.refuse, guard.deaf = "", True
+    handle, result = begin(client, motion, progress)
+    pause(client, 2.0)
+    handle.cancel_goal_async()
+    asked = time.monotonic()
+    client.wait_until(result.done, 60.0, "the stop of what never began")
+    assert time.monotonic() - asked < 3.0 * client.patience
+    assert "cancelled" in result.result().result.message
+
+    guard.deaf, began = False, guard.began
     progress.clear()
     begin(client, motion, progress)
     client.wait_until(lambda: bool(progress) and progress[-1] > 0.3, 120.0, "on the way")
