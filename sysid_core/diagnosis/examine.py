@@ -11,7 +11,7 @@ from sysid_core.diagnosis.explain import ODDS, Explanation, explanations, is_dec
 from sysid_core.diagnosis.hypotheses import Fault
 from sysid_core.diagnosis.samples import Samples, collect_samples
 from sysid_core.diagnosis.stream_checks import FROZEN, effort_faults
-from sysid_core.reasons import Reason, Verdict, failure, held, warning
+from sysid_core.reasons import Reason, Severity, Verdict, failure, held, warning
 from sysid_core.robot import Array, DriveTrain, RobotModel
 from sysid_core.signals import Recording
 
@@ -20,7 +20,7 @@ _TOGETHER = 2  # faults that may come together: a budget of time
 _AS_DECLARED = (Fault.NONE, Fault.LAG)
 _LIKELIER = 0.5  # less, and "as declared" isn't the likelier of two
 # What identification itself mends: no failure.
-_WARNINGS = (Fault.TOOL,)
+_WARNINGS = (Fault.TOOL, Fault.MASSES)
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,13 @@ class Examination:
             return self.streams
         reasons = [finding.reason for finding in self.findings]
         declared = sum(e.probability for e in self.ranked if e.hypothesis.kind in _AS_DECLARED)
-        if declared < _LIKELIER:
-            alike = [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
+        if declared < _LIKELIER:  # what doesn't mend the data isn't their fault, or not alone
+            alike = [f.explanation for f in self.findings]
+            alike += [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
             mended = sum(e.probability for e in self.ranked if e.hypothesis.kind in _WARNINGS)
             unlikely = declared < 1.0 / (1.0 + ODDS) and declared + mended < _LIKELIER
-            say = failure if unlikely else warning
+            unlikely = unlikely or any(r.severity is Severity.FAILURE for r in reasons)
+            say, reasons = failure if unlikely else warning, []
             reasons.append(
                 say(
                     "cannot-tell",
@@ -150,8 +152,8 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
         here = best.mend(here)
         before, shares = shares, left_out(here)
         findings.append(Finding(ranked[0], odds(ranked), before, shares))
-        ranked = _without(ranked)
-        if not best.mends or len(findings) == _TOGETHER:
+        if not best.mends:
+            ranked = _without(ranked)
             break
         ranked = explanations(here, gains_known=gains_known)
     return Examination(

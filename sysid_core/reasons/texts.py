@@ -200,6 +200,13 @@ TEXTS: Mapping[str, Text] = {
         " the recording that were not fitted.",
         "motions.md",
     ),
+    "urdf-masses": Text(
+        "Masses of the URDF",
+        "The masses of the URDF do not explain the torques; free masses do.",
+        "Check the masses in the URDF and the unit and gains of the efforts: weigh a known load (--loaded).",
+        "Torques that contradict the masses of the URDF may also be in another unit; the motion alone cannot"
+        " tell which.",
+    ),
     "load-lacking": Text(
         "Tool or payload missing in the URDF",
         "According to the torques, '{link}' carries {mass:.2g} ± {sd:.1g} kg more than in the URDF."
