@@ -18,6 +18,7 @@ from sysid_core.signals import Recording
 _TOGETHER = 2  # faults that may come together: a budget of time
 # What the fit finds and mends by itself: to the millisecond, and with its own verdict.
 _AS_DECLARED = (Fault.NONE, Fault.LAG)
+FAIL_SHARE = 0.25  # of the efforts' variance: what leaves more is no model
 _LIKELIER = 0.5  # less, and "as declared" isn't the likelier of two
 # What identification itself mends: no failure.
 _WARNINGS = (Fault.TOOL, Fault.MASSES)
@@ -104,8 +105,10 @@ class Examination:
                     motions=sorted({e.hypothesis.kind.value for e in alike}),
                 )
             )
-        reasons += self.streams.reasons
         urdf, free = self.shares
+        if free > FAIL_SHARE and not any(r.severity is Severity.FAILURE for r in reasons):
+            reasons.append(warning("blocks-unpredicted", free=free, urdf=urdf))
+        reasons += self.streams.reasons
         return Verdict(tuple(reasons or [held("data-agree", urdf=urdf, free=free, odds=declared)]))
 
 

@@ -214,8 +214,8 @@ def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypoth
         method="bounded",
         options={"xatol": 5e-3 if angle else 0.03},
     )
-    if scale and cost(middle) < best.fun + np.log(ODDS):  # a unit's factor is as good
-        return hypothesis
+    if hypothesis.code == "effort-unit" and cost(middle) < best.fun + np.log(ODDS):
+        return hypothesis  # a unit's factor is as good
     return mended(float(best.x))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sysid_core.diagnosis import Examination
+from sysid_core.diagnosis import FAIL_SHARE, Examination
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import ArmLags, Identification, JointDelay, PredictionSpread
 from sysid_core.reasons import Reason, Verdict, failure, held, missing, not_judged, warning
@@ -18,8 +18,7 @@ from sysid_core.validation.metrics import total
 from sysid_core.validation.prediction import Prediction
 
 _SATURATED = 0.01  # share of samples at a torque limit that spoils a tracking test
-# Shares of the efforts' variance, below the fit's cut-off, all joints together.
-FAIL_SHARE, WARN_SHARE = 0.25, 0.1
+WARN_SHARE = 0.1  # of the efforts' variance, below the fit's cut-off, all joints together
 _NEAR = 0.5  # [rad]: from its home, where the weight that a description states is felt
 _POSTURES = 16  # of these, drawn at random with a fixed seed
 _MEASURABLE = 0.02  # less is no evidence against a model
