@@ -305,17 +305,6 @@ def test_explanations_have_odds_and_the_rarer_must_explain_more(model, run):
     assert sum(shares) == pytest.approx(1.0)
 
 
-def test_placeholders_for_masses_are_no_fault_of_the_data_and_no_proof_of_their_unit(model, run):
-    """Masses that nobody measured excuse torques in any unit: that is said, and refused by nobody."""
-    rng = np.random.default_rng(0)
-    rough = model.with_pi(model.pi * np.exp(rng.normal(size=(model.n_bodies, 1))))
-    found = judged(rough, run)
-    assert found.outcome is Outcome.PASS
-    (doubt,) = found.warnings
-    assert doubt.code == "cannot-tell"
-    assert "urdf-masses" in doubt.data["causes"]
-
-
 def test_a_cause_is_named_only_if_the_data_are_right_without_it(model):
     """Another robot may look more like this one after a change that doesn't explain it."""
     n = model.nv
@@ -382,6 +371,8 @@ def test_a_load_is_named_only_if_its_mass_has_a_sign(model):
         return Explanation(tool, found_so, 1.0, model)
 
     samples = collect_samples(model, [record(model)], DriveTrain.direct(model.joint_names))
+    masses = replace(load(0.7, 0.2), hypothesis=Hypothesis(Fault.MASSES, "urdf-masses"))
+    assert not is_decided(samples, [masses])  # they excuse torques in any unit
     assert is_decided(samples, [load(0.7, 0.2)])
     assert is_decided(samples, [load(-0.7, 0.2)])
     assert not is_decided(samples, [load(0.33, 0.23)])
