@@ -29,8 +29,8 @@ from sysid_core.robot import Array, inertial_scale, joint_torque_regressor, with
 
 COUNT = 40.0  # independent samples that a joint counts as: model errors are alike in like states
 # Standard deviation of a description's inertial parameters, in natural scales: CAD masses lack cables,
-# covers and motors, and are seldom off by more than half; all together, for the density, seldom by a third.
-_DESCRIPTION, _DENSITY = 0.5, 0.15
+# covers and motors, and are seldom off by more than half; all together, for the density, by a third.
+_DESCRIPTION, _DENSITY = 0.5, 0.3
 # How good a description is, is learned: precisions, each as likely. That its masses are placeholders, off
 # by twice a body's natural scale, is an explanation of its own, since it would excuse any torques.
 _PRECISIONS, _PLACEHOLDERS = (1.0, 16.0, 256.0), (1.0 / 16.0,)

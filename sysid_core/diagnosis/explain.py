@@ -33,7 +33,6 @@ _THIN = 5  # every so many samples where hypotheses are only sifted
 _DRAWS = 1000  # of the bootstrap: odds of 20 to one to a fifth
 _FINALISTS = 4  # causes beside the likeliest of each kind, looked at thoroughly: a budget of time
 _OF_ALL = ("effort-signs", "effort-unit", "effort-scale")  # factors of all torques: masses take any
-_REACH = (0.7, 3.0)  # of a factor's logarithm, within which it is refined: gain or clock, scale
 _CELL = np.radians(3.0)  # of an angle: what is a little off on every arm reaches so far
 
 
@@ -182,14 +181,11 @@ def _evidence(
 
 
 def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypothesis:
-    """A zero angle to the degree, a factor to some per cent.
-
-    What is a little off on every arm moves the likeliest factor: it is looked for thoroughly.
-    """
+    """A zero angle to the degree, a factor to some per cent."""
     names, share = samples.model.joint_names, hypothesis.share
     kind, joint = hypothesis.kind, hypothesis.joint
-    angle, scale = kind is Fault.ZERO_ANGLE, kind is Fault.EFFORT_UNIT
-    if not (angle or scale) and hypothesis.code not in ("gain", "stamps"):
+    angle = kind is Fault.ZERO_ANGLE
+    if not angle and (hypothesis.code not in ("gain", "effort-scale", "stamps")):
         return hypothesis
 
     def mended(x: float) -> Hypothesis:
@@ -203,19 +199,17 @@ def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypoth
         return replace(gain_fault(names, joint, float(np.exp(x))), share=share)
 
     def cost(x: float) -> float:
-        found = _evidence(samples, mended(x), motion if angle else None)
+        found = _evidence(samples, mended(x), motion)
         return np.inf if found is None else -found.log
 
     middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))
-    reach = STEP if angle else _REACH[scale]
+    reach = STEP if angle else 0.7
     best = minimize_scalar(
         cost,
         bounds=(middle - reach, middle + reach),
         method="bounded",
         options={"xatol": 5e-3 if angle else 0.03},
     )
-    if hypothesis.code == "effort-unit" and cost(middle) < best.fun + np.log(ODDS):
-        return hypothesis  # a unit's factor is as good
     return mended(float(best.x))
 
 
