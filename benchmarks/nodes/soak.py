@@ -17,7 +17,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-from idle import memory_mb
 
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import NodeSpec, below, running
@@ -30,6 +29,12 @@ NODES = (
     NodeSpec("data_logger", "data_logger", parameters={"effort_kind": "actuator_torque"}),
     NodeSpec("estimator", "estimator", parameters=FRAME),
 )
+
+
+def memory_mb(pid: int) -> float:
+    """Proportional set size of a process [MB of 2^20 bytes]."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:"))
 
 
 def publish(rate_hz: float, moves: bool) -> None:
@@ -99,7 +104,7 @@ def soak(minutes: float, rate_hz: float, moves: bool) -> None:
                 look = time.monotonic() + EVERY_S
                 client.wait_until(lambda until=look: time.monotonic() > until, 60.0, "a look")
                 times.append(time.monotonic() - begin)
-                sizes.append([memory_mb(p.pid)[1] for p in nodes.processes.values()])
+                sizes.append([memory_mb(p.pid) for p in nodes.processes.values()])
                 row = " | ".join(f"{x:.1f}" for x in sizes[-1])
                 print(f"| {times[-1]:.0f} | {row} |", flush=True)
         finally:

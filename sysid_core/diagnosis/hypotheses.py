@@ -56,6 +56,7 @@ class Fault(Kind):
     LAG = "lag"
     TOOL = "tool"
     TOOL_CHANGE = "tool attached or removed"
+    MASSES = "masses of the description"
     OTHER_ROBOT = "another robot"
     SILENT = "efforts unrelated to the motion"
 
@@ -64,6 +65,7 @@ class Fault(Kind):
 # declares; a zero, an order or a clock is rarely wrong. Spread evenly over joints, pairs and sizes.
 SHARES = {
     Fault.TOOL: 0.1,
+    Fault.MASSES: 0.1,
     Fault.MOUNTING: 0.05,
     Fault.EFFORT_SIGN: 0.03,
     Fault.EFFORT_UNIT: 0.03,
@@ -158,6 +160,7 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
         for x in _CHANGES
     ]
     some.append(Hypothesis(Fault.TOOL, "load-lacking"))
+    some.append(Hypothesis(Fault.MASSES, "urdf-masses"))
     some.append(Hypothesis(Fault.OTHER_ROBOT, "other-robot"))
     some.append(Hypothesis(Fault.SILENT, "no-model", mute=tuple(used.tolist())))
     some += [
