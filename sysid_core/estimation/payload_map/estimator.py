@@ -123,8 +123,9 @@ class PayloadMAP:
             colour=float(np.max(level / floor)),
             left=(float(level[0]), float(level[3])),
         )
+        unfinished = np.outer(fit.left, fit.left)
         covariance, warnings = reported_misfit(
-            found.covariance, misfit, int(spiked.sum()), len(data)
+            found.covariance + unfinished, misfit, int(spiked.sum()), len(data)
         )
         pi = found.pi
         if _is_simpler_better(stretches, seen, fit.prior, found):
@@ -147,18 +148,12 @@ class PayloadMAP:
         )
 
     def _posterior(self, fit: _Fit) -> PayloadPosterior:
-        """The payload by what sizes the sensor's errors may have, averaged by evidence."""
-        sds = self.sensor.prior_sds(fit.duration)
-        if len(sds) == 1:
+        """The payload by what the bias may be, averaged by evidence."""
+        if len(fit.priors) == 1:
             return self.prior.posterior(fit.R, fit.r)
-        found, evidence = [], []
-        for sd in sds:
-            precision = sd**-2.0
-            R, r, _ = eliminate_nuisances(fit.information, precision)
-            found.append(self.prior.posterior(R, r + R @ fit.pi))
-            of_errors = 0.5 * float(np.log(precision).sum())
-            evidence.append(of_errors + left_evidence(fit.information, precision, r))
-        weights = probabilities(np.array(evidence) + [one.log_evidence for one in found])
+        data, evidence = fit.by_bias()
+        found = [self.prior.posterior(R, r) for R, r in data]
+        weights = probabilities(evidence + [one.log_evidence for one in found])
         pi = np.asarray(weights @ [one.pi for one in found])
         off = np.array([one.pi - pi for one in found])
         each = np.array([one.covariance for one in found]) + off[:, :, None] * off[:, None, :]
@@ -198,9 +193,9 @@ class PayloadMAP:
 class _Fit:
     """Payload, sensor errors and motion that explain the wrench best, by Levenberg and Marquardt.
 
-    What weighs them (noise, sizes of the errors, hypotheses about the body, and the body with which
-    errors of the motion are weighed) stays as it is while it runs, and is learned in between.
-    After `run`, `|R pi - r|` is what the data say of the payload.
+    What weighs them (noise, hypotheses about the body, and the body with which errors of the motion are
+    weighed) stays as it is while it runs, and is learned in between. After `run`, `|R pi - r|` is what
+    the data say of the payload, and `left` the step that would come next, shape (10,).
     """
 
     estimator: PayloadMAP
@@ -211,9 +206,11 @@ class _Fit:
 
     def __post_init__(self) -> None:
         self.duration = float(self.data.time[-1] - self.data.time[0])
-        self.prior = self.estimator.sensor.prior_sd(self.duration) ** -2.0
+        self.priors = self.estimator.sensor.priors(self.duration)
+        self.prior = self.priors[-1]
         self.nuisances = np.zeros(len(self.prior))
-        self.body = self.pi
+        self.body = self.mean = self.pi
+        self.weight = np.zeros((10, 10))
         self._take(self._at(self.pi))
         self._believe(self.estimator.prior.first(self.R, self.r))
 
@@ -229,11 +226,8 @@ class _Fit:
         self._take(self._at(self.pi))
         damping = 0.0
         for _ in range(self.estimator.passes):
-            H, g = self.R.T @ self.R + self.weight, self._gradient
-            scale = 1.0 / np.sqrt(np.diag(H))
-            H = H * np.outer(scale, scale)
-            step = scale * np.linalg.solve(H + damping * np.eye(10), scale * g)
-            if g @ step < _FLAT:
+            step = self._step(damping)
+            if self.gradient @ step < _FLAT:
                 break
             u = self.back[:, -1] - self.back[:, :-1] @ step
             self.belief.correct(np.concatenate([u, step]))
@@ -246,15 +240,37 @@ class _Fit:
                 damping = max(10.0 * damping, _LEAST_DAMPING)
             if abs(gain) < _FLAT:
                 break
+        self.left = self._step(0.0)
         self.nuisances = self.back[:, -1]
         self.belief.correct(np.concatenate([self.nuisances, np.zeros(10)]))
         return self._residual()
+
+    def _step(self, damping: float) -> Array:
+        H = self.R.T @ self.R + self.weight
+        scale = 1.0 / np.sqrt(np.diag(H))
+        H = H * np.outer(scale, scale) + damping * np.eye(10)
+        return np.asarray(scale * np.linalg.solve(H, scale * self.gradient))
 
     def settle(self) -> bool:
         """Take the answer as what is believed of the body; whether that is hardly another one."""
         before = self.body
         self._believe(self.pi)
+        if len(self.priors) > 1:
+            data, evidence = self.by_bias()
+            payload = self.estimator.prior.log_evidences(data, self.body)
+            self.prior = self.priors[int(np.argmax(evidence + payload))]
         return float(np.linalg.norm(self.R @ (self.body - before))) < _SETTLED
+
+    def by_bias(self) -> tuple[list[tuple[Array, Array]], Array]:
+        """`|R pi - r|` and log-evidence given the payload, by what the bias may be."""
+        data, evidence = [], []
+        for prior in self.priors:
+            R, r, _ = eliminate_nuisances(self.information, prior)
+            data.append((R, r + R @ self.pi))
+            evidence.append(
+                0.5 * float(np.log(prior).sum()) + left_evidence(self.information, prior, r)
+            )
+        return data, np.array(evidence)
 
     def _believe(self, body: Array) -> None:
         """Take a body as what hypotheses and the motion's errors are about."""
@@ -287,9 +303,8 @@ class _Fit:
         self.belief.accept()
         self.R, r, self.back = eliminate_nuisances(self.information, self.prior)
         self.r = r + self.R @ self.pi
-        if hasattr(self, "mean"):
-            self.merit = self._merit(*found)
-            self._gradient = self.R.T @ r + self.weight @ (self.mean - self.pi)
+        self.merit = self._merit(*found)
+        self.gradient = self.R.T @ r + self.weight @ (self.mean - self.pi)
 
     def _rows(self, x: Array, pi: Array) -> Callable[[slice], tuple[Array, Array]]:
         """Sensitivity (K, 6, 9) and linear model (K, 6, u + 11) of any of the samples."""

@@ -17,7 +17,9 @@ _UNTARED = (
     30.0,
     1.5,
 )  # [N], [N m]: what wrist sensors read without load, at most (LARA8, Panda: 17)
-_UNCHECKED_GAINS = (1.0, 3.0)  # times the declared: real sensors read up to 8 % off (Axia80, LARA8)
+_UNCHECKED_GAIN = (
+    0.05  # of an axis; the best interval score of real sensors, on either half of them
+)
 _STALE, _WANDERING = 6.0, 10.0  # times the bias, and the drift, that are declared
 _RAMP_S = 5.0  # [s] over which a drift may change
 _MAX_RAMPS = 6
@@ -46,7 +48,6 @@ class SensorModel:
         crosstalk_length: What makes forces and torques comparable in the gain matrix [m]: the ratio
             of torque to force noise (0.005 N m / 0.1 N in Nadeau et al. 2022, table II).
         bias_scales: Shares of `bias` that are as likely: the evidence says which it is.
-        gain_scales: Shares of `gain` and `crosstalk` that are as likely.
     """
 
     noise: tuple[float, float] | None = None
@@ -59,7 +60,6 @@ class SensorModel:
     gravity: float = 0.0175
     crosstalk_length: float = 0.05
     bias_scales: tuple[float, ...] = (1.0,)
-    gain_scales: tuple[float, ...] = (1.0,)
 
     @classmethod
     def named(cls, quality: str) -> SensorModel:
@@ -103,8 +103,8 @@ class SensorModel:
     @property
     def untared(self) -> SensorModel:
         """The same sensor, nobody having looked at it here: zeroed by its driver or never, gains unchecked."""
-        scales = _UNCHECKED_GAINS if self.gain > 0 else (1.0,)
-        return replace(self, bias=_UNTARED, bias_scales=(0.01, 0.1, 1.0), gain_scales=scales)
+        gain = max(self.gain, _UNCHECKED_GAIN)
+        return replace(self, bias=_UNTARED, bias_scales=(0.01, 0.1, 1.0), gain=gain)
 
     @property
     def stale(self) -> SensorModel:
@@ -143,18 +143,12 @@ class SensorModel:
         sd += [self.gravity] * 2 if self.gravity > 0 else []
         return np.array(sd)
 
-    def prior_sds(self, duration: float = 0.0) -> list[Array]:
-        """Deviations with all sizes of bias and gains that are as likely, (u,) each."""
-        return [
-            replace(
-                self,
-                bias=(share * self.bias[0], share * self.bias[1]),
-                gain=scale * self.gain,
-                crosstalk=scale * self.crosstalk,
-            ).prior_sd(duration)
-            for share in self.bias_scales
-            for scale in self.gain_scales
-        ]
+    def priors(self, duration: float = 0.0) -> list[Array]:
+        """Precisions of the errors, (u,) each, by what the bias may be: as likely each, widest last."""
+        sd = self.prior_sd(duration)
+        scale = np.ones((len(self.bias_scales), len(sd)))
+        scale[:, : self.biases] = np.sort(self.bias_scales)[:, None]
+        return list((scale * sd) ** -2.0)
 
     @property
     def biases(self) -> int:
