@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import (
     CONTRASTS,
@@ -151,9 +152,17 @@ class PayloadMAP:
         """The payload by what the bias may be, averaged by evidence."""
         if len(fit.priors) == 1:
             return self.prior.posterior(fit.R, fit.r)
-        data, evidence = fit.by_bias()
-        found = [self.prior.posterior(R, r) for R, r in data]
-        weights = probabilities(evidence + [one.log_evidence for one in found])
+        found, evidence, refusal = [], [], None
+        for (R, r), log in zip(*fit.by_bias(), strict=True):
+            try:
+                found.append(self.prior.posterior(R, r))
+            except EstimationError as err:  # a load of negative weight: the bias isn't like that
+                refusal = err
+            else:
+                evidence.append(log + found[-1].log_evidence)
+        if refusal is not None and not found:
+            raise refusal
+        weights = probabilities(np.array(evidence))
         pi = np.asarray(weights @ [one.pi for one in found])
         off = np.array([one.pi - pi for one in found])
         each = np.array([one.covariance for one in found]) + off[:, :, None] * off[:, None, :]
@@ -193,9 +202,10 @@ class PayloadMAP:
 class _Fit:
     """Payload, sensor errors and motion that explain the wrench best, by Levenberg and Marquardt.
 
-    What weighs them (noise, hypotheses about the body, and the body with which errors of the motion are
-    weighed) stays as it is while it runs, and is learned in between. After `run`, `|R pi - r|` is what
-    the data say of the payload, and `left` the step that would come next, shape (10,).
+    What weighs them (noise, hypotheses about the body, and the body by which errors of motion and sensor
+    show in the wrench) stays as it is while it runs: the likeliest body by errors that grow with it would
+    be one that makes them as large as expected. It is learned in between. After `run`, `|R pi - r|` is
+    what the data say of the payload; after `settle`, `left` is how far it is from the body, shape (10,).
     """
 
     estimator: PayloadMAP
@@ -210,6 +220,7 @@ class _Fit:
         self.prior = self.priors[-1]
         self.nuisances = np.zeros(len(self.prior))
         self.body = self.mean = self.pi
+        self.change, self.share = np.inf, 1.0
         self.weight = np.zeros((10, 10))
         self._take(self._at(self.pi))
         self._believe(self.estimator.prior.first(self.R, self.r))
@@ -240,7 +251,6 @@ class _Fit:
                 damping = max(10.0 * damping, _LEAST_DAMPING)
             if abs(gain) < _FLAT:
                 break
-        self.left = self._step(0.0)
         self.nuisances = self.back[:, -1]
         self.belief.correct(np.concatenate([self.nuisances, np.zeros(10)]))
         return self._residual()
@@ -252,14 +262,21 @@ class _Fit:
         return np.asarray(scale * np.linalg.solve(H, scale * self.gradient))
 
     def settle(self) -> bool:
-        """Take the answer as what is believed of the body; whether that is hardly another one."""
-        before = self.body
-        self._believe(self.pi)
+        """Take the answer as what is believed of the body; whether that is hardly another one.
+
+        Where that moves the body by no less than before, it is taken half as far from then on.
+        """
+        before, change = self.body, self.change
+        found = nearest_body(self.pi) if self.pi[0] > 0 else before
+        self.left = found - before
+        self.change = float(np.linalg.norm(self.R @ self.left))
+        self.share *= 0.5 if self.change >= change else 1.0
+        self._believe(before + self.share * self.left)
         if len(self.priors) > 1:
             data, evidence = self.by_bias()
             payload = self.estimator.prior.log_evidences(data, self.body)
             self.prior = self.priors[int(np.argmax(evidence + payload))]
-        return float(np.linalg.norm(self.R @ (self.body - before))) < _SETTLED
+        return self.change < _SETTLED
 
     def by_bias(self) -> tuple[list[tuple[Array, Array]], Array]:
         """`|R pi - r|` and log-evidence given the payload, by what the bias may be."""
@@ -274,8 +291,7 @@ class _Fit:
 
     def _believe(self, body: Array) -> None:
         """Take a body as what hypotheses and the motion's errors are about."""
-        if body[0] > 0:
-            self.body = nearest_body(body)
+        self.body = body
         self.mean, C = self.estimator.prior.moments(self.body, self.R, self.r)
         scale = 1.0 / np.sqrt(np.diag(C))
         inverse = np.linalg.inv(C * np.outer(scale, scale) + _NARROWEST * np.eye(10))
@@ -287,16 +303,12 @@ class _Fit:
         return pi, self.belief.information(rows, self.noise_sd)
 
     def _merit(self, pi: Array, information: Array) -> float:
-        """What is minimised: minus twice the payload's log-probability, sensor errors integrated out.
-
-        Their columns grow with the payload: with the likeliest errors in place of all of them, a heavy
-        payload that is hardly seen would be best.
-        """
+        """What a run minimises: minus twice the payload's log-probability."""
         u = len(self.prior)
         N, right = information[:u, :u] + np.diag(self.prior), information[:u, -1]
         off = pi - self.mean
         left = information[-1, -1] - right @ np.linalg.solve(N, right)
-        return float(left + np.linalg.slogdet(N)[1] + off @ self.weight @ off)
+        return float(left + off @ self.weight @ off)
 
     def _take(self, found: tuple[Array, Array]) -> None:
         self.pi, self.information = found
@@ -314,17 +326,17 @@ class _Fit:
         def rows(part: slice) -> tuple[Array, Array]:
             A = wrench_regressor(x[part, :3], x[part, 3:6], x[part, 6:])
             T = wrench_sensitivity(x[part], self.body)
-            wrench = A @ pi
+            wrench = A @ self.body
             U = sensor.columns(
                 wrench,
                 _rate(time[part], wrench),
-                mass_columns=wrench_sensitivity(x[part], pi)[:, :, :3],
+                mass_columns=T[:, :, :3],
                 R_WS=None if data.R_WS is None else data.R_WS[part],
                 gravity=data.gravity[part],
                 time=time[part],
                 duration=self.duration,
             )
-            return T, np.concatenate([U, A, (data.wrench[part] - wrench)[:, :, None]], axis=2)
+            return T, np.concatenate([U, A, (data.wrench[part] - A @ pi)[:, :, None]], axis=2)
 
         return rows
 
