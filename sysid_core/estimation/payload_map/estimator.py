@@ -152,16 +152,15 @@ class PayloadMAP:
         """The payload by what the bias may be, averaged by evidence."""
         if len(fit.priors) == 1:
             return self.prior.posterior(fit.R, fit.r)
-        found, evidence, refusal = [], [], None
-        for (R, r), log in zip(*fit.by_bias(), strict=True):
+        found, evidence = [], []
+        for prior, (R, r), log in zip(fit.priors, *fit.by_bias(), strict=True):
             try:
                 found.append(self.prior.posterior(R, r))
-            except EstimationError as err:  # a load of negative weight: the bias isn't like that
-                refusal = err
+            except EstimationError:  # a load of negative weight: the bias isn't like that
+                if prior is fit.prior:
+                    raise
             else:
                 evidence.append(log + found[-1].log_evidence)
-        if refusal is not None and not found:
-            raise refusal
         weights = probabilities(np.array(evidence))
         pi = np.asarray(weights @ [one.pi for one in found])
         off = np.array([one.pi - pi for one in found])
@@ -221,7 +220,7 @@ class _Fit:
         self.nuisances = np.zeros(len(self.prior))
         self.body = self.mean = self.pi
         self.change, self.share = np.inf, 1.0
-        self.weight = np.zeros((10, 10))
+        self.weight: Array = np.zeros((10, 10))
         self._take(self._at(self.pi))
         self._believe(self.estimator.prior.first(self.R, self.r))
 
@@ -292,7 +291,7 @@ class _Fit:
     def _believe(self, body: Array) -> None:
         """Take a body as what hypotheses and the motion's errors are about."""
         self.body = body
-        self.mean, C = self.estimator.prior.moments(self.body, self.R, self.r)
+        self.mean, C = self.estimator.prior.moments(body, self.R, self.r)
         scale = 1.0 / np.sqrt(np.diag(C))
         inverse = np.linalg.inv(C * np.outer(scale, scale) + _NARROWEST * np.eye(10))
         self.weight = inverse * np.outer(scale, scale)

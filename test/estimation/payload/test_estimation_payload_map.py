@@ -337,4 +337,4 @@ def test_a_sensor_that_reads_too_little_on_all_axes_widens_the_mass(rng):
     data = swinging(pi, rng, noise=True)
     low = PayloadMAP(sensor=SensorModel().untared).fit(replace(data, wrench=0.94 * data.wrench))
     assert abs(low.values[0] - pi[0]) < 2.0 * low.standard_deviations[0]
-    assert low.standard_deviations[0] < 0.06 * pi[0]
+    assert low.standard_deviations[0] < 0.07 * pi[0]
