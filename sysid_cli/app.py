@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import sys
 from collections.abc import Mapping
@@ -96,6 +97,7 @@ plan = group(
         "payload": "plan.motions",
         "postures": "plan.motions",
         "sequential": "plan.motions",
+        "servos": "plan.motions",
     },
 )
 servos = group(
@@ -160,7 +162,9 @@ def copy_json(text: str, json_path: str) -> bool:
         sys.stdout.write(text)
         return True
     if json_path:
-        Path(json_path).write_text(text, encoding="utf-8")
+        from sysid_core.files import write_text
+
+        write_text(json_path, text)
     return False
 
 
@@ -180,8 +184,10 @@ def run() -> None:
             raise
         _explain(
             f"'{os.fsdecode(err.filename)}': {err.strerror}.",
-            "Check the path: is it a file where a file is meant, a folder where a folder is meant,"
-            " and may you read or write it?",
+            "Free some space, or give another --out."
+            if err.errno in (errno.ENOSPC, errno.EDQUOT)
+            else "Check the path: is it a file where a file is meant, a folder where a folder is"
+            " meant, and may you read or write it?",
         )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid bag`: what is in a bag, a whole one out of a damaged one, bags out of bags, tables out of bags."""
+"""`sysid bag`: what is in a bag, a whole one out of a damaged one, tables out of bags."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 
 bag = group(
     "bag",
-    "Inspect, check, repair, cut, merge, export and replay rosbag2 bags.",
+    "Inspect, check, repair, export and replay rosbag2 bags.",
     "sysid bag check results/demo/bag",
     {
         "check": "bag_check",
-        "cut": "bag",
-        "merge": "bag",
         "export": "bag",
         "info": "bag",
         "recover": "bag",
@@ -119,31 +117,6 @@ def _show_info(stored: StoredBag) -> None:
         remark("what to do:", "`sysid bag recover` makes a whole bag of it.", "bold")
 
 
-@bag.command(epilog=example("sysid bag cut recording.mcap part --start 10 --end 70"))
-def cut(
-    path: PathArgument,
-    out: Annotated[Path, typer.Argument(help="Folder to create for the extracted part.")],
-    start: Annotated[float, typer.Option(min=0.0, help="Start of the part [s].")] = 0.0,
-    end: Annotated[float, typer.Option(min=0.0, help="End of the part [s].")] = float("inf"),
-) -> None:
-    """Write a part of a bag to a new bag, with the robot description."""
-    require_bag(path)
-    from sysid_core.signals.bags import cut_bag
-
-    _tell_written(cut_bag(path, out, start_s=start, end_s=end), out)
-
-
-@bag.command(epilog=example("sysid bag merge monday.mcap tuesday.mcap --out both"))
-def merge(
-    paths: Annotated[list[Path], typer.Argument(help="Bags, in any order.")],
-    out: Annotated[Path, typer.Option(help="Folder to create.")],
-) -> None:
-    """Merge several bags into one, in the order of reception."""
-    from sysid_core.signals.bags import merge_bags
-
-    _tell_written(merge_bags(paths, out), out)
-
-
 @bag.command(epilog=example("sysid bag export recording.mcap recording.csv"))
 def export(
     path: PathArgument,
@@ -161,10 +134,3 @@ def export(
         console.print(note, style="yellow", soft_wrap=True)
     for file in export_recording(recording, out):
         console.print(f"'{file}' written.", soft_wrap=True)
-
-
-def _tell_written(stored: StoredBag, out: Path) -> None:
-    console.print(
-        f"{stored.count} messages over {stored.seconds:.1f} s are in '{out}'.",
-        soft_wrap=True,
-    )

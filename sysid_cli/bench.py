@@ -92,9 +92,10 @@ def _absent(recipes: Sequence[Recipe], data: Path) -> dict[str, str]:
 
 def _job(recipe: Recipe, data: Path, peers: bool) -> Job:
     from sysid_fleet.batch import Job
+    from sysid_studies.bench import recipe_key
 
     return Job(
-        "-".join([recipe.name, *(f.sha256[:8] for f in recipe.files)]),
+        recipe_key(recipe, data, peers),
         (recipe, str(data), peers),
         {"recording": recipe.name, "robot": recipe.title},
     )
@@ -120,7 +121,8 @@ def _show(found: Sequence[Mapping[str, Any]], cells: Sequence[Sequence[str]]) ->
 
 
 def _write_markdown(cells: Sequence[Sequence[str]], path: Path) -> None:
+    from sysid_core.files import write_text
     from sysid_studies.bench import COLUMNS
 
     lines = [list(COLUMNS), ["---"] * len(COLUMNS), *cells]
-    path.write_text("".join(f"| {' | '.join(row)} |\n" for row in lines), encoding="utf-8")
+    write_text(path, "".join(f"| {' | '.join(row)} |\n" for row in lines))

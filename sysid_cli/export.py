@@ -11,6 +11,7 @@ from rich.text import Text
 
 from sysid_cli.app import app, console, errors, example, require_folder, tick
 from sysid_cli.progress import shown_by
+from sysid_cli.tables import print_exports
 from sysid_core import workflows
 from sysid_core.errors import ModelError
 
@@ -44,9 +45,9 @@ def export(
     file with that of the identified model, and `sysid verify OUT/proof.json` repeats the comparison.
     Exit status 1 if the torques of a file differ from those of the model.
     """
-    from sysid_core.report import export_sentence, loss_sentence
+    from sysid_core.report import loss_sentence
 
-    targets = _targets(to)
+    targets = export_targets(to)
     require_folder(out)
     if (payload is None) != (not payload_frame):
         raise ModelError(
@@ -62,15 +63,21 @@ def export(
         mark = tick(one.equal)
         if one.equal and one.error.worth_a_warning:
             mark = Text("!", "yellow")
-        text = f"{export_sentence(one.error, str(one.file))} Torques differ by {worst:.1e} N m."
+        text = f"{one.file}: torques differ by {worst:.1e} N m from those of the model."
         console.print(mark, text, highlight=False, soft_wrap=True)
         for loss in one.losses:
             console.print("  ", loss_sentence(loss), highlight=False, soft_wrap=True)
+    print_exports([(one.error, one.name) for one in made])
     console.print(f"written to {out}, with proof.json", soft_wrap=True, markup=False)
     raise typer.Exit(int(not all(one.equal for one in made)))
 
 
-def _targets(text: str) -> list[Target]:
+def export_targets(text: str) -> list[Target]:
+    """Formats of the export from names that commas separate.
+
+    Raises:
+        ModelError: No name, or one that no format has.
+    """
     from sysid_core.export import Target
 
     names = dict.fromkeys(name.strip() for name in text.split(",") if name.strip())

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_cli.app import app, console, errors, example, remark
+from sysid_cli.app import app, console, copy_json, errors, example, remark
 from sysid_cli.settings import JsonPathOption, MountOption, mounted
 from sysid_cli.tables import print_list, print_table
 from sysid_core.errors import IdentifiabilityError
@@ -86,12 +85,8 @@ def identifiability(
         )
     if html_path is not None:
         save_and_list(identifiability_report(answer, weightless), html_path)
-    if json_path:
-        text = json.dumps(answer.to_dict(), indent=2)
-        if json_path == "-":
-            sys.stdout.write(text + "\n")
-            return
-        Path(json_path).write_text(text + "\n", encoding="utf-8")
+    if json_path and copy_json(json.dumps(answer.to_dict(), indent=2), json_path):
+        return
     _show(answer, weightless, every)
 
 

@@ -13,9 +13,10 @@ import typer
 from rich.table import Table
 
 from sysid_cli.app import app, console, copy_json, errors, example, remark, require_folder, tick
+from sysid_cli.export import export_targets
 from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, command
-from sysid_cli.tables import print_table, print_verdict
+from sysid_cli.tables import print_exports, print_table, print_verdict
 from sysid_core import workflows
 from sysid_core.workflows import IdentifySettings, ValidateSettings
 
@@ -32,6 +33,12 @@ class IdentifyOptions:
 
     settings: IdentifySettings
     out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")]
+    to: Annotated[
+        str,
+        typer.Option(
+            help="Formats beside identified.urdf, as for `sysid export`, written to OUT/exports."
+        ),
+    ] = ""
     json_path: JsonPathOption = ""
 
 
@@ -43,7 +50,10 @@ def identify(options: IdentifyOptions) -> None:
     """Identify inertial, friction and drive parameters of a robot from recorded motion."""
     require_folder(options.out)
     with errors.status("reading recordings") as status:
+        targets = export_targets(options.to) if options.to else []
         found = workflows.identify(options.settings, shown_by(status))
+        if targets and (found.verdict.ok or options.settings.force):
+            found = found.exported(options.out, targets)
         files = found.write(options.out)
     print_remarks(found)
     text = (options.out / "result.json").read_text(encoding="utf-8")
@@ -98,7 +108,7 @@ def certify(
             folder, robot=robot_id, earlier=as_found, progress=shown_by(status)
         )
         path = out or folder / "certificate.json"
-        path.write_text(workflows.json_text(content), encoding="utf-8")
+        workflows.write_result(content, path)
     unit = " N m" if "loops" in {file["role"] for file in content["files"]} else ""
     for run in content["recordings"]:
         found, left = (
@@ -157,13 +167,10 @@ def print_identified(found: IdentifiedArm) -> None:
     """Verdict, errors run by run, and notes."""
     lacks = found.description is None and not found.verdict.ok
     print_verdict(found.verdict, "identified.urdf isn't written without --force." if lacks else "")
-    from sysid_core.report import export_sentence
-
     print_summary(found.identification, found.training, found.validation)
     for line in _sentences(found.fit):
         print_line(line)
-    if found.description is not None:
-        print_line(export_sentence(found.description.error, "identified.urdf"))
+    print_exports(found.exported_errors)
 
 
 def print_validated(found: ValidatedArm) -> None:
@@ -243,9 +250,9 @@ def _print_predictions(identification: Identification, predictions: Sequence[Pre
 
 
 def _sentences(fit: ArmFit | SequentialFit) -> list[str]:
-    """Rivals of a sequential fit; delay, source of the velocities, gains and load of others."""
+    """Delay, source of the velocities, gains and load; nothing of a sequential fit."""
     if isinstance(fit, workflows.SequentialFit):
-        return [f"{name}, {_error_of(p)}" for name, some in fit.rivals.items() for p in some]
+        return []
     processing, errors_of = fit.identification.processing, fit.differentiations
     if processing.delay:
         what = "corrected"
@@ -282,9 +289,3 @@ def _load_sentences(found: LoadedIdentification) -> list[str]:
         f"drive gains [N m per unit of effort]: {gains}",
         f"the load's centre of mass [m]: {com}",
     ]
-
-
-def _error_of(prediction: Prediction) -> str:
-    r2 = ", ".join(f"{stats['r2']:.4f}" for stats in prediction.joints().values())
-    share = 100 * prediction.relative_error()
-    return f"{Path(prediction.source).stem}: {share:.2f} %, R² {r2}"

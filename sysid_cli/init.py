@@ -86,7 +86,9 @@ def _write(path: Path, text: str, force: bool) -> None:
         raise SignalError(
             f"'{path}' exists already.", remedy="Give another --out, or --force to overwrite it."
         )
-    path.write_text(text, encoding="utf-8")
+    from sysid_core.files import write_text
+
+    write_text(path, text)
     console.print(f"wrote {path}", highlight=False, soft_wrap=True)
 
 

@@ -41,6 +41,7 @@ def init(
     """
 
     from sysid_core.errors import ExcitationError
+    from sysid_core.files import write_text
     from sysid_core.planning import initial_limits, limits_text
     from sysid_core.robot import allowed_contacts, load_robot
 
@@ -56,6 +57,6 @@ def init(
     if srdf:
         sources = (*sources, f"{len(pairs)} pairs of links may touch: {srdf.name}.")
     text = limits_text(found, robot=model.name, urdf_hash=model.urdf_hash, sources=sources)
-    out.write_text(text, encoding="utf-8")
+    write_text(out, text)
     for line in (*sources, f"limits of {len(found.joint_names)} joints in {out}"):
         console.print(line, highlight=False, soft_wrap=True)

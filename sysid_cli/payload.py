@@ -176,9 +176,8 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
         "scatter_in_told_deviations": found.chi,
     }
     out.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(result, indent=1)
-    (out / "repeatability.json").write_text(text + "\n", encoding="utf-8")
-    if copy_json(text, json_path):
+    workflows.write_result(result, out / "repeatability.json")
+    if copy_json(workflows.json_text(result), json_path):
         return
     print_table(table)
     com = ", ".join(f"{1e3 * x:.2f}" for x in found.com_scatter)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from sysid_core.controller_payload import ControllerSetting
+    from sysid_core.export import ExportedError
 
 _PIPED = 100_000  # characters a line: nobody's terminal cuts what goes into a file
 
@@ -42,22 +43,35 @@ def print_table(table: Table) -> None:
         console.width = usual
 
 
-def print_list(
-    lines: Sequence[str | Text], *, most: int, whole: bool, option: str = "--all"
-) -> None:
+def print_exports(errors: Sequence[tuple[ExportedError, str]]) -> None:
+    """Errors of exported files beside those of the identified model; nothing without files."""
+    from rich.table import Table
+
+    from sysid_core.report import EXPORT_COLUMNS, export_caption, export_rows
+
+    if not errors:
+        return
+    table = Table(title=export_caption(errors), title_justify="left")
+    for i, column in enumerate(EXPORT_COLUMNS):
+        table.add_column(column, justify="right" if 0 < i < 4 else "left")
+    for row in export_rows(errors):
+        table.add_row(*row)
+    print_table(table)
+
+
+def print_list(lines: Sequence[str | Text], *, most: int, whole: bool) -> None:
     """Print lines, the first `most` of a long list only, with the count of the others.
 
     Args:
         lines: What to print.
         most: Lines that are always shown.
         whole: Whether all are.
-        option: The option that shows all.
     """
     shown = len(lines) if whole or len(lines) <= most + 1 else most
     for line in lines[:shown]:
         console.print(line, highlight=False, soft_wrap=True)
     if shown < len(lines):
-        console.print(f"… {len(lines) - shown} more: {option}", style="dim", highlight=False)
+        console.print(f"… {len(lines) - shown} more: --all", style="dim", highlight=False)
 
 
 def print_settings(settings: Sequence[ControllerSetting], frame: str) -> None:

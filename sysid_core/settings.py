@@ -33,6 +33,32 @@ def attribute_docs(kind: type) -> dict[str, str]:
     return found
 
 
+def numbers(
+    text: str, counts: tuple[int, ...], option: str, error: type[SysIdError]
+) -> list[float]:
+    """Numbers of an option, with commas between them.
+
+    Args:
+        text: As given.
+        counts: How many there may be.
+        option: Its name.
+        error: Class of the error.
+
+    Raises:
+        SysIdError: Another count, or not finite numbers.
+    """
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) not in counts or not all(map(math.isfinite, values)):
+        raise error(
+            f"{option} '{text}' is not a list of {' or '.join(map(str, counts))} numbers.",
+            remedy="Write them with commas between: 0.1,0.2,0.3.",
+        )
+    return values
+
+
 def require_bounds(
     settings: object, error: type[SysIdError], **bounds: float | tuple[float, float]
 ) -> None:

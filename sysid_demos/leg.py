@@ -22,11 +22,11 @@ from sysid_core.robot.loops import (
     load_closed_chain,
 )
 from sysid_core.signals.bags import read_bag
-from sysid_core.validation import torque_errors
 from sysid_demos.parts import SET_POINTS, Check, identification_graph, judge, live, show_rows
 from sysid_demos.tracking import learn_and_track, show_tracking
 from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.simulation import differing_chain
+from sysid_studies.constrained import torque_errors
 
 
 def show_torques(

@@ -20,6 +20,7 @@ from robot_sysid.action import Identify
 
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
+from sysid_core.files import write_text
 from sysid_core.planning import Trajectory
 from sysid_core.report import Report, cell_text, prediction_chart, save_and_list
 from sysid_core.robot import Array, RobotModel
@@ -236,6 +237,6 @@ def judge(console: Console, report: Report, out: Path, checks: Sequence[Check]) 
             {"check": text, "passed": bool(ok), "value": value} for text, ok, value in checks
         ],
     }
-    (out / "result.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    write_text(out / "result.json", json.dumps(result, indent=2) + "\n")
     console.print(f"Report: {out / 'report.html'}", soft_wrap=True)
     return 0 if result["passed"] else 1

@@ -21,6 +21,7 @@ from rich.table import Table
 from robot_sysid.msg import Identifiability, InertialEstimate, PayloadEstimate
 
 from sysid_core.estimation import Estimate
+from sysid_core.files import write_text
 from sysid_core.planning import HeldBox, MotionLimits, Trajectory, export_trajectory
 from sysid_core.planning.payload import plan_payload_motion
 from sysid_core.reasons import Outcome
@@ -147,7 +148,7 @@ def _execute(client: LiveClient, console: Console, file: Path, timeout_s: float)
 def _replay(console: Console, out: Path, bag: Path, truth: Array) -> dict[str, Any]:
     """The same bag through `sysid payload`, in a process of its own."""
     truth_file = out / "truth.yaml"
-    truth_file.write_text(yaml.safe_dump({"pi": truth.tolist()}), encoding="utf-8")
+    write_text(truth_file, yaml.safe_dump({"pi": truth.tolist()}))
     command = [
         sys.executable, "-m", "sysid_cli", "payload", str(bag),
         "--robot", ROBOT, "--sensor-frame", SENSOR_FRAME, "--shape", str(shape_file()),

@@ -135,9 +135,9 @@ class Task:
 
 @lru_cache(maxsize=16)
 def calibrated(
-    calibration: str, description: str, columns: str
+    calibration: str, description: str, columns: str, settings: str
 ) -> tuple[Identification, ColumnMap | None]:
-    """A robot as it was calibrated; kept, since a worker sees the same robots again and again."""
+    """A robot as it was calibrated; kept while its `settings` hash is the same."""
     folder = Path(calibration)
     known = load_identification(
         folder / "parameters.yaml",
@@ -160,7 +160,8 @@ def recording_rows(task: Task) -> list[dict[str, Any]]:
         SysIdError: It can't be used.
     """
     robot = task.robot
-    known, columns = calibrated(robot.calibration, robot.description, robot.columns)
+    settings = settings_hash(robot, task.tool)
+    known, columns = calibrated(robot.calibration, robot.description, robot.columns, settings)
     with local_copy(task.source.address) as path:
         run = load_recording(path, columns, robot.effort_kind)
         require_fit(known.model, run)
@@ -191,7 +192,7 @@ def recording_rows(task: Task) -> list[dict[str, Any]]:
         "error": predict_recording(found, run).relative_error(),
         "data_hash": digest,
         "model_hash": known.model.urdf_hash,
-        "settings_hash": settings_hash(robot, task.tool),
+        "settings_hash": settings,
         "version": version("robot_sysid"),
     }
     return [

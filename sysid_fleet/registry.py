@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from fnmatch import fnmatchcase
-from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from sysid_core.errors import BatchError
-from sysid_core.files import FileKind, FileSchema, Name, Number, Positive, hash_of, read_schema
+from sysid_core.files import FileKind, FileSchema, Name, Number, Positive, read_schema
+from sysid_core.workflows import inputs_of
 
 _KIND = FileKind("fleet registry", "See docs/fleet.md for an example.", BatchError)
 
@@ -121,15 +120,10 @@ def settings_hash(robot: Robot, tool: Tool | None) -> str:
 
     Files count by what is in them, wherever they lie.
     """
-    whole = hashlib.sha256(robot.model_dump_json(exclude=_ELSEWHERE).encode())
-    whole.update((tool.model_dump_json(exclude={"match"}) if tool else "").encode())
     calibration = [Path(robot.calibration) / name for name in ("parameters.yaml", "estimate.yaml")]
-    places: list[str | Path] = [robot.description, robot.columns, *calibration]
-    for place in places:
-        text = hash_of(place) if place and Path(place).is_file() else str(place)
-        whole.update(f"{text}\0".encode())
-    whole.update(version("robot_sysid").encode())
-    return whole.hexdigest()
+    options = robot.model_dump(mode="json", exclude=_ELSEWHERE)
+    options["tool"] = tool.model_dump(mode="json", exclude={"match"}) if tool else None
+    return str(inputs_of(options, calibration=[x for x in calibration if x.exists()])["key"])
 
 
-_ELSEWHERE = {"match", "tools", "group", "description", "calibration", "columns"}
+_ELSEWHERE = {"match", "tools", "group", "calibration"}

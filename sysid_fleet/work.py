@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from sysid_core.errors import BatchError
+from sysid_core.files import hash_of, written_whole
+from sysid_core.workflows import work_key
 from sysid_fleet.analysis import NEEDED, FleetState, analyse, is_watched
 from sysid_fleet.batch import Engine, Job, Progress, Rows, Source, find_sources, run_jobs
 from sysid_fleet.page import fleet_report
@@ -31,12 +32,19 @@ def fleet_jobs(
         tool = robot.tools.get(tool_name)
         if (name, tool_name) not in hashes:
             hashes[(name, tool_name)] = settings_hash(robot, tool)
-        text = "\0".join((source.address, source.stamp, hashes[(name, tool_name)]))
+        how = {"recording": source.address, "settings": hashes[(name, tool_name)]}
         yield Job(
-            hashlib.sha256(text.encode()).hexdigest()[:24],
+            work_key(how, [{"role": "data", "sha256": _content(source)}]),
             Task(source, robot, tool),
             {"recording": source.address, "robot": name, "tool": tool_name},
         )
+
+
+@cache
+def _content(source: Source) -> str:
+    """What a recording holds: its hash; of an object storage its tag, which spares the way here."""
+    local = "://" not in source.address
+    return hash_of(source.address) if local else source.stamp
 
 
 def identify_fleet(
@@ -95,8 +103,7 @@ def write_state(rows: Rows, registry: Registry, out: Path) -> FleetState:
             ("statistic", number),
         ]
     )
-    hidden = out / ".alarms.parquet"
-    pq.write_table(pa.Table.from_pylist(state.alarms(), schema=schema), hidden)
-    os.replace(hidden, out / "alarms.parquet")
+    with written_whole(out / "alarms.parquet") as file:
+        pq.write_table(pa.Table.from_pylist(state.alarms(), schema=schema), file)
     fleet_report(state).save(out / "fleet.html")
     return state

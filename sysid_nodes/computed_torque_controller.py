@@ -23,7 +23,7 @@ from sysid_core.control import ControllerState, TorqueController
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
 from sysid_nodes import conversions
-from sysid_nodes.lifecycle import LATCHED, ManagedNode, run_node
+from sysid_nodes.lifecycle import LAST, LATCHED, NEWEST, ManagedNode, run_node
 from sysid_nodes.torque_control import (
     ComputedTorqueControllerConfig,
     IdentifiedParameters,
@@ -68,7 +68,7 @@ class ComputedTorqueControllerNode(ManagedNode):
     def activate(self) -> None:
         """Listen and command; after a deactivation the robot's own controller takes over."""
         self._listens = False
-        self.subscribe_to_data(JointState, "joint_states", self._on_joints, depth=1)
+        self.subscribe_to_data(JointState, "joint_states", self._on_joints, qos=NEWEST)
         self.create_subscription(
             InertialEstimate, "estimator/parameters", self._on_estimate, LATCHED
         )
@@ -97,7 +97,7 @@ class ComputedTorqueControllerNode(ManagedNode):
         stamp = conversions.ns_from_stamp(message.header.stamp)
         self.controller.measured(self._state_gate.take(stamp, self.now_ns()) * 1e-9, q, v)
         if not self._listens:  # before, an executor finds nobody that could move the robot
-            self.create_subscription(JointTrajectory, "setpoint", self._on_set_point, 1)
+            self.create_subscription(JointTrajectory, "setpoint", self._on_set_point, LAST)
             self._listens = True
 
     def _on_set_point(self, message: JointTrajectory) -> None:

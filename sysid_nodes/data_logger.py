@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
+from functools import partial
 
 from geometry_msgs.msg import WrenchStamped
 from robot_sysid.msg import FilteredJointState, FilteredWrench, Mark, StreamStatistics
@@ -14,7 +15,7 @@ from sensor_msgs.msg import JointState
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
 from sysid_nodes import conversions
-from sysid_nodes.lifecycle import DATA, OK, WARN, ManagedNode, run_node
+from sysid_nodes.lifecycle import DATA, OK, WARN, ManagedNode, ParameterError, run_node
 from sysid_nodes.logging import (
     JOINTS,
     MARKS,
@@ -43,7 +44,9 @@ class DataLoggerNode(ManagedNode):
         self._joints = Mirrored(self, FilteredJointState, "~/filtered", JointState, "joint_states")
         self._wrench = Mirrored(self, FilteredWrench, "~/wrench", WrenchStamped, "wrench")
         self._statistics = self.create_publisher(StreamStatistics, "~/statistics", 10)
-        self._topics = {topic: self.resolve_topic_name(topic) for topic in TYPES}
+        self._targets = _topic_and_type(self.config.targets)
+        named = [*TYPES, *filter(None, self._targets[:1])]
+        self._topics = {topic: self.resolve_topic_name(topic) for topic in named}
         self.filtering = LiveFiltering(
             effort_kind=self.config.effort_kind,
             max_gap_s=self.config.max_gap_s,
@@ -51,7 +54,7 @@ class DataLoggerNode(ManagedNode):
             send_joints=self._joints.send,
             send_wrench=self._wrench.send,
         )
-        self.recorder = Recorder(self, self.filtering, self._topics)
+        self.recorder = Recorder(self, self.filtering, self._topics, self._targets)
         self.use_robot(self.config.robot)
 
     def got_robot(self, model: RobotModel) -> None:
@@ -65,6 +68,10 @@ class DataLoggerNode(ManagedNode):
         self.subscribe_to_data(JointState, JOINTS, self._on_joints, raw=True)
         self.subscribe_to_data(WrenchStamped, WRENCH, self._on_wrench, raw=True)
         self.create_subscription(Mark, MARKS, self._on_mark, DATA, raw=True)
+        targets, kind = self._targets
+        if targets:
+            record = partial(self._take, targets, lambda data, now: None)
+            self.subscribe_to_data(conversions.interface(kind), targets, record, raw=True)
         self.create_timer(1.0, self._report)
         self.create_timer(min(self.config.stale_s / 4, 0.25), self._watch)
         sys.setswitchinterval(_SWITCH_S)
@@ -127,6 +134,23 @@ class DataLoggerNode(ManagedNode):
             recording=self.recorder is not None and self.recorder.bag is not None,
             **({} if self.recorder is None else self.recorder.progress),
         )
+
+
+def _topic_and_type(text: str) -> tuple[str, str]:
+    """Of position targets: "" where none are to be recorded.
+
+    Raises:
+        ParameterError: It has another form, or the type isn't installed.
+    """
+    topic, kind, *more = [*text.split(), "", ""]
+    if any(more) or bool(topic) != bool(kind):
+        raise ParameterError(
+            f"The targets '{text}' have another form.",
+            remedy="Write 'TOPIC TYPE', such as 'position_commands std_msgs/msg/Float64MultiArray'.",
+        )
+    if kind:
+        conversions.interface(kind)
+    return topic, kind
 
 
 def main(args: list[str] | None = None) -> int:

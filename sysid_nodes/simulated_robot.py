@@ -17,8 +17,7 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from sysid_core.errors import SignalError
-from sysid_core.robot import RobotModel
-from sysid_core.simulation import ClosedChainPlant, SimulatedRobot
+from sysid_core.simulation import ClosedChainPlant, PositionPlant, SimulatedRobot
 from sysid_nodes.conversions import (
     message_from_wrench,
     ns_from_stamp,
@@ -33,7 +32,13 @@ from sysid_nodes.lifecycle import (
     mounted,
     run_node,
 )
-from sysid_nodes.simulation import LockStep, SimulatedRobotConfig, WallPace, build_plant
+from sysid_nodes.simulation import (
+    LockStep,
+    SimulatedRobotConfig,
+    WallPace,
+    build_plant,
+    described_robot,
+)
 
 
 class SimulatedRobotNode(ManagedNode):
@@ -48,7 +53,7 @@ class SimulatedRobotNode(ManagedNode):
     def configure(self) -> None:
         """Build the plant and the topics."""
         c: SimulatedRobotConfig = self.config
-        model = mounted(RobotModel.from_urdf(c.robot), self.common.mount)
+        model = mounted(described_robot(c), self.common.mount)
         n = model.nv
         for name, size in (("payload", 10), ("start", n), ("wrench_bias", 6)):
             if len(getattr(c, name)) not in (0, size):
@@ -69,10 +74,13 @@ class SimulatedRobotNode(ManagedNode):
         self._description.publish(String(data=model.urdf_xml))
         self._time = self.create_publisher(Clock, "/clock", 10) if c.clock else None
         self.create_subscription(JointTrajectory, "joint_trajectory", self._on_trajectory, 10)
-        for topic, command in (
-            ("position_commands", self.robot.command_position),
-            ("effort_commands", self.robot.command_effort),
-        ):
+        streams: dict[str, Callable[[np.ndarray], None]] = {
+            "position_commands": self.robot.command_position
+        }
+        self._measures_effort = not isinstance(plant, PositionPlant)
+        if self._measures_effort:
+            streams["effort_commands"] = self.robot.command_effort
+        for topic, command in streams.items():
             take = partial(self._on_numbers, topic, command)
             self.create_subscription(Float64MultiArray, topic, take, 50)
         if c.clock:
@@ -101,11 +109,11 @@ class SimulatedRobotNode(ManagedNode):
                 name=list(self.model.joint_names),
                 position=m.q.tolist(),
                 velocity=m.v.tolist(),
-                effort=m.effort.tolist(),
+                effort=m.effort.tolist() if self._measures_effort else [],
             )
             joints.header.stamp = stamp
             self._joints.publish(joints)
-            if self.config.sensor_frame:
+            if self.config.sensor_frame and self._measures_effort:
                 wrench = WrenchStamped(wrench=message_from_wrench(m.wrench))
                 wrench.header.stamp = stamp
                 wrench.header.frame_id = self.config.sensor_frame

@@ -101,12 +101,17 @@ class Caller:
         self._send_what_is_ready()
         done = [item for item in self._waiting if item[0].done()]
         self._waiting = [item for item in self._waiting if not item[0].done()]
-        for future, take in done:
+        while done:
+            future, take = done.pop(0)
             error = future.exception()
             if error is not None:
                 self._say(str(error), False)
-            else:
+                continue
+            try:
                 take(future.result())
+            except Exception:
+                self._waiting += done  # the others aren't lost with it
+                raise
 
     def _send(self, ready: Callable[[], bool], send: Callable[[], None], missing: str) -> None:
         """Send as soon as the server has been found; say what is missing where none is."""

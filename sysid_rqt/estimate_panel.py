@@ -61,6 +61,7 @@ class EstimatePanel(Panel):
                 column.addWidget(widget)
             page.setLayout(column)
             tabs.addTab(page, title)
+        tabs.setMinimumWidth(360)  # its curves are read
         self.column.addWidget(tabs)
         self._drawn = 0
         self._shape: Any = None  # of the object, as the estimator has it
@@ -84,14 +85,14 @@ class EstimatePanel(Panel):
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Numbers at once, curves when there are new moments."""
-        message = snapshot.payload
-        if message is not None and snapshot.history:
-            self._show_payload(message, snapshot)
-        if snapshot.parameters is not None:
-            self._show_arm(snapshot.parameters, snapshot)
+        payload, arm = snapshot.payload, snapshot.parameters
+        if payload is not None and snapshot.history:
+            self.guarded("payload", lambda: self._show_payload(payload, snapshot))
+        if arm is not None:
+            self.guarded("arm", lambda: self._show_arm(arm, snapshot))
         if self.left.isVisible() and self._residuals and self._residuals[-1] is not self._shown:
             self._shown = self._residuals[-1]
-            self._show_residuals(snapshot.parameters is not None)
+            self.guarded("residual torques", lambda: self._show_residuals(arm is not None))
 
     def _show_payload(self, message: Any, snapshot: Snapshot) -> None:
         now = snapshot.history[-1]

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from python_qt_binding.QtCore import Qt, QTimer
 from python_qt_binding.QtGui import QPixmap
 from python_qt_binding.QtWidgets import (
+    QGridLayout,
     QHeaderView,
     QLabel,
     QPushButton,
+    QSizePolicy,
     QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
@@ -48,9 +50,16 @@ class Panel(QWidget):
         # Two lines, whatever is said: a button must not move under somebody's finger.
         self.answer.setFixedHeight(2 * self.answer.fontMetrics().lineSpacing() + 4)
         self.answer.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.trouble = QLabel("")  # messages that can't be shown; an answer isn't overwritten
+        self.trouble.setObjectName("trouble")
+        self.trouble.setFixedHeight(self.trouble.fontMetrics().lineSpacing() + 4)
+        self.trouble.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.trouble.setStyleSheet(f"color: {COLOURS['error']}")
+        self._troubles: dict[str, str] = {}
         self.column = QVBoxLayout(self)
         self.build()
         self.column.addWidget(self.answer)
+        self.column.addWidget(self.trouble)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._tick)
         self._timer.start(self.period_ms)
@@ -74,23 +83,41 @@ class Panel(QWidget):
         self._timer.stop()
         self.view.close()
 
-    def _tick(self) -> None:
-        # PyQt ends the process where a slot raises, and the stop button with it.
+    def guarded(self, what: str, work: Callable[[], object]) -> None:
+        """Do a part of a panel's work; whatever it raises is said, and the other parts go on.
+
+        PyQt ends the process where a slot raises, and the stop button with it.
+        """
         try:
-            self.caller.poll()
-            self.show_snapshot(self.view.snapshot())
+            work()
+            self._troubles.pop(what, None)
         except Exception as err:
-            self.say(f"A message can't be shown: {type(err).__name__}: {err}", False)
+            self._troubles[what] = f"{what} failed: {type(err).__name__}: {err}"
+        text = "; ".join(self._troubles.values())
+        if text != self.trouble.text():
+            self.trouble.setText(text)
+            self.trouble.setToolTip(text)
+
+    def button(self, text: str, name: str, on_click: Callable[[], object], style: str = "") -> Any:
+        """A button with a name that tests can find."""
+        out = QPushButton(text)
+        out.setObjectName(name)
+        out.clicked.connect(lambda *_: self.guarded(text, on_click))
+        if style:
+            out.setStyleSheet(style)
+        return out
+
+    def _tick(self) -> None:
+        self.guarded("answers", self.caller.poll)
+        self.guarded("nodes", lambda: self.show_snapshot(self.view.snapshot()))
 
 
-def button(text: str, name: str, on_click: Any, style: str = "") -> QPushButton:
-    """A button with a name that tests can find."""
-    out = QPushButton(text)
-    out.setObjectName(name)
-    out.clicked.connect(lambda *_: on_click())
-    if style:
-        out.setStyleSheet(style)
-    return out
+def rows_of(widgets: Sequence[QWidget], columns: int) -> QGridLayout:
+    """Widgets in rows of so many, so that three panels fit beside each other."""
+    grid = QGridLayout()
+    for k, widget in enumerate(widgets):
+        grid.addWidget(widget, k // columns, k % columns)
+    return grid
 
 
 def table(columns: Sequence[str]) -> QTableWidget:
@@ -118,6 +145,7 @@ def fill(widget: QTableWidget, rows: Sequence[Sequence[str]], colours: Sequence[
             if item.text() != text:
                 item.setText(text)
                 item.setToolTip(text)
+                widget.resizeRowToContents(i)  # a long sentence takes its lines
             if colours:
                 from python_qt_binding.QtGui import QColor
 

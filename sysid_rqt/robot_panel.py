@@ -8,7 +8,6 @@ from python_qt_binding.QtWidgets import (
     QDoubleSpinBox,
     QFileDialog,
     QGroupBox,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QProgressBar,
@@ -19,7 +18,7 @@ from robot_sysid.srv import Arm, MarkRecording, StartRecording, StopRecording
 from std_srvs.srv import Trigger
 
 from sysid_monitor.graph_view import Snapshot, margins, recorded
-from sysid_rqt.panel import COLOURS, Panel, button, fill, table
+from sysid_rqt.panel import COLOURS, Panel, fill, rows_of, table
 
 STOP = "background-color: #b3261e; color: white; font-weight: bold; font-size: 18px; padding: 10px"
 EXECUTOR, LOGGER = "trajectory_executor", "data_logger"
@@ -40,7 +39,7 @@ class RobotPanel(Panel):
         self.nodes.setObjectName("nodes")
         self.streams = table(("topic", "rate [Hz]", "late [ms]", "lost", "invalid"))
         # First of all: nothing above it can move it.
-        self.column.addWidget(button("STOP", "stop", self.stop, STOP))
+        self.column.addWidget(self.button("STOP", "stop", self.stop, STOP))
         self.caller.find(CancelGoal, f"{self.prefix}{CANCEL}")  # a stop doesn't wait for discovery
         self.column.addWidget(self.headline)
         self.column.addWidget(self.nodes, 3)
@@ -49,24 +48,22 @@ class RobotPanel(Panel):
         self.column.addWidget(self._motion())
 
     def _recording(self) -> QGroupBox:
-        box, row = QGroupBox("Recording"), QHBoxLayout()
+        box, column = QGroupBox("Recording"), QVBoxLayout()
         self.path = QLineEdit()
         self.path.setPlaceholderText("folder; empty: named by the date")
         self.label = QLineEdit()
         self.label.setPlaceholderText("mark")
-        for widget in (
+        widgets = (
             self.path,
-            button("start", "start_recording", self.start_recording),
-            button("stop", "stop_recording", self.stop_recording),
+            self.button("start", "start_recording", self.start_recording),
+            self.button("stop", "stop_recording", self.stop_recording),
             self.label,
-            button("mark", "mark", self.mark),
-            button(
+            self.button("mark", "mark", self.mark),
+            self.button(
                 "tare", "tare", lambda: self._call(Trigger, f"{LOGGER}/tare", Trigger.Request())
             ),
-        ):
-            row.addWidget(widget)
-        column = QVBoxLayout()
-        column.addLayout(row)
+        )
+        column.addLayout(rows_of(widgets, 3))
         self.recorded = QLabel("nothing is being recorded")
         self.recorded.setObjectName("recorded")
         self.recorded.setWordWrap(True)
@@ -75,7 +72,7 @@ class RobotPanel(Panel):
         return box
 
     def _motion(self) -> QGroupBox:
-        box, column, row = QGroupBox("Motion"), QVBoxLayout(), QHBoxLayout()
+        box, column = QGroupBox("Motion"), QVBoxLayout()
         self.plan = QLineEdit()
         self.plan.setObjectName("plan")
         self.plan.setPlaceholderText("trajectory.npz of `sysid plan …`")
@@ -84,20 +81,19 @@ class RobotPanel(Panel):
         self.speed.setSingleStep(0.1)
         self.speed.setValue(0.3)
         self.speed.setPrefix("speed × ")
-        for widget in (
+        widgets = (
             self.plan,
-            button("…", "browse", self.browse),
+            self.button("…", "browse", self.browse),
             self.speed,
-            button("check", "check", lambda: self.execute(check_only=True)),
-            button("arm", "arm", self.arm),
-            button("play", "play", self.execute),
-        ):
-            row.addWidget(widget)
+            self.button("check", "check", lambda: self.execute(check_only=True)),
+            self.button("arm", "arm", self.arm),
+            self.button("play", "play", self.execute),
+        )
         self.state = QLabel("no executor")
         self.state.setWordWrap(True)
         self.progress = QProgressBar()
         self.progress.setRange(0, 1000)
-        column.addLayout(row)
+        column.addLayout(rows_of(widgets, 3))
         column.addWidget(self.state)
         column.addWidget(self.progress)
         self.margins = QLabel("")
@@ -160,6 +156,7 @@ class RobotPanel(Panel):
 
         def keep(response: Arm.Response) -> None:
             self._token = response.token
+            self.say(f"armed for {response.valid_for:g} s. {response.message}", True)
 
         self.caller.call(Arm, f"{self.prefix}{EXECUTOR}/arm", Arm.Request(), keep)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from python_qt_binding.QtWidgets import QCheckBox, QHBoxLayout, QLabel
+from python_qt_binding.QtWidgets import QCheckBox, QLabel
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters, SetParameters
 from robot_sysid.srv import ConfirmPayload, ProposePayload
 from std_srvs.srv import Trigger
 
 from sysid_monitor.graph_view import Snapshot, bridge_state
-from sysid_rqt.panel import Panel, button, fill, table
+from sysid_rqt.panel import Panel, fill, rows_of, table
 
 BRIDGE = "payload_bridge"
 
@@ -30,22 +30,20 @@ class SendPanel(Panel):
             ("quantity", "proposed", "controller has", "would change by", "unit")
         )
         self.comparison.setObjectName("comparison")
-        row = QHBoxLayout()
-        self.confirm = button("send it to the controller", "confirm", self.on_confirm)
+        self.confirm = self.button("send it to the controller", "confirm", self.on_confirm)
         self.confirm.setEnabled(False)
-        for widget in (
-            button("dry run", "dry_run", self.on_dry_run),
-            button("propose", "propose", self.on_propose),
+        buttons = (
+            self.button("dry run", "dry_run", self.on_dry_run),
+            self.button("propose", "propose", self.on_propose),
             self.confirm,
-            button("roll back", "rollback", self.on_rollback),
-        ):
-            row.addWidget(widget)
-        self.allowed = QCheckBox("sending is allowed (dry_run of the bridge is off)")
+            self.button("roll back", "rollback", self.on_rollback),
+        )
+        self.allowed = QCheckBox("sending is allowed (dry_run is off)")
         self.allowed.setObjectName("allowed")
-        self.allowed.clicked.connect(lambda *_: self.on_allow())
+        self.allowed.clicked.connect(lambda *_: self.guarded("dry_run", self.on_allow))
         self.column.addWidget(self.state)
         self.column.addWidget(self.comparison)
-        self.column.addLayout(row)
+        self.column.addLayout(rows_of(buttons, 2))
         self.column.addWidget(self.allowed)
         self._proposal = ""
         self._shown: Any = None

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The papers' experiments, each one command."""
 
-from sysid_studies.cheetah3 import PAPER_TABLE_6, cheetah3_study
+from sysid_studies.cheetah3 import cheetah3_study
 from sysid_studies.identifiability import identifiability_study
-from sysid_studies.stanford import PAPER_TABLE_I, PAPER_TABLE_II, StanfordStudy, stanford_study
+from sysid_studies.stanford import stanford_study
+from sysid_studies.table import Study
 
 __all__ = [
-    "PAPER_TABLE_6",
-    "PAPER_TABLE_I",
-    "PAPER_TABLE_II",
-    "StanfordStudy",
+    "Study",
     "cheetah3_study",
     "identifiability_study",
     "stanford_study",

@@ -35,6 +35,7 @@ from sysid_studies.symmetric_rotors import (
     regressor,
     true_parameters,
 )
+from sysid_studies.table import StudyTable
 
 LEG = "FL"
 ZERO = 1e-6  # [N m or N]: below, an error counts as zero
@@ -90,6 +91,34 @@ class Cheetah3Study:
         """True if both experiments excite all that their structure permits."""
         return all(numerical == exact for _, numerical, _, exact in self.ranks.values())
 
+    @property
+    def tables(self) -> tuple[StudyTable, ...]:
+        """The errors next to the paper's, and the ranks."""
+        return (
+            StudyTable(
+                "Errors",
+                ("identified on", "error in", "here", "paper"),
+                tuple(
+                    (which, row, _triple(values), _triple(PAPER_TABLE_6[which][row]))
+                    for which, rows in self.errors.items()
+                    for row, values in rows.items()
+                ),
+                "RMS errors [N m, N]; legs: ab/ad, hip, knee; body: x forward, y left, z up. The robot,"
+                " its parameters and its gait are of our own: the magnitudes differ from the paper's.",
+            ),
+            StudyTable(
+                "Ranks",
+                ("experiment", "parameters", "numerical rank", "gap", "structural rank"),
+                tuple((name, *values) for name, values in self.ranks.items()),
+            ),
+        )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Whether the pattern is the paper's."""
+        where = "where the paper has them" if self.pattern_matches else "elsewhere than the paper's"
+        return (f"The zeros are {where}.",)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for JSON."""
         return {
@@ -118,20 +147,8 @@ class Cheetah3Study:
             self.is_maximally_exciting,
             "The gallop is maximally exciting: numerical ranks equal the structural ones.",
         )
-        report.table(
-            ["identified on", "error in", "here", "paper"],
-            [
-                [which, row, _triple(values), _triple(PAPER_TABLE_6[which][row])]
-                for which, rows in self.errors.items()
-                for row, values in rows.items()
-            ],
-            "RMS errors [N m, N]; legs: ab/ad, hip, knee; body: x forward, y left, z up. The robot,"
-            " its parameters and its gait are of our own: the magnitudes differ from the paper's.",
-        )
-        report.table(
-            ["experiment", "parameters", "numerical rank", "gap", "structural rank"],
-            [[name, *values] for name, values in self.ranks.items()],
-        )
+        for table in self.tables:
+            report.table(table.columns, table.rows, table.note)
         report.heading("Gallop of the identification")
         legs = {
             leg: {joint: self.motion.legs[f"{leg}_{joint}"][0] for joint in LEG_JOINTS}

@@ -22,6 +22,7 @@ from sysid_core.robot import (
     reference_rotors,
     rotor_regressor,
 )
+from sysid_studies.table import StudyTable
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,26 @@ class IdentifiabilityStudy:
         """True if every figure agrees with the paper."""
         return all(comparison.agrees for comparison in self.comparisons)
 
+    @property
+    def tables(self) -> tuple[StudyTable, ...]:
+        """Every figure next to the paper's."""
+        return (
+            StudyTable(
+                "Structural identifiability, here and in the paper",
+                ("robot", "quantity", "here", "paper", "sampled regressor", "agrees"),
+                tuple(
+                    (c.robot, c.quantity, c.here, c.paper, c.sampled, c.agrees)
+                    for c in self.comparisons
+                ),
+                "Dimensions without gravity (with gravity in brackets).",
+            ),
+        )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Whether all agree."""
+        return ("Every figure is the paper's." if self.agrees else "Some figures differ.",)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
@@ -159,11 +180,8 @@ class IdentifiabilityStudy:
             "Wensing, Niemeyer, Slotine 2023, tables 2, 4, 5 and figure 4",
         )
         report.verdict(self.agrees, "Every figure is the paper's.")
-        report.table(
-            ["robot", "quantity", "here", "paper", "sampled regressor", "agrees"],
-            [[c.robot, c.quantity, c.here, c.paper, c.sampled, c.agrees] for c in self.comparisons],
-            "Dimensions without gravity (with gravity in brackets).",
-        )
+        (table,) = self.tables
+        report.table(table.columns, table.rows, table.note)
         for title, (answer, weightless) in self.answers.items():
             report.heading(title)
             headings, rows = identifiability_table(answer, weightless)

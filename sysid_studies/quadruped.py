@@ -15,6 +15,7 @@ from sysid_core.robot.loops import mimic_joints
 LEGS = ("FL", "FR", "RL", "RR")
 LEG_JOINTS = ("abad", "hip", "knee")
 GEAR_RATIO = 10.0
+STRIDES, SAMPLES = 4, 240  # of a gallop
 _HIP_OFFSET, _THIGH = 0.044, 0.342  # [m], along the hip's axis; as in the paper
 _TORSO = (0.30, 0.12)  # [m] half distances between the legs, forward and sideways
 # mass [kg], com [m] (left side), inertia about the com [kg m^2]: chosen, not the Cheetah's.
@@ -28,16 +29,9 @@ _ROTOR = (0.32, 4.2e-4, 2.3e-4)  # mass [kg], inertia about the axis, across it 
 _AXES = {"abad": "1 0 0", "hip": "0 1 0", "knee": "0 1 0"}
 
 
-def quadruped(
-    *, floating_base: bool = True, gravity: tuple[float, float, float] = (0, 0, -9.81)
-) -> RobotModel:
-    """Trunk and four legs; every rotor is a body of its own that mimics its joint.
-
-    Args:
-        floating_base: Whether the torso moves freely.
-        gravity: In the base frame [m/s^2].
-    """
-    return RobotModel.from_urdf(_urdf(LEGS), floating_base=floating_base, gravity=gravity)
+def quadruped() -> RobotModel:
+    """Trunk, moving freely, and four legs; every rotor is a body of its own that mimics its joint."""
+    return RobotModel.from_urdf(_urdf(LEGS), floating_base=True)
 
 
 def single_leg(leg: str = "FL") -> RobotModel:
@@ -120,24 +114,20 @@ class Gallop:
     legs: dict[str, Array]
 
 
-def gallop(
-    n_strides: int = 4, n_samples: int = 240, *, stride: float = 0.42, detail: float = 0.0
-) -> Gallop:
+def gallop(*, stride: float = 0.42, detail: float = 0.0) -> Gallop:
     """A gallop as sums of harmonics of the stride, the feet in the order RR, RL, FR, FL.
 
     Args:
-        n_strides: Strides.
-        n_samples: Samples over all of them.
         stride: Duration of one [s].
         detail: Shifts the harmonics against each other [rad]: another value is another gallop.
     """
-    time = np.linspace(0.0, n_strides * stride, n_samples, endpoint=False)
+    time = np.linspace(0.0, STRIDES * stride, SAMPLES, endpoint=False)
     w = 2 * np.pi / stride
-    slow = w / n_strides  # lets the strides differ: a course that isn't quite straight
+    slow = w / STRIDES  # lets the strides differ: a course that isn't quite straight
 
     def wave(mean: float, *terms: tuple[float, float, float]) -> Array:
         """Amplitude, frequency [rad/s] and phase [rad] to value, rate and acceleration (3, K)."""
-        out = np.zeros((3, n_samples))
+        out = np.zeros((3, SAMPLES))
         out[0] = mean
         for k, (amplitude, frequency, phase) in enumerate(terms, start=1):
             angle = frequency * time + phase + k * detail

@@ -20,8 +20,10 @@ from sysid_core.identifiability.composite_bodies import (
     direction_in_body,
     minimal_constants,
 )
+from sysid_core.report import Report
 from sysid_core.robot import Array, RobotModel, reference_robot
 from sysid_studies.single_joint import check_postures, composite_inverse_dynamics, single_joint_rows
+from sysid_studies.table import StudyTable
 
 BASE_POSTURE = (0.7, 0.7, 0.0, 0.7, 0.7, 0.7)  # equation (62)
 # Of the joint of the body to be identified. Equation (63) lists them the other way round; table I
@@ -108,6 +110,58 @@ class StanfordStudy:
     def table_ii_errors(self) -> dict[str, float]:
         """Difference from the paper's table II, by constant."""
         return {name: self.constants[name] - PAPER_TABLE_II[name] for name in PAPER_TABLE_II}
+
+    @property
+    def tables(self) -> tuple[StudyTable, ...]:
+        """Tables I and II next to the paper's."""
+        return (
+            StudyTable(
+                "Table I: axis of joint 1 in the frame of body j",
+                ("j", "posture", "here", "paper", "off by"),
+                tuple(
+                    (body, i, _spaced(row), _spaced(paper), f"{np.abs(row - paper).max():.1e}")
+                    for body, rows in self.directions.items()
+                    for i, (row, paper) in enumerate(
+                        zip(rows, np.array(PAPER_TABLE_I[body]), strict=True), start=1
+                    )
+                ),
+            ),
+            StudyTable(
+                "Table II: identified inertia constants [kg, kg m, kg m^2]",
+                ("constant", "here", "paper", "off by"),
+                tuple(
+                    (
+                        name,
+                        f"{round(value, 5) + 0.0:.5f}",
+                        f"{PAPER_TABLE_II[name]:.5f}",
+                        f"{abs(self.table_ii_errors[name]):.1e}",
+                    )
+                    for name, value in self.constants.items()
+                ),
+            ),
+        )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """How exact the constants are, and the closing check."""
+        exact = max(abs(self.constants[name] - self.exact[name]) for name in self.exact)
+        worst = max(self.table_ii_errors, key=lambda name: abs(self.table_ii_errors[name]))
+        return (
+            f"The constants identified here are those of the links (lemma 1) to {exact:.0e}; the print"
+            f" differs by {abs(self.table_ii_errors[worst]):.1e} at most, in {worst}.",
+            f"Closing check: torques from the {len(self.constants)} constants alone differ from"
+            f" recursive Newton-Euler by {self.closing_error:.1e} of the largest torque,"
+            f" over {self.n_random} random motions.",
+        )
+
+    def report(self) -> Report:
+        """A page with both tables."""
+        report = Report("Sequential identification of the Stanford arm", "Lin, tables I and II")
+        for table in self.tables:
+            report.heading(table.title)
+            report.table(table.columns, table.rows)
+        report.bullets(self.remarks)
+        return report
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -222,3 +276,7 @@ def _solve(
             remedy="Add postures.",
         )
     values[unknown] = solution
+
+
+def _spaced(row: Array) -> str:
+    return " ".join(f"{round(x, 4) + 0.0:.4f}" for x in row)

@@ -23,10 +23,14 @@ NEEDED = f"needs launch and ros2cli: source a ROS 2, or set {PREFIX} to the fold
 
 def real_ros_environment() -> dict[str, str] | None:
     """Environment variables in which launch and ros2 work; None where there are none."""
-    here = dict(os.environ)
-    prefix = here.get(PREFIX)
-    environment = _sourced(Path(prefix) / "local_setup.bash", here) if prefix else here
+    environment = prefix_environment() or dict(os.environ)
     return environment if _has(environment, "launch, launch_ros, ros2cli") else None
+
+
+def prefix_environment() -> dict[str, str] | None:
+    """Environment variables with the folder that `PREFIX` names sourced; None where it names none."""
+    prefix = os.environ.get(PREFIX)
+    return _sourced(Path(prefix) / "local_setup.bash", dict(os.environ)) if prefix else None
 
 
 def with_driver_messages(environment: dict[str, str]) -> dict[str, str]:

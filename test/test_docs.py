@@ -17,13 +17,17 @@ ROOT = Path(__file__).resolve().parent.parent
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 
 
-@pytest.fixture(scope="module")
-def hooks():
-    spec = importlib.util.spec_from_file_location("docs_hooks", ROOT / "scripts" / "docs_hooks.py")
+def script(name: str):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def hooks():
+    return script("docs_hooks")
 
 
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
@@ -43,6 +47,36 @@ def test_every_page_is_in_the_navigation() -> None:
     listed = set(re.findall(r"[\w/]+\.md", str(yaml.safe_load(text)["nav"])))
     pages = {p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")}
     assert not pages - listed
+
+
+MEASURED = r"\d{4}-\d\d-\d\d(?: to \d{4}-\d\d-\d\d)?, [0-9a-f]{7,}, .* cores: .*"
+
+
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs" / "evidence").glob("*.md")), ids=lambda p: p.stem
+)
+def test_an_evidence_page_begins_with_its_conclusion_and_states_what_measured_each_table(
+    page,
+) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert re.match(r"# Evidence: .*\n\*\*[^*]+\*\*\n", text)
+    below = re.findall(r"^\|.*\n\n?(?!\|)(.*)$", text, flags=re.MULTILINE)
+    definitions = [line for line in below if not re.fullmatch(rf"\*{MEASURED}\*", line)]
+    assert definitions == [] or (
+        page.stem == "faults" and len(definitions) == 1
+    )  # what is emulated
+
+
+def test_a_table_of_evidence_is_measured_again_by_the_command_below_it() -> None:
+    evidence = script("evidence")
+    printed = evidence.tables("noise\n| a | b |\n|--:|---|\n| 1 | 2 |\n\n┃ c ┃\n│ 3 │\n")
+    assert printed == ["| a | b |\n| --- | --- |\n| 1 | 2 |", "| c |\n| --- |\n| 3 |"]
+    page = (
+        "x\n\n| a | b |\n|---|---|\n| 0 | 0 |\n\n*2026-11-22, 1234567, two cores: `run it`*\n\ny\n"
+    )
+    new = evidence.replaced(page, "run it", printed[:1], evidence.provenance())
+    assert "| 1 | 2 |" in new and "| 0 | 0 |" not in new and new.startswith("x\n\n|")
+    assert re.search(rf"\*{MEASURED}\*\n\ny", new) and "2026-11-22" not in new
 
 
 def test_messages_of_the_troubleshooting_page_are_real() -> None:

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The structural answer for every URDF of example-robot-data, as a Markdown table.
 
-Run: python benchmarks/identifiability/example_robots.py [--write docs/evidence/identifiability.md]
-With --write the table replaces what stands between the file's two marks.
+Run: python benchmarks/identifiability/example_robots.py
 """
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +16,6 @@ from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.robot import RobotModel, example_robots, joint_torque_regressor
 from sysid_core.robot.loops import mimic_joints
 
-MARKS = ("<!-- example robots: begin -->", "<!-- example robots: end -->")
 HEAD = (
     "| robot | bodies | fixed base | sampled | floating base | sampled | no gravity"
     " | mimic joints coupled | exact angles |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|"
@@ -65,21 +62,10 @@ def row(name: str, path: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", type=Path, help="Markdown file with the two marks")
-    target = parser.parse_args().write
     files = {path: name for name, path in sorted(example_robots().items())}
-    lines = [HEAD]
+    print(HEAD)
     for path, name in sorted(files.items(), key=lambda item: item[1].lower()):
-        lines.append(row(name, path))
-        print(lines[-1], flush=True)
-    if target is not None:
-        text = target.read_text(encoding="utf-8")
-        before, rest = text.split(MARKS[0])
-        after = rest.split(MARKS[1])[1]
-        target.write_text(
-            before + MARKS[0] + "\n" + "\n".join(lines) + "\n" + MARKS[1] + after, encoding="utf-8"
-        )
+        print(row(name, path), flush=True)
 
 
 if __name__ == "__main__":

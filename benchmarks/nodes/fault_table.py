@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fault table: what emulated robots do when something goes wrong in the middle of a motion.
 
-    python benchmarks/nodes/fault_table.py [VENDOR ...] [--fault NAME ...] [--live] [--out FILE] [--docs]
-    python benchmarks/nodes/fault_table.py --missing --docs   # the live cases that aren't in the file yet
+    python benchmarks/nodes/fault_table.py [VENDOR ...] [--fault NAME ...] [--live] [--out FILE]
+    python benchmarks/nodes/fault_table.py --missing   # the live cases that aren't in the file yet
 
 In simulated time the executor's core, a trajectory controller and a robot run in one process; with
 `--live` the executor's node and an emulated driver are processes of their own (ten seconds to a minute
 a case). Every case is appended to the file as it ends, and those that are there aren't run again;
-`--table` only prints what the file holds, `--docs` writes it to docs/faults.md.
+with `--out NEW.jsonl` all are measured anew.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import resource
 import signal
 import sys
@@ -63,7 +62,6 @@ LIVE_CASES = (
     *(("digit", fault) for fault in ("cancel", "executor killed")),
 )
 ROWS = ROOT / "benchmarks" / "nodes" / "fault_table.jsonl"
-PAGE = ROOT / "docs" / "faults.md"
 SMALL_FILE = 100_000  # that a full disk still holds [byte]
 VENDORS = ("ur", "franka", "xarm", "digit")
 
@@ -184,20 +182,6 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def write_page(rows: list[dict[str, Any]]) -> None:
-    """Put the tables into docs/faults.md, between its marks."""
-    page = PAGE.read_text(encoding="utf-8")
-    for how in ("simulated", "live"):
-        own = sorted(
-            (row for row in rows if row["how"] == how),
-            key=lambda row: (VENDORS.index(row["vendor"]), FAULTS.index(row["fault"])),
-        )
-        begin, end = f"<!-- {how} -->", f"<!-- end of {how} -->"
-        inside = f"{begin}\n{table(own)}\n{end}"
-        page = re.sub(f"{begin}.*{end}", lambda _, text=inside: text, page, flags=re.S)
-    PAGE.write_text(page, encoding="utf-8")
-
-
 def main() -> None:
     """Run the cases that aren't in the file yet, and print all."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -205,8 +189,6 @@ def main() -> None:
     parser.add_argument("--fault", nargs="*", default=list(FAULTS), choices=FAULTS)
     parser.add_argument("--live", action="store_true")
     parser.add_argument("--missing", action="store_true", help="the live cases that are missing")
-    parser.add_argument("--table", action="store_true", help="only print")
-    parser.add_argument("--docs", action="store_true", help="write docs/faults.md")
     parser.add_argument("--out", type=Path, default=ROWS)
     asked = parser.parse_args()
     out: Path = asked.out
@@ -216,7 +198,7 @@ def main() -> None:
     how = "live" if asked.live or asked.missing else "simulated"
     wanted = [(v, f) for f in asked.fault for v in asked.vendors]
     cases = LIVE_CASES if asked.missing else wanted
-    for vendor, fault in [] if asked.table else [c for c in cases if (*c, how) not in done]:
+    for vendor, fault in [c for c in cases if (*c, how) not in done]:
         row = measured_case(vendor, fault, how)
         if row is None:
             continue
@@ -224,9 +206,8 @@ def main() -> None:
         with out.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(json.dumps(row), flush=True)
-    print(table(rows))
-    if asked.docs:
-        write_page(rows)
+    rows.sort(key=lambda row: (VENDORS.index(row["vendor"]), FAULTS.index(row["fault"])))
+    print(table([row for row in rows if row["how"] == how]))
 
 
 def measured_case(vendor: str, fault: str, how: str) -> dict[str, Any] | None:

@@ -199,6 +199,8 @@ def main() -> None:
             except SysIdError as err:
                 found, verdict, said, doubts = {"refused"}, "refused", str(err), set()
             named = "named" if found & codes else ""
+            if not named and fault == "another robot's URDF" and "servo-names" in found:
+                named = "in doubt"
             if not named and any(
                 IN_DOUBT.get(code, "-") in doubt for code in codes for doubt in doubts
             ):

@@ -9,6 +9,7 @@
 #include <memory>
 #include <pluginlib/class_list_macros.hpp>
 #include <std_msgs/msg/empty.hpp>
+#include <std_msgs/msg/header.hpp>
 #include <std_msgs/msg/string.hpp>
 #include <std_srvs/srv/trigger.hpp>
 #include <string>
@@ -30,8 +31,9 @@ using trajectory_msgs::msg::JointTrajectory;
 /// Holds a checked trajectory, plays it at the control rate, and brakes along it inside the limits
 /// when the executor, the wrench or the state falls silent.
 ///
-/// `~/trajectory` is checked and kept; `~/play`, a person's or an armed executor's yes, begins it;
-/// `~/heartbeat` must go on, `~/stop` brakes. The reference `speed` (0 to 1) is for a controller before it.
+/// `~/trajectory` is checked; `~/kept` repeats its header, or `~/refused` says why not. `~/play`, a
+/// person's or an armed executor's yes, begins what was kept last; `~/heartbeat` must go on, `~/stop`
+/// brakes. `~/state` says what it does, `~/reference` where on the motion it is. The reference `speed` (0 to 1) is for a controller before it.
 class MotionGuard : public controller_interface::ChainableControllerInterface
 {
 public:
@@ -137,6 +139,12 @@ public:
       });
     state_out_ = node->create_publisher<std_msgs::msg::String>(
       "~/state", rclcpp::QoS(1).transient_local());
+    kept_out_ = node->create_publisher<std_msgs::msg::Header>("~/kept", rclcpp::QoS(1));
+    refused_out_ = node->create_publisher<std_msgs::msg::String>("~/refused", rclcpp::QoS(1));
+    reference_out_ = node->create_publisher<JointTrajectory>("~/reference", rclcpp::QoS(1));
+    reference_.joint_names = joints_;
+    reference_.points.resize(1);
+    reference_.points[0].positions.resize(n);
     using namespace std::chrono_literals;
     report_ = node->create_wall_timer(50ms, [this] { report(); });
     return CallbackReturn::SUCCESS;
@@ -152,7 +160,7 @@ public:
     reference_interfaces_.assign(reference_interfaces_.size(), 1.0);
     stopping_ = false;
     motion_->hold(q_.data());
-    tell();
+    tell(get_node()->now());
     return CallbackReturn::SUCCESS;
   }
 
@@ -162,7 +170,7 @@ public:
   {
     cut_off_ = motion_->moving();
     motion_->hold(std::vector<double>(motion_->q(), motion_->q() + q_.size()).data());
-    tell();
+    tell(get_node()->now());
     delete path_;
     path_ = nullptr;
     return write() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
@@ -178,7 +186,7 @@ public:
   }
 
   return_type update_and_write_commands(
-    const rclcpp::Time &, const rclcpp::Duration & period) override
+    const rclcpp::Time & time, const rclcpp::Duration & period) override
   {
     read();
     motion_->update(
@@ -188,6 +196,7 @@ public:
     if (Path * offered = mailbox_.take()) {
       if (motion_->begin(*offered)) {
         std::swap(path_, offered);
+        ++begun_;
       } else {
         refused_ = true;
       }
@@ -195,7 +204,7 @@ public:
         mailbox_.give_back(offered);
       }
     }
-    tell();
+    tell(time);
     return write() ? return_type::OK : return_type::ERROR;
   }
 
@@ -238,8 +247,10 @@ private:
     return written;
   }
 
-  void tell() noexcept
+  void tell(const rclcpp::Time & time) noexcept
   {
+    time_ns_ = time.nanoseconds();
+    place_ = motion_->place() - (path_ != nullptr ? path_->origin() : 0.0);
     for (std::size_t j = 0; j < q_.size(); ++j) {
       held_[j] = motion_->q()[j];
     }
@@ -252,6 +263,7 @@ private:
   {
     kept_.reset();
     const std::size_t n = joints_.size(), K = message.points.size();
+    double origin = 0.0;
     std::vector<std::size_t> column(n);
     std::string why = message.joint_names.size() == n ? "" : "it is of other joints";
     for (std::size_t j = 0; why.empty() && j < n; ++j) {
@@ -279,28 +291,36 @@ private:
       }
     }
     if (why.empty() && K > 0) {
-      why = approach(t, q, v, a);
+      why = approach(t, q, v, a, origin);
     }
     if (why.empty()) {
       const double period = 1.0 / std::max(1u, get_update_rate());
-      auto path = std::make_unique<Path>(n, t, q, v, a);
+      auto path = std::make_unique<Path>(n, t, q, v, a, origin);
       why = path->refusal(limits_, period).value_or("");
       kept_ = why.empty() ? std::move(path) : nullptr;
     }
     if (!why.empty()) {
-      RCLCPP_WARN(get_node()->get_logger(), "The trajectory is refused: %s.", why.c_str());
+      refuse(why);
     } else {
+      kept_out_->publish(message.header);
       RCLCPP_INFO(get_node()->get_logger(), "A trajectory is kept: ~/play begins it.");
     }
   }
 
-  /// Go before the first point from where the joints are held, from rest to rest.
+  void refuse(const std::string & why)
+  {
+    RCLCPP_WARN(get_node()->get_logger(), "The trajectory is refused: %s.", why.c_str());
+    std_msgs::msg::String message;
+    message.data = why;
+    refused_out_->publish(message);
+  }
+
+  /// Go before the first point from where the joints are held, from rest to rest, for `T` [s].
   std::string approach(
     std::vector<double> & t, std::vector<double> & q, std::vector<double> & v,
-    std::vector<double> & a) const
+    std::vector<double> & a, double & T) const
   {
     const std::size_t n = joints_.size();
-    double T = 0.0;
     for (std::size_t j = 0; j < n; ++j) {
       const double d = std::fabs(q[j] - held_[j]);
       if (!(d <= start_tolerance_)) {
@@ -343,7 +363,7 @@ private:
   {
     mailbox_.clear();
     if (refused_.exchange(false)) {
-      RCLCPP_WARN(get_node()->get_logger(), "The trajectory didn't begin: it starts elsewhere.");
+      refuse("it starts elsewhere");
     }
     if (cut_off_.exchange(false)) {
       RCLCPP_ERROR(
@@ -351,8 +371,16 @@ private:
         " ~/stop, and wait for 'holding'.");
     }
     const Guard doing = doing_;
-    if (doing != reported_) {
+    if (doing != Guard::kHolding) {
+      reference_.header.stamp = rclcpp::Time(time_ns_);
+      reference_.points[0].time_from_start = rclcpp::Duration::from_seconds(place_);
+      std::copy_n(held_.get(), joints_.size(), reference_.points[0].positions.begin());
+      reference_out_->publish(reference_);
+    }
+    const std::uint32_t begun = begun_;
+    if (doing != reported_ || begun != reported_begun_) {  // also one shorter than a report's period
       reported_ = doing;
+      reported_begun_ = begun;
       std_msgs::msg::String message;
       message.data = name_of(doing);
       state_out_->publish(message);
@@ -367,7 +395,10 @@ private:
   std::unique_ptr<GuardedMotion> motion_;
   std::vector<double> q_;
   std::unique_ptr<std::atomic<double>[]> held_;
-  std::atomic<std::uint32_t> executor_{0}, wrench_{0};
+  std::atomic<std::uint32_t> executor_{0}, wrench_{0}, begun_{0};
+  std::atomic<double> place_{0.0};
+  std::atomic<std::int64_t> time_ns_{0};
+  std::uint32_t reported_begun_ = 0;
   std::atomic<bool> stopping_{false}, refused_{false}, cut_off_{false};
   std::atomic<Guard> doing_{Guard::kHolding}, fault_{Guard::kHolding};
   Guard reported_ = Guard::kPlaying;
@@ -378,7 +409,10 @@ private:
   rclcpp::Subscription<geometry_msgs::msg::WrenchStamped>::SharedPtr wrench_in_;
   rclcpp::Subscription<JointTrajectory>::SharedPtr trajectory_in_;
   rclcpp::Service<Trigger>::SharedPtr play_, stop_;
-  rclcpp::Publisher<std_msgs::msg::String>::SharedPtr state_out_;
+  rclcpp::Publisher<std_msgs::msg::String>::SharedPtr state_out_, refused_out_;
+  rclcpp::Publisher<std_msgs::msg::Header>::SharedPtr kept_out_;
+  rclcpp::Publisher<JointTrajectory>::SharedPtr reference_out_;
+  JointTrajectory reference_;
   rclcpp::TimerBase::SharedPtr report_;
 };
 

@@ -55,11 +55,9 @@ class MotionSettings:
             ModelError: The motion says nothing of some joints, which aren't held still either.
         """
         from sysid_core.planning import read_motion
-        from sysid_core.robot import load_robot
+        from sysid_core.robot import hold_joints, load_robot
 
-        model = load_robot(self.robot)
-        if self.lock:
-            model = model.with_locked(self.lock)
+        model = hold_joints(load_robot(self.robot), lock=self.lock)
         model = mounted(model, self.gravity, self.mount)
         motion = read_motion(self.file, model)
         missing = [name for name in model.joint_names if name not in motion.joint_names]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid plan arm | payload | postures | sequential | loops`: motions of each kind, planned and written."""
+"""`sysid plan arm | payload | postures | sequential | servos | loops`: motions of each kind, planned and written."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from sysid_core.workflows import (
     PayloadPlanSettings,
     PosturePlanSettings,
     SequentialPlanSettings,
+    ServoPlanSettings,
 )
 
 if TYPE_CHECKING:
@@ -117,6 +118,25 @@ def plan_sequential(options: SequentialOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServoOptions:
+    """Options of `sysid plan servos`."""
+
+    robot: RobotArgument
+    out: OutOption = Path("servo_motion")
+    settings: ServoPlanSettings
+    json_path: JsonPathOption = ""
+
+
+@command(plan, "servos", example="sysid plan servos so101 --ground 0 --out plan")
+def plan_servos(options: ServoOptions) -> None:
+    """Plan a motion for an arm with position servos: a slow and a full pass, with rests; no torques are needed.
+
+    A motion is written only if it passes every check.
+    """
+    _run(options)
+
+
+@dataclass(frozen=True, kw_only=True)
 class LoopsOptions:
     """Options of `sysid plan loops`."""
 
@@ -139,7 +159,12 @@ def plan_loops(options: LoopsOptions) -> None:
 
 
 def _run(
-    options: ArmOptions | PayloadOptions | PostureOptions | SequentialOptions | LoopsOptions,
+    options: ArmOptions
+    | PayloadOptions
+    | PostureOptions
+    | SequentialOptions
+    | ServoOptions
+    | LoopsOptions,
     watched: Callable[[Say], Say] = lambda say: say,
 ) -> None:
     """Plan, write, and print the result."""

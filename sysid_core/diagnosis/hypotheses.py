@@ -54,6 +54,7 @@ class Fault(Kind):
     LAG = "lag"
     TOOL = "tool"
     TOOL_CHANGE = "tool that comes or goes"
+    MASSES = "masses of the description"
     OTHER_ROBOT = "another robot"
     SILENT = "efforts that don't follow the motion"
 
@@ -62,6 +63,7 @@ class Fault(Kind):
 # declares; a zero, an order or a clock is rarely wrong. Spread evenly over joints, pairs and sizes.
 SHARES = {
     Fault.TOOL: 0.1,
+    Fault.MASSES: 0.1,
     Fault.MOUNTING: 0.05,
     Fault.EFFORT_SIGN: 0.03,
     Fault.EFFORT_UNIT: 0.03,
@@ -156,6 +158,7 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
         for x in _CHANGES
     ]
     some.append(Hypothesis(Fault.TOOL, "load-lacking"))
+    some.append(Hypothesis(Fault.MASSES, "urdf-masses"))
     some.append(Hypothesis(Fault.OTHER_ROBOT, "other-robot"))
     some.append(Hypothesis(Fault.SILENT, "no-model", mute=tuple(used.tolist())))
     some += [

@@ -11,6 +11,7 @@ import numpy as np
 from sysid_core.errors import ExcitationError, SysIdError
 from sysid_core.execution.faults import Fault, FaultCode
 from sysid_core.execution.goals import Outgoing
+from sysid_core.execution.guarded_play import GuardedPlay
 from sysid_core.execution.monitor import ExecutionMonitor, Measured, MonitorLimits
 from sysid_core.execution.play import Play
 from sysid_core.execution.rolling_play import RollingPlay
@@ -245,7 +246,9 @@ class Executor:
     def _follow(self, motion: Trajectory, now: float, begin: float = 0.0) -> None:
         """Play a motion, from some time on [s]."""
         limits, settings = self.limits.acceleration, self.settings
-        if settings.horizon > 0.0:
+        if settings.guarded:
+            self.play = GuardedPlay(motion, limits, settings)
+        elif settings.horizon > 0.0:
             known = 1.0 if self.play is None else self.play.scaling
             scaling = known if self.scaling is None else self.scaling
             self.play = RollingPlay(motion, limits, settings, scaling, begin)

@@ -11,7 +11,8 @@ from sysid_core.execution.played_motion import PlayedMotion
 from sysid_core.planning import Trajectory
 
 OVERLAP = 0.1  # that a goal reaches into the past [s]
-CLOCKED_STEADY = 0.98  # rate of a controller's clock from which on it counts as full
+SHORTEST = 0.02  # between two reports whose rate is taken [s]; they come every 0.05 s
+STEADY = 0.995  # speed scaling of a robot that plays as fast as it is told
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,23 +51,35 @@ def timed(motion: PlayedMotion, u: float, until: float, at: float) -> Outgoing:
 class ControllerClock:
     """Controller's own time, as far as it is known.
 
+    Its rate is measured between reports of one goal: at each take-over the controller sets its time
+    to the clock, so that over many goals any rate looks like 1.
+
     Args:
         rate: Speed scaling that it is thought to run with.
+
+    Attributes:
+        spoken: Whether the controller has reported its time.
+        measured: Whether it is known, by its reports or by a topic, if the rate is full.
     """
 
     def __init__(self, rate: float) -> None:
         self.rate = rate
-        self._last: tuple[float, float] | None = None  # its time, and the stamp
+        self.spoken = self.measured = False
+        self._first: tuple[float, float] | None = None  # time and stamp of this goal's first report
 
-    @property
-    def spoken(self) -> bool:
-        """True if the controller has reported its time."""
-        return self._last is not None
+    def begin_goal(self) -> None:
+        """Reports that follow are of another goal."""
+        self._first = None
 
-    def take(self, u: float, stamp: float) -> None:
-        """Take in its time [s] at a stamp on the executor's clock [s]."""
-        before, self._last = self._last, (u, stamp)
-        if before is not None and 0.02 < stamp - before[1] < 0.5:
-            rate = float(np.clip((u - before[0]) / (stamp - before[1]), 0.0, 1.0))
-            rate = 0.5 * (rate + self.rate)
-            self.rate = 1.0 if rate > CLOCKED_STEADY else rate
+    def take(self, u: float, stamp: float, error: float = 0.0) -> None:
+        """Take in its time [s] at a stamp on the executor's clock [s], known to an error [s]."""
+        self.spoken = True
+        if self._first is None:
+            self._first = u, stamp
+            return
+        span = stamp - self._first[1]
+        if span < SHORTEST:
+            return
+        rate, doubt = float(np.clip((u - self._first[0]) / span, 0.0, 1.0)), 2.0 * error / span
+        self.rate = 1.0 if rate > STEADY - doubt else rate
+        self.measured = self.measured or doubt <= 1.0 - STEADY

@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 
-from sysid_core.execution.goals import ControllerClock, Outgoing, at_once, timed
+from sysid_core.execution.goals import STEADY, ControllerClock, Outgoing, at_once, timed
 from sysid_core.execution.play import BEHIND, Play
 from sysid_core.execution.played_motion import Nearest, braking_from, piece_of, whole_of
 from sysid_core.execution.states import ExecutorSettings
@@ -15,7 +15,7 @@ from sysid_core.planning import Trajectory
 from sysid_core.robot import Array
 
 MOVING = 0.1  # [rad/s] of a joint that says where on its path a robot is
-STEADY = 0.995  # speed scaling of a robot that plays as fast as it is told
+PLACE_ERROR = 1e-4  # of a place on the path where quintics follow the slow start [rad]
 SPEAKS = 1.0  # within which a controller that says its time begins to [s]
 LEAD = 0.25  # before a motion begins on a controller that doesn't [s]
 IN_TIME = 0.25  # share of the horizon that a goal may be late
@@ -119,6 +119,7 @@ class RollingPlay(Play):
 
     def advance(self, now: float, dt: float, scaling: float | None) -> None:
         """Advance by a time step [s] with the robot's speed scaling, if known."""
+        self._clock.measured |= scaling is not None
         if scaling is None and self._settings.clocked:
             scaling = self._clock.rate
         self._now, self._told = now, scaling is not None
@@ -127,11 +128,11 @@ class RollingPlay(Play):
         if self._sent_at is not None and not self._waits:
             self._u = min(self._u + dt * self.scaling, self._end)
 
-    def clock(self, u: float, stamp: float) -> None:
+    def clock(self, u: float, stamp: float, error: float = 0.0) -> None:
         """Take over the controller's own time [s], as it was at a stamp on the executor's clock."""
         if self._stopping or self._sent_at is None:
             return
-        self._clock.take(u, stamp)
+        self._clock.take(u, stamp, error)
         u += self.scaling * (self._now - stamp)  # a step may be due for long on a busy machine
         self._u = max(u, 0.0)
         self._u = min(self._u, self._end)
@@ -150,13 +151,14 @@ class RollingPlay(Play):
             speeds = np.max(np.abs(self._played.at([near.u, near.u + SPEAKS])[1]), axis=1)
             slow = speeds[1] <= MOVING and near.u > 0.02 and waited > LEAD
             if near.distance < 1e-3 and (speeds[0] > MOVING or slow):
-                self.clock(near.u, stamp)
+                self.clock(near.u, stamp, PLACE_ERROR / max(float(speeds[0]), MOVING))
             return
         u = self._u - self.scaling * (self._now - stamp)
-        if not self._rests and np.max(np.abs(self._played.at(u)[1])) > MOVING:
+        speed = float(np.max(np.abs(self._played.at(u)[1])))
+        if not self._rests and speed > MOVING:
             near = self._played.nearest(q, self._played.at(u)[1], u - 0.5, u + 0.5)
             if near.distance < 1e-3:
-                self.clock(near.u, stamp)
+                self.clock(near.u, stamp, PLACE_ERROR / speed)
 
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
         """Posture that was commanded when a state was measured, shape (n,).
@@ -182,6 +184,7 @@ class RollingPlay(Play):
         if self._stopping or not self._is_due(now):
             return None
         first, self._sent_at, self._finished = self._sent_at is None, now, False
+        self._clock.begin_goal()
         self._goal = self._first_goal(now) if first else self._next_goal(now)
         return self._goal
 
@@ -193,7 +196,7 @@ class RollingPlay(Play):
 
     def _comes_in_time(self, margin: float) -> bool:
         """True if a goal sent now arrives while the last one is still moving as planned."""
-        knows = self._clock.spoken or not self._settings.clocked
+        knows = not self._settings.clocked or (self._clock.spoken and self._clock.measured)
         left = self._covered - self._u
         return knows and self.scaling > STEADY and left > max(margin, self.lateness)
 

@@ -50,6 +50,7 @@ class ExecutorSettings:
         stop_lead: How long a motion goes on at least before a stop begins that replaces the goal
             under way, where a limit is exceeded [s].
         clocked: Whether the controller says how far it is, so that its speed scaling needs no topic.
+        guarded: Whether a motion guard gets the whole motion, and brakes along it by itself.
     """
 
     speed_scale: float = 1.0
@@ -63,6 +64,7 @@ class ExecutorSettings:
     resend: float = 0.2
     stop_lead: float = 0.05
     clocked: bool = False
+    guarded: bool = False
 
     def __post_init__(self) -> None:
         if not 0.0 < self.speed_scale <= 1.0:
@@ -72,7 +74,7 @@ class ExecutorSettings:
             )
         for item in dataclasses.fields(self):
             value = getattr(self, item.name)
-            if item.name != "clocked" and not (
+            if item.type != "bool" and not (
                 value > 0.0 or (item.name in MAY_BE_ZERO and value == 0.0)
             ):
                 raise ExcitationError(

@@ -56,9 +56,7 @@ def describe(
         return None
     in_terms = projections(identification, fitted, Target.URDF)
     xml = urdf_of(in_terms.robot, remarks_on(identification))
-    reader = UrdfReader(
-        xml, model.joint_names, model.gravity, identification.friction.coulomb_velocity
-    )
+    reader = UrdfReader(xml, model.joint_names, model.gravity)
     error = judge_export(
         identification,
         Target.URDF,

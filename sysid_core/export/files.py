@@ -150,17 +150,17 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
     Args:
         target: Its format.
         file: The first of the written ones.
-        robot: Says the order of the joints, gravity, and where friction's sign turns over.
+        robot: Says the order of the joints, and gravity.
     """
-    names, friction = robot.model.joint_names, robot.friction
+    names = robot.model.joint_names
     if target is Target.URDF:
         text = file.read_text(encoding="utf-8")
-        return UrdfReader(text, names, robot.model.gravity, friction.coulomb_velocity)
+        return UrdfReader(text, names, robot.model.gravity)
     if target is Target.SDF:
         text = file.read_text(encoding="utf-8")
         named = sdf_names(robot.model)
         names = tuple(named[f"joint {name}"] for name in names)
-        return SdfReader(text, names, robot.model.gravity, friction.coulomb_velocity)
+        return SdfReader(text, names, robot.model.gravity)
     if target is Target.MJCF:
         if isinstance(robot.model, DrivenRobot):
             return ChainReader(file, robot.model)
@@ -168,9 +168,9 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
     if target is Target.USD:
         named = prim_names(robot.model)
         joints = [named[f"joint {name}"] for name in names]
-        return UsdReader(str(file), joints, robot.model.gravity, friction.coulomb_velocity)
+        return UsdReader(str(file), joints, robot.model.gravity)
     if target in (Target.C, Target.ROS2_CONTROL):
-        return CReader(file, len(names), len(friction.drives.axis_names))
+        return CReader(file, len(names), len(robot.friction.drives.axis_names))
     raise _no_such(target)
 
 

@@ -38,6 +38,7 @@ ENOUGH = (
     20_000  # samples, evenly spread: a few parameters of each joint are known to 1 % from fewer
 )
 COUPLINGS, SPRINGS = "couplings", "springs"
+SMOOTH_SIGN = "smooth_sign"  # of Coulomb friction: simulators' jumps with the velocity's sign
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Projection:
         model: The robot, with the identified inertial parameters.
         friction: Terms that are held, and the drives that turn torques into recorded efforts.
         values: Their parameters, shape (p,), in the order of `friction.names`.
-        lost: What the target has no field for: friction terms, couplings, springs.
+        lost: What the target has no field for: friction terms, the smooth sign, couplings, springs.
     """
 
     model: RobotModel
@@ -160,6 +161,8 @@ def lost_in(friction: FrictionModel, target: Target) -> tuple[str, ...]:
         return ()
     drives = friction.drives
     lost = [term.value for term in friction.all_terms if term not in target.terms]
+    smooth = FrictionTerm.COULOMB in friction.all_terms and friction.coulomb_velocity > 0.0
+    lost += [SMOOTH_SIGN] if smooth else []
     lost += [COUPLINGS] if drives.couplings else []
     kept = [spring for spring in _linear_springs(drives) if target.holds_springs]
     linear = [spring for spring in drives.springs if spring.law is SpringLaw.LINEAR]
@@ -227,7 +230,9 @@ def _projected(
 def _held(friction: FrictionModel, target: Target, lost: Sequence[str]) -> FrictionModel:
     """The friction model without what is lost; springs are fitted again where they are held."""
     drives = friction.drives
-    keep_springs = SPRINGS not in lost and SPRINGS in lost_in(friction, target)
+    keep_springs, smooth = (
+        name not in lost and name in lost_in(friction, target) for name in (SPRINGS, SMOOTH_SIGN)
+    )
     springs = tuple(_linear_springs(drives)) if target.holds_springs else ()
     couplings = {} if COUPLINGS in lost else drives.couplings
     axes = DriveTrain(drives.joint_names, drives.gains, couplings).axis_names
@@ -247,7 +252,9 @@ def _held(friction: FrictionModel, target: Target, lost: Sequence[str]) -> Frict
         return tuple(dict.fromkeys((*target.terms, *(t for t in terms if t.value not in lost))))
 
     own = {axis: kept(ts) for axis, ts in friction.own_terms.items() if axis in drives.axis_names}
-    return replace(friction, drives=drives, terms=kept(friction.terms), own_terms=own)
+    v_0 = friction.coulomb_velocity if smooth else 0.0
+    terms = kept(friction.terms)
+    return replace(friction, drives=drives, terms=terms, own_terms=own, coulomb_velocity=v_0)
 
 
 def _robust_fit(Phi: Array, tau: Array, lower: Array) -> Array:

@@ -17,11 +17,10 @@ class ReadBack(ABC):
     Args:
         coulomb: Coulomb friction, shape (n,) [N m].
         viscous: Viscous friction, shape (n,) [N m s/rad].
-        sign_velocity: Where friction's smooth sign turns over [rad/s].
     """
 
-    def __init__(self, coulomb: Array, viscous: Array, sign_velocity: float) -> None:
-        self._coulomb, self._viscous, self._sign_velocity = coulomb, viscous, sign_velocity
+    def __init__(self, coulomb: Array, viscous: Array) -> None:
+        self._coulomb, self._viscous = coulomb, viscous
 
     @property
     def dry_friction(self) -> Array:
@@ -29,8 +28,8 @@ class ReadBack(ABC):
         return self._coulomb
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques along a motion, shapes (K, n) to (K, n) [N m]."""
-        return self.smooth_torques(q, v, a) + self._coulomb * np.tanh(v / self._sign_velocity)
+        """Torques along a motion, shapes (K, n) to (K, n) [N m]; dry friction jumps, as in simulators."""
+        return self.smooth_torques(q, v, a) + self._coulomb * np.sign(v)
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
         """The same without dry friction."""
@@ -47,7 +46,7 @@ class ReadTree(ReadBack):
     Args:
         tree: The bodies.
         joint_names: Order of the joint arrays.
-        coulomb, viscous, sign_velocity: See `ReadBack`.
+        coulomb, viscous: See `ReadBack`.
         armature: Drive inertia, shape (n,) [kg m^2]; default: none.
     """
 
@@ -57,10 +56,9 @@ class ReadTree(ReadBack):
         joint_names: tuple[str, ...],
         coulomb: Array,
         viscous: Array,
-        sign_velocity: float,
         armature: Array | float = 0.0,
     ) -> None:
-        super().__init__(coulomb, viscous, sign_velocity)
+        super().__init__(coulomb, viscous)
         self._tree, self._armature = tree, armature
         self._columns = [joint_names.index(name) for name in tree.names[1:]]
 

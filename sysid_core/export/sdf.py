@@ -94,15 +94,12 @@ class SdfReader(ReadTree):
         text: The XML, of one model.
         joint_names: Order of the joint arrays, n of them.
         gravity: In the base frame, shape (3,) [m/s^2]: a world's matter in SDF.
-        sign_velocity: Where friction's smooth sign turns over [rad/s].
 
     Raises:
         ModelError: It isn't a tree of turning and sliding joints from the world on.
     """
 
-    def __init__(
-        self, text: str, joint_names: tuple[str, ...], gravity: Array, sign_velocity: float
-    ) -> None:
+    def __init__(self, text: str, joint_names: tuple[str, ...], gravity: Array) -> None:
         model = ET.fromstring(text).find("model")
         assert model is not None
         bodies = {str(link.get("name")): link for link in model.findall("link")}
@@ -131,9 +128,7 @@ class SdfReader(ReadTree):
                 [float(joints[n].findtext(f"axis/dynamics/{key}", "0")) for n in joint_names]
             )
 
-        super().__init__(
-            tree, joint_names, dynamics("friction"), dynamics("damping"), sign_velocity
-        )
+        super().__init__(tree, joint_names, dynamics("friction"), dynamics("damping"))
 
 
 def _add(

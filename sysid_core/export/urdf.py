@@ -69,12 +69,9 @@ class UrdfReader(ReadBack):
         text: The XML.
         joint_names: Order of the joint arrays, n of them; other joints stand at zero.
         gravity: In the base frame, shape (3,) [m/s^2].
-        sign_velocity: Where friction's smooth sign turns over [rad/s].
     """
 
-    def __init__(
-        self, text: str, joint_names: tuple[str, ...], gravity: Array, sign_velocity: float
-    ) -> None:
+    def __init__(self, text: str, joint_names: tuple[str, ...], gravity: Array) -> None:
         model = RobotModel.from_urdf(text, gravity=gravity)
         self._model = model.with_locked([n for n in model.joint_names if n not in joint_names])
         self._columns = [joint_names.index(name) for name in self._model.joint_names]
@@ -84,7 +81,7 @@ class UrdfReader(ReadBack):
             found = [dynamics.get(joint) for joint in joint_names]
             return np.array([0.0 if d is None else float(d.get(name, "0")) for d in found])
 
-        super().__init__(attribute("friction"), attribute("damping"), sign_velocity)
+        super().__init__(attribute("friction"), attribute("damping"))
 
     def _rigid_torques(self, q: Array, v: Array, a: Array) -> Array:
         k, out = self._columns, np.zeros_like(q)

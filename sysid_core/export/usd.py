@@ -124,15 +124,12 @@ class UsdReader(ReadTree):
         path: The file.
         joint_names: Names of the joints in USD, in the order of the joint arrays.
         gravity: Shape (3,) [m/s^2]: a scene's matter in USD.
-        sign_velocity: Where friction's smooth sign turns over [rad/s].
 
     Raises:
         ModelError: usd-core isn't installed, or the file isn't a robot's.
     """
 
-    def __init__(
-        self, path: str, joint_names: Sequence[str], gravity: Array, sign_velocity: float
-    ) -> None:
+    def __init__(self, path: str, joint_names: Sequence[str], gravity: Array) -> None:
         require_usd()
         from pxr import Usd, UsdPhysics
 
@@ -161,7 +158,7 @@ class UsdReader(ReadTree):
                 remedy="Export again.",
             )
         armature, coulomb, viscous = np.array([rows[name] for name in joint_names]).T
-        super().__init__(tree, tuple(joint_names), coulomb, viscous, sign_velocity, armature)
+        super().__init__(tree, tuple(joint_names), coulomb, viscous, armature)
 
 
 def _body(name: str, pi: Array, at: pin.SE3) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading of files: safe opening, YAML, JSON, NPZ, and their schemas."""
+"""Files: safe opening, YAML, JSON, NPZ and their schemas; whole writing; hashes."""
 
 from sysid_core.files.arrays import read_npz
 from sysid_core.files.hashes import hash_of
@@ -23,6 +23,7 @@ from sysid_core.files.schema import (
     unknown_key,
     validated,
 )
+from sysid_core.files.writing import move_whole, write_text, written_whole
 
 __all__ = [
     "ONLY_KNOWN_KEYS",
@@ -38,6 +39,7 @@ __all__ = [
     "Positive",
     "Vector3",
     "hash_of",
+    "move_whole",
     "nearest",
     "open_regular",
     "parse_yaml",
@@ -49,6 +51,8 @@ __all__ = [
     "read_yaml",
     "unknown_key",
     "validated",
+    "write_text",
     "write_yaml",
+    "written_whole",
     "yaml_text",
 ]

@@ -12,6 +12,7 @@ import yaml
 
 from sysid_core.files.kind import FileKind
 from sysid_core.files.opening import read_text
+from sysid_core.files.writing import write_text
 from sysid_core.kinds import Kind
 
 # libyaml's parser and emitter are 20 times as fast; PyYAML is built without them at some places.
@@ -82,7 +83,7 @@ def write_yaml(path: str | Path, content: object, *, head: str = "") -> None:
         content: Numbers, texts, lists, mappings.
         head: Comment lines at its top.
     """
-    Path(path).write_text(head + yaml_text(content), encoding="utf-8")
+    write_text(path, head + yaml_text(content))
 
 
 def yaml_text(content: object, *, compact: bool = False) -> str:

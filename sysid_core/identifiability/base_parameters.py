@@ -94,6 +94,6 @@ class BaseParameters:
         row = self.regrouping[i]
         return {self.names[j]: float(row[j]) for j in np.flatnonzero(np.abs(row) > cutoff)}
 
-    def is_alone(self, i: int, cutoff: float = 1e-9) -> bool:
+    def is_alone(self, i: int) -> bool:
         """True if the i-th base parameter is a single parameter, not a combination."""
-        return len(self.combination(i, cutoff)) == 1
+        return len(self.combination(i)) == 1

@@ -22,6 +22,9 @@ from sysid_core.robot.loops import (
     projected_regressor,
 )
 
+STATES = 150  # random ones, several times the unknowns of a leg
+TOLERANCE = 1e-8  # relative to the largest singular value of the column-scaled matrix
+
 
 @dataclass(frozen=True)
 class ConstrainedRanks:
@@ -42,9 +45,7 @@ class ConstrainedRanks:
     n_inertial: int
 
 
-def constrained_ranks(
-    chain: ClosedChain, rng: np.random.Generator, n_samples: int = 150, tolerance: float = 1e-8
-) -> ConstrainedRanks:
+def constrained_ranks(chain: ClosedChain, rng: np.random.Generator) -> ConstrainedRanks:
     """Ranks at random postures that assemble, with random velocities and accelerations.
 
     Rounded angles of the URDF count as the exact ones.
@@ -52,8 +53,6 @@ def constrained_ranks(
     Args:
         chain: The mechanism.
         rng: Random generator of the states.
-        n_samples: How many.
-        tolerance: Relative to the largest singular value of the column-scaled matrix.
 
     Raises:
         IdentifiabilityError: Hardly any posture assembles.
@@ -61,7 +60,7 @@ def constrained_ranks(
     model = with_exact_angles(DrivenRobot.of(chain))[0]
     assert isinstance(model, DrivenRobot)
     chain = model.chain
-    q = random_postures(chain, n_samples, rng)
+    q = random_postures(chain, STATES, rng)
     q_a = q[:, chain.actuated_columns]
     v_a, a_a = rng.normal(size=(2, *q_a.shape)) * np.array([2.0, 8.0])[:, None, None]
     motion = constrained_motion(chain, q_a, v_a, a_a, q=q)
@@ -70,11 +69,11 @@ def constrained_ranks(
     split = 10 * chain.model.n_bodies
     own = [chain.model.joint_names.index(name) for name in chain.actuated]
     drives = [split + 4 * i + k for i in own for k in range(4)]
-    Y = joint_torque_regressor(chain.model, *random_states(chain.model, n_samples, rng))
+    Y = joint_torque_regressor(chain.model, *random_states(chain.model, STATES, rng))
     return ConstrainedRanks(
-        open_tree=numerical_rank(Y.reshape(-1, split), tolerance),
-        inertial=numerical_rank(W[:, :split], tolerance),
-        with_drives=numerical_rank(W[:, [*range(split), *drives]], tolerance),
-        with_all_joints=numerical_rank(W, tolerance),
+        open_tree=numerical_rank(Y.reshape(-1, split), TOLERANCE),
+        inertial=numerical_rank(W[:, :split], TOLERANCE),
+        with_drives=numerical_rank(W[:, [*range(split), *drives]], TOLERANCE),
+        with_all_joints=numerical_rank(W, TOLERANCE),
         n_inertial=split,
     )

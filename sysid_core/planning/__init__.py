@@ -2,7 +2,13 @@
 """Motions that excite what is to be identified, and the check that they are safe."""
 
 from sysid_core.planning.cell import Obstacle
-from sysid_core.planning.design import ArmPlan, Unknowns, plan_arm_motion, plan_validation_motion
+from sysid_core.planning.design import (
+    ArmPlan,
+    Unknowns,
+    plan_arm_motion,
+    plan_servo_motion,
+    plan_validation_motion,
+)
 from sysid_core.planning.foreign import read_motion
 from sysid_core.planning.geometry import HeldBox, RobotGeometry
 from sysid_core.planning.limits import MotionLimits
@@ -31,6 +37,7 @@ __all__ = [
     "limits_text",
     "minimum_jerk",
     "plan_arm_motion",
+    "plan_servo_motion",
     "plan_transfer",
     "plan_validation_motion",
     "read_limits",

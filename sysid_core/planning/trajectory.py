@@ -24,6 +24,7 @@ from sysid_core.files import (
     parse_yaml,
     read_npz,
     validated,
+    written_whole,
     yaml_text,
 )
 from sysid_core.robot import Array, RobotModel
@@ -186,7 +187,7 @@ class Trajectory:
             "notes": list(self.notes),
             **({"series": dict(self.series)} if self.series else {}),
         }
-        with Path(path).open("wb") as file:
+        with written_whole(path) as file:
             arrays = {key: getattr(self, key) for key in _ARRAYS}
             np.savez_compressed(file, head=np.array(yaml_text(head)), **arrays)
 

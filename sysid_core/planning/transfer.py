@@ -16,6 +16,7 @@ PEAK_VELOCITY = 1.875  # 15/8, at half time
 PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)  # where the third derivative vanishes
 PEAK_JERK = 60.0  # at both ends
 MIN_DURATION = 0.2  # [s]: 25 samples of a controller at 125 Hz
+RATE_HZ = 100.0  # of the samples
 
 
 def minimum_jerk(s: ArrayLike) -> tuple[Array, Array, Array]:
@@ -98,8 +99,6 @@ def plan_transfer(
     q_goal: ArrayLike,
     *,
     share: float = 0.5,
-    rate_hz: float = 100.0,
-    label: str = "transfer",
 ) -> Trajectory:
     """A checked smooth move along a straight line in joint space.
 
@@ -108,15 +107,13 @@ def plan_transfer(
         q_start: Where the robot stands, shape (n,) in the robot's joint order.
         q_goal: Where it shall be, shape (n,).
         share: Share of the velocity, acceleration, jerk and TCP limits that is used.
-        rate_hz: Rate of the samples.
-        label: Label of the segment.
 
     Raises:
         ExcitationError: The straight way isn't safe.
     """
     model = checker.model
     duration = move_duration(checker, q_start, q_goal, share)
-    time, q, v, a = straight_move(q_start, q_goal, duration, rate_hz)
+    time, q, v, a = straight_move(q_start, q_goal, duration, RATE_HZ)
     moved = tuple(n for n, d in zip(model.joint_names, np.ptp(q, axis=0), strict=True) if d > 0)
     trajectory = Trajectory(
         robot=model.name,
@@ -126,7 +123,7 @@ def plan_transfer(
         q=q,
         v=v,
         a=a,
-        segments=(Segment(label, 0.0, duration, moved),),
+        segments=(Segment("transfer", 0.0, duration, moved),),
         limits=checker.limits.as_dict(),
     )
     check = checker.check(trajectory)

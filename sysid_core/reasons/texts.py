@@ -195,10 +195,25 @@ TEXTS: Mapping[str, Text] = {
         " of these is wrong: {causes} (joints {joints}; probabilities {probabilities:.2g}).",
         "Do not change the declarations yet. Record a motion that separates the causes: slow motion through"
         " distant postures for zeros, mounting, tools and gains; fast motion of all joints for time stamps"
-        " and delays.",
+        " and delays. No motion separates wrong masses in the URDF from a wrong unit of the efforts: weigh a"
+        " known load (--loaded).",
         "A cause is decided if it is 20 times as likely as all others together and if it predicts parts of"
         " the recording that were not fitted.",
         "motions.md",
+    ),
+    "blocks-unpredicted": Text(
+        "Recording that does not predict itself",
+        "Masses that are fitted to parts of the recording leave {free:.0%} of the efforts' variance in its"
+        " other parts (the masses of the URDF: {urdf:.0%}): no check before the fit is conclusive.",
+        "Record a longer motion in which all joints move, and check time stamps and delays.",
+        "Each quarter of the recording is predicted by a fit to the rest.",
+    ),
+    "urdf-masses": Text(
+        "Masses of the URDF",
+        "The masses of the URDF do not explain the torques; free masses do.",
+        "Check the masses in the URDF and the unit and gains of the efforts: weigh a known load (--loaded).",
+        "Torques that contradict the masses of the URDF may also be in another unit; the motion alone cannot"
+        " tell which.",
     ),
     "load-lacking": Text(
         "Tool or payload missing in the URDF",
@@ -594,29 +609,6 @@ TEXTS: Mapping[str, Text] = {
         _LEFT,
         "identify.md",
     ),
-    "worse-than-nominal": Text(
-        "No better than the URDF",
-        "{test}: {identified:.3g} with the identified parameters, {nominal:.3g} with the nominal ones.",
-        "Keep the parameters of the URDF, or record more motion similar to the intended use.",
-        "On held-out runs the identified model predicts no better than the URDF.",
-    ),
-    "joints-no-better": Text(
-        "No better than the URDF",
-        "{test}: {joints} are no better than with the nominal parameters.",
-        "Record more motion of these joints.",
-        "On held-out runs the identified model predicts no better than the URDF.",
-    ),
-    "torque-limit": Text(
-        "Torque limits",
-        "These joints reached their torque limit during tracking: {joints}.",
-        "Track more slowly, or compare predicted torques.",
-        "The tracking error of a saturated joint does not measure the quality of the model.",
-        "motions.md",
-    ),
-    "better-than-nominal": Text(
-        "Better than the URDF",
-        "For all joints, the identified parameters are better than the nominal ones.",
-    ),
     "export-loses": Text(
         "Exported file with missing terms",
         "The error of {file} in other software is {exported:.2f} % of the efforts, {rise:.1f} times that of"
@@ -909,6 +901,13 @@ TEXTS: Mapping[str, Text] = {
         "According to gravity, the base is {other} (odds {value:.3g} : 1).",
         "Check that the URDF belongs to this robot, and that its base is mounted in the same way.",
         "Only gravity reveals the mounting; the replay is otherwise the same.",
+        "tutorials/lerobot_arm.md",
+    ),
+    "servo-names": Text(
+        "Names of the servos' columns",
+        "The columns {other} are not named as the URDF's joints, and were taken by their place.",
+        "Check that the URDF is this robot's and that the joints have its order; name the columns with --joints.",
+        "Without torques, stiffer servos explain the gravity of another robot's URDF, too.",
         "tutorials/lerobot_arm.md",
     ),
     "servo-untold": Text(

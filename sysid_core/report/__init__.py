@@ -8,12 +8,15 @@ from sysid_core.report.charts import (
     curves,
     dots,
     heat_map,
+    moving_robot,
     thinned,
     time_series,
 )
 from sysid_core.report.exports import (
+    EXPORT_COLUMNS,
+    export_caption,
+    export_rows,
     export_section,
-    export_sentence,
     export_warnings,
     loss_sentence,
 )
@@ -51,6 +54,7 @@ from sysid_core.report.sequential import sequential_report, step_rows
 
 __all__ = [
     "COLOURS",
+    "EXPORT_COLUMNS",
     "LEGEND",
     "Figure",
     "Report",
@@ -64,8 +68,9 @@ __all__ = [
     "differences_from_first",
     "dots",
     "error_summary",
+    "export_caption",
+    "export_rows",
     "export_section",
-    "export_sentence",
     "export_warnings",
     "heat_map",
     "identifiability_report",
@@ -76,6 +81,7 @@ __all__ = [
     "loops_report",
     "loss_sentence",
     "motion_report",
+    "moving_robot",
     "payload_report",
     "payload_sentence",
     "prediction_chart",

@@ -9,27 +9,37 @@ from sysid_core.export import ExportedError, Loss, LossCode
 from sysid_core.reasons import Reason, warning
 from sysid_core.report.html import Report
 
+EXPORT_COLUMNS = ("file", "error inside", "as exported", "times", "terms that the format lacks")
 
-def export_sentence(error: ExportedError, file: str) -> str:
-    """Errors inside and as exported, and what was lost, in one sentence."""
-    runs = "held-out runs" if error.held_out else "the fitted runs"
-    text = (
-        f"Error of {file} in other software: {100 * error.exported:.2f} % of the efforts in {runs},"
-        f" {error.rise:.2f} times that of the identified model ({100 * error.inside:.2f} %)"
-    )
-    if abs(error.standstill) >= 5e-5:  # shows in the last digit printed
-        text += (
-            f"; of this, {100 * error.standstill:+.2f} % is due to the friction model of that"
-            " software near standstill"
-        )
-    dear = [name for name in _by_cost(error) if abs(error.costs[name]) >= 5e-5]
-    if not dear:
-        return f"{text}."
-    costs = ", ".join(f"{name} {100 * error.costs[name]:+.2f} %" for name in dear)
+
+def export_rows(errors: Sequence[tuple[ExportedError, str]]) -> list[list[str]]:
+    """Errors inside and as exported of each file, and what its losses cost; see `EXPORT_COLUMNS`."""
+    return [
+        [
+            file,
+            f"{100 * error.inside:.2f} %",
+            f"{100 * error.exported:.2f} %",
+            f"{error.rise:.2f}",
+            _losses(error),
+        ]
+        for error, file in errors
+    ]
+
+
+def export_caption(errors: Sequence[tuple[ExportedError, str]]) -> str:
+    """What the columns of `export_rows` are."""
+    runs = "held-out runs" if all(e.held_out for e, _ in errors) else "the fitted runs"
     return (
-        f"{text}. The format lacks these terms (with the resulting change of the error): {costs};"
-        f" all together {100 * error.lost:+.2f} %."
+        f"Errors of {runs} relative to their efforts, inside and as other software reads the file."
+        " Of each term that a format lacks: by how much the error would be smaller with it."
     )
+
+
+def _losses(error: ExportedError) -> str:
+    dear = [name for name in _by_cost(error) if abs(error.costs[name]) >= 5e-5]  # shows in print
+    costs = [f"{name} {100 * error.costs[name]:+.2f} %" for name in dear]
+    together = [f"all {100 * error.lost:+.2f} %"] if len(dear) > 1 else []
+    return ", ".join(costs + together)
 
 
 def _by_cost(error: ExportedError) -> list[str]:
@@ -86,8 +96,8 @@ def export_section(report: Report, errors: Sequence[tuple[ExportedError, str]]) 
     if not errors:
         return
     report.heading("Exported files", folded=True)
+    report.table(EXPORT_COLUMNS, export_rows(errors), caption=export_caption(errors))
     for error, file in errors:
-        report.paragraph(export_sentence(error, file))
         rows = [[name, *pair] for name, pair in error.joints.items()]
         report.table(
             ["joint", "RMS of the identified model", f"RMS of {file}"],

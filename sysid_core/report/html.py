@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from sysid_core.files import write_text
 from sysid_core.reasons import TEXTS, Outcome, Reason, Verdict, advice_of, remedy_of, text_of
 from sysid_core.report.charts.figure import Figure
 from sysid_core.report.glossary import words_in
@@ -245,7 +246,7 @@ class Report:
             has_charts=any(part["kind"] == "chart" for part in parts),
         )
         page = page.replace(" m^2", " m²")  # the files' unit, set in type
-        path.write_text(page, encoding="utf-8")
+        write_text(path, page)
         return path
 
     def _from_verdicts(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:

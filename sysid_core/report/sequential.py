@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -83,23 +83,15 @@ STEP_COLUMNS = (
 )
 
 
-def sequential_report(
-    result: SequentialIdentification,
-    validation: Sequence[Prediction],
-    rivals: Mapping[str, Sequence[Prediction]] | None = None,
-) -> Report:
+def sequential_report(result: SequentialIdentification, validation: Sequence[Prediction]) -> Report:
     """Everything that a reader needs to judge a sequential identification.
 
     Args:
         result: The identified robot.
         validation: Predictions of other runs.
-        rivals: Predictions of the same other runs by other methods, by name.
     """
     report = identification_report(result.identification, [], validation)
     add_sequential_parts(report, result.fit)
-    if rivals:
-        report.heading("Comparison with other methods")
-        comparison_table(report, {"sequential": validation, **rivals})
     report.heading("Segments used", folded=True)
     report.table(
         ["segment", "from [s]", "to [s]"],
@@ -138,24 +130,3 @@ def add_sequential_parts(report: Report, fit: SequentialFit) -> None:
             )
         ],
     )
-
-
-def comparison_table(report: Report, methods: Mapping[str, Sequence[Prediction]]) -> None:
-    """RMS and R² per joint of several methods, run by run."""
-    names = list(methods)
-    for runs in zip(*methods.values(), strict=True):
-        stats = [run.joints() for run in runs]
-        columns = ["joint"]
-        for name in names:
-            columns += [f"{name}: RMS [{runs[0].unit}]", f"{name}: R²"]
-        rows = []
-        for joint in runs[0].joint_names:
-            row: list[object] = [joint]
-            for s in stats:
-                row += [s[joint]["rms"], s[joint]["r2"]]
-            rows.append(row)
-        relative = ", ".join(
-            f"{name} {100 * run.relative_error():.2f} %"
-            for name, run in zip(names, runs, strict=True)
-        )
-        report.table(columns, rows, f"{runs[0].source}; relative errors: {relative}")

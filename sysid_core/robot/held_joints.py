@@ -28,7 +28,7 @@ def lock_positions(texts: Sequence[str]) -> dict[str, float | None]:
         if equals and not np.isfinite(out[name.strip()] or 0.0):
             raise ModelError(
                 f"Joint to lock '{text}': '{value}' is no finite number.",
-                remedy="Write JOINT, or JOINT=POSITION (rad or m).",
+                remedy="Write --lock JOINT or --lock JOINT=POSITION (rad or m).",
             )
     return out
 

@@ -167,15 +167,14 @@ def consistency_margin(pi: ArrayLike) -> Array:
     return np.linalg.eigvalsh(P)[..., 0]
 
 
-def is_physically_consistent(pi: ArrayLike, tolerance: float = 1e-9) -> NDArray[np.bool_]:
-    """True if the pseudo-inertia is positive (semi-)definite, within a relative tolerance.
+def is_physically_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
+    """True if the pseudo-inertia is positive (semi-)definite, within a relative tolerance of 1e-9.
 
     A massless body (all ten parameters zero) is consistent; a limit case such as a rod without
     thickness is too.
 
     Args:
         pi: Shape (..., 10).
-        tolerance: Tolerance of the scaled smallest eigenvalue, see `consistency_margin`.
 
     Returns:
         Shape (...).
@@ -187,7 +186,7 @@ def is_physically_consistent(pi: ArrayLike, tolerance: float = 1e-9) -> NDArray[
         [True, False]
     """
     pi = np.asarray(pi, dtype=float)
-    return np.where(np.any(pi != 0.0, axis=-1), consistency_margin(pi) >= -tolerance, True) & (
+    return np.where(np.any(pi != 0.0, axis=-1), consistency_margin(pi) >= -1e-9, True) & (
         pi[..., 0] >= 0.0
     )
 

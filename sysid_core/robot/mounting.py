@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.model import STANDARD_GRAVITY, RobotModel
+from sysid_core.settings import numbers
 
 
 def gravity_of_mount(rpy: ArrayLike) -> Array:
@@ -79,19 +80,7 @@ def mounted(
     if gravity and mount:
         raise ModelError("Both --gravity and --mount are given.", remedy="Give one of them.")
     if gravity:
-        return with_gravity(model, _three(gravity, "--gravity"))
+        return with_gravity(model, numbers(gravity, (3,), "--gravity", ModelError))
     if mount:
-        return with_gravity(model, gravity_of_mount(_three(mount, "--mount")))
+        return with_gravity(model, gravity_of_mount(numbers(mount, (3,), "--mount", ModelError)))
     return model if otherwise is None else with_gravity(model, otherwise)
-
-
-def _three(text: str, option: str) -> Array:
-    try:
-        values = np.array([float(part) for part in text.split(",")])
-    except ValueError:
-        values = np.empty(0)
-    if values.shape != (3,) or not np.all(np.isfinite(values)):
-        raise ModelError(
-            f"{option} {text}: not three numbers.", remedy=f"Write {option} X,Y,Z with commas."
-        )
-    return values

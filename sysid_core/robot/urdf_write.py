@@ -12,6 +12,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
+from sysid_core.files import write_text
 from sysid_core.robot.inertia import (
     INERTIA_ENTRIES,
     Array,
@@ -115,7 +116,7 @@ def write_urdf(path: str | Path, xml: str) -> Path:
     """Write a URDF's text and return where it is."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(xml, encoding="utf-8")
+    write_text(path, xml)
     return path
 
 

@@ -3,7 +3,7 @@
 
 from sysid_core.servos.doors import read_recordings
 from sysid_core.servos.identify import ServoIdentification, identify_servos
-from sysid_core.servos.mjcf import servo_mjcf
+from sysid_core.servos.mjcf import servo_mjcf, servo_plant
 from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term, warm_up
 from sysid_core.servos.recording import ServoRecording
 from sysid_core.servos.replay import Replay, overall, replay, servo_report, term_in_words
@@ -24,6 +24,7 @@ __all__ = [
     "replay",
     "save_servos",
     "servo_mjcf",
+    "servo_plant",
     "servo_report",
     "term_in_words",
     "warm_up",

@@ -27,6 +27,7 @@ _Row = tuple[float, tuple[str, ...], list[float]]
 def read_bag_commands(path: str | Path) -> ServoRecording:
     """Joint states, and the commands of a controller's state, a trajectory or an array of numbers.
 
+    Of a bag of our own logger these are the targets that it was told to record, else the first of them.
     Joint states with names of their own topic (`joint_commands`, `target`) are commands too. Where
     the commands have no stamps, both are put at the times at which they were received. A trajectory is
     what its controller makes of it: positions between its points, until another one takes over.
@@ -36,6 +37,8 @@ def read_bag_commands(path: str | Path) -> ServoRecording:
     """
     bag = open_bag(path)
     states = [t.name for t in bag.topics_of(_STATE)]
+    if bag.custom_data.get("joint_topic") in states:
+        states = [bag.custom_data["joint_topic"]]
     if not states:
         raise SignalError(
             f"'{path}' has no {_STATE} messages.", remedy="Record the topic joint_states."
@@ -52,12 +55,13 @@ def read_bag_commands(path: str | Path) -> ServoRecording:
             f"'{path}' has joint states, but no commands: {[t.name for t in bag.topics]}.",
             remedy="Record the controller's commands or its controller_state too.",
         )
-    commanded, kind = found[0]
+    logged = [pair for pair in found if pair[0] == bag.custom_data.get("target_topic")]
+    commanded, kind = (logged or found)[0]
     stamped = kind in (_STATE, _COMMANDS[0])
     rows = _rows(bag, measured, _STATE, stamped)
     commands = _rows(bag, commanded, kind, stamped)
     names = rows[0][1]
-    order = commands[0][1] or names
+    order = commands[0][1] or tuple(bag.custom_data.get("target_joints", "").split()) or names
     joints = [name for name in names if name in order]
     if not joints or len(order) > len(names):
         raise SignalError(

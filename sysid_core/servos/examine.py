@@ -33,11 +33,12 @@ class ServoReason(Kind):
     EXCHANGED = "servo-exchanged"
     MOUNT = "servo-mount"
     UNTOLD = "servo-untold"
+    NAMES = "servo-names"
 
     @property
     def fails(self) -> bool:
         """Whether the result isn't fit for use; else it is a warning."""
-        return self not in (ServoReason.UNMOVED, ServoReason.UNTOLD)
+        return self not in (ServoReason.UNMOVED, ServoReason.UNTOLD, ServoReason.NAMES)
 
     @property
     def of_gravity(self) -> bool:

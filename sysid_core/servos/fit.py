@@ -147,7 +147,8 @@ def solve_joint(
     step = TRIAL_STEP if trial else STEP
 
     def unlikely(r: Array, p: Array) -> tuple[float, float]:
-        squares = float(w @ r**2) + _TINY * len(r)
+        # Not by BLAS, whose threads cost more than they bring for each of thousands of short sums.
+        squares = float(np.einsum("i,i,i->", w, r, r)) + _TINY * len(r)
         return squares, count * np.log(squares) + float(np.sum(((p[at] - middle) / spread) ** 2))
 
     r = errors(motions, p, step)

@@ -35,7 +35,7 @@ from sysid_core.servos.fit import (
 from sysid_core.servos.gravity import Witness, examine_conventions
 from sysid_core.servos.ground import Ground, Surface, find_ground, reach
 from sysid_core.servos.model import ANYWHERE, TERMS, JointServo, ServoModel, Term, body_tree
-from sysid_core.servos.recording import ROUNDING, ServoRecording, match_joints
+from sysid_core.servos.recording import ROUNDING, ServoRecording, match_joints, taken_by_place
 
 BASE = (Term.TIME_CONSTANT, Term.FRICTION, Term.ZERO, Term.DELAY)
 # What may be added, in groups that mean something only together.
@@ -60,6 +60,8 @@ _SELDOM = 0.2
 _FEWEST_DRIVES = 3
 # Of the samples are below the limit at which a search begins: the rest reach it.
 _OFTEN = 0.9
+_ODDS = float(np.log(20.0))  # that a term is there: what is asked of causes and surfaces, too
+_CHANCE = 0.1  # that the blocks of a term which changes nothing would say as much
 _ENOUGH = 240.0  # [s] of motions, 60 blocks, that choose terms
 _ANY_ZERO = Prior(0.0, np.pi)  # [rad] shows one that is wrong
 # Relative deviation between a gain that was set with the URDF's masses and what gravity shows of both:
@@ -162,6 +164,9 @@ def identify_servos(
     unit = body_tree(robot, joints).unit_of_torque([r.q for r in matched])
     tree = body_tree(robot.with_pi(robot.pi / unit), joints)
     findings = list(examine(matched, robot))
+    if strange := next((r for r in recordings if taken_by_place(r, robot)), None):
+        columns = ", ".join(strange.joints)
+        findings.append(Finding(ServoReason.NAMES, "", float(len(strange.joints)), columns))
     stopped = {f.joint: f.reason for f in findings if f.reason.stops}
     resting = {joint for joint, why in stopped.items() if why is ServoReason.UNMOVED}
     dead = set(stopped) - resting
@@ -516,7 +521,8 @@ def choose_terms(
 
     Every second block is kept out of one fit and fitted by the other. A group of terms is added
     where blocks kept out are more likely with it, each block of each drive with a variance of its
-    own (so that a few bad ones don't decide), by a one-sided test at 10 % over the blocks.
+    own beside the drive's usual one: 20 times as likely in all, and by a one-sided test at 10 % over the
+    blocks, so that a few bad ones don't decide.
 
     Returns:
         One half's fit of each drive, and each drive's mean squared error on blocks kept out [rad²].
@@ -529,7 +535,7 @@ def choose_terms(
     # Blocks in which the robot leaned on something mustn't decide what the terms are tried with.
     weights = [block_weights(d.motions, fit[0]) for d, fit in zip(drives, fits, strict=True)]
     blocks = len(scores[0])
-    sure = float(student.ppf(0.9, max(blocks - 1, 1))) / np.sqrt(blocks)
+    sure = float(student.ppf(1.0 - _CHANCE, max(blocks - 1, 1))) / np.sqrt(blocks)
     for group in CHOICES:
         progress(f"trying {group[0].value.replace('_', ' ')}")
         more = {t: TERMS[t].start for t in group}
@@ -547,14 +553,17 @@ def choose_terms(
                 continue
             tried.append(drive.try_terms(fit, more, w))
             new.append(drive.squares(tried[-1]))
-            gains.append(np.log((score + ROUNDING**2) / (new[-1] + ROUNDING**2)))
+            # Whether a block that is replayed well already is replayed better still mustn't decide.
+            usual = min(np.median(score), np.median(new[-1])) + ROUNDING**2
+            gains.append(np.log((score + usual) / (new[-1] + usual)))
         reached = any(
             f.values.get(t, more[t]) != more[t] for fit in tried for f in fit for t in group
         )
         if not reached:  # such as a speed limit: the motions stay below it
             continue
         gain = np.mean(gains, axis=0) if gains else np.zeros(blocks)
-        if gain.mean() > sure * gain.std(ddof=1 if blocks > 1 else 0):
+        odds = 0.5 * float(np.sum(gains))  # their logarithm; each block of each drive is one datum
+        if odds > _ODDS and gain.mean() > sure * gain.std(ddof=1 if blocks > 1 else 0):
             fits, scores = tried, new
     counts = [np.bincount(drive.blocks, minlength=blocks) for drive in drives]
     held_out = [float(s @ c / c.sum()) for s, c in zip(scores, counts, strict=True)]

@@ -10,6 +10,7 @@ import numpy as np
 from sysid_core.errors import ModelError
 from sysid_core.export import JointFields, PositionServo, mjcf_of
 from sysid_core.servos.model import TERMS, ServoModel, Term
+from sysid_core.simulation import PositionPlant
 
 # Terms without a field in MJCF; the zero can be taken from the commands beforehand.
 LOST = (
@@ -113,3 +114,16 @@ def servo_mjcf(model: ServoModel) -> ServoMjcf:
         )
     ground = None if model.ground is None else model.ground.height
     return ServoMjcf(mjcf_of(model.robot, fields), lost, constant, assumed, ground)
+
+
+def servo_plant(model: ServoModel) -> PositionPlant:
+    """The robot in MuJoCo, by its MJCF with the zeros and backlash that MJCF has no field for.
+
+    Args:
+        model: Its true servos.
+
+    Raises:
+        ModelError: As `servo_mjcf`.
+    """
+    terms = ([s.values.get(term, 0.0) for s in model.servos] for term in (Term.ZERO, Term.BACKLASH))
+    return PositionPlant(servo_mjcf(model).text, model.joints, *terms)

@@ -11,7 +11,7 @@ import numpy as np
 
 from sysid_core.errors import SignalError
 from sysid_core.identifiability import servo_scales
-from sysid_core.report import Report, thinned, time_series, with_deviation
+from sysid_core.report import Report, moving_robot, thinned, time_series, with_deviation
 from sysid_core.robot import hold_joints
 from sysid_core.servos.bodies import Array
 from sysid_core.servos.identify import ServoIdentification
@@ -75,6 +75,10 @@ def overall(values: Iterable[Array], seconds: Iterable[float]) -> float:
 
 _POINTS = 1500  # of a line: more can't be told apart on a screen
 _SHOWN = 6  # motions that are drawn
+_ANIMATED, _FRAMES = (
+    10.0,
+    100,
+)  # [s] of the first of them are shown in so many pictures: some 0.5 MB
 
 
 def servo_report(
@@ -125,6 +129,15 @@ def servo_report(
         if compliance > 2 * joint.servo.deviations.get(Term.COMPLIANCE, 0.0):
             rows.append(("stiffness K", f"{1 / compliance:.3g}", "N m/rad"))
         report.table(("term", "value", "unit"), rows)
+    if replays:
+        widest = max(replays, key=lambda item: float(np.ptp(item.recording.q, axis=0).sum()))
+        r, q = widest.recording, widest.q
+        some = np.flatnonzero(r.t < r.t[0] + _ANIMATED)
+        report.heading(f"{r.name}: real beside simulated")
+        report.figure(
+            moving_robot(bodies, r.t[some] - r.t[0], q[some], beside=r.q[some], most=_FRAMES),
+            f"First {_ANIMATED:.0f} s. Translucent, thin lines: simulated; thick lines: measured.",
+        )
     for item in replays[:_SHOWN]:
         r = item.recording
         some = thinned(np.hstack([r.q, item.q]), _POINTS)

@@ -10,7 +10,16 @@ import numpy as np
 from pydantic import Field
 
 from sysid_core.errors import ModelError
-from sysid_core.files import AnyNumber, FileKind, FileSchema, Name, Number, read_schema, write_yaml
+from sysid_core.files import (
+    AnyNumber,
+    FileKind,
+    FileSchema,
+    Name,
+    Number,
+    read_schema,
+    write_text,
+    write_yaml,
+)
 from sysid_core.robot import load_robot, with_gravity
 from sysid_core.servos.ground import Ground, Surface
 from sysid_core.servos.identify import ServoIdentification
@@ -68,7 +77,7 @@ def save_servos(result: ServoIdentification, folder: str | Path) -> Path:
         )
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "robot.urdf").write_text(robot.urdf_xml, encoding="utf-8")
+    write_text(folder / "robot.urdf", robot.urdf_xml)
     content: dict[str, Any] = {
         "schema": SCHEMA,
         "urdf": "robot.urdf",

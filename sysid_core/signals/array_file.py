@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from sysid_core.errors import SignalError
+from sysid_core.files import written_whole
 from sysid_core.robot import Array
 from sysid_core.signals.recording import Recording
 
@@ -112,10 +113,12 @@ def export_recording(recording: Recording, out: str | Path) -> tuple[Path, ...]:
         }
         arrays["marks.label"] = np.array([mark.label for mark in recording.marks], dtype=str)
         arrays["marks.stamp_ns"] = np.array([mark.stamp_ns for mark in recording.marks])
-        np.savez_compressed(out, **arrays)
+        with written_whole(out) as target:
+            np.savez_compressed(target, **arrays)
     else:
         for file, columns in zip(files, streams.values(), strict=True):
-            write(file, columns)
+            with written_whole(file) as target:
+                write(target, columns)
     return files
 
 
@@ -136,14 +139,13 @@ def _wrench_columns(recording: Recording) -> dict[str, Any]:
     return {"stamp_ns": wrench.stamps_ns} | {n: wrench.wrench[:, k] for k, n in enumerate(names)}
 
 
-def _write_csv(file: Path, columns: dict[str, Any]) -> None:
-    with file.open("x", encoding="utf-8") as stream:
-        stream.write(",".join(columns) + "\n")
-        for row in zip(*(values.tolist() for values in columns.values()), strict=True):
-            stream.write(",".join(map(repr, row)) + "\n")
+def _write_csv(file: BinaryIO, columns: dict[str, Any]) -> None:
+    file.write((",".join(columns) + "\n").encode())
+    for row in zip(*(values.tolist() for values in columns.values()), strict=True):
+        file.write((",".join(map(repr, row)) + "\n").encode())
 
 
-def _write_parquet(file: Path, columns: dict[str, Any]) -> None:
+def _write_parquet(file: BinaryIO, columns: dict[str, Any]) -> None:
     try:
         import pyarrow
         import pyarrow.parquet

@@ -14,6 +14,7 @@ from sysid_core.signals.recording import Array, JointStream
 _IN_A_ROW = 3  # samples at an extreme: one alone is a turning point
 _MULTIPLE = 1e-3  # of a step: a value that is so close to a whole number of steps is on one
 _WINDOW_S = 0.1  # over which a speed is taken
+_MOVING = 0.01  # [rad/s or m/s]: standstill is slower
 
 
 def quantisation(values: ArrayLike) -> Array:
@@ -56,13 +57,12 @@ def saturated_share(values: ArrayLike) -> Array:
     return out
 
 
-def standstill_share(time: ArrayLike, q: ArrayLike, *, moving: float = 0.01) -> float:
-    """Share of the time in which no joint moves faster than `moving` [rad/s or m/s].
+def standstill_share(time: ArrayLike, q: ArrayLike) -> float:
+    """Share of the time in which no joint moves faster than 0.01 rad/s or m/s.
 
     Args:
         time: Shape (K,) [s].
         q: Shape (K, n).
-        moving: Speed.
     """
     t, x = np.asarray(time, dtype=float), np.asarray(q, dtype=float)
     later = np.minimum(np.searchsorted(t, t + _WINDOW_S), len(t) - 1)
@@ -71,11 +71,12 @@ def standstill_share(time: ArrayLike, q: ArrayLike, *, moving: float = 0.01) -> 
     if not used.any():
         return 0.0
     speed = np.abs(x[later[used]] - x[used]) / span[used, None]
-    return float(np.mean((speed < moving).all(axis=1)))
+    return float(np.mean((speed < _MOVING).all(axis=1)))
 
 
 _LEAST_MOTION = 0.05  # [rad or m] of a joint, to judge its velocity by
 _CLEAR_MOTION = 0.5  # [rad or m] that the velocities say; a sensor's offset at rest says less
+_DISPLACED_S = 0.2  # [s] over which displacements are compared, so that noise doesn't count
 _AGREEMENT = (0.9, 1.1)  # measured velocity over derivative of the position
 
 
@@ -117,12 +118,11 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
         )
 
 
-def velocity_ratio(stream: JointStream, window: float = 0.2) -> Array:
+def velocity_ratio(stream: JointStream) -> Array:
     """Measured velocity over the derivative of the position, joint by joint, shape (n,).
 
     Args:
         stream: Joint states.
-        window: Over which displacements are compared, so that noise doesn't count [s].
 
     Returns:
         NaN where there is no velocity or hardly any motion.
@@ -135,7 +135,7 @@ def velocity_ratio(stream: JointStream, window: float = 0.2) -> Array:
         travelled = np.vstack(
             [0.0 * part.v[:1], np.cumsum(0.5 * step * (part.v[1:] + part.v[:-1]), 0)]
         )
-        marks = np.searchsorted(part.time, np.arange(0.0, part.time[-1], window))
+        marks = np.searchsorted(part.time, np.arange(0.0, part.time[-1], _DISPLACED_S))
         moved, expected = np.diff(part.q[marks], axis=0), np.diff(travelled[marks], axis=0)
         product += np.sum(moved * expected, axis=0)
         square += np.sum(moved**2, axis=0)

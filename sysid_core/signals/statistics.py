@@ -11,6 +11,7 @@ import numpy as np
 from sysid_core.errors import SignalError
 
 _RELEARN_SAMPLES = 50  # how often the usual period is found anew
+_WINDOW = 1000  # samples that rate, jitter and latency are taken over
 
 
 @dataclass(frozen=True)
@@ -50,19 +51,18 @@ class StreamMonitor:
     Args:
         max_gap_s: Longer steps are gaps.
         stale_s: Longer silence is stale.
-        window: Samples that rate, jitter and latency are taken over.
     """
 
-    def __init__(self, *, max_gap_s: float = 0.1, stale_s: float = 0.5, window: int = 1000) -> None:
-        if not (max_gap_s > 0.0 and stale_s > 0.0 and window >= 3):
+    def __init__(self, *, max_gap_s: float = 0.1, stale_s: float = 0.5) -> None:
+        if not (max_gap_s > 0.0 and stale_s > 0.0):
             raise SignalError(
-                f"Limits of a stream: gap {max_gap_s} s, silence {stale_s} s, window {window}.",
-                remedy="Give positive times and a window of three samples or more.",
+                f"Limits of a stream: gap {max_gap_s} s, silence {stale_s} s.",
+                remedy="Give positive times.",
             )
         self._max_gap_s = max_gap_s
         self._stale_s = stale_s
-        self._steps: deque[float] = deque(maxlen=window)  # [s]
-        self._ages: deque[float] = deque(maxlen=window)  # [s]
+        self._steps: deque[float] = deque(maxlen=_WINDOW)  # [s]
+        self._ages: deque[float] = deque(maxlen=_WINDOW)  # [s]
         self._newest_ns: int | None = None
         self._arrived_ns: int | None = None
         self._period = 0.0  # usual, [s]

@@ -118,15 +118,11 @@ def check_timing(
     return report, kept
 
 
-def in_order(
-    stream: Stream, *, max_gap_s: float | None = None, reset_s: float = 1.0
-) -> tuple[Stream, TimingReport]:
+def in_order(stream: Stream) -> tuple[Stream, TimingReport]:
     """A stream without invalid, repeated and backward samples, and what was dropped.
 
     Args:
         stream: Joint states or wrenches.
-        max_gap_s: As in `check_timing`.
-        reset_s: As in `check_timing`.
     """
     valid = np.ones(len(stream), dtype=bool)
     columns = stream.COLUMNS if isinstance(stream, JointStream) else ("wrench",)
@@ -134,7 +130,7 @@ def in_order(
         values = getattr(stream, key)
         if values is not None:
             valid &= np.isfinite(values).all(axis=1)
-    report, rows = check_timing(stream.stamps_ns, valid=valid, max_gap_s=max_gap_s, reset_s=reset_s)
+    report, rows = check_timing(stream.stamps_ns, valid=valid)
     return (stream if len(rows) == len(stream) else stream.select(rows)), report
 
 

@@ -3,6 +3,7 @@
 
 from sysid_core.simulation.closed_chain_plant import ClosedChainPlant
 from sysid_core.simulation.plant import MujocoPlant, build_mujoco_spec
+from sysid_core.simulation.position_plant import PositionPlant
 from sysid_core.simulation.simulated_robot import SensorNoise, SimulatedRobot, record_motion
 from sysid_core.simulation.stepping import PlantSample
 
@@ -10,6 +11,7 @@ __all__ = [
     "ClosedChainPlant",
     "MujocoPlant",
     "PlantSample",
+    "PositionPlant",
     "SensorNoise",
     "SimulatedRobot",
     "build_mujoco_spec",

@@ -15,6 +15,7 @@ from sysid_core.robot import Array
 from sysid_core.signals import EffortKind, JointStream, Mark, Recording, WrenchStream
 from sysid_core.simulation.closed_chain_plant import ClosedChainPlant
 from sysid_core.simulation.plant import MujocoPlant
+from sysid_core.simulation.position_plant import PositionPlant
 from sysid_core.simulation.stepping import PlantSample
 
 
@@ -53,6 +54,7 @@ class Measurement:
 _BRAKING_RATE = 10.0  # [1/s] of the stop after the last effort
 _BRAKING_PERIOD = 0.005  # of new braking efforts [s]: those of closed chains take a millisecond
 _STANDING = 0.01  # [rad/s or m/s] below which the brake has stopped a robot
+_LEAD_S = 0.5  # [s] of rest before a recorded motion
 
 
 class SimulatedRobot:
@@ -61,7 +63,8 @@ class SimulatedRobot:
     It holds its posture until commanded, plays joint trajectories as a
     joint_trajectory_controller does (quintic interpolation), follows streamed positions through a
     critically damped reference, or applies streamed efforts. Its drives give no more than their
-    torque limits. When streamed efforts end, it brakes as hard as those allow and holds.
+    torque limits. When streamed efforts end, it brakes as hard as those allow and holds. Position
+    servos take trajectories and streamed positions as they are, and no efforts.
 
     Args:
         plant: The physics.
@@ -73,7 +76,7 @@ class SimulatedRobot:
 
     def __init__(
         self,
-        plant: MujocoPlant | ClosedChainPlant,
+        plant: MujocoPlant | ClosedChainPlant | PositionPlant,
         q0: ArrayLike,
         noise: SensorNoise,
         rng: np.random.Generator,
@@ -142,7 +145,15 @@ class SimulatedRobot:
         self._path, self._effort, self._braking = None, None, False
 
     def command_effort(self, effort: ArrayLike) -> None:
-        """Apply a streamed effort, (n,) [N m or N], until the next one or the timeout."""
+        """Apply a streamed effort, (n,) [N m or N], until the next one or the timeout.
+
+        Raises:
+            SignalError: The joints are position servos.
+        """
+        if isinstance(self.plant, PositionPlant):
+            raise SignalError(
+                "Position servos take no efforts.", remedy="Send positions or trajectories."
+            )
         self._effort = (self.plant.time, np.asarray(effort, float).copy())
         self._path = self._target = None
         self._braking = False
@@ -160,6 +171,8 @@ class SimulatedRobot:
 
     def _step(self) -> PlantSample:
         t = self.plant.time
+        if isinstance(self.plant, PositionPlant):
+            return self.plant.step(self._desired(t)[0] if self._target is None else self._target)
         if self._effort is not None:
             if t - self._effort[0] <= self._timeout:
                 return self.plant.step(self.plant.limited(self._effort[1]))
@@ -201,7 +214,6 @@ def record_motion(
     *,
     rate_hz: float = 200.0,
     wrench_frame: str = "",
-    lead_s: float = 0.5,
 ) -> Recording:
     """Play a trajectory and record it, faster than real time.
 
@@ -210,7 +222,6 @@ def record_motion(
         trajectory: Trajectory of all joints of the robot.
         rate_hz: Rate of the measurements.
         wrench_frame: Name of the sensor's frame; empty: no wrench is recorded.
-        lead_s: Rest before the motion [s].
 
     Returns:
         The recording, with marks `<segment>:start` and `<segment>:end`.
@@ -221,11 +232,11 @@ def record_motion(
         trajectory.q[:, order],
         trajectory.v[:, order],
         trajectory.a[:, order],
-        delay_s=lead_s,
+        delay_s=_LEAD_S,
     )
-    start = robot.plant.time + lead_s
+    start = robot.plant.time + _LEAD_S
     samples = [
-        robot.advance(1.0 / rate_hz) for _ in range(int((trajectory.duration + lead_s) * rate_hz))
+        robot.advance(1.0 / rate_hz) for _ in range(int((trajectory.duration + _LEAD_S) * rate_hz))
     ]
     stamps = np.round([sample.time * 1e9 for sample in samples]).astype(np.int64)
     marks = sorted(

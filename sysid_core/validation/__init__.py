@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Validation of estimates on held-out data."""
 
-from sysid_core.validation.metrics import TorqueError, payload_errors, torque_errors, total
+from sysid_core.validation.metrics import payload_errors
 from sysid_core.validation.prediction import Prediction, predict_recording
 from sysid_core.validation.residual_torques import ResidualTorques
 from sysid_core.validation.verdict import (
-    judge,
     judge_estimate,
     judge_identification,
     judge_predictions,
@@ -15,14 +14,10 @@ from sysid_core.validation.verdict import (
 __all__ = [
     "Prediction",
     "ResidualTorques",
-    "TorqueError",
-    "judge",
     "judge_estimate",
     "judge_identification",
     "judge_predictions",
     "payload_errors",
     "predict_recording",
-    "torque_errors",
-    "total",
     "unexplained",
 ]

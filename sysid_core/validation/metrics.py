@@ -1,70 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of a model of a closed chain in torque, and of a payload estimate against the truth."""
+"""Errors of a payload estimate against the truth."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 import numpy as np
 
-from sysid_core.estimation.arm import ArmEquations, filled
 from sysid_core.robot import Array, inertia_matrix_from_pi, mass_com_inertia_from_pi
-from sysid_core.robot.loops import ClosedChain, constrained_motion, constrained_torques
-
-MOVING = 0.05  # [rad/s]: below it stiction, not the model, decides the torque
-
-
-@dataclass(frozen=True)
-class TorqueError:
-    """Prediction error of one joint's torque.
-
-    Attributes:
-        rms: Over all samples [N m].
-        rms_moving: Over those faster than 0.05 rad/s [N m].
-        r2: Share of the torque's variance that is explained.
-    """
-
-    rms: float
-    rms_moving: float
-    r2: float
-
-
-def torque_errors(equations: ArmEquations, chain: ClosedChain) -> dict[str, TorqueError]:
-    """Torque prediction on recordings, per actuated joint, filtered as in a fit.
-
-    Args:
-        equations: Equations of held-out recordings.
-        chain: The model on trial.
-    """
-    parts = []
-    for span in equations.spans:
-        q, v, a = span.motion.q, filled(span.motion.v), filled(span.motion.a)
-        tau = constrained_torques(chain, constrained_motion(chain, q, v, a))
-        kept = equations.processing.kept(len(q), span.rate_hz)
-        parts.append(
-            [
-                equations.processing.low_pass.apply(x, span.rate_hz)[kept]
-                for x in (span.tau, span.tau - tau, v)
-            ]
-        )
-    measured, left, speed = (np.concatenate(x) for x in zip(*parts, strict=True))
-    moving = np.abs(speed) > MOVING
-    out = {}
-    for j, name in enumerate(chain.actuated):
-        e, u = left[:, j], measured[:, j]
-        inside = e[moving[:, j]]
-        out[name] = TorqueError(
-            rms=float(np.sqrt(np.mean(e**2))),
-            rms_moving=float(np.sqrt(np.mean(inside**2))) if len(inside) else float("nan"),
-            r2=float(1.0 - np.sum(e**2) / max(np.sum((u - u.mean()) ** 2), 1e-300)),
-        )
-    return out
-
-
-def total(values: Mapping[str, float]) -> float:
-    """Root of the summed squares over joints."""
-    return float(np.sqrt(sum(value**2 for value in values.values())))
 
 
 def payload_errors(

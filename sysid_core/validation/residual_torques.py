@@ -22,14 +22,11 @@ class ResidualTorques:
     Args:
         model: The robot; its URDF predicts where nothing is identified, without friction.
         identification: What predicts; None: the URDF.
-        span: Samples that are kept: where gears have play, friction depends on the motion before.
     """
 
-    def __init__(
-        self, model: RobotModel, identification: Identification | None = None, span: int = _SPAN
-    ) -> None:
+    def __init__(self, model: RobotModel, identification: Identification | None = None) -> None:
         self.model, self.identification = model, identification
-        self._samples: deque[tuple[Array, Array, Array]] = deque(maxlen=span)
+        self._samples: deque[tuple[Array, Array, Array]] = deque(maxlen=_SPAN)
 
     def add(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> None:
         """The next sample: position, velocity and acceleration, each of shape (n,)."""

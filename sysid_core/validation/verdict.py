@@ -3,23 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sysid_core.diagnosis import Examination
+from sysid_core.diagnosis import FAIL_SHARE, Examination
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import ArmLags, Identification, JointDelay, PredictionSpread
 from sysid_core.reasons import Reason, Verdict, failure, held, missing, not_judged, warning
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import mimic_joints
-from sysid_core.validation.metrics import total
 from sysid_core.validation.prediction import Prediction
 
-_SATURATED = 0.01  # share of samples at a torque limit that spoils a tracking test
-# Shares of the efforts' variance, below the fit's cut-off, all joints together.
-FAIL_SHARE, WARN_SHARE = 0.25, 0.1
+WARN_SHARE = 0.1  # of the efforts' variance, below the fit's cut-off, all joints together
 _NEAR = 0.5  # [rad]: from its home, where the weight that a description states is felt
 _POSTURES = 16  # of these, drawn at random with a fixed seed
 _MEASURABLE = 0.02  # less is no evidence against a model
@@ -28,42 +25,6 @@ _NEGLIGIBLE = 0.01  # of the efforts: predictions that differ by less are the sa
 WARN_SPREAD = 1.2  # of predictions, in residuals (docs/verdicts.md)
 UNSEEN = "held-out runs"
 DISAGREEMENT = 4.0  # variance of the residual in held-out runs over that in those that were
-
-
-def judge(
-    estimate: Estimate,
-    comparisons: Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]],
-    saturated: Mapping[str, float] | None = None,
-) -> Verdict:
-    """Compare an identified model with the nominal one on held-out runs.
-
-    It fails when a test as a whole is worse than with the nominal model, or a body is physically
-    inconsistent; it warns when a single joint is worse, when the estimate has warnings of its own,
-    and when a joint was at its torque limit, because then the test says little of the model.
-
-    Args:
-        estimate: With its own warnings.
-        comparisons: Test to (identified, nominal) error of every joint.
-        saturated: Joint to share of samples at its torque limit.
-    """
-    reasons = list(judge_estimate(estimate).reasons)
-    before = len(reasons)
-    for test, (identified, nominal) in comparisons.items():
-        mine, theirs = total(identified), total(nominal)
-        if not mine < theirs:
-            reasons.append(
-                failure("worse-than-nominal", test=test, identified=mine, nominal=theirs)
-            )
-            continue
-        worse = [joint for joint in identified if identified[joint] > nominal[joint]]
-        if worse:
-            reasons.append(warning("joints-no-better", test=test, joints=worse))
-    stuck = [joint for joint, share in (saturated or {}).items() if share > _SATURATED]
-    if stuck:
-        reasons.append(warning("torque-limit", joints=stuck))
-    if comparisons and len(reasons) == before:
-        reasons.append(held("better-than-nominal"))
-    return Verdict(tuple(reasons))
 
 
 def judge_estimate(estimate: Estimate) -> Verdict:

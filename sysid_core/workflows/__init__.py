@@ -13,9 +13,16 @@ if TYPE_CHECKING:
     from sysid_core.workflows.arm_data import ArmData, fixed_base
     from sysid_core.workflows.certificate import certify, verify
     from sysid_core.workflows.choices import friction_terms
-    from sysid_core.workflows.export import Carried, export_result, is_proof, verify_export
+    from sysid_core.workflows.export import (
+        ArmResult,
+        Carried,
+        export_arm,
+        export_result,
+        is_proof,
+        verify_export,
+    )
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
-    from sysid_core.workflows.inputs import json_text
+    from sysid_core.workflows.inputs import inputs_of, json_text, work_key, write_result
     from sysid_core.workflows.motion_planning import plan
     from sysid_core.workflows.plan_settings import (
         ArmPlanSettings,
@@ -23,11 +30,18 @@ if TYPE_CHECKING:
         PayloadPlanSettings,
         PosturePlanSettings,
         SequentialPlanSettings,
+        ServoPlanSettings,
     )
     from sysid_core.workflows.planned import PlannedMotion
     from sysid_core.workflows.progress import Progress
     from sysid_core.workflows.recordings import drives_of, is_bag, load_recording, require_unseen
     from sysid_core.workflows.sequential import SequentialFit
+    from sysid_core.workflows.servos import (
+        IdentifiedServos,
+        ServoFiles,
+        ServoSettings,
+        identify_servos,
+    )
     from sysid_core.workflows.settings import (
         FitSettings,
         IdentifySettings,
@@ -59,10 +73,12 @@ __all__ = [
     "ArmData",
     "ArmFit",
     "ArmPlanSettings",
+    "ArmResult",
     "Carried",
     "FitSettings",
     "FoundPart",
     "IdentifiedArm",
+    "IdentifiedServos",
     "IdentifySettings",
     "LoopsPlanSettings",
     "PayloadPlanSettings",
@@ -72,6 +88,9 @@ __all__ = [
     "SequentialFit",
     "SequentialPlanSettings",
     "SequentialSettings",
+    "ServoFiles",
+    "ServoPlanSettings",
+    "ServoSettings",
     "TareSettings",
     "Tared",
     "TorqueWeighingSettings",
@@ -82,11 +101,14 @@ __all__ = [
     "WeighedRecording",
     "certify",
     "drives_of",
+    "export_arm",
     "export_result",
     "fixed_base",
     "friction_terms",
     "identify",
     "identify_data",
+    "identify_servos",
+    "inputs_of",
     "is_bag",
     "is_proof",
     "json_text",
@@ -101,5 +123,7 @@ __all__ = [
     "weigh",
     "weigh_by_torques",
     "which_part",
+    "work_key",
+    "write_result",
     "write_validation",
 ]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An identification in a process of its own: `python -m sysid_core.workflows JOB.json`.
 
-The job holds `settings` (plain data of `IdentifySettings`) and `out`, the folder of the results.
+The job holds `settings` (plain data of `IdentifySettings`, or of `ServoSettings` where `servos` is
+true) and `out`, the folder of the results.
 Standard output has one JSON object a line: `{"step", "share"}` while it runs, at the end
 `{"outcome"}` or `{"error", "remedy"}`. Exit status 0 for a result that may be used, 1 for one that
 must not be, 2 for an error.
@@ -15,7 +16,9 @@ from pathlib import Path
 
 from sysid_core.errors import SysIdError
 from sysid_core.settings import build_settings
-from sysid_core.workflows.identification import identify
+from sysid_core.workflows.identification import IdentifiedArm, identify
+from sysid_core.workflows.progress import Step
+from sysid_core.workflows.servos import IdentifiedServos, ServoSettings, identify_servos
 from sysid_core.workflows.settings import IdentifySettings
 
 
@@ -23,14 +26,21 @@ def main(path: Path) -> int:
     """Run a job; the exit status."""
     job = json.loads(path.read_text(encoding="utf-8"))
     try:
-        settings = build_settings(IdentifySettings, job["settings"])
-        found = identify(settings, lambda step: _say(step=step.code, share=step.share))
+        found: IdentifiedArm | IdentifiedServos
+        if job.get("servos"):
+            found = identify_servos(build_settings(ServoSettings, job["settings"]), _say_step)
+        else:
+            found = identify(build_settings(IdentifySettings, job["settings"]), _say_step)
         found.write(Path(job["out"]))
     except SysIdError as err:
         _say(error=err.message, remedy=err.remedy)
         return 2
     _say(outcome=found.verdict.outcome.value)
     return found.verdict.exit_status
+
+
+def _say_step(step: Step) -> None:
+    _say(step=step.code, share=step.share)
 
 
 def _say(**event: str | float) -> None:

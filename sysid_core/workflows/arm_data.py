@@ -20,8 +20,16 @@ from sysid_core.diagnosis import (
 from sysid_core.errors import EstimationError, ModelError
 from sysid_core.estimation.loaded_arm import KnownLoad
 from sysid_core.planning import Trajectory
-from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, mounted, with_gravity
+from sysid_core.robot import (
+    DriveTrain,
+    FrictionModel,
+    RobotModel,
+    hold_joints,
+    mounted,
+    with_gravity,
+)
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
+from sysid_core.settings import numbers
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.progress import Progress, Step, silent
@@ -48,7 +56,6 @@ class ArmData:
         gravity: Gravity as the recordings show it, where that was asked for.
         plan: The sequential motion that was played, if it is known.
         unexcited: What the sequential method does with constants that no step shows.
-        at_once: Recordings of all joints for the sequential method's rival.
     """
 
     model: RobotModel
@@ -63,7 +70,6 @@ class ArmData:
     gravity: GravityEstimate | None = None
     plan: Trajectory | None = None
     unexcited: str = "refuse"
-    at_once: tuple[Recording, ...] = ()
 
     @classmethod
     def of(
@@ -75,7 +81,6 @@ class ArmData:
         *,
         others: Sequence[Recording] = (),
         plan: Trajectory | None = None,
-        at_once: Sequence[Recording] = (),
         progress: Progress = silent,
     ) -> ArmData:
         """Data in memory.
@@ -87,7 +92,6 @@ class ArmData:
             settings: Friction terms are taken from them.
             others: Recordings that are only predicted.
             plan: The sequential motion that was played, if it is known.
-            at_once: Recordings of all joints for the sequential method's rival.
             progress: Shows steps.
 
         Raises:
@@ -104,7 +108,6 @@ class ArmData:
             examine(model, runs, drives),
             others=tuple(others),
             plan=plan,
-            at_once=tuple(at_once),
         )
 
     @classmethod
@@ -137,7 +140,7 @@ class ArmData:
             )
 
         runs, loaded = read(settings.recordings), read(settings.load.loaded)
-        others, at_once = read(settings.validate), read(settings.sequential.at_once)
+        others = read(settings.validate)
         for run in (*runs, *loaded, *others):
             require_fit(model, run)
         gains_known = load is None
@@ -162,13 +165,12 @@ class ArmData:
             gravity=found,
             plan=None if plan is None else Trajectory.load(plan),
             unexcited=settings.sequential.unexcited,
-            at_once=at_once,
         )
 
     @property
     def fitted(self) -> dict[str, str]:
         """Sources of all recordings that a fit sees, by `samples_key`."""
-        return {samples_key(run): run.source for run in (*self.runs, *self.loaded, *self.at_once)}
+        return {samples_key(run): run.source for run in (*self.runs, *self.loaded)}
 
     @property
     def gain_sd(self) -> float:
@@ -192,23 +194,13 @@ def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
 
     Args:
         robot: URDF file, or a robot of example-robot-data.
-        lock: `JOINT` (locked at zero) or `JOINT=POSITION` [rad or m].
+        lock: `JOINT` (locked at zero, or the nearest position inside its limits) or
+            `JOINT=POSITION` [rad or m].
 
     Raises:
         ModelError: An unknown joint, or one with several degrees of freedom.
     """
-    model = RobotModel.from_urdf(robot)
-    positions = {}
-    for text in lock:
-        name, _, value = text.partition("=")
-        try:
-            positions[name.strip()] = float(value or 0.0)
-        except ValueError as err:
-            raise ModelError(
-                f"--lock {text}: '{value}' is no number.",
-                remedy="Write --lock JOINT or --lock JOINT=POSITION (rad or m).",
-            ) from err
-    model = model.with_locked(positions)
+    model = hold_joints(RobotModel.from_urdf(robot), lock=lock)
     wide = [
         name
         for name, nv in zip(model.joint_names, model.degrees_of_freedom, strict=True)
@@ -242,12 +234,7 @@ def known_load(model: RobotModel, settings: LoadSettings) -> KnownLoad | None:
         raise EstimationError(
             "The loaded runs need the load's mass.", remedy="Weigh it: --load-mass KG."
         )
-    try:
-        centre = np.array([float(x) for x in com.split(",")]) if com else None
-    except ValueError as err:
-        raise EstimationError(
-            f"--load-com {com}: that isn't X,Y,Z.", remedy="Give three numbers, in m."
-        ) from err
+    centre = np.array(numbers(com, (3,), "--load-com", EstimationError)) if com else None
     load = KnownLoad(mass, frame or model.body_names[-1], centre)
     model.frame_id(load.frame)  # refuses an unknown frame before the work begins
     return load

@@ -25,7 +25,7 @@ from sysid_core.files import FileKind, hash_of, read_json
 from sysid_core.settings import build_settings
 from sysid_core.validation import predict_recording
 from sysid_core.workflows.identification import IdentifiedArm, identify
-from sysid_core.workflows.inputs import RESULT, hashed, paths_by_role
+from sysid_core.workflows.inputs import RESULT, hashed, paths_by_role, work_key
 from sysid_core.workflows.progress import Progress, silent
 from sysid_core.workflows.settings import IdentifySettings
 
@@ -125,8 +125,11 @@ def verify(
         return [*checks, CertificateCheck("numbers", False, str(err))]
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as err:
         raise _CERTIFICATE.refusal(path, f"lacks a statement of this version ({err})") from err
+    inputs = content["inputs"]
+    same = inputs.get("key") == work_key(inputs["options"], files[: len(inputs["files"])])
     detail = "; ".join(other) or (
         f"{count} estimates and the errors of {runs} recordings, repeated from the data"
+        + ("" if same else " with another version of the code")
     )
     return [*checks, CertificateCheck("numbers", not other, detail)]
 

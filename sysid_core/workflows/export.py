@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import Field
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
@@ -28,7 +30,17 @@ from sysid_core.export import (
     require_target,
     write_target,
 )
-from sysid_core.files import FileKind, hash_of, read_json
+from sysid_core.files import (
+    Count,
+    FileKind,
+    FileSchema,
+    Name,
+    Number,
+    hash_of,
+    move_whole,
+    read_json,
+    validated,
+)
 from sysid_core.robot import (
     INERTIAL_NAMES,
     Array,
@@ -49,9 +61,45 @@ from sysid_core.workflows.settings import IdentifySettings
 PROOF = "proof.json"
 PROOF_SCHEMA = "robot_sysid/export_proof/1"
 STATES, SEED = 1000, 20261122
+MOST_STATES = 100_000  # that a proof may ask for: a minute of work
 # Errors of a repeated proof may differ by this, relative: other versions of libraries round otherwise.
 REPEATED = 1e-6
 _PROOF = FileKind("proof", "Give the proof.json that `sysid export` wrote.", EstimationError)
+
+
+class _Part(FileSchema):
+    MORE_KEYS: ClassVar[bool] = True
+
+
+class _File(_Part):
+    path: Name
+    sha256: Name
+
+
+class _Held(_File):
+    folder: Name
+    frame: Name
+
+
+class _Errors(_Part):
+    exported: Number
+
+
+class _Export(_Part):
+    target: Name
+    files: list[_File] = Field(min_length=1)
+    errors: _Errors
+
+
+class _ProofFile(_Part):
+    """What is read of a proof.json."""
+
+    result: Name | None
+    model: _File | None
+    carried: _Held | None = None
+    states: Annotated[int, Field(strict=True, ge=1, le=MOST_STATES)]
+    seed: Count
+    exports: list[_Export]
 
 
 @dataclass(frozen=True)
@@ -136,6 +184,11 @@ class ExportedTarget:
     losses: tuple[Loss, ...]
 
     @property
+    def name(self) -> str:
+        """Folder and name of the file, as `mjcf/ur5.xml`."""
+        return f"{self.file.parent.name}/{self.file.name}"
+
+    @property
     def equal(self) -> bool:
         """True if the torques of the file equal those of the model."""
         return max(self.differences.values()) <= self.tolerance
@@ -167,7 +220,7 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
             for file, now in zip(inputs["files"], files, strict=True)
         }
         settings = build_settings(IdentifySettings, inputs["options"], places)
-        description = Path(example_robots().get(settings.robot, settings.robot))
+        meshes = mesh_places(settings.robot)
     except (KeyError, TypeError, AttributeError) as err:
         raise RESULT.refusal(
             folder / "result.json", f"doesn't say what it came from as this version does ({err})"
@@ -188,8 +241,14 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
         read(settings.recordings),
         read(settings.validate),
         files,
-        (description.resolve().parent,) if description.is_file() else (),
+        meshes,
     )
+
+
+def mesh_places(robot: str) -> tuple[Path, ...]:
+    """Folders in which meshes of a robot may be: its description's, if it is a file."""
+    description = Path(example_robots().get(robot, robot))
+    return (description.resolve().parent,) if description.is_file() else ()
 
 
 def export_result(
@@ -238,7 +297,7 @@ def _all_or_none(out: Path) -> Iterator[Path]:
                 if place.is_dir():
                     raise IsADirectoryError(f"'{place}' is a folder")
             for file, place in zip(files, places, strict=True):
-                os.replace(file, place)
+                move_whole(file, place)
     except BaseException as err:
         with suppress(OSError):
             for path in new:
@@ -347,40 +406,35 @@ def verify_export(
     Raises:
         SysIdError: It is no proof, or its result can't be read.
     """
-    try:
-        proof = read_json(path, _PROOF)
-        model, exports = proof["model"], proof["exports"]
-        folder = None if model is None else Path(proof["result"])
-        states, seed = int(proof["states"]), int(proof["seed"])
-        held = proof.get("carried")
-        weighed = None if held is None or folder is None else (Path(held["folder"]), held["frame"])
-    except (KeyError, TypeError, ValueError) as err:
-        raise _PROOF.refusal(path, "isn't the proof of an export") from err
-    if folder is None or not isinstance(model, dict):
+    proof = validated(read_json(path, _PROOF), _ProofFile, _PROOF, path)
+    if proof.result is None or proof.model is None:
         raise _PROOF.refusal(path, "is of a result in memory, whose data aren't kept")
-    checks = [_same(model, folder, "model")]
-    checks += [_same(f, path.parent, one["target"]) for one in exports for f in one["files"]]
-    if weighed is not None:
-        checks.append(_same(held, weighed[0], "payload"))
+    folder, held = Path(proof.result), proof.carried
+    checks = [_same(proof.model, folder, "model")]
+    checks += [_same(f, path.parent, one.target) for one in proof.exports for f in one.files]
+    if held is not None:
+        checks.append(_same(held, Path(held.folder), "payload"))
     if not all(check.ok for check in checks):
         return checks
-    carried = None if weighed is None else Carried.load(*weighed)
+    carried = None if held is None else Carried.load(Path(held.folder), held.frame)
     result = replace(load_result(folder, data), carried=carried)
-    for one in exports:
-        target = Target(one["target"])
+    for one in proof.exports:
+        target = Target.named(one.target, "A target of the proof", EstimationError)
         progress(Step.PREDICTING)
         in_terms = projections(result.identification, result.fitted, target)
-        file = path.parent / one["files"][0]["path"]
-        differences, tolerance, error = _judged(result, target, file, in_terms, states, seed)
+        file = path.parent / one.files[0].path
+        differences, tolerance, error = _judged(
+            result, target, file, in_terms, proof.states, proof.seed
+        )
         worst = max(differences.values())
         checks.append(
             CertificateCheck(
                 f"{target.value}: torques",
                 worst <= tolerance,
-                f"{worst:.1e} N m at most in {states} states, allowed {tolerance:.0e}",
+                f"{worst:.1e} N m at most in {proof.states} states, allowed {tolerance:.0e}",
             )
         )
-        told, found = one["errors"]["exported"], error.exported
+        told, found = one.errors.exported, error.exported
         checks.append(
             CertificateCheck(
                 f"{target.value}: error as exported",
@@ -457,9 +511,7 @@ def _hashed(path: Path, base: Path) -> dict[str, str]:
     return {"path": str(path.relative_to(base)), "sha256": hash_of(path)}
 
 
-def _same(file: Mapping[str, str], base: Path, what: str) -> CertificateCheck:
-    path = base / file["path"]
-    ok = path.is_file() and hash_of(path) == file["sha256"]
-    return CertificateCheck(
-        f"{what}: {file['path']}", ok, file["sha256"][:16] if ok else "has changed"
-    )
+def _same(file: _File, base: Path, what: str) -> CertificateCheck:
+    path = base / file.path
+    ok = path.is_file() and hash_of(path) == file.sha256
+    return CertificateCheck(f"{what}: {file.path}", ok, file.sha256[:16] if ok else "has changed")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ from sysid_core.workflows.settings import FitSettings, IdentifySettings
 if TYPE_CHECKING:
     from sysid_core.workflows.export import ExportedTarget
 
-URDF = "identified.urdf"
+URDF, EXPORTS = "identified.urdf", "exports"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +56,7 @@ class IdentifiedArm:
         verdict: Whether it may be used.
         description: The URDF with its errors; None where it must not be used, or can't be made.
         inputs: What it came from; empty for data in memory.
+        exports: Other formats that were written, each with its errors.
     """
 
     data: ArmData
@@ -66,6 +67,13 @@ class IdentifiedArm:
     verdict: Verdict
     description: Description | None = None
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    exports: tuple[ExportedTarget, ...] = ()
+
+    @property
+    def exported_errors(self) -> list[tuple[ExportedError, str]]:
+        """Errors inside and as exported of each file, and what it is called."""
+        own = [] if self.description is None else [(self.description.error, URDF)]
+        return [*own, *((one.error, one.name) for one in self.exports)]
 
     @property
     def identification(self) -> Identification:
@@ -132,19 +140,16 @@ class IdentifiedArm:
             "friction": result.friction_parameters,
             "warnings": [reason.to_dict() for reason in estimate.certify()],
             "notes": list(estimate.notes),
-            "exports": [] if self.description is None else [self.description.error.to_dict()],
+            "exports": [error.to_dict() for error, _ in self.exported_errors],
             **self.fit.to_dict(),
         }
 
     def write(self, folder: Path | str) -> tuple[str, ...]:
         """Write estimate, parameters, result, page, and URDF; returns the names of the files."""
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        files = ["estimate.yaml", "parameters.yaml", "result.json", "report.html"]
-        self.estimate.save(folder / "estimate.yaml")
-        save_identification(self.identification, folder / "parameters.yaml")
+        files = [*self._write_values(folder), "result.json", "report.html"]
         report = self.fit.report(self.training, self.validation)
-        export_section(report, _exports(self.description))
+        export_section(report, self.exported_errors)
         report.judged(
             self.verdict,
             prediction_sentence(self.validation or self.training, held_out=bool(self.validation)),
@@ -164,6 +169,30 @@ class IdentifiedArm:
         write_result(self.to_dict(), folder / "result.json")
         return tuple(files)
 
+    def _write_values(self, folder: Path) -> tuple[str, ...]:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.estimate.save(folder / "estimate.yaml")
+        save_identification(self.identification, folder / "parameters.yaml")
+        return "estimate.yaml", "parameters.yaml"
+
+    def exported(self, folder: Path | str, targets: Sequence[Target]) -> IdentifiedArm:
+        """Write other formats and their proof beside a result; its verdict warns of poor files.
+
+        Args:
+            folder: Of the result, which `write` completes.
+            targets: Formats.
+
+        Raises:
+            SysIdError: Something that a format can't express, or a tool that reads it is missing.
+        """
+        from sysid_core.workflows.export import mesh_places
+
+        self._write_values(Path(folder))
+        places = mesh_places(self.inputs.get("robot", ""))
+        made = self.export(Path(folder) / EXPORTS, targets, meshes=places, result=Path(folder))
+        warnings = export_warnings([(one.error, one.name) for one in made])
+        return replace(self, exports=made, verdict=self.verdict + warnings)
+
     def export(
         self,
         out: Path | str,
@@ -172,6 +201,7 @@ class IdentifiedArm:
         payload: Estimate | None = None,
         payload_frame: str = "",
         meshes: Sequence[Path | str] = (),
+        result: Path | None = None,
     ) -> tuple[ExportedTarget, ...]:
         """Write the robot for simulators and controllers, each file with its error as it is read.
 
@@ -181,6 +211,7 @@ class IdentifiedArm:
             payload: What the robot holds, as a body of the link that holds it; None: nothing.
             payload_frame: The frame of the payload's parameters: the sensor's.
             meshes: Folders in which the description's meshes are looked for.
+            result: Folder that the result is written to, by which `verify_export` repeats the proof.
 
         Raises:
             SysIdError: No such format, something that a format can't express, no such frame, or a tool
@@ -191,9 +222,9 @@ class IdentifiedArm:
         named = [Target.named(target, "A target of the export", ModelError) for target in targets]
         carried = None if payload is None else Carried(payload, payload_frame)
         places = tuple(Path(folder) for folder in meshes)
-        data = self.data
-        result = ArmResult(self.identification, data.runs, data.others, (), places, carried)
-        return export_arm(result, named, Path(out))
+        data, files = self.data, tuple(self.inputs.get("files", ()))
+        arm = ArmResult(self.identification, data.runs, data.others, files, places, carried)
+        return export_arm(arm, named, Path(out), folder=result)
 
 
 def identify(settings: IdentifySettings, progress: Progress = silent) -> IdentifiedArm:
@@ -256,12 +287,9 @@ def identify_data(
             others or [predict_recording(fit.identification, run) for run in data.runs],
             held_out=bool(others),
         )
-        verdict += export_warnings(_exports(description))
+        if description is not None:
+            verdict += export_warnings([(description.error, URDF)])
     return IdentifiedArm(data, settings, fit, training, others, verdict, description, inputs or {})
-
-
-def _exports(description: Description | None) -> list[tuple[ExportedError, str]]:
-    return [] if description is None else [(description.error, URDF)]
 
 
 def _pooled(predictions: Sequence[Prediction], joint: str) -> dict[str, float]:

@@ -3,25 +3,92 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sysid_core.errors import EstimationError
-from sysid_core.files import FileKind, hash_of
+from sysid_core.errors import EstimationError, ModelError
+from sysid_core.files import FileKind, hash_of, write_text
+from sysid_core.robot import load_robot
 from sysid_core.settings import plain_settings
-from sysid_core.workflows.settings import IdentifySettings
+
+_MAY_NAME_FILES = ("robot", "description", "loops", "columns", "shape")  # options that are text
 
 
-def inputs_of(settings: IdentifySettings) -> dict[str, Any]:
-    """The `inputs` of result.json."""
+def inputs_of(settings: Any, **more: Sequence[Path]) -> dict[str, Any]:
+    """The `inputs` of result.json: files with their hashes, options, and the key of the work.
+
+    Args:
+        settings: Settings of a workflow, a dataclass or plain data.
+        more: Further files by role, or instead of those that the settings name.
+    """
+    options = dict(settings) if isinstance(settings, Mapping) else plain_settings(settings)
+    roles = {name: _files_in(name, value) for name, value in options.items()} | more
+    files = [file for role, paths in roles.items() for file in hashed(role, paths)]
     return {
-        "robot": settings.robot,
-        "files": [f for role, paths in settings.files.items() for f in hashed(role, paths)],
-        "options": plain_settings(settings),
+        "robot": options.get("robot", ""),
+        "files": files,
+        "options": options,
+        "key": work_key(options, files),
     }
+
+
+def _files_in(name: str, value: Any) -> list[Path]:
+    """Files that an option names."""
+    if isinstance(value, list):
+        return [path for one in value for path in _files_in(name, one)]
+    if isinstance(value, Mapping):
+        return [Path(value["path"])] if set(value) == {"path"} else []
+    words = value.split() if name in _MAY_NAME_FILES and isinstance(value, str) else []
+    return [path for path in map(Path, words) if path.is_file()]
+
+
+def work_key(options: Mapping[str, Any], files: Sequence[Mapping[str, str]]) -> str:
+    """Key of a piece of work: the same for the same data, settings and code, and for no other.
+
+    Files count by what they hold, wherever they lie and whatever their date; robots of
+    example-robot-data by their description.
+
+    Args:
+        options: Settings as plain data.
+        files: Entries with role and sha256, as `hashed` makes them.
+    """
+    kept = {
+        name: _described(value) if name in ("robot", "description") else value
+        for name, value in options.items()
+        if not _files_in(name, value)
+    }
+    content = {
+        "options": kept,
+        "files": [[file["role"], file["sha256"]] for file in files],
+        "code": code_hash(),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _described(robot: str) -> str:
+    try:
+        return load_robot(robot).urdf_hash if robot else ""
+    except ModelError:  # it is told where it is read
+        return robot
+
+
+@cache
+def code_hash() -> str:
+    """sha256 of this version's source: what decides results besides data and settings."""
+    whole = hashlib.sha256()
+    for package in ("sysid_core", "sysid_fleet", "sysid_studies"):
+        spec = find_spec(package)
+        for place in (spec and spec.submodule_search_locations) or ():
+            for file in sorted(Path(place).rglob("*.py")):
+                whole.update(f"{package}/{file.relative_to(place).as_posix()}\0".encode())
+                whole.update(file.read_bytes())
+    return whole.hexdigest()
 
 
 def hashed(role: str, paths: Sequence[Path]) -> list[dict[str, str]]:
@@ -49,7 +116,7 @@ def json_text(value: object) -> str:
 
 def write_result(value: object, path: Path) -> None:
     """Write a result."""
-    path.write_text(json_text(value), encoding="utf-8")
+    write_text(path, json_text(value))
 
 
 def _finite(value: object) -> object:

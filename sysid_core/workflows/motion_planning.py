@@ -15,7 +15,7 @@ import numpy as np
 from sysid_core.errors import ExcitationError
 from sysid_core.estimation.payload import PayloadData, summarise_payload
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
-from sysid_core.planning import MotionChecker, Trajectory, Unknowns
+from sysid_core.planning import MotionChecker, Trajectory, Unknowns, plan_servo_motion
 from sysid_core.planning.closed_chain import LoopExcitation, plan_loop_motion
 from sysid_core.planning.payload import FORCE_NOISE, TORQUE_NOISE, plan_payload_motion
 from sysid_core.planning.postures import plan_static_postures, plan_through
@@ -25,13 +25,16 @@ from sysid_core.robot import (
     FrictionModel,
     FrictionTerm,
     RobotModel,
+    hold_joints,
     load_robot,
     mounted,
     wrench_regressor,
 )
 from sysid_core.robot.loops import load_closed_chain
 from sysid_core.robot.shapes import Shape
+from sysid_core.settings import numbers, plain_settings
 from sysid_core.workflows.choices import friction_terms
+from sysid_core.workflows.inputs import inputs_of
 from sysid_core.workflows.plan_arm import search_arm
 from sysid_core.workflows.plan_settings import (
     ArmPlanSettings,
@@ -39,6 +42,7 @@ from sysid_core.workflows.plan_settings import (
     PayloadPlanSettings,
     PosturePlanSettings,
     SequentialPlanSettings,
+    ServoPlanSettings,
 )
 from sysid_core.workflows.planned import (
     Planned,
@@ -46,7 +50,6 @@ from sysid_core.workflows.planned import (
     Planning,
     PlanProgress,
     limits_of,
-    numbers,
 )
 
 _COLUMNS = ("joint", "settles", "postpones", "condition")
@@ -56,6 +59,7 @@ MotionSettings = (
     | PayloadPlanSettings
     | PosturePlanSettings
     | SequentialPlanSettings
+    | ServoPlanSettings
     | LoopsPlanSettings
 )
 
@@ -80,11 +84,14 @@ def plan(
         if isinstance(settings, LoopsPlanSettings)
         else load_robot(robot)
     )
-    if common.lock:
-        model = model.with_locked(common.lock)
+    model = hold_joints(model, lock=common.lock)
     model = mounted(model, common.gravity, common.mount)
     say = progress or (lambda share, text: None)
-    planning = Planning(robot, model, limits_of(common, model), common.rate_hz, common.seed, say)
+    limits = limits_of(common, model)
+    if isinstance(settings, ServoPlanSettings):  # torques of servos are neither known nor measured
+        limits = limits.replace(effort=np.full(model.nv, np.inf))
+    inputs = inputs_of({"robot": robot, **plain_settings(settings)})
+    planning = Planning(robot, model, limits, common.rate_hz, common.seed, say, inputs)
     return PlannedMotion(planning, _SEARCHES[type(settings)](settings, planning))
 
 
@@ -93,7 +100,9 @@ def _payload(settings: PayloadPlanSettings, planning: Planning) -> Planned:
     found = plan_payload_motion(
         model,
         planning.limits,
-        posture=numbers(s.posture, (model.nv,), "--posture") if s.posture else None,
+        posture=numbers(s.posture, (model.nv,), "--posture", ExcitationError)
+        if s.posture
+        else None,
         mean_angular_speed=s.speed,
         duration=s.duration,
         amplitude=math.radians(s.amplitude_deg),
@@ -237,7 +246,7 @@ def _sequential(settings: SequentialPlanSettings, planning: Planning) -> Planned
         FrictionModel(DriveTrain.direct(model.joint_names), friction_terms(s.friction)),
         np.random.default_rng(planning.seed),
         locked_measured=s.link_torque,
-        q_start=numbers(s.start, (model.nv,), "--start") if s.start else None,
+        q_start=numbers(s.start, (model.nv,), "--start", ExcitationError) if s.start else None,
         n_moves=s.moves or None,
         candidates=s.candidates,
         amplitude=s.amplitude,
@@ -297,6 +306,36 @@ def _radians(q: object) -> str:
     return " ".join(f"{x:.2f}" for x in np.asarray(q))
 
 
+def _servos(settings: ServoPlanSettings, planning: Planning) -> Planned:
+    s = settings
+    found = plan_servo_motion(
+        planning.model,
+        planning.limits,
+        period=s.period,
+        slow=s.slow,
+        n_candidates=s.candidates,
+        seed=planning.seed,
+        still=s.still,
+        rate_hz=planning.rate_hz,
+        progress=planning.progress,
+    )
+    return Planned(
+        found.trajectory,
+        found.check,
+        schema="robot_sysid/servo_plan/1",
+        result={"information": found.information, "slow": s.slow, "period": s.period},
+        title="Motion for position servos",
+        facts={
+            "series": f"{found.basis}, at {100 * s.slow:.0f} % of its speed, then at full speed",
+            "information": f"{found.information:.2f} (mean log-determinant of a joint's regressors)",
+        },
+        remarks=[
+            "Torques are neither used nor limited: a position servo does not measure them.",
+            "The slow pass separates dry friction from damping; the rests show sticking.",
+        ],
+    )
+
+
 def _loops(settings: LoopsPlanSettings, planning: Planning) -> Planned:
     s = settings
     chain = load_closed_chain(planning.robot, s.urdf or None)
@@ -343,5 +382,6 @@ _SEARCHES: dict[type, Callable[[Any, Planning], Planned]] = {
     PayloadPlanSettings: _payload,
     PosturePlanSettings: _postures,
     SequentialPlanSettings: _sequential,
+    ServoPlanSettings: _servos,
     LoopsPlanSettings: _loops,
 }

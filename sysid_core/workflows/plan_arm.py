@@ -22,10 +22,11 @@ from sysid_core.planning import (
 )
 from sysid_core.report import Figure, curves
 from sysid_core.robot import RobotModel
+from sysid_core.settings import numbers
 from sysid_core.signals import ColumnMap
 from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.plan_settings import ArmPlanSettings
-from sysid_core.workflows.planned import Planned, Planning, numbers
+from sysid_core.workflows.planned import Planned, Planning
 from sysid_core.workflows.recordings import load_recording
 
 HELD_STILL = "finger", "gripper", "knuckle"
@@ -46,7 +47,11 @@ def search_arm(settings: ArmPlanSettings, planning: Planning) -> Planned:
 def _unknowns(settings: ArmPlanSettings, model: RobotModel) -> Unknowns:
     """Unknown parameters of the plan, with the knowledge from earlier data."""
     _refuse_fingers(model)
-    sd = numbers(settings.effort_sd, (1, model.nv), "--effort-sd") if settings.effort_sd else None
+    sd = (
+        numbers(settings.effort_sd, (1, model.nv), "--effort-sd", ExcitationError)
+        if settings.effort_sd
+        else None
+    )
     terms = friction_terms(settings.friction) if settings.friction != "none" else ()
     unknowns = Unknowns.of_arm(model, terms=terms, effort_sd=sd)
     for path in settings.after:

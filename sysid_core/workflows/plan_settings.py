@@ -223,6 +223,28 @@ class SequentialPlanSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServoPlanSettings:
+    """A slow and a full pass of a series that shows position servos; torques are not used.
+
+    Attributes:
+        period: Duration of the full pass [s].
+        slow: Speed of the slow pass as a share of the full one's.
+        candidates: Number of random motions to choose from.
+        still: Duration of each phase at rest [s].
+        common: Samples, robot and limits.
+    """
+
+    period: float = 20.0
+    slow: float = 0.25
+    candidates: int = 40
+    still: float = 2.0
+    common: FastPlanSettings = field(default_factory=FastPlanSettings)
+
+    def __post_init__(self) -> None:
+        require_bounds(self, ExcitationError, period=2.0, slow=(0.05, 0.9), candidates=1, still=0.1)
+
+
+@dataclass(frozen=True, kw_only=True)
 class LoopsPlanSettings:
     """Motions of a closed chain's driven joints; the others follow.
 

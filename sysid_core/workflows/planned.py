@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sysid_core.errors import ExcitationError
+from sysid_core.files import write_text
 from sysid_core.planning import (
     HeldBox,
     MotionCheck,
@@ -20,6 +21,7 @@ from sysid_core.planning import (
 )
 from sysid_core.report import Figure, motion_report, save_and_list
 from sysid_core.robot import RobotModel
+from sysid_core.settings import numbers
 from sysid_core.workflows.plan_settings import PlanSettings
 
 PlanProgress = Callable[[float, str], None]  # the share that is done and what is being done
@@ -57,7 +59,7 @@ def _held_box(settings: PlanSettings) -> HeldBox | None:
                 "--held-mass says not where the mass is.", remedy="Give its box, too: --held."
             )
         return None
-    x, y, z, *centre = numbers(settings.held, (3, 6), "--held")
+    x, y, z, *centre = numbers(settings.held, (3, 6), "--held", ExcitationError)
     where = (centre[0], centre[1], centre[2]) if centre else (0.0, 0.0, 0.0)
     return HeldBox((x, y, z), where, settings.held_mass)
 
@@ -67,7 +69,7 @@ def _workspace_corners(
 ) -> tuple[tuple[float, float, float], tuple[float, float, float]] | None:
     if not settings.workspace:
         return None
-    w = numbers(settings.workspace, (6,), "--workspace")
+    w = numbers(settings.workspace, (6,), "--workspace", ExcitationError)
     if not all(low < high for low, high in zip(w[:3], w[3:], strict=True)):
         raise ExcitationError(
             f"--workspace {settings.workspace}: the first corner must lie below the second on all"
@@ -75,28 +77,6 @@ def _workspace_corners(
             remedy="Write X0,Y0,Z0,X1,Y1,Z1 with X0 < X1, Y0 < Y1 and Z0 < Z1.",
         )
     return (w[0], w[1], w[2]), (w[3], w[4], w[5])
-
-
-def numbers(text: str, counts: tuple[int, ...], option: str) -> list[float]:
-    """Numbers with commas between them.
-
-    Raises:
-        ExcitationError: Another count, or not numbers.
-    """
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError as err:
-        raise ExcitationError(
-            f"{option} '{text}' is not a list of numbers.",
-            remedy="Write them with commas between: 0.1,0.2,0.3.",
-        ) from err
-    if len(values) not in counts:
-        wanted = " or ".join(map(str, counts))
-        raise ExcitationError(
-            f"{option} has {len(values)} numbers, expected {wanted}.",
-            remedy="Write them with commas between: 0.1,0.2,0.3.",
-        )
-    return values
 
 
 @dataclass(frozen=True)
@@ -110,6 +90,7 @@ class Planning:
         rate_hz: Rate of the samples.
         seed: Seed of the random numbers; the same seed gives the same motion.
         progress: Takes the share that is done and what is being done.
+        inputs: Files with their hashes, settings, and the key of the work.
     """
 
     robot: str
@@ -118,6 +99,7 @@ class Planning:
     rate_hz: float
     seed: int
     progress: PlanProgress
+    inputs: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -169,6 +151,7 @@ class PlannedMotion:
             "joint_names": list(trajectory.joint_names),
             "duration": trajectory.duration,
             "seed": self.planning.seed,
+            "inputs": self.planning.inputs,
             **self.found.result,
             "usage": {kind: float(share) for kind, share in check.usage.items()},
             "notes": list(check.notes),
@@ -204,5 +187,5 @@ class PlannedMotion:
             report.table(columns, rows)
         save_and_list(report, out / "report.html")
         text = json.dumps(self.to_dict(), indent=2) + "\n"
-        (out / "plan.json").write_text(text, encoding="utf-8")
+        write_text(out / "plan.json", text)
         return text

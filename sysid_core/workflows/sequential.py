@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of open chains one joint at a time, compared with a simultaneous fit of all
-joints.
-"""
+"""Identification of open chains one joint at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import ArmLags, Identification, PredictionSpread, identify
-from sysid_core.estimation.fit import LeastSquares
+from sysid_core.estimation.arm import ArmLags, Identification, PredictionSpread
 from sysid_core.estimation.loaded_arm import LoadedIdentification
 from sysid_core.estimation.sequential import (
     LockedTorque,
@@ -23,7 +20,7 @@ from sysid_core.identifiability.composite_bodies import minimal_constants
 from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.report import Report, sequential_report, step_rows
 from sysid_core.signals import EffortKind, Recording
-from sysid_core.validation import Prediction, predict_recording
+from sysid_core.validation import Prediction
 from sysid_core.workflows.arm_data import ArmData
 from sysid_core.workflows.choices import processing_of
 from sysid_core.workflows.progress import Progress, Step, silent
@@ -32,15 +29,13 @@ from sysid_core.workflows.settings import FitSettings
 
 @dataclass(frozen=True, eq=False)
 class SequentialFit:
-    """Result of a sequential identification, and predictions of the methods it is compared with.
+    """Result of a sequential identification.
 
     Attributes:
         result: The identification with steps and segments.
-        rivals: Predictions of the held-out runs by other estimates, by name.
     """
 
     result: SequentialIdentification
-    rivals: Mapping[str, tuple[Prediction, ...]]
     loaded: LoadedIdentification | None = None
     lags: ArmLags | None = None
     spread: PredictionSpread | None = None
@@ -51,8 +46,8 @@ class SequentialFit:
         return self.result.identification
 
     def report(self, training: Sequence[Prediction], validation: Sequence[Prediction]) -> Report:
-        """The page: verdicts, predictions, steps, growth of the error, rivals."""
-        return sequential_report(self.result, validation, self.rivals)
+        """The page: verdicts, predictions, steps, growth of the error."""
+        return sequential_report(self.result, validation)
 
     def to_dict(self) -> dict[str, object]:
         """For result.json."""
@@ -72,7 +67,6 @@ class SequentialFit:
             "constants": dict(zip(fit.constants, fit.values.tolist(), strict=True)),
             "constants_sd": dict(zip(fit.constants, fit.standard_deviations.tolist(), strict=True)),
             "segments": len(self.result.segments),
-            "rivals": {name: [p.to_dict() for p in runs] for name, runs in self.rivals.items()},
         }
         return {"sequential": found}
 
@@ -80,7 +74,7 @@ class SequentialFit:
 def fit_sequentially(
     data: ArmData, settings: FitSettings, progress: Progress = silent
 ) -> SequentialFit:
-    """Identify one joint at a time, and compare with all joints at once.
+    """Identify one joint at a time.
 
     Args:
         data: Robot and recordings.
@@ -101,13 +95,7 @@ def fit_sequentially(
     result = identify_sequentially(
         data.model, list(data.runs), data.friction, estimator, processing, trajectory=data.plan
     )
-    rivals = {}
-    if data.at_once and data.others:
-        rival = identify(data.model, data.at_once, data.friction, LeastSquares(), processing)
-        rivals["all joints at once (OLS)"] = tuple(
-            predict_recording(rival, run) for run in data.others
-        )
-    return SequentialFit(result, rivals)
+    return SequentialFit(result)
 
 
 def locked_torque_of(recordings: Sequence[Recording]) -> LockedTorque:

@@ -38,12 +38,10 @@ class SequentialSettings:
     Attributes:
         plan: For sequential: trajectory from `sysid plan sequential`.
         unexcited: For sequential: treatment of unexcited constants, 'refuse' or 'prior' (URDF).
-        at_once: For sequential: runs of all joints, fitted by OLS for comparison.
     """
 
     plan: Path | None = None
     unexcited: str = "refuse"
-    at_once: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,22 +151,6 @@ class IdentifySettings:
                 raise EstimationError(
                     f"{option} doesn't go with {alone}.", remedy="Leave one of them out."
                 )
-
-    @property
-    def files(self) -> dict[str, tuple[Path, ...]]:
-        """Files that are read, by role."""
-        robot, loops = Path(self.robot), Path(self.loops)
-        plan = self.sequential.plan
-        return {
-            "robot": (robot,) if robot.is_file() else (),
-            "columns": () if self.columns is None else (self.columns,),
-            "recordings": self.recordings,
-            "validate": self.validate,
-            "loaded": self.load.loaded,
-            "loops": (loops,) if self.loops and loops.is_file() else (),
-            "plan": () if plan is None else (plan,),
-            "at_once": self.sequential.at_once,
-        }
 
 
 @dataclass(frozen=True, kw_only=True)

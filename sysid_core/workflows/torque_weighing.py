@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import ColumnMap, Recording, read_table
 from sysid_core.validation import judge_estimate
 from sysid_core.workflows.choices import friction_terms
-from sysid_core.workflows.inputs import write_result
+from sysid_core.workflows.inputs import inputs_of, write_result
 from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.recordings import drives_of, load_recording
 from sysid_core.workflows.settings import TorqueWeighingSettings
@@ -60,6 +60,7 @@ class WeighedByTorques:
     verdict: Verdict
     true_mass: float | None = None
     frame: str = ""
+    inputs: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:
@@ -73,6 +74,7 @@ class WeighedByTorques:
         out: dict[str, Any] = {
             "verdict": self.verdict.to_dict(),
             "schema": "robot_sysid/payload_from_torques/1",
+            "inputs": self.inputs,
             "estimate": estimate.to_dict(),
             "drive_gains": self.drives.gains.tolist(),
             "gain_sd": self.gain_sd.tolist(),
@@ -192,7 +194,9 @@ def weigh_by_torques(
             verdict = verdict + examine(robot, runs, drives).verdict
     progress(Step.WRITING)
     truth = settings.true_mass if np.isfinite(settings.true_mass) else None
-    return WeighedByTorques(fit, drives, gain_sd, verdict, truth, settings.frame)
+    return WeighedByTorques(
+        fit, drives, gain_sd, verdict, truth, settings.frame, inputs_of(settings)
+    )
 
 
 def judge_added(mass: float, sd: float) -> Verdict:

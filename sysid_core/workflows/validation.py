@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import Prediction, judge_predictions, predict_recording
 from sysid_core.workflows.arm_data import chain_of
-from sysid_core.workflows.inputs import RESULT, write_result
+from sysid_core.workflows.inputs import RESULT, inputs_of, write_result
 from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.recordings import load_recording, require_unseen
 from sysid_core.workflows.settings import ValidateSettings
@@ -40,17 +40,20 @@ class ValidatedArm:
         predictions: One of each recording.
         verdict: Whether the result holds for them.
         name: Name of the identification.
+        inputs: Files with their hashes, settings, and the key of the work.
     """
 
     identification: Identification
     predictions: tuple[Prediction, ...]
     verdict: Verdict
     name: str = ""
+    inputs: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Contents of validation.json."""
         return {
             "schema": "robot_sysid/validation/1",
+            "inputs": self.inputs,
             "verdict": self.verdict.to_dict(),
             "runs": [p.to_dict() for p in self.predictions],
         }
@@ -108,24 +111,23 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
     verdict = Verdict(tuple(refused)) + judge_predictions(
         predictions, "these runs", _fitted_share(settings.identified)
     )
-    return ValidatedArm(found, tuple(predictions), verdict, settings.identified.name)
+    results = [settings.identified / name for name in ("estimate.yaml", "parameters.yaml")]
+    inputs = inputs_of(settings, identified=results)
+    return ValidatedArm(found, tuple(predictions), verdict, settings.identified.name, inputs)
 
 
-def validate_runs(
-    found: Identification, runs: Sequence[Recording], fitted_share: float | None = None
-) -> ValidatedArm:
+def validate_runs(found: Identification, runs: Sequence[Recording]) -> ValidatedArm:
     """Predict the efforts of recordings in memory.
 
     Args:
         found: The identified robot.
         runs: Held-out recordings.
-        fitted_share: Share of variance that was left in the fitted recordings, if it is known.
 
     Raises:
         SysIdError: A recording doesn't fit the robot.
     """
     predictions = [_predict(found, run) for run in runs]
-    verdict = judge_predictions(predictions, "these runs", fitted_share)
+    verdict = judge_predictions(predictions, "these runs", None)
     return ValidatedArm(found, tuple(predictions), verdict)
 
 

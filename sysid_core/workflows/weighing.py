@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -75,6 +74,7 @@ from sysid_core.signals.wrench import (
     wrench_faults,
     wrench_hum,
 )
+from sysid_core.workflows.inputs import inputs_of, write_result
 from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import SensorSettings, TableSettings, WeighSettings
 
@@ -119,6 +119,7 @@ class WeighedRecording(Weighed):
         truth: pi, shape (10,), or None.
         flange_frame: The controller's frame; "": the sensor's.
         remarks: What was assumed, found and done on the way, one sentence each.
+        inputs: Files with their hashes, settings, and the key of the work.
     """
 
     recording: Path
@@ -131,6 +132,7 @@ class WeighedRecording(Weighed):
     truth: Array | None
     flange_frame: str
     remarks: tuple[str, ...]
+    inputs: Mapping[str, Any]
 
     @property
     def methods(self) -> dict[str, Estimate]:
@@ -156,6 +158,7 @@ class WeighedRecording(Weighed):
             errors = error_summary(self.estimate, self.truth, size)
         return {
             "recording": str(self.recording),
+            "inputs": self.inputs,
             "verdict": self.verdict.to_dict(),
             "estimate": self.estimate.to_dict(),
             "notes": list(self.weighing.notes),
@@ -174,8 +177,7 @@ class WeighedRecording(Weighed):
         self.estimate.save(folder / "estimate.yaml")
         if self.weighing.calibration is not None:
             self.weighing.calibration.save(folder / "sensor_calibration.yaml")
-        text = json.dumps(self.to_dict(), indent=1)
-        (folder / "result.json").write_text(text, encoding="utf-8")
+        write_result(self.to_dict(), folder / "result.json")
         save_and_list(_report(self), folder / "report.html")
 
 
@@ -248,6 +250,7 @@ def weigh(
         truth,
         settings.flange_frame,
         tuple(remarks),
+        inputs_of(settings, recording=(recording,)),
     )
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sysid_core.errors import BatchError
+from sysid_core.files import written_whole
 
 # One row per recording and parameter. Name: (type, meaning).
 FIELDS: Mapping[str, tuple[str, str]] = {
@@ -107,12 +107,8 @@ class Rows:
         table = pa.Table.from_pylist([dict(row) for row in rows], schema=_schema(pa))
         self.folder.mkdir(parents=True, exist_ok=True)
         name = f"part-{time.time_ns()}-{uuid.uuid4().hex[:12]}.parquet"
-        hidden = self.folder / f".{name}"
-        with hidden.open("wb") as file:
+        with written_whole(self.folder / name) as file:
             pa.parquet.write_table(table, file)
-            file.flush()
-            os.fsync(file.fileno())  # before its name: what a loss of power leaves is whole
-        os.replace(hidden, self.folder / name)
         return self.folder / name
 
     def table(self, columns: Sequence[str] = ()) -> Any:

@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from sysid_core.errors import SysIdError
+from sysid_core.files import write_text
 from sysid_nodes.bringup.graph import NodeSpec
 from sysid_nodes.lifecycle import die_with_parent
 
@@ -46,7 +47,7 @@ def write_parameters(spec: NodeSpec, path: Path) -> None:
         plain = list(value) if isinstance(value, (tuple, list)) else value
         if plain != []:
             values[name] = plain
-    path.write_text(yaml.safe_dump({"/**": {"ros__parameters": values}}), encoding="utf-8")
+    write_text(path, yaml.safe_dump({"/**": {"ros__parameters": values}}))
 
 
 class NodeProcesses:

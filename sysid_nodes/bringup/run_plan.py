@@ -269,6 +269,8 @@ class _Graph:
 def _sentence(done: ExperimentResult) -> str:
     if done.payload is None:
         estimate = done.identified.estimate
+        if not estimate.names:  # position servos: no parameters of links
+            return f"{done.identified.message} Report: {done.saved}"
         rank = f"Rank {estimate.rank} of {estimate.structural_rank} by {estimate.method}."
         return f"{rank} Report: {done.saved}"
     found = done.payload

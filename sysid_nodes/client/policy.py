@@ -1,24 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m sysid_nodes.client.policy NODE...`: the policy of running nodes, printed."""
+"""`python -m sysid_nodes.client.policy NODE...`: the policy of running nodes, printed.
+
+Clients and subscriptions that nodes make when they need them are seen only while they work.
+"""
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Sequence
 
 from sysid_nodes.client.live_client import live_client
-from sysid_nodes.security import policy_text, rights_of
+from sysid_nodes.security import Rights, policy_text, rights_of, united
 
-_DISCOVERY_S = 3.0
+_LOOK_S = 0.5
 
 
-def main(names: Sequence[str]) -> int:
-    """Print the policy of the running nodes."""
+def main(arguments: Sequence[str]) -> int:
+    """Print the policy of what running nodes do within some seconds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("nodes", nargs="+")
+    parser.add_argument(
+        "--seconds", type=float, default=3.0, help="so long; let the robot work meanwhile"
+    )
+    asked = parser.parse_args(arguments)
+    seen: dict[str, Rights] = {name: {} for name in asked.nodes}
     with live_client() as client:
-        begin = time.monotonic()
-        client.wait_until(lambda: time.monotonic() - begin > _DISCOVERY_S, 10.0, "the graph")
-        print(policy_text({name: rights_of(client.node, name) for name in names}), end="")
+        end = time.monotonic() + max(asked.seconds, 3.0)  # discovery takes its time
+        while time.monotonic() < end:
+            look = time.monotonic() + _LOOK_S
+            client.wait_until(lambda until=look: time.monotonic() > until, 10.0, "the graph")
+            seen = {name: united(had, rights_of(client.node, name)) for name, had in seen.items()}
+    print(policy_text(seen), end="")
     return 0
 
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from std_msgs.msg import String
 
 from sysid_core.errors import SysIdError
+from sysid_core.files import write_text
 from sysid_core.robot import RobotModel, received_urdf
 from sysid_nodes.client.live_client import live_client
 
@@ -42,7 +43,7 @@ def save_robot(path: Path, *, topic: str, namespace: str, timeout_s: float, forc
             ) from err
     model = RobotModel.from_urdf(received_urdf(text))
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    write_text(path, text)
     Console().print(
         f"{path}: {model.name}, {len(model.joint_names)} joints, hash {model.urdf_hash}",
         highlight=False,

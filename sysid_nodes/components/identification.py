@@ -16,13 +16,20 @@ import numpy as np
 from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import Identify
 from robot_sysid.msg import InertialEstimate
+from std_msgs.msg import String
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
-from sysid_core.files import FileKind, read_yaml
+from sysid_core.files import FileKind, read_yaml, write_text
 from sysid_core.robot import STANDARD_GRAVITY, RobotModel
 from sysid_core.settings import plain_settings
-from sysid_core.workflows import FitSettings, IdentifySettings, SequentialSettings
+from sysid_core.workflows import (
+    FitSettings,
+    IdentifySettings,
+    SequentialSettings,
+    ServoFiles,
+    ServoSettings,
+)
 from sysid_nodes import conversions
 from sysid_nodes.components.torque_residuals import TorqueResidualsComponent
 from sysid_nodes.lifecycle import LATCHED, ManagedNode, SingleGoalAction, die_with_parent
@@ -35,6 +42,9 @@ _NAME = re.compile(r"[a-z0-9-]+")  # of a closed chain that comes with the packa
 _PATIENCE_S = 5.0
 
 
+SERVOS = "servos"  # method: position servos from targets and positions
+
+
 class IdentificationJob:
     """One running identification. It ends with the node, however that ends.
 
@@ -43,6 +53,11 @@ class IdentificationJob:
         model: The robot whose description the node has.
         recordings: Folder below which recordings, plans and loops files are.
         directory: Folder below which a new one is made for estimate, result and report.
+
+    Attributes:
+        folder: That of the result.
+        of_servos: Whether position servos are identified: the method says so, or the recording has
+            targets and no method is wanted.
 
     Raises:
         SysIdError: A path that isn't allowed, isn't there, or would be overwritten.
@@ -65,22 +80,39 @@ class IdentificationJob:
         self.folder = new_inside(directory, request.directory, "The folder for the result")
         self.folder.mkdir(parents=True)
         urdf = self.folder / "robot.urdf"
-        urdf.write_text(model.urdf_xml, encoding="utf-8")
-        settings = IdentifySettings(
-            recordings=(self._recording,),
-            robot=str(urdf),
-            lock=tuple(f"{joint}={position!r}" for joint, position in model.locked.items()),
-            loops=loops,
-            validate=() if other is None else (other,),
-            fit=_CONSTRAINED
-            if request.method == "constrained"
-            else FitSettings(method=request.method or "auto"),
-            gravity=",".join(f"{g!r}" for g in model.gravity.tolist()) if turned else "",
-            sequential=SequentialSettings(plan=plan),
+        write_text(urdf, model.urdf_xml)
+        gravity = ",".join(f"{g!r}" for g in model.gravity.tolist()) if turned else ""
+        self.of_servos = request.method == SERVOS or (
+            request.method in ("", "auto") and "target_topic" in self._metadata("custom_data")
         )
-        job = {"settings": plain_settings(settings), "out": str(self.folder)}
+        settings: IdentifySettings | ServoSettings
+        if self.of_servos:
+            settings = ServoSettings(
+                files=ServoFiles(recordings=(self._recording,)),
+                robot=str(urdf),
+                gravity=gravity,
+                unseen=() if other is None else (other,),
+            )
+        else:
+            settings = IdentifySettings(
+                recordings=(self._recording,),
+                robot=str(urdf),
+                lock=tuple(f"{joint}={position!r}" for joint, position in model.locked.items()),
+                loops=loops,
+                validate=() if other is None else (other,),
+                fit=_CONSTRAINED
+                if request.method == "constrained"
+                else FitSettings(method=request.method or "auto"),
+                gravity=gravity,
+                sequential=SequentialSettings(plan=plan),
+            )
+        job = {
+            "servos": self.of_servos,
+            "settings": plain_settings(settings),
+            "out": str(self.folder),
+        }
         path = self.folder / "job.json"
-        path.write_text(json.dumps(job, indent=2), encoding="utf-8")
+        write_text(path, json.dumps(job, indent=2))
         self._events, self._log = self.folder / "events.jsonl", self.folder / "identify.log"
         with self._events.open("wb") as events, self._log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -96,11 +128,18 @@ class IdentificationJob:
     def recording_began_ns(self) -> int:
         """Stamp of the first message of the recording [ns]; 0 where its metadata doesn't say."""
         try:
-            raw = read_yaml(self._recording / "metadata.yaml", _METADATA)
-            start = raw["rosbag2_bagfile_information"]["starting_time"]
-            return int(start["nanoseconds_since_epoch"])
-        except (SysIdError, ValueError, KeyError, TypeError):
+            return int(self._metadata("starting_time")["nanoseconds_since_epoch"])
+        except (ValueError, KeyError, TypeError):
             return 0
+
+    def _metadata(self, key: str) -> dict[str, Any]:
+        """An entry of the recording's metadata.yaml; empty where it isn't there."""
+        try:
+            raw = read_yaml(self._recording / "metadata.yaml", _METADATA)
+            found = raw["rosbag2_bagfile_information"][key]
+        except (SysIdError, KeyError, TypeError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
     @property
     def done(self) -> bool:
@@ -160,7 +199,10 @@ _LONGEST_S = 3600.0
 
 
 class IdentificationComponent:
-    """Serves `~/identify`, one goal at a time, and publishes what it finds on `~/parameters`.
+    """Serves `~/identify`, one goal at a time, and publishes what it finds.
+
+    Parameters of links and drives go to `~/parameters`; of position servos, the text of servos.yaml to
+    `~/servos`, as a robot's description goes to `robot_description`.
 
     Args:
         node: The estimator.
@@ -173,6 +215,7 @@ class IdentificationComponent:
         self.latest_ns = 0
         self._job: IdentificationJob | None = None
         self._parameters = node.create_publisher(InertialEstimate, "~/parameters", LATCHED)
+        self._servos = node.create_publisher(String, "~/servos", LATCHED)
         SingleGoalAction(
             node,
             Identify,
@@ -226,6 +269,11 @@ class IdentificationComponent:
             raise SysIdError(  # a failed fit is neither kept nor published
                 job.error or "Cancelled.", remedy=f"Look at {job.folder / 'report.html'}."
             )
+        report = str(job.folder / "report.html")
+        if job.of_servos:
+            text = (job.folder / "servos.yaml").read_text(encoding="utf-8")
+            self._servos.publish(String(data=text))
+            return Identify.Result(success=True, message=job.verdict, report=report)
         self.latest = Estimate.load(job.folder / "estimate.yaml")
         self.latest_ns = self.node.now_ns()
         estimate = conversions.message_from_estimate(
@@ -243,5 +291,5 @@ class IdentificationComponent:
             success=True,
             message=job.verdict,
             estimate=estimate,
-            report=str(job.folder / "report.html"),
+            report=report,
         )

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hmac
 import secrets
 import time
 from collections.abc import Callable
@@ -21,7 +20,7 @@ def arm_timeout() -> Any:
 
 
 class Arming:
-    """Tokens that are good for one motion and expire.
+    """Tokens that are good for one motion and expire; several people may hold one.
 
     Args:
         valid_for: How long a token is good [s].
@@ -29,7 +28,7 @@ class Arming:
 
     def __init__(self, valid_for: float) -> None:
         self.valid_for = valid_for
-        self._token, self._until = "", 0.0
+        self._tokens: dict[str, float] = {}  # and until when they are good
 
     def serve(self, node: ManagedNode, problem: Callable[[], str] = str, remark: str = "") -> None:
         """Answer `~/arm` from now on.
@@ -54,30 +53,34 @@ class Arming:
     @property
     def armed(self) -> bool:
         """True if a token is valid now."""
-        return bool(self._token) and time.monotonic() < self._until
+        return any(time.monotonic() < until for until in self._tokens.values())
 
     def arm(self) -> str:
-        """A new token; the one before is void."""
-        self._token, self._until = secrets.token_hex(4), time.monotonic() + self.valid_for
-        return self._token
+        """A new token; those of others stay good, so that nobody can void them by arming."""
+        now = time.monotonic()
+        self._tokens = {token: until for token, until in self._tokens.items() if now < until}
+        token = secrets.token_hex(8)
+        self._tokens[token] = now + self.valid_for
+        return token
 
     def disarm(self) -> None:
         """No token is good any more."""
-        self._token = ""
+        self._tokens.clear()
 
     def use(self, token: str) -> None:
-        """Take a token back for a motion.
+        """Take a token back for a motion, and all others with it: the robot is no longer at rest.
 
         Raises:
-            SysIdError: It isn't the last one, was used before, or has expired.
+            SysIdError: It was never given, was used before, or has expired.
         """
-        good = self.armed and hmac.compare_digest(token.encode(), self._token.encode())
-        expired = bool(self._token) and token == self._token and not good
-        if good:
+        until = self._tokens.get(token)
+        if until is not None and time.monotonic() < until:
             self.disarm()
             return
         raise SysIdError(
-            "The token has expired." if expired else "The executor isn't armed for this goal.",
+            "The executor isn't armed for this goal."
+            if until is None
+            else "The token has expired.",
             remedy="Call ~/arm and send the goal with its token within"
             f" {self.valid_for:g} s; each token is good for one goal.",
         )

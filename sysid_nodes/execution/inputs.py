@@ -20,7 +20,7 @@ from sysid_core.signals import EffortKind
 from sysid_nodes import conversions
 from sysid_nodes.execution.config import TrajectoryExecutorConfig
 from sysid_nodes.execution.safety_inputs import SafetyInputs
-from sysid_nodes.lifecycle import WARN
+from sysid_nodes.lifecycle import LAST, NEWEST, WARN
 
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle import ManagedNode
@@ -168,10 +168,10 @@ class RobotInputs:
             on_safety: Called after each message of a safety input.
         """
         node = self._node
-        node.subscribe_to_data(JointState, "joint_states", self.robot.on_joints, depth=1)
-        node.subscribe_to_data(WrenchStamped, "wrench", self.robot.on_wrench, depth=1)
+        node.subscribe_to_data(JointState, "joint_states", self.robot.on_joints, qos=NEWEST)
+        node.subscribe_to_data(WrenchStamped, "wrench", self.robot.on_wrench, qos=NEWEST)
         self.safety.listen(
-            lambda kind, topic, take: node.subscribe_to_data(kind, topic, take, depth=1),
+            lambda kind, topic, take: node.subscribe_to_data(kind, topic, take, qos=LAST),
             self.now,
             on_safety,
         )
@@ -181,7 +181,7 @@ class RobotInputs:
                 Float64,
                 self.scaling.topic,
                 lambda message: self.scaling.take(message.data, self.now()),
-                depth=1,
+                qos=NEWEST,
             )
 
     def watch(self) -> None:

@@ -97,6 +97,7 @@ def executor_settings(config: TrajectoryExecutorConfig, speed_scale: float) -> E
         start_tolerance=config.start_tolerance,
         rest_velocity=config.rest_velocity,
         horizon=config.dead_man_s if config.command_mode.takes_whole else 0.0,
+        guarded=config.command_mode is CommandMode.GUARD,
         resend=RESEND * config.dead_man_s,
         stop_lead=config.stop_lead_s,
         clocked=config.command_mode is CommandMode.FOLLOW,
@@ -113,7 +114,9 @@ def limits_in_force(config: TrajectoryExecutorConfig, limits: MotionLimits) -> l
         for key, value in monitor_limits(config, limits).as_dict().items()
     ]
     dead_man = f"{config.dead_man_s:g} s"
-    if not config.rolls:
+    if config.command_mode is CommandMode.GUARD:
+        dead_man = "of the motion guard: its executor_timeout"
+    elif not config.rolls:
         dead_man = config.no_dead_man or "of the controller that the set points go to"
     return [*rows, f"dead-man: {dead_man}", *(f"safety input: {x}" for x in config.safety_inputs)]
 

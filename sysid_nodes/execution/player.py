@@ -158,6 +158,8 @@ class MotionPlayer:
             self.drive.send(out)
         self.drive.stream(command)
         new = command.state is not before
+        if new and command.state is ExecutorState.ABORTING:
+            self.drive.stop()
         if new and command.state is ExecutorState.ABORTED:
             self.drive.cancel()  # a robot that has been paused must not finish the stop later
         self._stepped(core, command, new)

@@ -110,6 +110,8 @@ class RemoteExecutor:
     def __init__(self, node: ManagedNode, remote: Remote) -> None:
         self._remote = remote
         self._arm = node.create_client(Arm, "trajectory_executor/arm")
+        # Found before the first goal, and in the graph that a security policy is made from.
+        node.actions.client(ExecuteTrajectory, "trajectory_executor/execute")
 
     async def play(
         self,

@@ -53,6 +53,7 @@ class RunAction:
         self._arming = Arming(self._config.arm_timeout_s)
         self._remote = Remote(node)
         self._executor = RemoteExecutor(node, self._remote)
+        node.actions.client(Identify, "estimator/identify")
         self._start = node.create_client(StartRecording, "data_logger/start")
         self._stop = node.create_client(StopRecording, "data_logger/stop")
         self._save = node.create_client(SaveResult, "estimator/save")

@@ -10,13 +10,15 @@ from sysid_nodes.lifecycle.managed_node import ManagedNode
 from sysid_nodes.lifecycle.parameters import CommonConfig, ParameterError, check, parameter
 from sysid_nodes.lifecycle.robot_description import mounted
 from sysid_nodes.lifecycle.run import die_with_parent, run_node, stop_flag
-from sysid_nodes.lifecycle.subscriptions import DATA, LATCHED
+from sysid_nodes.lifecycle.subscriptions import DATA, LAST, LATCHED, NEWEST
 from sysid_nodes.lifecycle.transforms import TRANSFORMS, StaticTransforms
 
 __all__ = [
     "DATA",
     "ERROR",
+    "LAST",
     "LATCHED",
+    "NEWEST",
     "OK",
     "TRANSFORMS",
     "WARN",

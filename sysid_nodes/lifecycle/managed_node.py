@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from rclpy.qos import QoSProfile
 from rclpy.task import Future
 from rclpy.timer import Timer
 
@@ -235,7 +236,7 @@ class ManagedNode(ConfiguredNode):
         callback: Callable[..., None],
         *,
         raw: bool = False,
-        depth: int = DATA.depth,
+        qos: QoSProfile = DATA,
     ) -> None:
         """Subscribe with the qualities that the publisher offers, once it is there."""
-        AdaptiveSubscription(self, message_type, topic, callback, raw=raw, depth=depth)
+        AdaptiveSubscription(self, message_type, topic, callback, raw=raw, qos=qos)

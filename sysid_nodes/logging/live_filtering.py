@@ -45,6 +45,11 @@ class DataLoggerConfig:
         minimum=0.05,
         maximum=60.0,
     )
+    targets: str = parameter(
+        "",
+        "Position targets to be recorded, 'TOPIC TYPE': an array has the robot's joints in its order;"
+        " empty: none.",
+    )
     tare_s: float = parameter(1.0, "Duration of ~/tare [s].", minimum=0.1, maximum=60.0)
 
 

@@ -129,7 +129,8 @@ class Recorder:
     Args:
         node: The logger; its parameters say where and how.
         filtering: Begins anew with each bag.
-        topics: Full names of the topics in `TYPES`.
+        topics: Full names of the topics in `TYPES`, and of that of position targets.
+        targets: Name and type of the latter; ("", "") where none are recorded.
 
     Attributes:
         bag: The running one, or None.
@@ -137,15 +138,20 @@ class Recorder:
     """
 
     def __init__(
-        self, node: ManagedNode, filtering: LiveFiltering, topics: Mapping[str, str]
+        self,
+        node: ManagedNode,
+        filtering: LiveFiltering,
+        topics: Mapping[str, str],
+        targets: tuple[str, str],
     ) -> None:
         self._node, self._filtering, self._topics = node, filtering, topics
+        self._targets = targets[0]
         self.bag: BagRecording | None = None
         self.description = ""
         self._began_ns, self._watched_ns, self._silent_s = 0, 0, 0.0
         self._transforms = StaticTransforms(node, self._put_transforms)
         self._recorded = {
-            name: TYPES[topic]
+            name: {**TYPES, targets[0]: targets[1]}[topic]
             for topic, name in topics.items()
             if topic != TRANSFORMS or self._transforms.available
         }
@@ -229,6 +235,7 @@ class Recorder:
                     "effort_kind": config.effort_kind.value,
                     "joint_topic": self._topics[JOINTS],
                     "wrench_topic": self._topics[WRENCH],
+                    **self._of_targets(),
                 },
                 chunk_bytes=config.chunk_bytes,
             )
@@ -246,6 +253,13 @@ class Recorder:
         response.success, response.path = True, path
         self._node.get_logger().info(f"Recording to {path}")
         return response
+
+    def _of_targets(self) -> dict[str, str]:
+        """What a reader must know of position targets: arrays have no names."""
+        if not self._targets:
+            return {}
+        joints = " ".join(self._filtering.names)
+        return {"target_topic": self._topics[self._targets], "target_joints": joints}
 
     def _why_not(self) -> str:
         """Why no bag can be started now; empty where one can."""

@@ -2,12 +2,14 @@
 """Access control: paths received over the network, and the policy of the graph."""
 
 from sysid_nodes.security.confined import existing_inside, existing_inside_any, new_inside
-from sysid_nodes.security.policy import policy_text, rights_of
+from sysid_nodes.security.policy import Rights, policy_text, rights_of, united
 
 __all__ = [
+    "Rights",
     "existing_inside",
     "existing_inside_any",
     "new_inside",
     "policy_text",
     "rights_of",
+    "united",
 ]

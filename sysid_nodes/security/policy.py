@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An SROS2 policy from a running graph: each node may do what it does, and nothing more.
 
-`python -m sysid_nodes.client.policy NODE... > config/security/policy.xml` while the nodes run. Besides the
-nodes there are two enclaves for people: `operator` may command, `monitor` may only listen.
+`python -m sysid_nodes.client.policy [--seconds N] NODE... > policy.xml` while the nodes run and work. Besides
+the nodes there are three enclaves for people: `operator` moves the robot and records, `engineer` changes
+limits and states of the nodes but moves nothing, `monitor` only listens.
 """
 
 from __future__ import annotations
@@ -48,17 +49,41 @@ def rights_of(observer: Node, name: str, namespace: str = "/") -> Rights:
     return rights
 
 
+def united(first: Rights, second: Rights) -> Rights:
+    """What either of two looks at a node saw."""
+    return {k: first.get(k, set()) | second.get(k, set()) for k in first.keys() | second.keys()}
+
+
+# Services of every node that change its limits or state: who may move the robot may not call them.
+_CHANGES = ("/set_parameters", "/set_parameters_atomically", "/change_state")
+_ASKS = ("/get_parameters", "/describe_parameters", "/list_parameters", "/get_parameter_types", "/get_state",
+         "/get_available_states")  # fmt: skip
+
+
 def people(nodes: Mapping[str, Rights]) -> dict[str, Rights]:
-    """The rights of an operator, who commands, and of a monitor, who only listens."""
+    """The rights of an operator, who moves, of an engineer, who changes limits, and of a monitor."""
 
     def all_of(kind: tuple[str, str]) -> set[str]:
-        return set().union(*(rights[kind] for rights in nodes.values()))
+        return set().union(*(rights.get(kind, set()) for rights in nodes.values()))
 
+    served = all_of(REPLY)
+    changes, asks = ({n for n in served if n.endswith(ends)} for ends in (_CHANGES, _ASKS))
     # Raw streams and commands are for nodes; people see what the nodes make of them.
-    listen: Rights = {SUBSCRIBE: all_of(PUBLISH)}
+    calls: dict[str, Rights] = {
+        "operator": {REQUEST: served - changes, CALL: all_of(EXECUTE)},
+        "engineer": {REQUEST: changes | asks},
+        "monitor": {},
+    }
+    return {who: {SUBSCRIBE: all_of(PUBLISH), **_own(who), **may} for who, may in calls.items()}
+
+
+def _own(node: str) -> Rights:
+    """What every node of rclpy has for itself; without it none can be made."""
+    own = ("/get_parameters", "/set_parameters", "/set_parameters_atomically", "/list_parameters",
+           "/describe_parameters", "/get_parameter_types", "/get_type_description")  # fmt: skip
     return {
-        "operator": {**listen, REQUEST: all_of(REPLY), CALL: all_of(EXECUTE)},
-        "monitor": listen,
+        PUBLISH: {"/rosout", "/parameter_events"},
+        REPLY: {f"/{node}{service}" for service in own},
     }
 
 
@@ -66,10 +91,12 @@ def policy_text(nodes: Mapping[str, Rights]) -> str:
     """The policy as SROS2 reads it (version 0.2.0)."""
     policy = ET.Element("policy", version="0.2.0")
     enclaves = ET.SubElement(policy, "enclaves")
-    for name, rights in sorted({**nodes, **people(nodes)}.items()):
+    # A simulator's time for all: it is subscribed to with `use_sim_time` alone.
+    clocked = {name: united(rights, {SUBSCRIBE: {"/clock"}}) for name, rights in nodes.items()}
+    for name, rights in sorted({**clocked, **people(nodes)}.items()):
         enclave = ET.SubElement(enclaves, "enclave", path=f"/robot_sysid/{name}")
         profile = ET.SubElement(ET.SubElement(enclave, "profiles"), "profile", ns="/", node=name)
-        for (kind, attribute), names in rights.items():
+        for (kind, attribute), names in sorted(rights.items()):
             if names:
                 group = ET.SubElement(profile, kind, {attribute: "ALLOW"})
                 for topic in sorted(names):

@@ -4,6 +4,7 @@
 from sysid_nodes.simulation.config import (
     SimulatedRobotConfig,
     build_plant,
+    described_robot,
     differing_chain,
     differing_pi,
 )
@@ -14,6 +15,7 @@ __all__ = [
     "SimulatedRobotConfig",
     "WallPace",
     "build_plant",
+    "described_robot",
     "differing_chain",
     "differing_pi",
 ]

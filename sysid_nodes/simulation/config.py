@@ -10,7 +10,7 @@ import numpy as np
 
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
-from sysid_core.simulation import ClosedChainPlant, MujocoPlant, SensorNoise
+from sysid_core.simulation import ClosedChainPlant, MujocoPlant, PositionPlant, SensorNoise
 from sysid_nodes.lifecycle import parameter
 
 
@@ -21,6 +21,11 @@ class SimulatedRobotConfig:
     robot: str = parameter("xarm7", "URDF file or name in example-robot-data.")
     loops: str = parameter(
         "", "Loops file or own-leg, for closed chains with the drives that it names; empty: an arm."
+    )
+    servos: str = parameter(
+        "",
+        "Folder of `sysid servos identify`, or its servos.yaml, whose robot is simulated with these"
+        " position servos, without torques; empty: torque-controlled drives.",
     )
     sensor_frame: str = parameter("link_eef", "Frame of the force-torque sensor; empty for none.")
     payload: tuple[float, ...] = parameter(
@@ -94,6 +99,15 @@ class SimulatedRobotConfig:
         )
 
 
+def described_robot(config: SimulatedRobotConfig) -> RobotModel:
+    """The robot whose description is published: that of the servos, where they are given."""
+    if not config.servos:
+        return RobotModel.from_urdf(config.robot)
+    from sysid_core.servos import load_servos
+
+    return load_servos(config.servos).robot
+
+
 def differing_pi(model: RobotModel, share: float, rng: np.random.Generator) -> np.ndarray:
     """Inertial parameters of a robot whose links differ from its URDF, shape (n_bodies, 10)."""
     return model.pi * (1 + share * rng.uniform(-1, 1, (model.n_bodies, 1)))
@@ -114,9 +128,14 @@ def differing_chain(
 
 def build_plant(
     config: SimulatedRobotConfig, model: RobotModel, rng: np.random.Generator
-) -> MujocoPlant | ClosedChainPlant:
+) -> MujocoPlant | ClosedChainPlant | PositionPlant:
     """Physics plant for a configuration of `simulated_robot`."""
     c, n = config, model.nv
+    if c.servos:
+        from sysid_core.servos import load_servos, servo_plant  # compiles: only where it is used
+
+        true = model.with_pi(differing_pi(model, c.link_error, rng))
+        return servo_plant(dataclasses.replace(load_servos(c.servos), robot=true))
     if c.loops:
         chain = load_closed_chain(c.loops, model.urdf_xml)
         return ClosedChainPlant(differing_chain(chain, c.link_error, c.drive_error, rng))

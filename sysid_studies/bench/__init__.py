@@ -3,7 +3,7 @@
 
 from sysid_studies.bench.measure import bench_rows
 from sysid_studies.bench.page import COLUMNS, bench_report, outcome_of, standing, summary_rows
-from sysid_studies.bench.recipe import Recipe, load_recipes, missing_files
+from sysid_studies.bench.recipe import Recipe, load_recipes, missing_files, recipe_key
 
 __all__ = [
     "COLUMNS",
@@ -13,6 +13,7 @@ __all__ = [
     "load_recipes",
     "missing_files",
     "outcome_of",
+    "recipe_key",
     "standing",
     "summary_rows",
 ]

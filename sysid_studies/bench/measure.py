@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -15,17 +16,18 @@ from sysid_core.errors import BatchError, SysIdError
 from sysid_core.estimation import difference
 from sysid_core.estimation.arm import Identification, Processing, identify
 from sysid_core.estimation.fit import LeastSquares
-from sysid_core.export import describe
+from sysid_core.export import Target
 from sysid_core.robot import FrictionModel
 from sysid_core.signals.filters import ZeroPhaseFilter
 from sysid_core.validation import Prediction, predict_recording
-from sysid_core.workflows import ArmData, FitSettings, identify_data
+from sysid_core.workflows import ArmData, ArmResult, FitSettings, export_arm, identify_data
 from sysid_studies.bench.peers import PEERS, Peer, PeerFit
 from sysid_studies.bench.recipe import Recipe, Split, read_split, wrong_files
 from sysid_studies.bench.scores import Scores, score_deviations
 from sysid_studies.bench.sensor import sensor_rows
 
 BAND_HZ = 8.0  # rigid bodies move below it
+AS_EXPORTED = ("urdf", "mjcf", "c")  # what every installation can read back
 METHODS = {
     "default": "sysid identify, defaults",
     "chosen": "sysid identify --method ols: the same choices, no physical consistency",
@@ -40,7 +42,10 @@ METRICS = {
     "above": f"share of the held-out efforts in motion above {BAND_HZ:g} Hz: mostly noise, which no"
     " rigid body explains",
     "fitted": "error of the fitted recordings in motion, raw",
-    "exported": "held-out error in motion of the URDF as others read it, raw",
+    **{
+        f"as_{target}": f"held-out error in motion of the {target} as other software reads it, raw"
+        for target in AS_EXPORTED
+    },
     "coverage": "share of parameters inside the 95 % intervals of disjoint recordings' differences",
     "width": "median of standard deviation over difference between disjoint recordings; 1.48 at best",
     "consistent": "whether every body is physically possible (1) or not (0)",
@@ -80,7 +85,8 @@ def bench_rows(item: tuple[Recipe, str, bool]) -> list[dict[str, Any]]:
         if isinstance(found, Identification):
             if (scores := _deviations(found, split)) is not None:
                 values |= {"coverage": scores.coverage, "width": scores.width}
-            values["exported"] = _exported(found, split)
+            if method == "default":
+                values |= _exported(found, split)
         if found.physically_consistent is not None:
             values["consistent"] = float(found.physically_consistent)
         rows += [
@@ -162,11 +168,17 @@ def _errors(found: Identification | PeerFit, split: Split) -> dict[str, float]:
     }
 
 
-def _exported(found: Identification, split: Split) -> float:
-    """Held-out error of the URDF; NaN where no simulator would take its bodies."""
-    judged = [predict_recording(found, run) for run in split.judged]
-    made = describe(found, split.fitted, split.judged, judged, held_out=True)
-    return float("nan") if made is None else made.error.exported
+def _exported(found: Identification, split: Split) -> dict[str, float]:
+    """Held-out errors of the exported files; NaN where a format can't hold the robot."""
+    arm, out = ArmResult(found, split.fitted, split.judged, (), ()), {}
+    for target in AS_EXPORTED:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                (made,) = export_arm(arm, [Target(target)], Path(folder))
+                out[f"as_{target}"] = made.error.exported
+            except SysIdError:
+                out[f"as_{target}"] = float("nan")
+    return out
 
 
 def _below(prediction: Prediction, hz: float) -> Prediction:

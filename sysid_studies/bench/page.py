@@ -10,7 +10,7 @@ from typing import Any
 
 from sysid_core.reasons import Outcome
 from sysid_core.report import COLOURS, Figure, Report
-from sysid_studies.bench.measure import METHODS, METRICS
+from sysid_studies.bench.measure import AS_EXPORTED, METHODS, METRICS
 from sysid_studies.bench.recipe import Recipe
 
 GOAL = 0.05  # median held-out error
@@ -21,7 +21,7 @@ COLUMNS = (
     "below 8 Hz %",
     "above 8 Hz %",
     "fitted %",
-    "as URDF %",
+    *(f"as {target} %" for target in AS_EXPORTED),
     "coverage %",
     "sd / error",
     "possible bodies",
@@ -30,7 +30,7 @@ COLUMNS = (
     *(f"{name} %" for name in METHODS if name != "default"),
     "the best",
 )
-_SHOWN = ("moving", "whole", "band", "above", "fitted", "exported")
+_SHOWN = ("moving", "whole", "band", "above", "fitted", *(f"as_{t}" for t in AS_EXPORTED))
 _EQUAL = 1.005  # errors that differ by less are the same
 
 Table = dict[str, dict[str, dict[str, Any]]]  # recipe: method: metric or "outcome", "reason"

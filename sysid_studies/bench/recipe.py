@@ -28,7 +28,7 @@ from sysid_core.files import (
 )
 from sysid_core.robot import DriveTrain, RobotModel, with_gravity
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
-from sysid_core.workflows import drives_of, load_recording
+from sysid_core.workflows import drives_of, inputs_of, load_recording
 
 _KIND = FileKind("recipe", "See sysid_studies/bench/recipes for examples.", BatchError)
 
@@ -212,9 +212,7 @@ def read_split(recipe: Recipe, data: Path) -> Split:
     if recipe.robot is None:
         raise BatchError(f"'{recipe.name}' names no robot.", remedy="Add `robot:` to the recipe.")
     folder = data / recipe.folder
-    name = recipe.robot.description
-    places = (folder / name, Path(str(files("sysid_studies.bench") / "recipes" / name)))
-    model = RobotModel.from_urdf(next((p for p in places if p.is_file()), name))
+    model = RobotModel.from_urdf(_description(recipe.robot, folder))
     model = model.with_locked(recipe.robot.lock)
     columns = ColumnMap.from_dict(recipe.columns, recipe.name) if recipe.columns else None
     if columns is not None and not columns.gains_known:
@@ -230,6 +228,20 @@ def read_split(recipe: Recipe, data: Path) -> Split:
         found = estimate_gravity(collect_samples(model, fitted, drives, count=800))
         model = with_gravity(model, found.gravity)
     return Split(model, drives, fitted, judged)
+
+
+def _description(robot: _Robot, folder: Path) -> str:
+    """File of a robot's description, or its name."""
+    name = robot.description
+    places = (folder / name, Path(str(files("sysid_studies.bench") / "recipes" / name)))
+    return str(next((p for p in places if p.is_file()), name))
+
+
+def recipe_key(recipe: Recipe, data: Path, peers: bool) -> str:
+    """Key of a recipe's work: what it reads, its settings, and the code."""
+    robot = _description(recipe.robot, data / recipe.folder) if recipe.robot else ""
+    options = {"recipe": recipe.model_dump(mode="json"), "peers": peers, "robot": robot}
+    return str(inputs_of(options)["key"])  # the recordings' hashes are in the recipe
 
 
 def _read(

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Zhang et al.'s experiments."""
 
-from sysid_studies.constrained.report import constrained_report
 from sysid_studies.constrained.seed import ConstrainedStudyConfig
 from sysid_studies.constrained.study import constrained_study
+from sysid_studies.constrained.torque_errors import torque_errors
 
 __all__ = [
     "ConstrainedStudyConfig",
-    "constrained_report",
     "constrained_study",
+    "torque_errors",
 ]

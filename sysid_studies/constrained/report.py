@@ -14,10 +14,10 @@ from sysid_studies.constrained.paper import (
     PAPER_TRACKING_5,
 )
 from sysid_studies.constrained.seed import MODELS
-from sysid_studies.constrained.study import ConstrainedStudy
 
 if TYPE_CHECKING:
     from sysid_core.report import Figure
+    from sysid_studies.constrained.study import ConstrainedStudy
 
 _COLUMNS = ("nominal", "paper's processing", "identified", "true parameters")
 
@@ -75,8 +75,7 @@ def constrained_report(study: ConstrainedStudy) -> Report:
         how = "one coordinate after another" if study.alone(speed) else "all joints together"
         report.heading(f"Peak velocity {speed:g} rad/s, {how}", 3)
         _tracking(report, study, speed)
-    report.heading("Each robot")
-    report.bullets(f"Robot {seed.seed}: {seed.verdict.text}" for seed in study.seeds)
+    report.heading("Notes")
     report.bullets(study.seeds[0].estimates["identified"].notes)
     report.bullets(study.conditions)
     report.paragraph(

@@ -24,11 +24,11 @@ from sysid_core.robot.loops import (
 )
 from sysid_core.signals import Recording
 from sysid_core.simulation import ClosedChainPlant
-from sysid_core.validation import TorqueError, judge, torque_errors
 from sysid_studies.constrained.forward_integration import predict_segments
 from sysid_studies.constrained.paper_processing import paper_regression
 from sysid_studies.constrained.seed import ConstrainedSeed, ConstrainedStudyConfig
 from sysid_studies.constrained.sines import sine_trajectory
+from sysid_studies.constrained.torque_errors import torque_errors
 from sysid_studies.constrained.tracking import (
     ComputedTorque,
     Gains,
@@ -115,19 +115,6 @@ def study_robot(
         progress(0.35 + 0.1 * k, f"forward integration, {name}")
         integration[name] = _integrate(model, recordings[-1])
     tracking, saturated = _track_all(chain, plant, models, config, progress)
-    first, last = config.speeds[0], config.speeds[-1]
-    verdict = judge(
-        identified,
-        {
-            "Torque prediction": (_rms(torque["identified"]), _rms(torque["nominal"])),
-            "Forward integration": (integration["identified"], integration["nominal"]),
-            f"Tracking at {first:g} rad/s": (
-                mean_errors(tracking[first]["identified"]),
-                mean_errors(tracking[first]["nominal"]),
-            ),
-        },
-        saturated[last],
-    )
     return ConstrainedSeed(
         seed=seed,
         truth=truth,
@@ -142,7 +129,6 @@ def study_robot(
             for name, sd in zip(identified.names, identified.standard_deviations, strict=True)
             if name in truth
         ),
-        verdict=verdict,
     )
 
 
@@ -234,10 +220,6 @@ def _drive_values(chain: ClosedChain) -> dict[str, float]:
         for joint in chain.actuated
         for symbol, value in zip(DRIVE_NAMES, chain.drive(joint).values, strict=True)
     }
-
-
-def _rms(errors: Mapping[str, TorqueError]) -> dict[str, float]:
-    return {joint: error.rms for joint, error in errors.items()}
 
 
 def mean_errors(errors: Mapping[str, tuple[float, float]]) -> dict[str, float]:

@@ -10,11 +10,10 @@ import numpy as np
 
 from sysid_core.estimation import Estimate
 from sysid_core.planning.closed_chain import LoopExcitation
-from sysid_core.reasons import Verdict
 from sysid_core.robot.loops import (
     DRIVE_NAMES,
 )
-from sysid_core.validation import TorqueError
+from sysid_studies.constrained.torque_errors import TorqueError
 from sysid_studies.constrained.tracking import JointSensorNoise
 
 MODELS = ("nominal", "paper", "identified", "truth")
@@ -69,7 +68,6 @@ class ConstrainedSeed:
         saturated: Speed to joint to the share of samples at the torque limit, true parameters.
         guess_difference: Largest change of an estimate, over its standard deviation, when the
             description's friction and drives are tripled.
-        verdict: Identified against nominal.
     """
 
     seed: int
@@ -81,7 +79,6 @@ class ConstrainedSeed:
     tracking: Mapping[float, Mapping[str, Mapping[str, tuple[float, float]]]]
     saturated: Mapping[float, Mapping[str, float]]
     guess_difference: float
-    verdict: Verdict
 
     def errors(self, model: str) -> dict[str, float]:
         """Largest relative error of `F_c`, `F_v`, `I_a` over the joints."""

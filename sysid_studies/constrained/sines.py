@@ -13,6 +13,8 @@ from sysid_core.robot import Array
 from sysid_core.robot.loops import ClosedChain, MotionBox, assemble
 
 FADE = 1.5  # [s], in which a motion swells from rest and dies away: a third of its slowest wave
+RATE_HZ = 1000.0
+FILL = 0.85  # of the box
 
 
 def sine_trajectory(
@@ -21,8 +23,6 @@ def sine_trajectory(
     peak_velocity: float,
     *,
     duration: float = 10.0,
-    rate_hz: float = 1000.0,
-    fill: float = 0.85,
     alone: bool = False,
 ) -> Trajectory:
     """Sines of all coordinates at once or one after another, as large as the box allows.
@@ -35,25 +35,23 @@ def sine_trajectory(
         box: Where it moves.
         peak_velocity: Largest velocity of every coordinate [rad/s].
         duration: [s]; of each segment where `alone`.
-        rate_hz: Rate of the samples.
-        fill: Share of the box.
         alone: One coordinate after the other, each in a segment of its own and as wide as it can
             be alone: wider is slower, and a joint at its torque limit drags no other along.
     """
     if alone:
         box = reach_alone(chain, box)
-    amplitude = fill * box.half
+    amplitude = FILL * box.half
     share = np.max(np.abs(box.directions), axis=0)
     omega = peak_velocity / (amplitude * share)
-    t = np.arange(0.0, duration, 1.0 / rate_hz)
+    t = np.arange(0.0, duration, 1.0 / RATE_HZ)
     note = f"Sines with a peak velocity of {peak_velocity:g} rad/s."
     if not alone:
-        s, v, a = _sines(t, omega, fill)
+        s, v, a = _sines(t, omega)
         return _as_trajectory(chain, t, *_faded(box, t, s, v, a), (note,))
     pieces, segments = [], []
     for i, name in enumerate(box.names):
         only = (np.arange(len(omega)) == i).astype(float)
-        s, v, a = (x * only for x in _sines(t, omega, fill))
+        s, v, a = (x * only for x in _sines(t, omega))
         pieces.append(_faded(box, t, s, v, a))
         joints = tuple(np.array(chain.actuated)[box.directions[:, i] != 0.0].tolist())
         segments.append(Segment(name, i * duration, i * duration + float(t[-1]), joints))
@@ -63,10 +61,10 @@ def sine_trajectory(
     return dataclasses.replace(whole, segments=tuple(segments))
 
 
-def _sines(t: Array, omega: Array, fill: float) -> tuple[Array, Array, Array]:
+def _sines(t: Array, omega: Array) -> tuple[Array, Array, Array]:
     phase = np.outer(t, omega)
-    s = fill * np.sin(phase)
-    return s, fill * omega * np.cos(phase), -(omega**2) * s
+    s = FILL * np.sin(phase)
+    return s, FILL * omega * np.cos(phase), -(omega**2) * s
 
 
 def _faded(box: MotionBox, t: Array, s: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:

@@ -14,14 +14,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sysid_core.planning.closed_chain import motion_box, plan_loop_excitation
+from sysid_core.report import Report
 from sysid_core.robot.loops import DRIVE_NAMES, ClosedChain
-from sysid_core.validation import total
+from sysid_studies.constrained.report import constrained_report
 from sysid_studies.constrained.robot import Progress, mean_errors, study_robot, tracking_test
 from sysid_studies.constrained.seed import (
     MODELS,
     ConstrainedSeed,
     ConstrainedStudyConfig,
 )
+from sysid_studies.constrained.torque_errors import total
+from sysid_studies.table import StudyTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +119,19 @@ class ConstrainedStudy:
                 )
         return out
 
+    @property
+    def tables(self) -> tuple[StudyTable, ...]:
+        """The goals; everything else is on the page."""
+        rows = tuple((name, value, ok) for name, (ok, value) in self.goals().items())
+        title = f"{self.chain.name}: {len(self.seeds)} simulated robots"
+        return (StudyTable(title, ("goal", "value", "reached"), rows),)
+
+    remarks = ()
+
+    def report(self) -> Report:
+        """The page beside the paper's numbers."""
+        return constrained_report(self)
+
     def to_dict(self) -> dict[str, object]:
         """Plain data for JSON."""
         return {
@@ -149,7 +165,6 @@ class ConstrainedStudy:
                 }
                 for speed in self.config.speeds
             },
-            "verdicts": [seed.verdict.text for seed in self.seeds],
             "planning": list(self.conditions),
         }
 

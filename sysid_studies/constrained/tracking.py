@@ -221,7 +221,6 @@ def recording_of(
     noise: JointSensorNoise | None = None,
     *,
     passive: tuple[str, ...] = (),
-    source: str = "simulation",
 ) -> Recording:
     """Positions, velocities and efforts as a robot would report them.
 
@@ -230,7 +229,6 @@ def recording_of(
         rng: Random generator of the noise; None: exact sensors.
         noise: Noise of the sensors.
         passive: Passive joints with an encoder (their effort is zero).
-        source: For the recording.
     """
     names = (*run.actuated, *passive)
     columns = [run.joint_names.index(name) for name in names]
@@ -253,5 +251,5 @@ def recording_of(
             effort=effort,
             effort_kind=EffortKind.ACTUATOR_TORQUE,
         ),
-        source=source,
+        source="simulation",
     )

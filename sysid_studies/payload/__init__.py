@@ -3,10 +3,5 @@
 
 from sysid_studies.payload.objects import modular_objects
 from sysid_studies.payload.study import payload_study
-from sysid_studies.payload.tables import StudyTable
 
-__all__ = [
-    "StudyTable",
-    "modular_objects",
-    "payload_study",
-]
+__all__ = ["modular_objects", "payload_study"]

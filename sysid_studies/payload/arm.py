@@ -34,8 +34,9 @@ from sysid_core.signals.filters import filter_joints
 from sysid_core.simulation import MujocoPlant
 from sysid_core.validation import payload_errors
 from sysid_studies.payload.objects import StudyObject, modular_objects
-from sysid_studies.payload.scene import GOAL_FAULTS, NOISE_LEVELS, SensorFaults
-from sysid_studies.payload.tables import PAPER_TABLE_IV, StudyTable, as_printed, short
+from sysid_studies.payload.scene import GOAL_FAULTS, NOISE_LEVELS
+from sysid_studies.payload.tables import PAPER_TABLE_IV, as_printed, short
+from sysid_studies.table import StudyTable
 
 POSTURE = (0.0, -0.4, 0.0, 1.2, 0.3, 0.9, 0.2)  # [rad]
 SPEED = 1.1  # [rad/s]
@@ -43,6 +44,7 @@ ENCODER_SD = 1e-4  # [rad]
 _STEP = 1e-3  # [s] of the simulation
 _EVERY = 10  # steps per sample: 100 Hz
 _LEAD = 1.0  # [s] before the data that are used, in which the filters settle
+_SECONDS = 1.5  # of data that are used
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +64,11 @@ class ArmRun:
     true_wrench: Array
 
 
-def record_arm(
-    thing: StudyObject,
-    rng: np.random.Generator,
-    *,
-    faults: SensorFaults = GOAL_FAULTS,
-    seconds: float = 1.5,
-) -> ArmRun:
+def record_arm(thing: StudyObject, rng: np.random.Generator) -> ArmRun:
     """Swing an object with the simulated arm and record encoders and wrench."""
     model, frame = RobotModel.from_urdf("xarm7"), "link7"
-    time, q_true, wrench = _simulate(model, frame, thing, _LEAD + seconds)
+    time, q_true, wrench = _simulate(model, frame, thing, _LEAD + _SECONDS)
+    faults = GOAL_FAULTS
     late = round(faults.delay / _STEP)
     rows = np.arange(late, len(time), _EVERY)
     q = q_true[rows] + ENCODER_SD * rng.normal(size=(len(rows), model.nv))

@@ -48,10 +48,10 @@ def modular_shape(cells: int = 56) -> Shape:
     )
 
 
-def modular_objects(cells: int = 56) -> dict[str, StudyObject]:
+def modular_objects() -> dict[str, StudyObject]:
     """The eight configurations of Nadeau et al. 2022, figure 3, by name."""
     facts = _facts()
-    shape = modular_shape(cells)
+    shape = modular_shape(56)
     size = np.array(facts["bounding_box"])
     return {
         name: StudyObject(

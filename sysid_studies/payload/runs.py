@@ -232,10 +232,9 @@ class Extent:
     Attributes:
         seeds: Number of seeds of every case.
         chosen: Names of the objects of the tables.
-        names: Names of the objects of the figures.
+        names: Names of the objects of figure 6.
         seconds: Data of figure 6 [s].
-        speeds: Speeds of the figures [rad/s].
-        steps: Instants of figure 7 [s].
+        speeds: Speeds of figure 6 [rad/s].
     """
 
     seeds: int
@@ -243,7 +242,6 @@ class Extent:
     names: Sequence[str]
     seconds: float
     speeds: Sequence[float]
-    steps: Sequence[float]
 
     @classmethod
     def of(cls, full: bool, objects: Sequence[str] | None) -> Extent:
@@ -260,9 +258,9 @@ class Extent:
             )
         chosen = every if objects is None else list(objects)
         if full:
-            return cls(4, chosen, chosen, 10.0, SPEEDS, (0.5, 1.0, 1.5, 2.5, 5.0, 10.0))
+            return cls(4, chosen, chosen, 10.0, SPEEDS)
         names = ["Hammer", "Uniform", "Rod"] if objects is None else chosen
-        return cls(1, chosen, names, 3.0, (1.0, 2.0, 4.0), (0.5, 1.5, 3.0))
+        return cls(1, chosen, names, 3.0, (1.0, 2.0, 4.0))
 
 
 @dataclass
@@ -271,7 +269,7 @@ class Runs:
 
     Attributes:
         clean, base, faulty, noisy: Results of the tables' runs.
-        figure6, figure7: Results of the figures' runs.
+        figure6: Results of its runs.
         count: Simulated runs.
     """
 
@@ -280,12 +278,11 @@ class Runs:
     faulty: list[Result] = field(default_factory=list)
     noisy: list[Result] = field(default_factory=list)
     figure6: list[Result] = field(default_factory=list)
-    figure7: list[Result] = field(default_factory=list)
     count: int = 0
 
 
 def run_all(extent: Extent, workers: int, progress: Progress) -> Runs:
-    """Simulate everything that tables and figures need, in one set of processes."""
+    """Simulate everything that the tables need, in one set of processes."""
     with Engine(workers) as engine:
         return _run_all(extent, engine, progress)
 
@@ -309,11 +306,4 @@ def _run_all(extent: Extent, engine: Engine, progress: Progress) -> Runs:
     runs.noisy = run("noisy accelerations", goal3_cases(seeds, chosen), PAYLOAD_METHODS)
     noisy = noise_cases(extent.seconds, extent.speeds, extent.names)
     runs.figure6 = run("figure 6", noisy, FIGURE_METHODS)
-    over_time = [
-        Case(name, speed, "moderate", "accelerations", s, 0)
-        for name in extent.names
-        for speed in extent.speeds
-        for s in extent.steps
-    ]
-    runs.figure7 = run("figure 7", over_time, FIGURE_METHODS)
     return runs

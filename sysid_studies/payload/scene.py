@@ -177,13 +177,12 @@ def encoder_experiment(
     rng: np.random.Generator,
     *,
     faults: SensorFaults | None = None,
-    encoder_sd: float = ENCODER_SD,
     amplitude: float = AMPLITUDE,
 ) -> Experiment:
     """Motion from encoders, as in the paper's table III."""
     motion = swing(speed, seconds, amplitude=amplitude)
     wrench = measured_wrench(speed, seconds, thing, noise, faults or SensorFaults(), rng, amplitude)
-    q = motion.q + encoder_sd * rng.normal(size=motion.q.shape)
+    q = motion.q + ENCODER_SD * rng.normal(size=motion.q.shape)
     stamps = np.round(motion.time * 1e9).astype(np.int64)
     filtered, _ = filter_joints(JointStream(motion.model.joint_names, stamps, q))
     assert filtered.v is not None and filtered.a is not None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_studies.payload.runs import BASELINE, BEST, SPEEDS, Result
+from sysid_studies.table import StudyTable
 
 TABLE_SPEEDS = SPEEDS[:3]
 _GAP = 2 * "\N{NO-BREAK SPACE}"  # between speeds: three numbers stay on one line
@@ -30,24 +31,6 @@ PAPER_TABLE_IV = {
     "PMD c1=5000": (4.51, 8.12, 36.75),
     "PMD c1=25000": (4.45, 4.50, 29.11),
 }
-
-
-@dataclass(frozen=True)
-class StudyTable:
-    """A table with a title and a remark."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[object, ...], ...]
-    note: str = ""
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain data for JSON; infinite numbers become null."""
-        rows = [
-            [None if isinstance(x, float) and not np.isfinite(x) else x for x in row]
-            for row in self.rows
-        ]
-        return {"title": self.title, "columns": list(self.columns), "rows": rows, "note": self.note}
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from sysid_studies.bench import (
     load_recipes,
     missing_files,
     outcome_of,
+    recipe_key,
     standing,
 )
 from sysid_studies.bench.measure import pooled_error
@@ -114,6 +115,17 @@ def test_recipes_that_are_shipped_belong_to_the_recordings(shared_data: Path) ->
     for recipe in recipes:
         if recipe.files and not missing_files(recipe, shared_data):
             assert not wrong_files(recipe, shared_data), recipe.name
+
+
+def test_a_recipe_with_other_settings_or_another_robot_is_other_work(tmp_path: Path) -> None:
+    (recipe,) = load_recipes(["ur10e"])
+    key = recipe_key(recipe, tmp_path, True)
+    assert key == recipe_key(recipe, tmp_path / "elsewhere", True)
+    assert key != recipe_key(recipe, tmp_path, False)
+    assert key != recipe_key(recipe.model_copy(update={"every": 7}), tmp_path, True)
+    assert recipe.robot is not None
+    other = recipe.robot.model_copy(update={"description": "ur5"})
+    assert key != recipe_key(recipe.model_copy(update={"robot": other}), tmp_path, True)
 
 
 def test_a_recipe_that_isnt_known_is_named() -> None:

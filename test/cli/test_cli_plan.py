@@ -6,7 +6,9 @@ from __future__ import annotations
 import inspect
 import json
 
+import numpy as np
 import pytest
+from two_joint_arm import URDF as TWO_JOINTS
 from typer.testing import CliRunner
 
 from sysid_cli.app import app, plan
@@ -93,9 +95,9 @@ def test_an_unsafe_plan_writes_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--workspace", "1,2,3", "expected 6"),
-        ("--held", "a,b,c", "not a list of numbers"),
-        ("--posture", "1,2", "expected 7"),
+        ("--workspace", "1,2,3", "not a list of 6 numbers"),
+        ("--held", "a,b,c", "not a list of 3 or 6 numbers"),
+        ("--posture", "1,2", "not a list of 7 numbers"),
     ],
 )
 def test_malformed_options_are_named(tmp_path, option, value, message):
@@ -139,3 +141,21 @@ def test_planning_knows_how_the_base_is_mounted(command: str) -> None:
     CliRunner().invoke(app, ["plan", command, "--help"])  # which imports it
     known = {c.name or c.callback.__name__: c.callback for c in plan.registered_commands}
     assert {"gravity", "mount"} <= set(inspect.signature(known[command]).parameters)
+
+
+def test_a_motion_for_servos_needs_no_torques_and_has_a_slow_and_a_full_pass(tmp_path):
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(TWO_JOINTS, encoding="utf-8")
+    out = tmp_path / "plan"
+    options = ("--period", 4, "--candidates", 3, "--still", 0.5, "--tcp-speed", 2)
+    run("servos", urdf, "--out", out, *options)
+    motion = Trajectory.load(out / "trajectory.npz")
+    spans = {s.label: (s.start, s.end) for s in motion.segments}
+    speed = {}
+    for label in ("slow", "full"):
+        begin, end = spans[label]
+        inside = (motion.time >= begin) & (motion.time <= end)
+        speed[label] = np.abs(motion.v[inside]).max()
+        assert np.ptp(motion.q[inside], axis=0).min() > 0.1
+    assert np.isinf(motion.limits["effort"]).all()
+    assert speed["slow"] == pytest.approx(0.25 * speed["full"], rel=0.02)

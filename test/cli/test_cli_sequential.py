@@ -24,8 +24,8 @@ def sysid(*arguments: object):
     return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
-def test_stanford_prints_pure_json_with_the_papers_constants() -> None:
-    result = sysid("reproduce", "stanford", "--json", "-")
+def test_stanford_prints_pure_json_with_the_papers_constants(tmp_path) -> None:
+    result = sysid("reproduce", "stanford", "--json", "-", "--html", tmp_path / "page.html")
     assert result.exit_code == 0
     content = json.loads(result.stdout)
     assert sorted(content["constants"]) == sorted(CONSTANTS)
@@ -33,8 +33,8 @@ def test_stanford_prints_pure_json_with_the_papers_constants() -> None:
     assert content["closing_check"]["relative_error"] < 1e-9
 
 
-def test_stanford_shows_both_tables() -> None:
-    result = sysid("reproduce", "stanford", "--motions", 5)
+def test_stanford_shows_both_tables(tmp_path) -> None:
+    result = sysid("reproduce", "stanford", "--motions", 5, "--html", tmp_path / "page.html")
     assert "Table I" in result.stdout and "Table II" in result.stdout
     assert "Closing check" in result.stdout
 

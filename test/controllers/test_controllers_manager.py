@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controllers under ros2_control's own manager, on its mock hardware: where a ROS 2 has both."""
+"""The controllers under ros2_control's own manager, on mock and simulated hardware: where a ROS 2 has them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from two_joint_arm import URDF
 rclpy = pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 services = pytest.importorskip("controller_manager_msgs.srv", reason="needs ros2_control")
 PREFIXES = [Path(p) for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
-INDEX = Path("share/ament_index/resource_index/controller_interface__pluginlib__plugin/robot_sysid")
+PLUGINS = Path("share/ament_index/resource_index")
+INDEX = PLUGINS / "controller_interface__pluginlib__plugin/robot_sysid"
+HARDWARE_INDEX = PLUGINS / "hardware_interface__pluginlib__plugin/robot_sysid"
 MANAGER = next(
     (p for p in (x / "lib/controller_manager/ros2_control_node" for x in PREFIXES) if p.is_file()),
     None,
@@ -29,9 +31,13 @@ if MANAGER is None or not any((p / INDEX).is_file() for p in PREFIXES):
     pytest.skip("needs robot_sysid built beside ros2_control", allow_module_level=True)
 
 from geometry_msgs.msg import Inertia, Vector3  # noqa: E402
+from live_nodes import PATIENT  # noqa: E402
+from rclpy.action import ActionClient  # noqa: E402
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rclpy.qos import DurabilityPolicy, QoSProfile  # noqa: E402
+from robot_sysid.action import ExecuteTrajectory  # noqa: E402
 from robot_sysid.msg import InertialEstimate, PayloadEstimate  # noqa: E402
+from robot_sysid.srv import Arm  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Empty, String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
@@ -39,6 +45,9 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E
 
 from sysid_core.export import Projection, Target, write_target  # noqa: E402
 from sysid_core.export.c_code import c_parameters  # noqa: E402
+from sysid_core.planning import MotionChecker, MotionLimits, export_trajectory  # noqa: E402
+from sysid_core.planning.compose import MotionBuilder  # noqa: E402
+from sysid_core.planning.payload.motion import oscillation  # noqa: E402
 from sysid_core.robot import (  # noqa: E402
     DriveTrain,
     FrictionModel,
@@ -46,13 +55,15 @@ from sysid_core.robot import (  # noqa: E402
     RobotModel,
     pi_from_mass_com_inertia,
 )
+from sysid_nodes.bringup import NodeSpec  # noqa: E402
+from sysid_nodes.bringup.processes import running  # noqa: E402
 from sysid_nodes.client import own_domain  # noqa: E402
 
 pytestmark = pytest.mark.ros
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 JOINTS, ACCELERATION = ["j1", "j2"], [5.0, 4.0]
 KINDS = ("position", "velocity", "effort")
-MOCK = "".join(
+INTERFACES = "".join(
     f'<joint name="{joint}">'
     + "".join(
         f'<command_interface name="{kind}"/><state_interface name="{kind}"/>' for kind in KINDS
@@ -60,10 +71,17 @@ MOCK = "".join(
     + "</joint>"
     for joint in JOINTS
 )
-HARDWARE = (
-    '<ros2_control name="mock" type="system"><hardware><plugin>mock_components/GenericSystem'
-    f"</plugin></hardware>{MOCK}</ros2_control></robot>"
-)
+
+
+def described(hardware: str) -> str:
+    """The robot's description with hardware of ros2_control."""
+    control = f"<hardware>{hardware}</hardware>{INTERFACES}"
+    return URDF.replace(
+        "</robot>", f'<ros2_control name="h" type="system">{control}</ros2_control></robot>'
+    )
+
+
+MOCK = described("<plugin>mock_components/GenericSystem</plugin>")
 
 
 class Manager:
@@ -153,8 +171,16 @@ def robot(tmp_path_factory: pytest.TempPathFactory) -> tuple[Projection, dict[st
 
 
 @pytest.fixture
-def manager(robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Manager]:
-    """A manager at 200 Hz, with the controllers' parameters and a description of mock hardware."""
+def description() -> str:
+    """Mock hardware, which follows every command at once."""
+    return MOCK
+
+
+@pytest.fixture
+def manager(
+    robot, description: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Manager]:
+    """A manager at 200 Hz, with the controllers' parameters and a description of the hardware."""
     exported = robot[1]
     guard = {
         **exported["motion_guard"],
@@ -197,8 +223,7 @@ def manager(robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
             rclpy.init()
             try:
                 found = Manager()
-                description = String(data=URDF.replace("</robot>", HARDWARE))
-                found.publish(description, "/robot_description")
+                found.publish(String(data=description), "/robot_description")
                 found.start("joint_state_broadcaster")
                 yield found
             finally:
@@ -301,3 +326,82 @@ def test_a_guard_before_torques_chains_and_unchains(manager, robot):
     assert not manager.switch(off=["torque_controller"])  # somebody refers to it
     assert manager.switch(off=["guard_before"])
     assert manager.efforts == pytest.approx(gravity, abs=1e-9)
+
+
+class TestSimulated:
+    """On the exported MJCF: torque controller and guard together."""
+
+    @pytest.fixture
+    def description(self, robot, tmp_path: Path) -> str:
+        if not any((p / HARDWARE_INDEX).is_file() for p in PREFIXES):
+            pytest.skip("needs robot_sysid built beside MuJoCo's library")
+        file = write_target(Target.MJCF, robot[0], tmp_path / "plant").files[0]
+        return described(
+            "<plugin>robot_sysid_controllers/MujocoSystem</plugin>"
+            f'<param name="model">{file}</param>'
+        )
+
+    def test_it_tracks_and_brakes_on_the_path(self, manager):
+        still = manager.states[-1][1][0]
+        assert np.abs(still).max() < 1e-3  # nobody commands it: it is held
+        manager.start("torque_controller", "guard_before")
+        manager.beating = True
+        trajectory, rows = swing()
+        guard = "/guard_before"
+        beat = manager.node.create_publisher(Empty, f"{guard}/heartbeat", 1)
+        manager.node.create_timer(0.02, lambda: manager.beating and beat.publish(Empty()))
+        manager.publish(trajectory, f"{guard}/trajectory")
+        manager.until(lambda: manager.call(Trigger, f"{guard}/play").success, "it plays")
+        start = len(manager.states)
+        manager.until(lambda: manager.states[-1][1][0, 0] > 0.3, "it moves")
+        manager.beating = False
+        manager.until(lambda: np.abs(manager.states[-1][1][1]).max() < 1e-3, "it stands")
+        q = np.array([row[0] for _, row in manager.states[start:]])
+        assert 0.3 < q[-1, 0] < 0.99
+        on_path = np.interp(q[:, 0], rows[:, 0, 0], rows[:, 0, 1])
+        assert np.abs(on_path - q[:, 1]).max() < 0.02
+
+
+def test_the_executor_plays_over_the_guard(manager, tmp_path):
+    manager.start("motion_guard")
+    model = RobotModel.from_urdf(MOCK)
+    limits = MotionLimits.from_model(model, acceleration=3.0, tcp_speed=5.0)
+    builder = MotionBuilder(MotionChecker(model, limits), np.array([0.2, 0.1]), rate_hz=100)
+    builder.rest(0.2, "still")
+    builder.play(*oscillation(np.array([0.2, 0.1]), [0, 1], [0.2, 0.3], 3.0, rate_hz=100), "wave")
+    export_trajectory(model, builder.build(), limits, tmp_path / "motion.npz")
+    parameters = {
+        "command_mode": "motion_guard",
+        "acceleration": 3.0,
+        "tcp_speed": 5.0,
+        "trajectories": [str(tmp_path)],
+        **PATIENT,
+    }
+    spec = NodeSpec("trajectory_executor", "trajectory_executor", parameters=parameters)
+    with running([spec], tmp_path / "logs"):
+        action = ActionClient(manager.node, ExecuteTrajectory, "/trajectory_executor/execute")
+        manager.until(action.server_is_ready, "the executor", 60.0)
+
+        def execute(cancel: bool) -> ExecuteTrajectory.Result:
+            manager.until(
+                lambda: bool(manager.call(Arm, "/trajectory_executor/arm").token), "it arms"
+            )
+            token = manager.call(Arm, "/trajectory_executor/arm").token
+            file = str(tmp_path / "motion.npz")
+            goal = ExecuteTrajectory.Goal(trajectory_file=file, speed_scale=1.0, token=token)
+            sent = action.send_goal_async(goal)
+            manager.until(sent.done, "an answer")
+            result = sent.result().get_result_async()
+            if cancel:
+                moves = lambda: abs(manager.states[-1][1][1, 0]) > 0.1  # noqa: E731
+                manager.until(moves, "it moves", 60.0)
+                sent.result().cancel_goal_async()
+            manager.until(result.done, "the end", 120.0)
+            return result.result().result
+
+        done = execute(cancel=False)
+        assert done.success, done.message
+        assert manager.states[-1][1][0] == pytest.approx([0.2, 0.1], abs=1e-3)
+        assert "cancelled" in execute(cancel=True).message
+        manager.until(lambda: manager.said["guard"] == "holding", "it stands")
+        assert np.all(manager.states[-1][1][1] == 0.0)

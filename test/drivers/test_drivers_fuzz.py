@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever happens while a robot moves, what is commanded keeps the limits: searched for counterexamples.
 
-Executor, controller and robot run in simulated time. The promise holds for goals that come up to half
-a second late, unless the speed slider is moved meanwhile: a goal on its way then says another time
-than the controller has, and none can be called back. A slider that is moved must be told, by a topic
-or by the time in the controller's feedback. `SYSID_FUZZ_EXAMPLES=N` searches longer
-(every night in CI), and what it finds is kept in `.hypothesis`.
+Executor, controller and robot run in simulated time, goals come up to half a second late, and the speed
+slider is told by a topic, by the time in the controller's feedback, by both, or by nobody (then it is seen
+from where the robot is). Two things no goal can promise, since one on its way can't be called back and
+tells a controller that has its own time where to be at which time of the clock; a guard that brakes at the
+control rate can:
+
+- the slider is moved while goals are late (moved with goals in time, and set anywhere while they are
+  late, is searched);
+- the stop for an exceeded limit, the one goal that replaces another in a hurry, is later than every goal
+  before it.
+
+`SYSID_FUZZ_EXAMPLES=N` searches longer (every night in CI), and what it finds is kept in `.hypothesis`.
 """
 
 from __future__ import annotations
@@ -25,8 +32,9 @@ from sysid_core.execution import Measured
 
 EXAMPLES = int(os.environ.get("SYSID_FUZZ_EXAMPLES", "12"))
 LARGEST_STEP = 5e-5  # [rad] at a take-over: 0.2 rad/s^2 of a servo with 66 rad/s
-# Where feedback has no time, it is taken from the place: as exact as quintics follow the slow start.
-LARGEST_STEP_BY_PLACE = 2e-4
+# Where no topic tells the slider, the next report of the controller does, 0.05 s later: so far a ramp
+# of 0.5 s goes unseen. A place is as exact as quintics follow the slow start.
+LARGEST_STEP_UNTOLD = 2e-4
 SLACK = 1.05
 
 
@@ -64,10 +72,7 @@ class Story:
 
     def __init__(self, events: list[Event], latenesses: list[float]) -> None:
         self.events, self.latenesses = list(events), latenesses
-        # Its stop leads by the lateness that is known: no promise where it is later than all before.
-        self.late = any(event.kind == "limit" for event in events)
-        if self.late:
-            self.latenesses = [max(latenesses)]
+        self.late, self.limited, self.latest = False, False, 0.0
         self.in_time = any(event.kind == "slider" for event in events)
         self.stalled_until = -1.0
         self.frozen: Measured | None = None
@@ -89,7 +94,7 @@ class Story:
         elif event.kind == "nan":
             w.falsify = nan
         elif event.kind == "limit":
-            w.falsify = spike
+            w.falsify, self.limited = spike, True
         elif event.kind == "earlier":
             w.falsify = earlier
         elif event.kind == "gone":
@@ -110,8 +115,11 @@ class Story:
         return self.frozen
 
     def latency(self, k: int) -> float:
-        late = self.late and not self.in_time
-        return on_time(k) + (self.latenesses[k % len(self.latenesses)] if late else 0.0)
+        late = self.latenesses[k % len(self.latenesses)] if self.late and not self.in_time else 0.0
+        if self.limited:  # its stop leads by the lateness that is known: no later than all before
+            return min(on_time(k) + late, self.latest)
+        self.latest = max(self.latest, on_time(k) + late)
+        return on_time(k) + late
 
 
 def commands_keep_the_limits(w: World, log: Log) -> None:
@@ -119,9 +127,8 @@ def commands_keep_the_limits(w: World, log: Log) -> None:
     v = np.diff(command, axis=0) / dt
     assert np.all(command >= LIMITS.lower) and np.all(command <= LIMITS.upper)
     assert np.max(np.abs(v) / LIMITS.velocity) <= SLACK
-    if w.told_scaling:
-        largest = LARGEST_STEP if w.controller.says_time else LARGEST_STEP_BY_PLACE
-        assert max((step for _, step in w.controller.steps), default=0.0) <= largest
+    largest = LARGEST_STEP if w.told_scaling and w.controller.says_time else LARGEST_STEP_UNTOLD
+    assert max((step for _, step in w.controller.steps), default=0.0) <= largest
     # The robot is the filter: a step of an encoder's size isn't an acceleration.
     assert np.max(np.abs(log.array("a")) / LIMITS.acceleration) <= SLACK
     if log.state[-1].is_final or w.killed:  # a slider at 30 % takes longer than a story
@@ -137,13 +144,14 @@ def search(examples: int) -> None:
     )
     @given(
         events=EVENTS,
-        scaling=st.sampled_from([1.0, 1.0, 0.9, 0.6]),
-        says=st.sampled_from(["topic", "feedback", "both"]),
+        scaling=st.one_of(st.just(1.0), st.floats(0.4, 0.99)),
+        says=st.sampled_from(["topic", "feedback", "both", "neither"]),
         latenesses=st.lists(st.floats(0.0, 0.45), min_size=1, max_size=5),
     )
     def run_one(events: list[Event], scaling: float, says: str, latenesses: list[float]) -> None:
         w, story = world(scaling), Story(events, latenesses)
-        w.controller.says_time, w.told_scaling = says != "topic", says != "feedback"
+        w.controller.says_time = says in ("feedback", "both")
+        w.told_scaling = says in ("topic", "both")
         log = run(
             MODEL,
             w,

@@ -105,6 +105,17 @@ def test_a_robot_with_its_speed_slider_down_is_followed_without_a_step_however_l
         assert max(step for _, step in w.controller.steps) < 2e-5
 
 
+@pytest.mark.parametrize("scaling", [0.985, 0.96])
+@pytest.mark.parametrize("says_time", [True, False])
+def test_a_slider_just_below_100_percent_that_no_topic_tells_is_noticed(scaling, says_time):
+    """At each take-over the controller sets its time to the clock: over many goals its rate looks like 1."""
+    w = world(scaling)
+    w.told_scaling, w.controller.says_time = False, says_time
+    log = run(MODEL, w)
+    assert log.message == "done" and peak(log) <= 1.0
+    assert max(step for _, step in w.controller.steps) < 2e-5
+
+
 @pytest.mark.parametrize("scaling", [1.0, 0.8])
 def test_an_executor_on_a_busy_machine_makes_no_step(scaling):
     w = world(scaling)

@@ -120,7 +120,7 @@ def test_joints_stick_below_their_dry_friction(tmp_path):
 def test_offsets_are_the_motors_bias_and_friction_is_read_back(rng, tmp_path):
     result, fitted, _ = identified(LOADED, rng)
     robot = projected(result, fitted, Target.MJCF)
-    assert robot.lost == ("load",)
+    assert robot.lost == ("load", "smooth_sign")
     path = write_mjcf(tmp_path / "arm.xml", mjcf_of(robot.model, joint_fields(robot)))
     q, v, a = rng.normal(size=(3, 40, 2))
     v = np.sign(v) * (0.2 + np.abs(v))  # away from standstill, where MuJoCo looks a step ahead

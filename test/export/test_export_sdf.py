@@ -20,7 +20,7 @@ def frictionless(model: RobotModel) -> Projection:
 
 
 def largest_difference(model: RobotModel, rng: np.random.Generator, states: int) -> float:
-    read = SdfReader(sdf_of(frictionless(model)), model.joint_names, model.gravity, 0.01)
+    read = SdfReader(sdf_of(frictionless(model)), model.joint_names, model.gravity)
     q, v, a = 2.0 * rng.normal(size=(3, states, model.nv))
     return float(np.abs(read.torques(q, v, a) - model.inverse_dynamics(q, v, a)).max())
 
@@ -41,7 +41,7 @@ def test_fixed_links_are_frames_and_friction_is_kept(rng):
     result, fitted, _ = identified(LOADED, rng)
     robot = projected(result, fitted, Target.SDF)
     model = result.model
-    read = SdfReader(sdf_of(robot), model.joint_names, model.gravity, 0.005)
+    read = SdfReader(sdf_of(robot), model.joint_names, model.gravity)
     assert read.dry_friction == pytest.approx(robot.of("F_c"))
     q, v, a = rng.normal(size=(3, 20, 2))
     assert read.torques(q, v, a) == pytest.approx(robot.torques(q, v, a), abs=1e-10)
@@ -55,4 +55,4 @@ def test_a_joint_in_the_air_is_refused(rng):
     model = RobotModel.from_urdf(random_urdf(rng))
     text = sdf_of(frictionless(model)).replace(">world<", ">nowhere<")
     with pytest.raises(ModelError, match="hang on nothing"):
-        SdfReader(text, model.joint_names, model.gravity, 0.01)
+        SdfReader(text, model.joint_names, model.gravity)

@@ -45,10 +45,10 @@ def test_a_real_result_is_read_back(rng, tmp_path):
     robot = projected(result, fitted, Target.USD)
     path = tmp_path / "arm.usda"
     path.write_text(usd_of(robot))
-    read = UsdReader(str(path), robot.model.joint_names, robot.model.gravity, 0.005)
+    read = UsdReader(str(path), robot.model.joint_names, robot.model.gravity)
     assert read.dry_friction == pytest.approx(robot.of("F_c"), rel=1e-6)
     with pytest.raises(ModelError, match="expected"):
-        UsdReader(str(path), ("j1", "elbow9"), robot.model.gravity, 0.005)
+        UsdReader(str(path), ("j1", "elbow9"), robot.model.gravity)
 
 
 def test_names_that_usd_cannot_have_are_replaced_and_told(rng):
@@ -65,4 +65,4 @@ def test_names_that_usd_cannot_have_are_replaced_and_told(rng):
 def test_reading_without_the_library_is_an_error_with_its_name(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pxr", None)
     with pytest.raises(ModelError, match=r"robot_sysid\[usd\]"):
-        UsdReader(str(tmp_path / "arm.usda"), ("a",), np.zeros(3), 0.01)
+        UsdReader(str(tmp_path / "arm.usda"), ("a",), np.zeros(3))

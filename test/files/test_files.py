@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import re
 import zipfile
 from pathlib import Path
 from typing import Literal
@@ -25,9 +27,12 @@ from sysid_core.files import (
     read_text,
     read_yaml,
     validated,
+    write_text,
     write_yaml,
+    written_whole,
 )
 
+DEEP = "40 levels deep|nesting depth"  # newer libyaml has a bound of its own
 KIND = FileKind("column map", "Start from an example.", SignalError)
 
 
@@ -68,9 +73,9 @@ def test_a_file_that_is_too_large_or_not_utf8_is_refused(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("- " * 200_000 + "1", "40 levels deep"),
-        ("[" * 20_000, "40 levels deep"),
-        ("a:\n" + "".join(" " * i + "a:\n" for i in range(1, 3000)), "40 levels deep"),
+        ("- " * 200_000 + "1", DEEP),
+        ("[" * 20_000, DEEP),
+        ("a:\n" + "".join(" " * i + "a:\n" for i in range(1, 3000)), DEEP),
         ("a: 1\nb: 2\na: 3", "`a` stands a second time in line 3"),
         ("a: &x [1, *x]", "refers to what contains it"),
         (
@@ -192,3 +197,40 @@ def test_npz_that_is_cut_off_or_has_flipped_bits_is_a_sentence_or_the_same_array
         else:
             assert all(np.array_equal(found[name], true[name]) for name in true)
     assert refused > 200
+
+
+def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), written_whole(path) as file:
+        file.write(b"ne")
+        assert path.read_text() == "old"
+        raise RuntimeError
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+    full = OSError(errno.ENOSPC, "No space left on device")  # as a write raises it, without a name
+    with pytest.raises(OSError, match=r"No space left.*result\.json"), written_whole(path):
+        raise full
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+    link = tmp_path / "link.json"
+    link.symlink_to(path)
+    write_text(link, "new")
+    assert path.read_text() == "new" and link.is_symlink()
+    write_text("/dev/null", "a device is written directly")
+
+
+ROOT = Path(__file__).resolve().parents[2]
+# Files in folders that appear whole, and files that are appended to.
+ELSEWHERE = ("sysid_core/export/", "sysid_core/workflows/export.py", "sysid_core/files/writing.py")
+
+
+def test_every_file_is_written_whole() -> None:
+    direct = re.compile(r"\.write_text\(|savez\w*\((?!file|target)|write_table\([^)]*\bout\b")
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for package in ("sysid_core", "sysid_cli", "sysid_fleet", "sysid_nodes", "sysid_demos")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if not str(path.relative_to(ROOT)).startswith(ELSEWHERE)
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if direct.search(line)
+    ]
+    assert not found, "write with sysid_core.files.write_text or written_whole"

@@ -219,3 +219,15 @@ def test_hashes_of_folders_notice_names_and_bytes(tmp_path: Path) -> None:
     first = hash_of(tmp_path)
     (tmp_path / "a").write_text("2")
     assert hash_of(tmp_path) != first
+
+
+def test_processes_of_this_machine_take_nobody_elses_work() -> None:
+    pytest.importorskip("cryptography")
+    from distributed import Client
+
+    with Engine(workers=2) as engine:
+        assert engine.scheduler.startswith("tls://127.0.0.1:")
+        assert [o.unwrap() for o in engine.map(abs, [-3])] == [3]
+        stranger = engine.scheduler.replace("tls://", "tcp://")
+        with pytest.raises(OSError):
+            Client(stranger, timeout=3, set_as_default=False)

@@ -118,9 +118,10 @@ def test_a_night_counts_once_and_as_the_registry_reads_it_now(fleet: Path, tmp_p
         name = f"2026-03-{night:02d}_0210.csv"
         (folder / name).write_bytes((fleet / "nights" / "r1" / name).read_bytes())
     arguments = ["--registry", fleet / "fleet.yaml", "--out", tmp_path, "--workers", 1]
-    for stamp in (1e9, 2e9):  # a restored backup
-        os.utime(folder / name, (stamp, stamp))
-        call("fleet", "identify", folder.parent, *arguments)
+    call("fleet", "identify", folder.parent, *arguments)
+    os.utime(folder / name, (1e9, 1e9))  # a restored backup
+    _, said = call("fleet", "identify", folder.parent, *arguments, "--resume")
+    assert "2 recordings (2 done before" in said
     rows, registry = Rows(tmp_path / "rows"), load_registry(fleet / "fleet.yaml")
     state = analyse(rows.latest(), registry)
     assert len(state.trends[("r1", "", "j1.friction")].series.value) == 2 and not state.outdated

@@ -162,3 +162,23 @@ def test_a_second_publisher_and_a_stale_safety_state_are_in_the_diagnostics() ->
     inputs.robot.on_joints(ahead)
     inputs.watch()
     assert "joint_states is ahead by 2 s" in said["clocks"]
+
+
+def test_nobody_voids_another_persons_token_by_arming(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("sysid_nodes.execution.arming.time.monotonic", lambda: now[0])
+    arming = execution.Arming(30.0)
+    mine = arming.arm()
+    for _ in range(50):
+        arming.arm()
+    for wrong in ("", mine[:-1], "ключ"):
+        with pytest.raises(SysIdError, match="isn't armed"):
+            arming.use(wrong)
+    arming.use(mine)
+    assert not arming.armed  # one motion, after which everybody looks anew
+    with pytest.raises(SysIdError, match="isn't armed"):
+        arming.use(mine)
+    late = arming.arm()
+    now[0] += 31.0
+    with pytest.raises(SysIdError, match="expired"):
+        arming.use(late)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that DDS has lost are named, once, with their number and what to do."""
+"""What DDS loses holds nothing back where only the newest counts; elsewhere it is named with its number."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
-from sysid_nodes.lifecycle import WARN
-from sysid_nodes.lifecycle.subscriptions import LossWatch
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from sysid_nodes import execution
+from sysid_nodes.lifecycle import DATA, LAST, NEWEST, WARN
+from sysid_nodes.lifecycle.subscriptions import LossWatch, offered_qos
 
 DDS = "sysid_nodes.lifecycle.subscriptions.rclpy_implementation"
 
@@ -83,3 +86,50 @@ def test_lost_messages_are_named_with_their_topic_and_number(
     watch.forget(lossy)
     assert Event.all[-1].destroyed
     ticks[0]()
+
+
+RELIABLE, BEST_EFFORT = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
+
+
+@pytest.mark.parametrize(
+    ("wanted", "offered", "latched", "read"),
+    [
+        (NEWEST, (RELIABLE, RELIABLE), (), BEST_EFFORT),
+        (NEWEST, (RELIABLE,), (0,), RELIABLE),  # published on change: it must arrive
+        (LAST, (RELIABLE, RELIABLE), (1,), RELIABLE),
+        (LAST, (RELIABLE, BEST_EFFORT), (), BEST_EFFORT),
+        (DATA, (RELIABLE,), (), RELIABLE),
+        (DATA, (BEST_EFFORT,), (), BEST_EFFORT),
+    ],
+)
+def test_a_stream_of_newest_values_is_read_best_effort_whatever_is_offered(
+    wanted: QoSProfile, offered: tuple[Any, ...], latched: tuple[int, ...], read: Any
+) -> None:
+    durability = [
+        DurabilityPolicy.TRANSIENT_LOCAL if k in latched else DurabilityPolicy.VOLATILE
+        for k in range(len(offered))
+    ]
+    publishers = [
+        SimpleNamespace(qos_profile=QoSProfile(depth=1, reliability=r, durability=d))
+        for r, d in zip(offered, durability, strict=True)
+    ]
+    qos = offered_qos(publishers, wanted)
+    assert qos.reliability == read and qos.depth == wanted.depth
+    assert (qos.durability == DurabilityPolicy.TRANSIENT_LOCAL) is (len(latched) == len(publishers))
+
+
+def test_the_executor_reads_states_best_effort_and_safety_inputs_reliably() -> None:
+    """A reliable reader that has lost one message gets none for seconds, and aborts the motion."""
+    read: dict[str, QoSProfile] = {}
+    node: Any = SimpleNamespace(
+        config=execution.TrajectoryExecutorConfig(
+            safety_inputs=("/mode std_msgs/msg/Int8 data in 1 within 0.5",),
+            speed_scaling_topic="/scaling",
+        ),
+        subscribe_to_data=lambda kind, topic, take, *, qos: read.update({topic: qos}),
+        create_timer=lambda *_: None,
+    )
+    execution.RobotInputs(node).listen(lambda: None)
+    streams = ("joint_states", "wrench", "/scaling")
+    assert all(read[topic].reliability == BEST_EFFORT for topic in streams)
+    assert read["/mode"].reliability == RELIABLE

@@ -15,7 +15,15 @@ from live_nodes import FRAME, Start, simulated
 from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveError
 from sysid_nodes.security import policy_text, rights_of
-from sysid_nodes.security.policy import CALL, EXECUTE, REPLY, REQUEST, SUBSCRIBE, read_policy
+from sysid_nodes.security.policy import (
+    CALL,
+    EXECUTE,
+    PUBLISH,
+    REPLY,
+    REQUEST,
+    SUBSCRIBE,
+    read_policy,
+)
 
 POLICY = Path(__file__).resolve().parents[2] / "config" / "security" / "policy.xml"
 
@@ -54,6 +62,8 @@ def test_the_policy_is_that_of_the_running_graph(start_nodes: Start) -> None:
         client.wait_until(lambda: time.monotonic() > end, 20.0, "the graph to settle")
         POLICY.write_text(policy_text(seen()), encoding="utf-8")
     allowed = read_policy(POLICY.read_text(encoding="utf-8"))
+    for rights in allowed.values():  # a simulator's time is allowed to all
+        rights.get(SUBSCRIBE, set()).discard("/clock")
 
     def differences() -> list[str]:
         now = seen()
@@ -69,12 +79,29 @@ def test_the_policy_is_that_of_the_running_graph(start_nodes: Start) -> None:
     assert not differences(), "SYSID_WRITE_POLICY=1 with this test writes the policy anew"
 
 
-def test_a_monitor_can_only_listen_and_an_operator_commands() -> None:
+def test_who_moves_the_robot_changes_no_limits_and_a_monitor_only_listens() -> None:
     allowed = read_policy(POLICY.read_text(encoding="utf-8"))
-    assert set(allowed["monitor"]) == {SUBSCRIBE}
-    served = set().union(*(r.get(REPLY, set()) for r in allowed.values()))
-    executed = set().union(*(r.get(EXECUTE, set()) for r in allowed.values()))
-    assert allowed["operator"][REQUEST] == served
+    nodes = {
+        name: r for name, r in allowed.items() if name not in ("operator", "engineer", "monitor")
+    }
+    served = set().union(*(r.get(REPLY, set()) for r in nodes.values()))
+    executed = set().union(*(r.get(EXECUTE, set()) for r in nodes.values()))
+    changes = {name for name in served if name.endswith(("set_parameters", "change_state"))}
+    assert changes and changes <= allowed["engineer"][REQUEST]
+    assert not changes & allowed["operator"][REQUEST] and CALL not in allowed["engineer"]
+    assert not {name for name in allowed["engineer"][REQUEST] if name.endswith("/arm")}
     assert allowed["operator"][CALL] == executed >= {"/trajectory_executor/execute"}
+    assert set(allowed["monitor"]) == {SUBSCRIBE, PUBLISH, REPLY}
+    for who in ("operator", "engineer", "monitor"):  # else rclpy can make no node
+        assert allowed[who][PUBLISH] == {"/rosout", "/parameter_events"}
+        assert all(name.startswith(f"/{who}/") for name in allowed[who][REPLY])
     for name in ("estimator", "data_logger"):
         assert "/joint_trajectory" not in str(allowed[name])
+
+
+def test_explorer_and_runner_may_call_what_they_need() -> None:
+    allowed = read_policy(POLICY.read_text(encoding="utf-8"))
+    for name in ("explorer", "runner"):
+        assert "/trajectory_executor/execute" in allowed[name][CALL]
+        assert "/trajectory_executor/arm" in allowed[name][REQUEST]
+    assert "/estimator/identify" in allowed["runner"][CALL]

@@ -41,7 +41,7 @@ def sources() -> Iterator[tuple[Path, ast.Module]]:
 def test_a_reason_survives_json() -> None:
     reason = failure("mass-unknown", mass=np.float64(1.2), sd=0.5)
     assert Reason.from_dict(json.loads(json.dumps(reason.to_dict()))) == reason
-    lists = warning("torque-limit", joints=np.array(["a", "b"]))
+    lists = warning("followers", joints=np.array(["a", "b"]))
     assert Reason.from_dict(json.loads(json.dumps(lists.to_dict()))) == lists
     assert lists.data["joints"] == ("a", "b") and len({lists, reason, lists}) == 2
 
@@ -52,7 +52,7 @@ def test_the_sentence_is_made_from_the_data() -> None:
     assert "through more postures" in remedy_of(reason)
     assert advice_of(reason) == f"{text_of(reason)} {remedy_of(reason)}"
     assert text_of(held("prediction-good", left=0.0123, which="a run")).startswith("1.2 % of")
-    assert text_of(warning("torque-limit", joints=("a", "b"))).endswith("a, b.")
+    assert "mimic joints: a, b." in text_of(warning("followers", joints=("a", "b")))
 
 
 def test_what_has_no_text_or_is_no_plain_value_is_no_reason() -> None:

@@ -225,6 +225,18 @@ def test_a_table_without_commands_is_refused(tmp_path: Path) -> None:
         read_recordings([tmp_path / "x.csv"])
 
 
+def test_a_single_misread_position_is_left_out_and_a_fast_step_is_not(
+    motion: ServoRecording,
+) -> None:
+    q, step = np.array(motion.q), np.array(motion.q)
+    q[40, 1] = -np.pi  # the bus answered late
+    step[40:, 1] -= np.pi
+    read = replace(motion, q=q)
+    np.testing.assert_array_equal(read.t, np.delete(motion.t, 40))
+    assert read.notes and not motion.notes
+    np.testing.assert_array_equal(replace(motion, q=step).q, step)
+
+
 def test_a_real_sage_folder_is_read(shared_data: Path) -> None:
     (read,) = read_recordings([shared_data / "so101_sage" / "raw"])
     assert read.joints[0] == "Rotation"

@@ -27,8 +27,13 @@ from sysid_core.servos import (
     save_servos,
 )
 from sysid_core.servos.examine import ServoReason
-from sysid_core.servos.recording import match_joints
+from sysid_core.servos.recording import match_joints, taken_by_place
 
+PENDULUM = """<robot name="pendulum"><link name="base"/><link name="bob">
+<inertial><origin xyz="0 0 {z}"/><mass value="{mass}"/>
+<inertia ixx="1e-6" iyy="1e-6" izz="1e-6" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="joint" type="revolute"><parent link="base"/><child link="bob"/><axis xyz="0 1 0"/>
+<limit lower="-4" upper="4" effort="9" velocity="9"/></joint></robot>"""
 KP, KV, FRICTION, DELAY = 20.0, 1.0, 0.3, 0.03  # [N m/rad, N m s/rad, N m, s]
 URDF = """<robot name="arm"><link name="base"/>
 <link name="upper"><inertial><origin xyz="0.15 0 0"/><mass value="0.6"/>
@@ -220,6 +225,36 @@ def test_columns_are_put_in_the_robots_order(
         "x", ("ELBOW.pos", "lift.pos"), r.t, r.q[:, ::-1], r.t_target, r.target[:, ::-1]
     )
     np.testing.assert_array_equal(match_joints(turned, robot).q, r.q)
+
+
+def test_columns_under_other_names_are_taken_by_their_place_with_a_warning(
+    robot: RobotModel, motions: tuple[ServoRecording, ...]
+) -> None:
+    assert not taken_by_place(motions[0], robot)
+    assert not taken_by_place(replace(motions[0], joints=()), robot)
+    strange = [replace(r, joints=("a", "b")) for r in motions]
+    result = identify_servos(strange, robot)
+    assert result.outcome is Outcome.WARN
+    (finding,) = (f for f in result.findings if f.reason is ServoReason.NAMES)
+    assert "a, b" in finding.sentence
+
+
+@pytest.mark.slow
+def test_a_servo_with_a_speed_limit_is_not_outvoted_by_motions_below_it(shared_data: Path) -> None:
+    # The fast half of the runs reaches the limit; the slow ones are replayed well without it.
+    path = shared_data / "kscale_sts3215_pendulum" / "runs.npz"
+    mass, arm, kp = 0.969, 0.15, 32
+    with np.load(path) as content:
+        chosen = np.isclose(content["mass"], mass) & (content["arm"] == arm)
+        chosen &= (content["kp"] == kp) & (content["trajectory"] != "lift_and_drop")
+        kinds, files = content["trajectory"][chosen], content["filename"][chosen]
+    names = [str(np.sort(files[kinds == kind])[0]) for kind in np.unique(kinds)]
+    runs = read_recordings([path], motions=[Path(name).stem for name in names])
+    result = identify_servos(runs, load_robot(PENDULUM.format(z=-arm, mass=mass)))
+    (servo,) = result.model.servos
+    assert 4.0 < 1.0 / servo.values[Term.INVERSE_SPEED] < 6.0  # [rad/s], as other gains show it
+    errors = [r.rms for r in replay(result.model, runs)]
+    assert overall(errors, [r.duration for r in runs]) < 0.04
 
 
 @pytest.mark.slow

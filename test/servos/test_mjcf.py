@@ -9,9 +9,11 @@ import mujoco
 import numpy as np
 import pytest
 
-from sysid_core.errors import ModelError
+from sysid_core.errors import ModelError, SignalError
+from sysid_core.report import moving_robot
 from sysid_core.robot import load_robot
-from sysid_core.servos import JointServo, ServoModel, Term, servo_mjcf
+from sysid_core.servos import JointServo, ServoModel, Term, servo_mjcf, servo_plant
+from sysid_core.simulation import SensorNoise, SimulatedRobot
 
 URDF = """<robot name="arm"><link name="base"/>
 <link name="upper"><inertial><origin xyz="0.15 0 0"/><mass value="0.6"/>
@@ -87,3 +89,30 @@ def test_a_stiffness_that_gravity_does_not_show_is_assumed_aloud_or_refused() ->
     assert out.assumed == {"elbow": pytest.approx(20.0)}
     with pytest.raises(ModelError, match="stiffness"):
         servo_mjcf(ServoModel(robot, (loose,)))
+
+
+def test_a_page_shows_the_measured_arm_within_the_simulated_one() -> None:
+    robot = load_robot(URDF)
+    q = np.zeros((5, 2))
+    figure = moving_robot(robot, np.arange(5.0), q, beside=q + [0.0, 0.3])
+    simulated, measured = figure.frames[-1]["data"]
+    np.testing.assert_allclose(simulated["z"][[0, 1]], measured["z"][[0, 1]])
+    turned = moving_robot(robot, np.arange(5.0), q + [0.0, 0.3]).frames[-1]["data"][0]
+    np.testing.assert_array_equal(measured["z"], turned["z"])
+
+
+def test_a_simulated_servo_arm_sags_lags_and_plays_as_its_terms_say() -> None:
+    plant = servo_plant(model_of(zero=0.01, backlash=0.005))
+    targets = np.array([0.2, 0.3])
+    plant.reset(targets)
+    late = [plant.step(targets + 0.1).q for _ in range(10)]  # 20 ms of 30 ms of dead time
+    sent = plant.mj_data.ctrl.copy()
+    for _ in range(2000):
+        rests = plant.step(targets + 0.1)
+    np.testing.assert_allclose(sent, targets + 0.09)
+    assert np.abs(late[-1] - targets).max() < 0.02
+    off = rests.q - (targets + 0.09)
+    assert off[0] > 0.03 and np.abs(rests.v).max() < 1e-3  # gravity pulls the lifted arm down
+    with pytest.raises(SignalError, match="no efforts"):
+        robot = SimulatedRobot(plant, targets, SensorNoise(), np.random.default_rng(0))
+        robot.command_effort(targets)

@@ -12,7 +12,6 @@ from sysid_core.planning.closed_chain import LoopExcitation
 from sysid_core.robot.loops import load_closed_chain
 from sysid_studies.constrained import (
     ConstrainedStudyConfig,
-    constrained_report,
     constrained_study,
 )
 from sysid_studies.constrained.paper import PAPER_TORQUE_RMS
@@ -49,6 +48,6 @@ def test_a_small_study_reaches_its_goals_and_shows_them(tmp_path, clicks):
     assert len(goals) == 7
     numbers = json.loads(json.dumps(study.to_dict()))
     assert set(numbers["table_1_torque_rms"]) == {"nominal", "paper", "identified", "truth"}
-    page = constrained_report(study).save(tmp_path / "page.html").read_text()
+    page = study.report().save(tmp_path / "page.html").read_text()
     clicks(tmp_path / "page.html")
     assert "Table II" in page and f"{PAPER_TORQUE_RMS[0][1]:.4g}" in page

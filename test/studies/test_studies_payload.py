@@ -136,11 +136,11 @@ def test_an_unknown_object_is_refused():
 def test_the_command_prints_pure_json_and_writes_its_report(tmp_path):
     report = tmp_path / "study.html"
     arguments = ["reproduce", "payload", "--quick", "--objects", "Hammer", "--json", "-"]
-    result = CliRunner().invoke(app, [*arguments, "--report", str(report), "--workers", "1"])
+    result = CliRunner().invoke(app, [*arguments, "--html", str(report), "--workers", "1"])
     assert result.exit_code == 0, result.output
     study = json.loads(result.stdout)
     assert study["schema"] == "robot_sysid/payload_study/1"
     titles = [table["title"] for table in study["tables"]]
     assert "Table III" in titles and any(title.startswith("Table IV") for title in titles)
     assert {goal["reached"] for goal in study["goals"]} <= {True, False}
-    assert report.read_text().count("<figure>") == 5
+    assert "Table III" in report.read_text()

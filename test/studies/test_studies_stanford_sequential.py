@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sysid_studies import PAPER_TABLE_II, stanford_study
+from sysid_studies import stanford_study
+from sysid_studies.stanford import PAPER_TABLE_II
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated leg against our dynamics, forward integration, tracking, verdicts."""
+"""The simulated leg against our dynamics, forward integration, tracking."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ModelError, SignalError
-from sysid_core.estimation import Estimate, ParameterVerdict
-from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -27,7 +25,6 @@ from sysid_core.robot.loops import (
 from sysid_core.signals import EffortKind
 from sysid_core.simulation import ClosedChainPlant
 from sysid_core.simulation.closed_chain_plant import SolverSettings
-from sysid_core.validation import judge
 from sysid_studies.constrained.forward_integration import predict_segments
 from sysid_studies.constrained.robot import delay_of, identify_drives
 from sysid_studies.constrained.sines import sine_trajectory
@@ -200,30 +197,6 @@ def test_sensors_without_noise_are_exact(run, rng):
     exact, same = recording_of(run).joints, recording_of(run, rng, quiet).joints
     for what in ("q", "v", "effort"):
         np.testing.assert_array_equal(getattr(same, what), getattr(exact, what))
-
-
-def an_estimate(consistent: bool = True) -> Estimate:
-    return Estimate(
-        method="x",
-        names=("knee.F_c",),
-        values=np.ones(1),
-        units=("N m",),
-        covariance=np.eye(1),
-        verdicts=(ParameterVerdict.IDENTIFIABLE,),
-        consistent={"shin": consistent},
-    )
-
-
-def test_a_model_passes_warns_and_fails_for_reasons():
-    good = {"torque": ({"a": 0.1, "b": 0.1}, {"a": 1.0, "b": 1.0})}
-    assert judge(an_estimate(), good).outcome is Outcome.PASS
-    mixed = {"torque": ({"a": 0.1, "b": 1.1}, {"a": 2.0, "b": 1.0})}
-    verdict = judge(an_estimate(), mixed, {"a": 0.5})
-    assert verdict.outcome is Outcome.WARN
-    assert verdict.codes == ("joints-no-better", "torque-limit")
-    bad = {"torque": ({"a": 3.0}, {"a": 2.0})}
-    assert judge(an_estimate(), bad).outcome is Outcome.FAIL
-    assert judge(an_estimate(consistent=False), good).outcome is Outcome.FAIL
 
 
 def test_drives_without_values_are_ideal():

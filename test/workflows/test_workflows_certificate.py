@@ -16,7 +16,7 @@ from two_joint_arm import call as status_and_output
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.robot import RobotModel
-from sysid_core.workflows.certificate import certify
+from sysid_core.workflows import FitSettings, IdentifySettings, certify, inputs_of
 
 
 def call(*arguments: object) -> str:
@@ -152,3 +152,36 @@ def test_a_certificate_that_is_no_regular_file_is_refused_at_once(
     os.mkfifo(path) if kind == "fifo" else path.symlink_to("/dev/zero")
     with pytest.raises(SysIdError, match="pipe or a device"):
         call("verify", path)
+
+
+def test_a_result_says_by_one_key_what_it_was_made_of(
+    certified: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stated = json.loads((certified / "out/result.json").read_text())["inputs"]
+    there = moved(certified, tmp_path)
+
+    def key(**changed: object) -> str:
+        given = {name: getattr(FitSettings(), name) for name in ("friction", "method")}
+        settings = IdentifySettings(
+            recordings=(there / "train.csv",),
+            robot=str(there / "robot.urdf"),
+            columns=there / "columns.yaml",
+            validate=(there / "test.csv",),
+            fit=FitSettings(**(given | {"friction": "usual", "method": "lmi"} | changed)),
+        )
+        return str(inputs_of(settings)["key"])
+
+    assert key() == stated["key"]  # in another folder
+    os.utime(there / "train.csv", (1e9, 1e9))
+    assert key() == stated["key"]
+    assert key(torque_cutoff_hz=7.0) != stated["key"]
+    for name in ("train.csv", "robot.urdf", "columns.yaml"):
+        before = (there / name).read_bytes()
+        (there / name).write_bytes(before + b"\n")
+        assert key() != stated["key"], name
+        (there / name).write_bytes(before)
+    assert key() == stated["key"]
+    monkeypatch.setattr("sysid_core.workflows.inputs.code_hash", lambda: "another version")
+    assert key() != stated["key"]
+    said = call("verify", certified / "out/certificate.json")
+    assert said.startswith("0") and "with another version of the code" in said

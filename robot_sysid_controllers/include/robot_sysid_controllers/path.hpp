@@ -23,15 +23,23 @@ class Path
 {
 public:
   /// \param time Times of the points (K), from zero [s]. \param q,v,a Rows of points (K x n).
+  /// \param origin Time at which the motion begins that it was made of [s]: before is the way to it.
   Path(std::size_t n, std::vector<double> time, std::vector<double> q, std::vector<double> v,
-       std::vector<double> a)
-  : n_(n), time_(std::move(time)), q_(std::move(q)), v_(std::move(v)), a_(std::move(a))
+       std::vector<double> a, double origin = 0.0)
+  : n_(n),
+    time_(std::move(time)),
+    q_(std::move(q)),
+    v_(std::move(v)),
+    a_(std::move(a)),
+    origin_(origin)
   {
   }
 
   std::size_t joints() const noexcept { return n_; }
   /// Length in time [s].
   double duration() const noexcept { return time_.empty() ? 0.0 : time_.back(); }
+  /// Time at which the motion begins that it was made of [s].
+  double origin() const noexcept { return origin_; }
   /// First position (n) [rad].
   const double * start() const noexcept { return q_.data(); }
 
@@ -100,6 +108,7 @@ public:
 private:
   std::size_t n_;
   std::vector<double> time_, q_, v_, a_;
+  double origin_;
 };
 
 /// Plays a path at a speed that may change, and brakes along it inside the acceleration limits.

@@ -20,6 +20,9 @@ from sysid_core.robot import INERTIAL_NAMES, INERTIAL_UNITS, Array, smooth_sign
 
 GAIN = "gain"  # symbol of the drives' gains
 
+_COULOMB_VELOCITY = 0.01  # [rad/s] of the smooth sign in a controller's friction compensation
+_MAX_SD = 0.1  # relative: a gain that is known less well is refused
+
 
 def joint_regression(
     parts: tuple[Regression, Regression],
@@ -112,9 +115,6 @@ def drive_gains_from_targets(
     current: ArrayLike,
     torque: ArrayLike,
     v: ArrayLike,
-    *,
-    coulomb_velocity: float = 0.01,
-    max_relative_sd: float = 0.1,
 ) -> DriveGains:
     """Gains by which a controller turns the torques of its own model into motor currents.
 
@@ -122,8 +122,6 @@ def drive_gains_from_targets(
         current: Desired motor currents, shape (K, n) [A].
         torque: The controller's model torques, shape (K, n) [N m].
         v: Joint velocities, shape (K, n) [rad/s].
-        coulomb_velocity: Velocity scale of the smooth sign in the friction compensation [rad/s].
-        max_relative_sd: A joint whose gain is known less well is refused.
 
     Raises:
         EstimationError: Shapes differ, or a joint's torque hardly varies.
@@ -139,7 +137,7 @@ def drive_gains_from_targets(
     gains, sd = np.empty(n), np.empty(n)
     for j in range(n):
         X = np.column_stack(
-            [torque[:, j], smooth_sign(v[:, j], coulomb_velocity), v[:, j], np.ones(K)]
+            [torque[:, j], smooth_sign(v[:, j], _COULOMB_VELOCITY), v[:, j], np.ones(K)]
         )
         scale = np.linalg.norm(X, axis=0)
         scale = np.where(scale > 0.0, scale, 1.0)
@@ -148,7 +146,7 @@ def drive_gains_from_targets(
         variance = float(residual @ residual) / (K - 4)
         slope = x[0] / scale[0]
         slope_sd = np.sqrt(variance * np.linalg.pinv((X / scale).T @ (X / scale))[0, 0]) / scale[0]
-        if not slope > 0.0 or slope_sd > max_relative_sd * slope:
+        if not slope > 0.0 or slope_sd > _MAX_SD * slope:
             raise EstimationError(
                 f"The desired torque of joint {j + 1} hardly shows in its desired current"
                 f" (slope {slope:.3g} ± {slope_sd:.1g} A/(N m)).",

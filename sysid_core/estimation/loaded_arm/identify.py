@@ -37,6 +37,8 @@ from sysid_core.estimation.loaded_arm.drive_gains import GAIN, DriveGains, joint
 from sysid_core.estimation.loaded_arm.known_load import LOAD, KnownLoad, load_estimate
 from sysid_core.robot import Array, RobotModel
 
+_ROUNDS = 40  # of the gains at most
+
 
 @dataclass(frozen=True, eq=False)
 class LoadedIdentification:
@@ -61,8 +63,6 @@ def identify_with_load(
     loaded: ArmEquations,
     load: KnownLoad,
     estimator: Estimator,
-    *,
-    rounds: int = 40,
 ) -> LoadedIdentification:
     """Identify an arm, its drive gains and the rest of a load of known mass.
 
@@ -71,7 +71,6 @@ def identify_with_load(
         loaded: Runs with it, of the same robot with the same friction terms.
         load: What is known.
         estimator: One of this room's whole-robot estimators.
-        rounds: Most rounds of gains.
 
     Raises:
         EstimationError: The gains don't settle, a joint has no efforts, or a link has the load's
@@ -80,7 +79,7 @@ def identify_with_load(
     model, friction = unloaded.model, unloaded.friction
     _require_gains(model, unloaded.unmeasured() | loaded.unmeasured())
     X_L = carried_by(model, load.frame)
-    found = _settled_gains(unloaded, loaded, load, _with_known_load(estimator, load), X_L, rounds)
+    found = _settled_gains(unloaded, loaded, load, _with_known_load(estimator, load), X_L)
     n, N = model.nv, 10 * model.n_bodies
     pi, pi_L, names = found.full[:N], found.full[N : N + 10], found.names
     estimate = _with_absolute_gains(found.estimate, found.gains)
@@ -117,7 +116,6 @@ def _settled_gains(
     load: KnownLoad,
     estimator: Estimator,
     X_L: Array,
-    rounds: int,
 ) -> _Settled:
     """Rounds of fits, each with gains relative to the last one's, until they don't change."""
     model, friction = unloaded.model, unloaded.friction
@@ -126,7 +124,7 @@ def _settled_gains(
     n, N = model.nv, 10 * model.n_bodies
     gains = friction.drives.gains
     pi, pi_L, parameters = unloaded.prior, load.prior, None
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         regression = joint_regression(
             (
                 with_gains(unloaded, gains).regression(pi),

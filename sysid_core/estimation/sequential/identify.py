@@ -28,6 +28,8 @@ from sysid_core.identifiability.composite_bodies import (
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
+MOVING = 0.01  # [rad/s or m/s]: a joint moves above this speed
+
 
 class LockedTorque(Kind):
     """Meaning of the measured torque of a locked joint."""
@@ -92,7 +94,6 @@ class SequentialLeastSquares:
         minimal: The robot's constants.
         locked: What torques of joints at standstill are worth.
         unexcited: What happens to constants that no step shows.
-        moving: A joint moves above this speed [rad/s or m/s].
     """
 
     fixed: tuple[str, ...] = ()
@@ -103,17 +104,15 @@ class SequentialLeastSquares:
         *,
         locked: LockedTorque | str = LockedTorque.HIDDEN,
         unexcited: Unexcited | str = Unexcited.REFUSE,
-        moving: float = 0.01,
     ) -> None:
         self.minimal = minimal
         self.locked = LockedTorque(locked)
         self.unexcited = Unexcited(unexcited)
-        self.moving = moving
 
     @property
     def fast(self) -> float:
         """Speed below which a joint's equations, and those nearby, are left out [rad/s or m/s]."""
-        return self.moving if self.locked is LockedTorque.HIDDEN else 0.0
+        return MOVING if self.locked is LockedTorque.HIDDEN else 0.0
 
     @property
     def name(self) -> str:
@@ -202,7 +201,7 @@ class SequentialLeastSquares:
                     " measured behind the gears (link_torque).",
                 )
             speed = regression.matrix[:, j, regression.names.index(name)]
-            usable[:, j] = np.abs(speed) > self.moving
+            usable[:, j] = np.abs(speed) > MOVING
         return usable if regression.used is None else usable & regression.used
 
     def _refusal(

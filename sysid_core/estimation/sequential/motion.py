@@ -26,6 +26,7 @@ SPREAD = 0.25  # [s] a joint counts as moving that long around each instant in w
 SHORTEST = 0.5  # [s] of a segment
 SAME_POSTURE = 0.05  # [rad or m] between a planned posture and the recorded one
 TRANSFER = "transfer"  # label of the ways between the swings
+LOAD_ROUNDS = 3  # of load-dependent friction
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,6 @@ def identify_sequentially(
     processing: Processing | None = None,
     *,
     trajectory: Trajectory | None = None,
-    load_rounds: int = 3,
 ) -> SequentialIdentification:
     """Identify an arm from recordings in which one joint moves at a time.
 
@@ -100,7 +100,6 @@ def identify_sequentially(
         estimator: Configured.
         processing: Rates and cut-offs.
         trajectory: The plan that was played.
-        load_rounds: Rounds of load-dependent friction.
 
     Raises:
         EstimationError: No joint moves alone, or the motion isn't exciting.
@@ -111,7 +110,7 @@ def identify_sequentially(
     plan = _Plan(trajectory, model.joint_names, recordings)
     keep, segments, notes = _choose_segments(equations, plan)
     pi = equations.prior
-    for _ in range(load_rounds if friction.needs_load else 1):
+    for _ in range(LOAD_ROUNDS if friction.needs_load else 1):
         regression = equations.regression(pi, keep, fast=estimator.fast)
         fit = estimator.fit_steps(regression)
         parameters = full_parameters(regression, fit.estimate, ())

@@ -20,6 +20,7 @@ from sysid_core.robot.loops import (
     try_assemble,
 )
 
+BOX_POSTURES = 200  # random ones, all of which must assemble
 MAX_CONDITION = 1e3  # of J_u: beyond it a dead centre is near
 
 
@@ -90,7 +91,7 @@ def assembly_map(
     )
 
 
-def motion_box(chain: ClosedChain, rng: np.random.Generator, n_samples: int = 200) -> MotionBox:
+def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
     """The chain's own box, or one found by trying: motors that share a loop get sum and difference.
 
     Each coordinate is widened on its own, then all are shrunk together until every random posture
@@ -126,7 +127,7 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator, n_samples: int = 20
             coordinates=stuck,
         )
     corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * chain.n_actuated)).reshape(chain.n_actuated, -1)
-    s = np.vstack([corners.T, rng.uniform(-1.0, 1.0, (n_samples, chain.n_actuated))])
+    s = np.vstack([corners.T, rng.uniform(-1.0, 1.0, (BOX_POSTURES, chain.n_actuated))])
     # Shrink the coordinates of coupled motors before the independent ones.
     coupled = np.count_nonzero(directions, axis=0) > 1
     for _ in range(40):

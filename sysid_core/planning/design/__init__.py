@@ -6,6 +6,7 @@ from sysid_core.planning.design.expectation import Expectation
 from sysid_core.planning.design.explore import Ending, Explorer, Goal
 from sysid_core.planning.design.feasible import all_in_contact
 from sysid_core.planning.design.plan import ArmPlan, plan_arm_motion
+from sysid_core.planning.design.servo_motion import plan_servo_motion
 from sysid_core.planning.design.unknowns import Unknowns
 from sysid_core.planning.design.validation_motion import plan_validation_motion
 
@@ -20,5 +21,6 @@ __all__ = [
     "all_in_contact",
     "conditioning",
     "plan_arm_motion",
+    "plan_servo_motion",
     "plan_validation_motion",
 ]

@@ -33,7 +33,6 @@ class ExcitationProblem:
         unknowns: What is estimated.
         score: What is made small.
         basis: Basis of the series.
-        penalty: What one sample of a hundred at twice a limit costs; may be changed.
     """
 
     def __init__(
@@ -42,12 +41,11 @@ class ExcitationProblem:
         unknowns: Unknowns,
         score: Score,
         basis: MotionBasis,
-        penalty: float = 2000.0,
     ) -> None:
         self.checker, self.score, self.basis = checker, score, basis
-        self._given = (checker, unknowns, score, basis, penalty)
+        self._given = (checker, unknowns, score, basis)
         self.unknowns = unknowns.smooth()
-        self.penalty = penalty
+        self.penalty = 2000.0  # what one sample of a hundred at twice a limit costs
         n_samples = basis.n_samples
         self._n_even = n_samples  # samples that the information is computed from; then the watched
         self._time = np.arange(n_samples) * basis.period / n_samples
@@ -102,8 +100,8 @@ class ExcitationProblem:
         Q, V, A, B = (matrix @ coefficients for matrix in self._matrices)
         return centre + Q, V, A, B
 
-    def fitted_to_joint_limits(self, x: Array, share: float = 0.9) -> Array:
-        """Every joint's amplitude scaled so that it uses a share of its tightest limit."""
+    def fitted_to_joint_limits(self, x: Array) -> Array:
+        """Every joint's amplitude scaled so that it uses nine tenths of its tightest limit."""
         centre, coefficients = self.split(x)
         q, v, a, jerk = self.motion(x)
         limits = self.checker.limits
@@ -115,7 +113,7 @@ class ExcitationProblem:
         ]
         if limits.jerk is not None:
             used.append(np.abs(jerk).max(axis=0) / limits.jerk)
-        return np.concatenate([centre, (coefficients * share / np.max(used, axis=0)).ravel()])
+        return np.concatenate([centre, (coefficients * 0.9 / np.max(used, axis=0)).ravel()])
 
     def fitted_to_tcp_speed(self, x: Array) -> Array:
         """All amplitudes scaled down together until the TCP is slow enough."""

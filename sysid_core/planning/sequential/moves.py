@@ -17,6 +17,7 @@ FAST, SLOW = 0.9, 0.4  # shares of the limits: two speeds tell inertia and frict
 RATE_HZ = 100.0  # of planned samples
 HOLDING_SHARE = 0.8  # of the effort limits; the rest is for accelerating
 TRIES = 200  # random postures per wanted one
+PER_PAIR = 4  # postures of one joint in which another swings with it
 REVOLUTE_RANGE = np.pi  # [rad] joints that turn further are kept within one turn
 METRES_PER_RADIAN = 0.25  # of the swings of prismatic joints
 
@@ -137,7 +138,7 @@ def candidate_moves(
     return moves
 
 
-def pair_moves(checker: MotionChecker, singles: list[Move], per_pair: int = 4) -> list[Move]:
+def pair_moves(checker: MotionChecker, singles: list[Move]) -> list[Move]:
     """Swings of two joints about the same postures as single ones."""
     n = checker.model.nv
     out = []
@@ -145,7 +146,7 @@ def pair_moves(checker: MotionChecker, singles: list[Move], per_pair: int = 4) -
         own = [move for move in singles if move.joints == (i,)]
         for j in range(i + 1, n):
             size_j = next(m.amplitude[0] for m in singles if m.joints == (j,))
-            for move in own[:per_pair]:
+            for move in own[:PER_PAIR]:
                 posture = move.posture
                 room = np.minimum(checker.limits.upper - posture, posture - checker.limits.lower)[j]
                 corners = []

@@ -58,7 +58,6 @@ def curves(
     log_x: bool = False,
     log_y: bool = False,
     points: bool = False,
-    dashed: Collection[str] = (),
     same_y: bool = False,
 ) -> Figure:
     """One panel per group with its curves; a label has the same colour in all panels.
@@ -70,7 +69,6 @@ def curves(
         height: Height of each row [px].
         log_x, log_y: Logarithmic axes.
         points: Whether samples are marked.
-        dashed: Labels whose curves are dashed.
         same_y: Whether all panels have the same y axis.
     """
     figure = Figure(list(groups), columns=columns, height=height)
@@ -78,8 +76,7 @@ def curves(
     for i, lines in enumerate(groups.values()):
         for label, (x, y) in lines.items():
             colour = COLOURS[labels.index(label) % len(COLOURS)]
-            dash = "dash" if label in dashed else ""
-            figure.line(i, x, y, label, colour, dash=dash, points=points)
+            figure.line(i, x, y, label, colour, points=points)
     figure.axis("x", title=xlabel, log=log_x)
     figure.axis("y", title=ylabel, log=log_y)
     if same_y:

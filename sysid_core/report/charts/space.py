@@ -149,7 +149,8 @@ def moving_robot(
     time: Array,
     q: Array,
     *,
-    frame: str,
+    frame: str = "",
+    beside: Array | None = None,
     traces: Sequence[Trace] = (),
     most: int = 60,
 ) -> Figure:
@@ -160,6 +161,7 @@ def moving_robot(
         time: Shape (K,) [s].
         q: Shape (K, n), in the robot's order.
         frame: Tool frame.
+        beside: Other positions at the same times, drawn as lines from joint to joint, shape (K, n).
         traces: Objects at rest in the scene, such as the tool's path.
         most: Postures that are drawn.
     """
@@ -167,15 +169,26 @@ def moving_robot(
     lines = skeleton(model, q[rows], frame)
     placed = _placed(model, link_points(model), q[rows])
     look = {"mode": "lines+markers", "size": 4, "width": 3 if placed[0] else 9}
-    links = [hull(p, name=model.name, colour=LINKS[k % 2]) for k, p in enumerate(placed[0])]
+    through = 1.0 if beside is None else 0.4  # the other robot stands within this one
+    links = [
+        hull(p, name=model.name, colour=LINKS[k % 2], opacity=through)
+        for k, p in enumerate(placed[0])
+    ]
     robot = points(lines[0], model.name, colour=COLOURS[1], **look)
-    figure = scene([robot, *links, *traces], height=560)
+    others = [] if beside is None else [skeleton(model, beside[rows], frame)]
+    more = [
+        points(other[0], "beside", colour=COLOURS[3], **look | {"width": 7}) for other in others
+    ]
+    figure = scene([robot, *links, *more, *traces], height=560)
     figure.frames = [
         {
             "name": f"{time[row]:.1f} s",
-            "data": [dict(zip("xyz", np.round(p, 4).T, strict=True)) for p in (line, *shapes)],
+            "data": [
+                dict(zip("xyz", np.round(p, 4).T, strict=True))
+                for p in (lines[k], *placed[k], *(other[k] for other in others))
+            ],
         }
-        for row, line, shapes in zip(rows, lines, placed, strict=True)
+        for k, row in enumerate(rows)
     ]
     everything = np.concatenate(
         [

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """rosbag2 in and out."""
 
-from sysid_core.signals.bags.editing import cut_bag, merge_bags, offered_qos, recover_bag
 from sysid_core.signals.bags.layouts import Layout, joint_state_layout, wrench_layout
 from sysid_core.signals.bags.reader import read_bag, read_marks
+from sysid_core.signals.bags.recovery import offered_qos, recover_bag
 from sysid_core.signals.bags.storage import StoredBag, open_bag
 from sysid_core.signals.bags.types import build_typestore, message_decoder, message_definitions
 from sysid_core.signals.bags.writer import BagWriter, OfferedQos
@@ -14,9 +14,7 @@ __all__ = [
     "OfferedQos",
     "StoredBag",
     "build_typestore",
-    "cut_bag",
     "joint_state_layout",
-    "merge_bags",
     "message_decoder",
     "message_definitions",
     "offered_qos",

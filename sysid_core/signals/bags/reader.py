@@ -17,17 +17,16 @@ from sysid_core.signals.recording import EffortKind, Mark, Recording
 MOST_SAMPLES = 200_000  # of a stream in memory, seven minutes at 500 Hz: with 7 joints 36 MB
 
 
-def read_marks(bag: StoredBag, joint_topic: str | None = None) -> tuple[Mark, ...]:
+def read_marks(bag: StoredBag) -> tuple[Mark, ...]:
     """Only the marks of a bag, in time order: what part of a long one to read.
 
     Args:
         bag: Opened.
-        joint_topic: As in `read_bag`.
 
     Raises:
         SignalError: No or several joint topics.
     """
-    texts = Texts(bag, _joint_topic(bag, joint_topic).name)
+    texts = Texts(bag, _joint_topic(bag, None).name)
     takers = texts.takers()
     for message in bag.messages(texts.names) if texts.names else ():
         takers[message.topic](message.log_ns, message.data)

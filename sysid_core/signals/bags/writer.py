@@ -14,6 +14,7 @@ from mcap.writer import CompressionType, Writer
 from rosbags.typesys import TypesysError
 
 from sysid_core.errors import SignalError
+from sysid_core.files import write_text
 from sysid_core.signals.bags.mcap_file import CUSTOM_DATA_RECORD
 from sysid_core.signals.bags.types import DEFAULT_DISTRO, build_typestore
 
@@ -202,9 +203,7 @@ class BagWriter:
             self._writer.finish()
             self._stream.close()
             text = _dump({"rosbag2_bagfile_information": information})
-            partial = self.path / "metadata.yaml.part"
-            partial.write_text(text, encoding="utf-8")
-            partial.replace(self.path / "metadata.yaml")
+            write_text(self.path / "metadata.yaml", text)
 
     @contextlib.contextmanager
     def _disk(self) -> Iterator[None]:

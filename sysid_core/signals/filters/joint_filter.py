@@ -276,19 +276,13 @@ class JointFilter:
 
 
 def filter_joints(
-    stream: JointStream,
-    *,
-    noise: NoiseLevels | None = None,
-    effort_noise: NoiseLevels | None = None,
-    max_gap_s: float = 0.1,
+    stream: JointStream, *, noise: NoiseLevels | None = None
 ) -> tuple[FilteredJointStream, FilterCounts]:
     """Filter a recording sample by sample with `JointFilter`: the same numbers as live.
 
     Args:
         stream: Joint states; refused samples are left out of the result.
         noise: As in `JointFilter`.
-        effort_noise: As in `JointFilter`.
-        max_gap_s: As in `JointFilter`.
 
     Returns:
         The filtered stream, and what was refused or started again.
@@ -296,9 +290,7 @@ def filter_joints(
     Raises:
         SignalError: No sample was accepted.
     """
-    joint_filter = JointFilter(
-        len(stream.names), noise=noise, effort_noise=effort_noise, max_gap_s=max_gap_s
-    )
+    joint_filter = JointFilter(len(stream.names), noise=noise)
     columns: dict[str, Array] = {}
     stamps = np.empty(len(stream), dtype=np.int64)
     count = 0

@@ -18,6 +18,9 @@ from sysid_core.robot import Array
 from sysid_core.signals.filters.smoother import smooth_joints
 from sysid_core.signals.recording import JointStream
 
+_PIECE = 6_000  # resampled samples of a piece
+_PIECE_S = 4.0  # [s] at least: each start costs the filters' settling and friction's history
+
 
 @dataclass(frozen=True)
 class ZeroPhaseFilter:
@@ -100,22 +103,17 @@ def split_at_gaps(stream: JointStream, max_gap_s: float) -> tuple[JointStream, .
     return tuple(stream.select(slice(a, b)) for a, b in pairwise(bounds))
 
 
-def in_pieces(
-    spans: Iterable[JointStream], rate_hz: float, longest: int = 6_000, shortest_s: float = 4.0
-) -> Iterator[JointStream]:
+def in_pieces(spans: Iterable[JointStream], rate_hz: float) -> Iterator[JointStream]:
     """Spans in pieces, whose filtered copies are what memory has to bear.
 
     Args:
         spans: Without gaps.
         rate_hz: At which they will be resampled.
-        longest: Resampled samples of a piece.
-        shortest_s: Shortest piece, at rates where `longest` samples are an instant: each start costs
-            the filters' settling and friction's history [s].
     """
     for span in spans:
         duration = float(span.time[-1]) if len(span) else 0.0
         resampled = min(len(span), int(duration * rate_hz) + 1)
-        most = max(longest, int(shortest_s * resampled / max(duration, 1e-9)))
+        most = max(_PIECE, int(_PIECE_S * resampled / max(duration, 1e-9)))
         count = max(1, -(-resampled // most))
         for index in np.array_split(np.arange(len(span)), count):
             yield span.select(slice(int(index[0]), int(index[-1]) + 1)) if count > 1 else span

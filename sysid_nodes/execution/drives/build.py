@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sysid_nodes.execution.drives.action_drive import ActionDrive, Clock
 from sysid_nodes.execution.drives.drive import CommandMode, RobotDrive
+from sysid_nodes.execution.drives.guard_drive import GuardDrive
 from sysid_nodes.execution.drives.topic_drives import PositionDrive, SetpointDrive, TrajectoryDrive
 
 if TYPE_CHECKING:
@@ -35,4 +36,6 @@ def build_drive(
     """
     if mode is CommandMode.FOLLOW:
         return ActionDrive(node, action_name, on_clock)
+    if mode is CommandMode.GUARD:
+        return GuardDrive(node, on_clock)
     return _TOPIC_DRIVES[mode](node)

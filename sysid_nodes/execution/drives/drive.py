@@ -22,12 +22,13 @@ class CommandMode(Kind):
     FOLLOW = "follow_joint_trajectory"  # the action of a joint_trajectory_controller
     TOPIC = "joint_trajectory"  # its topic
     POSITION = "position_stream"  # set points for a forward_command_controller
+    GUARD = "motion_guard"  # the motion guard under ros2_control
     SETPOINT = "setpoint_stream"  # set points with velocity and acceleration
 
     @property
     def takes_whole(self) -> bool:
         """True if the controller takes whole trajectories instead of a stream."""
-        return self in (CommandMode.FOLLOW, CommandMode.TOPIC)
+        return self in (CommandMode.FOLLOW, CommandMode.TOPIC, CommandMode.GUARD)
 
 
 _RUNNING = (GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_EXECUTING, GoalStatus.STATUS_CANCELING)
@@ -126,6 +127,9 @@ class RobotDrive:
 
     def stream(self, command: Command) -> None:
         """Send the set point of this instant, where the controller takes a stream."""
+
+    def stop(self) -> None:
+        """Have the controller brake, where that is its own task and no goal's."""
 
     def cancel(self) -> None:
         """Have the controller hold the robot, where it takes goals and still plays one."""

@@ -147,3 +147,28 @@ def test_the_buttons_of_the_panels_record_play_and_stop(
         f"{name}.png" for name in ("robot", "estimate", "object", "residuals", "send")
     }
     assert "trajectory_executor" in (pictures / "watch.svg").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def binding(tmp_path: Path) -> dict[str, str]:
+    """Environment in which panels can be made: PyQt5 stands in where ROS's binding isn't there."""
+    pytest.importorskip("PyQt5.QtWidgets")
+    paths = [str(Path(__file__).with_name("binding")), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {"QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": os.pathsep.join(paths)}
+
+
+@pytest.mark.ros
+def test_malformed_messages_are_shown_as_such_and_stop_stays_where_it_is(
+    binding: dict[str, str],
+) -> None:
+    script = str(Path(__file__).with_name("show_malformed.py"))
+    done = subprocess.run(
+        [sys.executable, script], env=binding, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.strip().splitlines()[-1])
+    assert all("failed: " in text for text in found["shown"].values()), found
+    assert found["payload beside it"] == "1.3" and found["arm beside it"] == "1.0"
+    assert found["after good ones"] == "" and "77" in found["bridge"]
+    assert found["stop moved"] == [0, 0]
+    assert found["width"] < 1280

@@ -37,7 +37,6 @@ from sysid_core.signals import EffortKind
 from sysid_core.signals.bags import (
     BagWriter,
     OfferedQos,
-    cut_bag,
     open_bag,
     read_bag,
     recover_bag,
@@ -59,7 +58,7 @@ def static_transform(parent: str, child: str, z: float) -> bytes:
     return message(TF, transforms=[stamped])
 
 
-def test_static_transforms_are_read_also_behind_a_cut_and_never_another_robots(
+def test_static_transforms_are_read_also_from_a_recovered_bag_and_never_another_robots(
     tmp_path: Path,
 ) -> None:
     with BagWriter(tmp_path / "bag") as writer:
@@ -72,8 +71,8 @@ def test_static_transforms_are_read_also_behind_a_cut_and_never_another_robots(
         for k in range(100):
             now = T0 + 10_000_000 * k
             writer.write(JOINTS, joint_state(now, np.zeros(3)), now)
-    cut_bag(tmp_path / "bag", tmp_path / "cut", start_s=0.5)
-    for name in ("bag", "cut"):
+    recover_bag(tmp_path / "bag", tmp_path / "recovered")
+    for name in ("bag", "recovered"):
         recording = read_bag(tmp_path / name)
         assert [(t.parent, t.child, t.translation[2]) for t in recording.transforms] == [
             ("wrist", "ft", 0.2 + len("/tf_static")),

@@ -17,10 +17,7 @@ from sysid_core.errors import SignalError
 from sysid_core.signals import Recording, export_recording
 from sysid_core.signals.bags import (
     BagWriter,
-    OfferedQos,
     build_typestore,
-    cut_bag,
-    merge_bags,
     open_bag,
     read_bag,
     recover_bag,
@@ -187,25 +184,6 @@ def test_more_samples_than_memory_bears_become_means(
 
 def test_counts_are_those_of_the_messages(tmp_path: Path) -> None:
     assert open_bag(write(tmp_path / "bag", StoragePlugin.MCAP, "MESSAGE")).count == COUNT
-
-
-def test_a_part_of_a_bag_keeps_the_description_and_its_times(tmp_path: Path) -> None:
-    latched = OfferedQos(durability="transient_local", depth=1)
-    with BagWriter(tmp_path / "bag", custom_data={"effort_kind": "link_torque"}) as writer:
-        writer.add_topic("/joint_states", JOINT_STATE)
-        writer.add_topic("/robot_description", STRING, latched)
-        writer.write("/robot_description", string("<robot name='arm'/>"), T0)
-        for t, q in zip(stamps(), Q, strict=True):
-            writer.write("/joint_states", joint_state(t, q, ["a", "b"]), t)
-    cut_bag(tmp_path / "bag", tmp_path / "part", start_s=2.0, end_s=3.0)
-    part = read_bag(tmp_path / "part")
-    assert_array_equal(part.joints.stamps_ns, stamps()[1000:1501])
-    assert part.urdf_xml == "<robot name='arm'/>"
-    with pytest.raises(SignalError, match="within the recording"):
-        cut_bag(tmp_path / "bag", tmp_path / "none", start_s=100.0)
-    cut_bag(tmp_path / "bag", tmp_path / "rest", start_s=3.002)
-    merge_bags([tmp_path / "rest", tmp_path / "part"], tmp_path / "both")
-    assert_array_equal(read_bag(tmp_path / "both").joints.stamps_ns, stamps()[1000:])
 
 
 def test_exported_tables_hold_the_numbers(tmp_path: Path) -> None:

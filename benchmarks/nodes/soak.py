@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Memory of the nodes over a long time: at rest, and while a marked motion begins anew every minute.
+
+`python benchmarks/nodes/soak.py [MINUTES] [RATE_HZ]`. A process publishes joint states and wrenches of an
+xArm 7, as many as the rate demands on average; executor, logger and estimator listen, in the motion's part
+the logger records. Printed: proportional set size each half minute, and its slope over the last half.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from sysid_core.robot import RobotModel
+from sysid_nodes.bringup import NodeSpec, below, running
+from sysid_nodes.client import live_client, own_domain
+
+EVERY_S, MOTION_S = 30.0, 60.0
+FRAME = {"sensor_frame": "link_eef", "shape": "box 0.1 0.1 0.1"}
+NODES = (
+    NodeSpec("trajectory_executor", "trajectory_executor"),
+    NodeSpec("data_logger", "data_logger", parameters={"effort_kind": "actuator_torque"}),
+    NodeSpec("estimator", "estimator", parameters=FRAME),
+)
+
+
+def memory_mb(pid: int) -> float:
+    """Proportional set size of a process [MB of 2^20 bytes]."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:"))
+
+
+def publish(rate_hz: float, moves: bool) -> None:
+    """Joint states and wrenches until the process is ended."""
+    import rclpy
+    from geometry_msgs.msg import WrenchStamped
+    from robot_sysid.msg import Mark
+    from sensor_msgs.msg import JointState
+    from std_msgs.msg import String
+
+    from sysid_nodes.lifecycle import DATA, LATCHED
+
+    rclpy.init()
+    node = rclpy.create_node("robot")
+    model = RobotModel.from_urdf("xarm7")
+    node.create_publisher(String, "robot_description", LATCHED).publish(String(data=model.urdf_xml))
+    states = node.create_publisher(JointState, "joint_states", DATA)
+    wrenches = node.create_publisher(WrenchStamped, "wrench", DATA)
+    marks = node.create_publisher(Mark, "marks", DATA)
+    names, rng = list(model.joint_names), np.random.default_rng(0)
+    begin, k, motion = time.monotonic(), 0, -1
+    while True:
+        t = k / rate_hz
+        if t > time.monotonic() - begin:
+            time.sleep(0.002)
+            continue
+        k += 1
+        turns = 1.0 if moves else 0.0
+        stamp = node.get_clock().now().to_msg()
+        q, v = (
+            0.3 * turns * np.sin(2.0 * t) * np.ones(7),
+            0.6 * turns * np.cos(2.0 * t) * np.ones(7),
+        )
+        state = JointState(name=names, position=q.tolist(), velocity=v.tolist())
+        state.header.stamp = stamp
+        state.effort = rng.normal(0.0, 0.1, 7).tolist()
+        states.publish(state)
+        wrench = WrenchStamped()
+        wrench.header.stamp, wrench.header.frame_id = stamp, FRAME["sensor_frame"]
+        wrench.wrench.force.z = -9.0 + 0.1 * float(rng.normal())
+        wrenches.publish(wrench)
+        if moves and int(t // MOTION_S) != motion:
+            for label in ["motion:end"] * (motion >= 0) + ["motion:start"]:
+                marks.publish(Mark(label=label, stamp=stamp))
+            motion = int(t // MOTION_S)
+
+
+def soak(minutes: float, rate_hz: float, moves: bool) -> None:
+    """Print memory over time."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running(below(NODES, folder), Path(folder)) as nodes,
+        live_client(check=nodes.check) as client,
+    ):
+        command = [sys.executable, __file__, "--publish", str(rate_hz), str(int(moves))]
+        robot = subprocess.Popen(command)
+        try:
+            for spec in NODES:
+                client.wait_for_active(spec.name, 120.0)
+            if moves:
+                client.start_recording(str(Path(folder) / "bag"))
+            times: list[float] = []
+            sizes: list[list[float]] = []
+            begin = time.monotonic()
+            print(f"| {'in motion' if moves else 'at rest'} [s] | " + " | ".join(nodes.processes))
+            while time.monotonic() - begin < 60.0 * minutes:
+                look = time.monotonic() + EVERY_S
+                client.wait_until(lambda until=look: time.monotonic() > until, 60.0, "a look")
+                times.append(time.monotonic() - begin)
+                sizes.append([memory_mb(p.pid) for p in nodes.processes.values()])
+                row = " | ".join(f"{x:.1f}" for x in sizes[-1])
+                print(f"| {times[-1]:.0f} | {row} |", flush=True)
+        finally:
+            robot.kill()
+            robot.wait()
+    half = len(times) // 2
+    slopes = np.polyfit(times[half:], np.array(sizes[half:]), 1)[0]
+    print("slope [kB/s]: " + ", ".join(f"{1024 * s:.2f}" for s in slopes), flush=True)
+
+
+def main() -> None:
+    """Soak at rest and in motion."""
+    if sys.argv[1:2] == ["--publish"]:
+        publish(float(sys.argv[2]), bool(int(sys.argv[3])))
+    minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
+    rate_hz = float(sys.argv[2]) if len(sys.argv) > 2 else 1000.0
+    with own_domain() as variables:
+        os.environ.update(variables)
+        for moves in (False, True):
+            soak(minutes, rate_hz, moves)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identification of position servos from recordings: settings in, a judged simulator and its files out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sysid_core.errors import SysIdError
+from sysid_core.reasons import Verdict
+from sysid_core.robot import load_robot, mounted
+from sysid_core.workflows.inputs import write_result
+from sysid_core.workflows.progress import Progress, Step, silent
+
+if TYPE_CHECKING:
+    from sysid_core.servos import Replay, ServoIdentification, ServoRecording
+
+_SHOWN = 6  # motions in the report
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServoFiles:
+    """Recordings of commands and positions.
+
+    Attributes:
+        recordings: SAGE folders, LeRobot datasets, rosbag2 bags, CSV, NPZ or JSON; or folders of them.
+        motions: Only these motions (episodes), separated by commas; default: all.
+        joints: Joint names of the columns, separated by commas, if the files do not contain them.
+        degrees: The angles are in degrees.
+        percent: The angles are LeRobot's -100 to 100 of each joint's range (URDF limits); grippers: 0 to
+            100.
+        calibration: LeRobot's calibration (JSON) with these ranges; implies --percent.
+    """
+
+    recordings: tuple[Path, ...]
+    motions: str = ""
+    joints: str = ""
+    degrees: bool = False
+    percent: bool = False
+    calibration: Path | None = None
+
+    def read(self) -> tuple[ServoRecording, ...]:
+        """The motions.
+
+        Raises:
+            SignalError: Nothing can be read, or a motion isn't there.
+        """
+        return self._read(self.recordings, _names(self.motions))
+
+    def read_others(self, paths: tuple[Path, ...]) -> tuple[ServoRecording, ...]:
+        """All motions of other files of the same form."""
+        return self._read(paths, ())
+
+    def _read(
+        self, paths: tuple[Path, ...], motions: tuple[str, ...]
+    ) -> tuple[ServoRecording, ...]:
+        from sysid_core.servos import read_recordings
+
+        return read_recordings(
+            paths,
+            motions=motions,
+            joints=_names(self.joints),
+            degrees=self.degrees,
+            percent=self.percent,
+            calibration=self.calibration,
+        )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServoSettings:
+    """An identification of position servos from files.
+
+    Attributes:
+        files: Recordings.
+        robot: URDF file, or a robot of example-robot-data.
+        gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF.
+        mount: Orientation ROLL,PITCH,YAW of the base in the world [rad], instead of gravity:
+            3.14159,0,0 for a robot on the ceiling.
+        gain: JOINT=K: known stiffness [N m/rad]; may be repeated.
+        ground: Height of the table above the origin of the base [m]; default: estimated if the motions
+            show it.
+        unseen: Held-out motions, simulated in the report; may be repeated.
+    """
+
+    files: ServoFiles
+    robot: str
+    gravity: str = ""
+    mount: str = ""
+    gain: tuple[str, ...] = ()
+    ground: float | None = None
+    unseen: tuple[Path, ...] = field(default=())
+
+    @property
+    def gains(self) -> dict[str, float]:
+        """Known stiffness by joint [N m/rad].
+
+        Raises:
+            SysIdError: One isn't a positive number.
+        """
+        gains = {}
+        for text in self.gain:
+            name, _, value = text.partition("=")
+            try:
+                gains[name] = float(value)
+            except ValueError:
+                gains[name] = 0.0
+            if not 0.0 < gains[name] < float("inf"):
+                raise SysIdError(
+                    f"'{text}' is no gain.", remedy="Write JOINT=K with the stiffness K in N m/rad."
+                )
+        return gains
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifiedServos:
+    """Identified servos with their verdict.
+
+    Attributes:
+        result: The servos.
+        replays: Motions beside their simulation, for the report.
+    """
+
+    result: ServoIdentification
+    replays: tuple[Replay, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether they may be used."""
+        return Verdict(tuple(finding.as_reason for finding in self.result.findings))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Contents of result.json."""
+        result = self.result
+        ground = result.model.ground
+        return {
+            "schema": "robot_sysid/servo_identification/1",
+            "verdict": self.verdict.to_dict(),
+            "motions": list(result.motions),
+            "notes": list(result.notes),
+            "ground": None if ground is None else float(ground.height),
+            "joints": {
+                j.servo.joint: {
+                    "held_out_rms": j.held_out,
+                    "command_rms": j.baseline,
+                    "terms": {term.value: x for term, x in j.servo.values.items()},
+                    "deviations": {term.value: x for term, x in j.servo.deviations.items()},
+                }
+                for j in result.joints
+            },
+        }
+
+    def write(self, folder: Path | str) -> tuple[str, ...]:
+        """Write the simulator, result and page; returns the names of the files."""
+        from sysid_core.servos import save_servos, servo_report
+
+        folder = Path(folder)
+        model = save_servos(self.result, folder)
+        write_result(self.to_dict(), folder / "result.json")
+        page = servo_report(self.result, folder / "report.html", replays=self.replays)
+        return model.name, "robot.urdf", "result.json", page.name
+
+
+def identify_servos(
+    settings: ServoSettings,
+    progress: Progress = silent,
+    phase: Callable[[str], None] = lambda text: None,
+) -> IdentifiedServos:
+    """Identify position servos from files.
+
+    Args:
+        settings: What is read.
+        progress: Shows steps.
+        phase: Shows what goes on within the fit.
+
+    Raises:
+        SysIdError: A file can't be read, or recordings don't fit the robot.
+    """
+    from sysid_core.servos import identify_servos as identify
+    from sysid_core.servos import replay
+
+    progress(Step.READING)
+    gains = settings.gains
+    robot = mounted(load_robot(settings.robot), settings.gravity, settings.mount)
+    recordings = settings.files.read()
+    unseen = settings.files.read_others(settings.unseen) if settings.unseen else recordings
+    progress(Step.FITTING)
+    result = identify(recordings, robot, gains=gains, ground=settings.ground, progress=phase)
+    progress(Step.WRITING)
+    return IdentifiedServos(result, replay(result.model, unseen[:_SHOWN]))

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every study gives: tables beside the paper's numbers, a page, and plain numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from sysid_core.report import Report
+
+
+@dataclass(frozen=True)
+class StudyTable:
+    """A table with a title and a remark."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    note: str = ""
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data for JSON; infinite numbers become null."""
+        rows = [
+            [None if isinstance(x, float) and not np.isfinite(x) else x for x in row]
+            for row in self.rows
+        ]
+        return {"title": self.title, "columns": list(self.columns), "rows": rows, "note": self.note}
+
+
+class Study(Protocol):
+    """Result of a paper's experiment."""
+
+    @property
+    def tables(self) -> Sequence[StudyTable]:
+        """Tables for the terminal."""
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What the tables show, in sentences."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+
+    def report(self) -> Report:
+        """The page."""
