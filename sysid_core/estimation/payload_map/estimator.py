@@ -190,7 +190,9 @@ class PayloadMAP:
         return self.homogeneous(max(mass, _LIGHT))
 
     def homogeneous(self, mass: float) -> Array:
-        """An even body of the shape, or a ball in the sensor's origin without one; shape (10,)."""
+        """Uniform body of the shape, or a ball at the origin of the sensor without one;
+        shape (10,).
+        """
         if self.shape is not None:
             return self.shape.homogeneous(mass)
         inertia = 0.4 * mass * 0.05**2
@@ -199,12 +201,12 @@ class PayloadMAP:
 
 @dataclass(eq=False)
 class _Fit:
-    """Payload, sensor errors and motion that explain the wrench best, by Levenberg and Marquardt.
+    """Maximum a posteriori of payload, sensor errors and motion, by Levenberg and Marquardt.
 
-    What weighs them (noise, hypotheses about the body, and the body by which errors of motion and sensor
-    show in the wrench) stays as it is while it runs: the likeliest body by errors that grow with it would
-    be one that makes them as large as expected. It is learned in between. After `run`, `|R pi - r|` is
-    what the data say of the payload; after `settle`, `left` is how far it is from the body, shape (10,).
+    Noise, hypotheses about the body, and the body with which errors of motion and sensor are linearised
+    are constant during `run` and updated by `settle`: if the errors grew with the estimate, the mass
+    would be drawn to where they are as large as expected. After `run`, R and r contain the compressed
+    data about the payload; after `settle`, `left` is its distance from the body before, shape (10,).
     """
 
     estimator: PayloadMAP
@@ -225,14 +227,16 @@ class _Fit:
         self._believe(self.estimator.prior.first(self.R, self.r))
 
     def whitened(self) -> tuple[Array, Array]:
-        """Linear model (K, 6, u + 10) and residuals (K, 6) about the last answer, in noise."""
+        """Linear model (K, 6, u + 10) and residuals (K, 6) about the last estimate, in
+        units of noise.
+        """
         rows = self._rows(self.belief.corrected(), self.pi)
         X = np.concatenate([rows(part)[1] for part in chunks(len(self.data))])
         X = X / self.noise_sd[:, :, None]
         return X[:, :, :-1], X[:, :, -1]
 
     def run(self) -> Array:
-        """Descend to where no step is left; the residual of the wrench, shape (K, 6)."""
+        """Iterate until the payload converges; the residual of the wrench, shape (K, 6)."""
         self._take(self._at(self.pi))
         damping = 0.0
         for _ in range(self.estimator.passes):
@@ -261,9 +265,9 @@ class _Fit:
         return np.asarray(scale * np.linalg.solve(H, scale * self.gradient))
 
     def settle(self) -> bool:
-        """Take the answer as what is believed of the body; whether that is hardly another one.
+        """Update the body and the hypotheses; True if the body has converged.
 
-        Where that moves the body by no less than before, it is taken half as far from then on.
+        If a step is no shorter than the one before, this and all later ones are halved.
         """
         before, change = self.body, self.change
         found = nearest_body(self.pi) if self.pi[0] > 0 else before
@@ -278,7 +282,7 @@ class _Fit:
         return self.change < _SETTLED
 
     def by_bias(self) -> tuple[list[tuple[Array, Array]], Array]:
-        """`|R pi - r|` and log-evidence given the payload, by what the bias may be."""
+        """Compressed data (R, r) and log-evidence given the payload, for each size of the bias."""
         data, evidence = [], []
         for prior in self.priors:
             R, r, _ = eliminate_nuisances(self.information, prior)
@@ -289,7 +293,7 @@ class _Fit:
         return data, np.array(evidence)
 
     def _believe(self, body: Array) -> None:
-        """Take a body as what hypotheses and the motion's errors are about."""
+        """Set the body, and the prior of the payload by the hypotheses about it."""
         self.body = body
         self.mean, C = self.estimator.prior.moments(body, self.R, self.r)
         scale = 1.0 / np.sqrt(np.diag(C))
@@ -302,7 +306,7 @@ class _Fit:
         return pi, self.belief.information(rows, self.noise_sd)
 
     def _merit(self, pi: Array, information: Array) -> float:
-        """What a run minimises: minus twice the payload's log-probability."""
+        """Objective of `run`: minus twice the log-posterior of the payload."""
         u = len(self.prior)
         N, right = information[:u, :u] + np.diag(self.prior), information[:u, -1]
         off = pi - self.mean
@@ -357,7 +361,7 @@ def _rate(time: Array, wrench: Array) -> Array:
 
 
 def _unexplained(data: PayloadData) -> Array:
-    """What least squares with a bias leave over: no linear body explains it; shape (K, 6)."""
+    """Residual of least squares with a bias, which no rigid body explains; shape (K, 6)."""
     X = np.concatenate([data.regressor, np.tile(np.eye(6), (len(data), 1, 1))], axis=2)
     residual = np.empty((len(data), 6))
     for rows in (slice(0, 3), slice(3, 6)):

@@ -43,7 +43,7 @@ def test_lara8_is_weighed_although_turned_late_and_repeating(
     assert abs(found.mass - mass) < 3.5 * found.mass_sd
     assert found.mass_sd < 0.1 * mass
     text = " ".join(weighing.notes)
-    assert "60% of the wrench's samples repeat" in text
+    assert "60% of the wrench samples repeat" in text
     assert "turned by 180 degrees" in text
     assert "ms late" in text
 
