@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether recordings and robot description belong together, and what is wrong where they don't."""
+"""Consistency check of recordings and robot description, with the most likely cause of a
+contradiction.
+"""
 
 from sysid_core.diagnosis.examine import (
     FAIL_SHARE,

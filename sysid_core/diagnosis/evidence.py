@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Evidence of one explanation: the marginal likelihood of the torques under rigid bodies with a prior.
+r"""Evidence of a hypothesis: marginal likelihood of the torques under rigid bodies with a prior.
 
 `tau_j = Y_j pi + Phi_j phi + N_j nu + e_j`. The URDF's parameters are uncertain,
 `pi ~ N(pi_URDF, scale^2)`, friction is free, and `nu` is what no real arm lacks: zeros, mounting, gains and
@@ -57,7 +57,7 @@ _FOLDS = 4  # of blocks: what is left is judged on the fold that wasn't fitted
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What an explanation is worth.
+    """Evidence for one hypothesis.
 
     Attributes:
         log: Logarithm of the evidence [nats].
@@ -115,7 +115,7 @@ def evidence(
     thorough: bool = True,
     motion: Motion | None = None,
 ) -> Evidence:
-    """The evidence of one explanation.
+    """Evidence of one hypothesis.
 
     Args:
         samples: Mended as the explanation has it.
@@ -315,7 +315,8 @@ def _any_arm(samples: Samples) -> Array:
 
 
 def left_out(samples: Samples) -> tuple[float, float]:
-    """Shares of the torques' variance that the URDF's masses and any masses leave, of all joints.
+    """Shares of the torque variance, over all joints, left unexplained by the masses of the
+    URDF and by free masses.
 
     The first with friction alone fitted, the second on blocks of time that weren't fitted.
     """
@@ -325,7 +326,8 @@ def left_out(samples: Samples) -> tuple[float, float]:
 
 
 def unseen_gain(before: Samples, after: Samples) -> float:
-    """What a change of the samples adds to the likelihood of blocks of time that weren't fitted [nats].
+    """Gain of log-likelihood on blocks of time that were not fitted, due to a change of the
+    samples [nats].
 
     Masses are free, as much as descriptions are off; a joint counts as `COUNT` samples.
     """
@@ -334,7 +336,7 @@ def unseen_gain(before: Samples, after: Samples) -> float:
 
 
 def left_by_joint(samples: Samples) -> Array:
-    """As `left_out`, of each joint's own variance, shape (2, n)."""
+    """`left_out` for each joint, relative to its own variance, shape (2, n)."""
     A, n_inertial = regressor(samples), samples.model.pi.size
     A[~samples.moving] = 0.0
     tau = np.where(samples.moving & samples.used, samples.tau, 0.0)

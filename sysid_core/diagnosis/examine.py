@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which explanation of data and description is the likeliest, as declared or a fault, with its odds."""
+"""Most probable explanation of the data, as declared or with a fault, with its odds."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """What a quick look at recordings finds, before any fit.
+    """Result of the examination of recordings before a fit.
 
     Attributes:
         joint_names: Names of the n joints.
@@ -81,7 +81,7 @@ class Examination:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether data and description go together."""
+        """Verdict on the consistency of data and description."""
         if FROZEN in (
             reason.code for reason in self.streams.failures
         ):  # what depends on this position can't be judged
@@ -141,7 +141,7 @@ def examine(
 
 
 def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examination:
-    """As `examine`, with the samples at hand."""
+    """`examine` for samples that are already prepared."""
     findings: list[Finding] = []
     here, shares = samples, left_out(samples)
     ranked = explanations(here, gains_known=gains_known)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which explanation of the data is the likeliest, and by what odds."""
+"""Most probable explanation of the data, and its odds."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CELL = np.radians(3.0)  # of an angle: what is a little off on every arm reache
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """A hypothesis with what the data say of it.
+    """Hypothesis with its evidence.
 
     Attributes:
         hypothesis: What may be wrong.
@@ -54,13 +54,15 @@ class Explanation:
 
     @property
     def load(self) -> tuple[float, float]:
-        """Mass that the last link has beside the URDF's, and its standard deviation [kg]."""
+        """Additional mass of the last link compared with the URDF, and its standard
+        deviation [kg].
+        """
         mass = self.evidence.inertial[-10] - self.model.pi[-1, 0]
         return float(mass), float(self.evidence.inertial_sd[-10])
 
 
 def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explanation, ...]:
-    """All causes, the likeliest first; hypotheses that differ in size only are one.
+    """All causes, most probable first; hypotheses that differ only in size count as one.
 
     Args:
         samples: As declared so far.
@@ -99,7 +101,8 @@ def _finalists(sifted: Sequence[Hypothesis]) -> list[Hypothesis]:
 
 
 def is_decided(samples: Samples, ranked: Sequence[Explanation]) -> bool:
-    """Whether the likeliest explanation can be named: by its odds, and on blocks that weren't fitted.
+    """True if the most probable explanation can be named, by its odds and on blocks that were
+    not fitted.
 
     Args:
         samples: As declared so far.
@@ -214,6 +217,6 @@ def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypoth
 
 
 def odds(ranked: Sequence[Explanation]) -> float:
-    """Of the likeliest explanation against all others together."""
+    """Odds of the most probable explanation against all others together."""
     best = ranked[0].probability
     return best / max(1.0 - best, 1e-12)

@@ -14,7 +14,7 @@ from string import Formatter
 
 @dataclass(frozen=True)
 class Text:
-    """Texts of one code.
+    """Texts of one reason code.
 
     Attributes:
         title: Name of the kind of reason; the heading in the documentation.
@@ -440,7 +440,7 @@ TEXTS: Mapping[str, Text] = {
     "efforts-late": Text(
         "Late efforts",
         "The efforts are delayed by {ms:.1f} ± {sd:.1f} ms against the positions.",
-        "`sysid identify` corrects the delay (--delay auto, the default). Correct time stamps are better.",
+        "`sysid identify` corrects the delay (--delay auto, the default). It is better to correct the time stamps.",
         "A delay biases inertia and friction. The torque error grows with speed.",
         "identify.md",
     ),

@@ -211,7 +211,7 @@ def judge_predictions(
 
 
 def unexplained(predictions: Sequence[Prediction]) -> float:
-    """Share of the efforts' variance that is left in motion, all runs and joints together.
+    """Unexplained share of the variance of the efforts in motion, over all runs and joints.
 
     Below the fit's cut-off; joints are weighted as the efforts are, in their own unit.
     """

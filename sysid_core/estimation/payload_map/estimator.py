@@ -189,7 +189,9 @@ class PayloadMAP:
         return self.homogeneous(max(mass, _LIGHT))
 
     def homogeneous(self, mass: float) -> Array:
-        """An even body of the shape, or a ball in the sensor's origin without one; shape (10,)."""
+        """Uniform body of the shape, or a ball at the origin of the sensor without one;
+        shape (10,).
+        """
         if self.shape is not None:
             return self.shape.homogeneous(mass)
         inertia = 0.4 * mass * 0.05**2
@@ -198,7 +200,9 @@ class PayloadMAP:
 
 @dataclass(eq=False)
 class _GaussNewton:
-    """Passes over the data; after `run`, `|R pi - r|` is what they say of the payload."""
+    """Gauss-Newton passes over the data; afterwards R and r contain the compressed data about
+    the payload.
+    """
 
     estimator: PayloadMAP
     data: PayloadData
@@ -213,14 +217,16 @@ class _GaussNewton:
         self.precision = self.prior
 
     def whitened(self) -> tuple[Array, Array]:
-        """Linear model (K, 6, u + 10) and residuals (K, 6) about the last answer, in noise."""
+        """Linear model (K, 6, u + 10) and residuals (K, 6) about the last estimate, in
+        units of noise.
+        """
         rows = self._rows(self.belief.corrected(), self.pi)
         X = np.concatenate([rows(part)[1] for part in chunks(len(self.data))])
         X = X / self.noise_sd[:, :, None]
         return X[:, :, :-1], X[:, :, -1]
 
     def run(self, passes: int) -> Array:
-        """Repeat until the payload settles; the residual of the wrench, shape (K, 6)."""
+        """Iterate until the payload converges; the residual of the wrench, shape (K, 6)."""
         prior = self.estimator.prior
         for k in range(passes):
             rows = self._rows(self.belief.motion(), self.pi)
@@ -282,7 +288,7 @@ def _rate(time: Array, wrench: Array) -> Array:
 
 
 def _unexplained(data: PayloadData) -> Array:
-    """What least squares with a bias leave over: no linear body explains it; shape (K, 6)."""
+    """Residual of least squares with a bias, which no rigid body explains; shape (K, 6)."""
     X = np.concatenate([data.regressor, np.tile(np.eye(6), (len(data), 1, 1))], axis=2)
     residual = np.empty((len(data), 6))
     for rows in (slice(0, 3), slice(3, 6)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What is believed of the motion while a payload is estimated.
+r"""Motion estimate used by the payload estimator, with its uncertainty.
 
 The motion x = (a, omega, alpha) of the sensor is never known exactly. With the wrench's sensitivity
 `T = d(A(x) pi)/dx`, an estimator marginalises the motion's error: rows `X` (regressor, nuisances,
@@ -34,12 +34,12 @@ _KEPT = 20_000  # samples whose sensitivities are kept between passes (1.5 kB ea
 
 
 def chunks(count: int) -> list[slice]:
-    """Slices that cover so many samples."""
+    """Slices of about `size` samples that cover all."""
     return [slice(first, min(first + _CHUNK, count)) for first in range(0, count, _CHUNK)]
 
 
 class MotionBelief(Protocol):
-    """Motion at K wrench samples, with what is known of its error."""
+    """Motion at K wrench samples, with its uncertainty."""
 
     def motion(self) -> Array:
         """Motion (a, omega, alpha) at which to linearise, shape (K, 9)."""
@@ -76,7 +76,7 @@ class ExactMotion:
         self._x = np.hstack([np.asarray(u, dtype=float) for u in (a, omega, alpha)])
 
     def motion(self) -> Array:
-        """As given."""
+        """Motion as given."""
         return self._x
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
@@ -89,10 +89,10 @@ class ExactMotion:
         return np.asarray(total)
 
     def correct(self, y: Array) -> None:
-        """Nothing to correct."""
+        """No correction."""
 
     def corrected(self) -> Array:
-        """As given."""
+        """Motion as given."""
         return self._x
 
 
@@ -117,7 +117,9 @@ class WhiteMotion:
         return self._x
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
-        """Sample by sample; the residual is that at the measured motion, to first order."""
+        """Information sample by sample; the residual is that at the measured motion, to
+        first order.
+        """
         T, X = rows(slice(0, len(noise_sd)))
         X[:, :, -1] += np.einsum("kij,kj->ki", T, self._x - self._measured)
         Sigma = (T * self._variance) @ T.transpose(0, 2, 1) + np.eye(6) * noise_sd[:, :, None] ** 2
@@ -126,23 +128,25 @@ class WhiteMotion:
         return np.einsum("kip,kiq->pq", X, weighted)
 
     def correct(self, y: Array) -> None:
-        """`x = x_measured + Lambda T^T Sigma^-1 (residual)`."""
+        """Correct the motion by the residual of the wrench: `x = x_measured + Lambda T^T
+        Sigma^-1 residual`.
+        """
         if self._last is None:
             raise EstimationError(
                 "`information` comes before `correct`.",
-                remedy="Call `information` first: it gives what `correct` needs.",
+                remedy="Call `information` first, because `correct` uses its result.",
             )
         T, _, weighted = self._last
         left = weighted[:, :, -1] - weighted[:, :, :-1] @ y
         self._x = self._measured + self._variance * np.einsum("kij,ki->kj", T, left)
 
     def corrected(self) -> Array:
-        """The same as `motion`."""
+        """Corrected motion, here the motion as measured."""
         return self._x
 
 
 class SplineMotion:
-    """Motion of a robot's frame from smoothed joints, errors correlated in time as they are.
+    """Motion of a robot's frame from smoothed joints, with correlated errors.
 
     Args:
         model: The robot.
@@ -225,7 +229,7 @@ class SplineMotion:
         if self._solved is None:
             raise EstimationError(
                 "`information` comes before `correct`.",
-                remedy="Call `information` first: it gives what `correct` needs.",
+                remedy="Call `information` first, because `correct` uses its result.",
             )
         step = self._solved[:, -1] - self._solved[:, :-1] @ y
         self._corrected = self._c + step.reshape(-1, self._n)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a force-torque sensor may be off, and how that shows in the wrench."""
+"""Magnitudes of the errors of a force-torque sensor, and their effect on the wrench."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FREEDOM = 3.0  # of Student's t for gains, axes and gravity
 
 
 class SensorQuality(Kind):
-    """How well the gains, axes and delay of a force-torque sensor are known."""
+    """Quality of a force-torque sensor: knowledge of gains, axes and delay."""
 
     ORDINARY = "ordinary"
     CALIBRATED = "calibrated"
@@ -33,7 +33,7 @@ class SensorQuality(Kind):
 
 @dataclass(frozen=True)
 class SensorModel:
-    """How far a force-torque sensor may be off, as standard deviations.
+    """Errors of a force-torque sensor as standard deviations.
 
     Attributes:
         noise: Least deviation of force and torque per sample [N, N m]; learned from the data when None.
@@ -71,7 +71,7 @@ class SensorModel:
         return _OF_QUALITY[found]
 
     def tared(self, calibration: SensorCalibration, age_s: float = 0.0) -> SensorModel:
-        """What remains after a tare: its own uncertainty, and drift since; gains stay as they are.
+        """Errors after a tare: its own uncertainty and the drift since; gains are unchanged.
 
         A full calibration says itself what is left of mounting and gravity. Gains of torques are not
         seen by it: they are an ordinary sensor's, whatever was declared.
@@ -101,24 +101,24 @@ class SensorModel:
 
     @property
     def untared(self) -> SensorModel:
-        """The same sensor, nobody having looked at it here: zeroed by its driver or never, gains unchecked."""
+        """Sensor without a tare: zeroed by its driver or never, gains unchecked."""
         gain = max(self.gain, _UNCHECKED_GAIN)
         return replace(self, bias=_UNTARED, bias_scales=(0.01, 0.1, 1.0), gain=gain)
 
     @property
     def stale(self) -> SensorModel:
-        """The same sensor long after its tare: the bias is much farther off."""
+        """Sensor long after its tare, with a much larger uncertainty of the bias."""
         bias = (_STALE * self.bias[0], _STALE * self.bias[1])
         return replace(self, bias=bias)
 
     @property
     def wandering(self) -> SensorModel:
-        """The same sensor, its bias far off and not constant: aliased hum, a cable that pulls."""
+        """Sensor with a large and varying bias, due to aliased hum or cable pull."""
         drift = (_WANDERING * self.drift[0], _WANDERING * self.drift[1])
         return replace(self.stale, drift=drift)
 
     def ramps(self, duration: float) -> int:
-        """How many straight pieces a drift over that many seconds is made of."""
+        """Number of straight pieces of a drift over `duration` seconds."""
         if max(self.drift) <= 0 or duration <= 0:
             return 0
         return int(np.clip(np.ceil(duration / _RAMP_S), 1, _MAX_RAMPS))
@@ -143,11 +143,12 @@ class SensorModel:
 
     @property
     def biases(self) -> int:
-        """How many of the errors are the bias; they come first."""
+        """Number of bias errors; they come first."""
         return 6 if max(self.bias) > 0 else 0
 
     def weights(self, squares: Array) -> Array:
-        """Weights of priors by which gains, axes and gravity may be off by more than declared, (u,).
+        """Weights of the priors that allow larger errors of gains, axes and gravity than
+        declared, (u,).
 
         Each kind of error as a whole is Student's t, not Gaussian: `(n + d) / (n + |z|^2)` for d of
         them (Lange, Little, Taylor 1989, eq. (3)), never surer. Bias and drift aren't: they could
@@ -180,7 +181,7 @@ class SensorModel:
         time: Array | None = None,
         duration: float = 0.0,
     ) -> Array:
-        """How the errors that are assumed show in the wrench.
+        """Columns of the wrench due to each assumed sensor error.
 
         Args:
             wrench: Wrench of the object, shape (K, 6).

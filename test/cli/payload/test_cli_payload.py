@@ -100,7 +100,7 @@ def test_tf_static_in_the_bag_says_where_the_sensor_is(run, monkeypatch):
     assert values[0] == pytest.approx(pi[0], rel=0.02)
     com = R.T @ (pi[1:4] / pi[0] - p)
     np.testing.assert_allclose(values[1:4] / values[0], com, atol=3e-3)
-    assert "'ft' is fixed to 'link7', as tf_static says" in " ".join(result.stderr.split())
+    assert "'ft' is fixed to 'link7', according to tf_static" in " ".join(result.stderr.split())
 
 
 def test_an_unknown_method_is_refused(run):

@@ -44,7 +44,7 @@ def test_lara8_is_weighed_although_turned_late_and_repeating(
     assert abs(found.mass - mass) < 3.5 * found.mass_sd
     assert found.mass_sd < 0.1 * mass
     text = " ".join(weighing.notes)
-    assert "60% of the wrench's samples repeat" in text
+    assert "60% of the wrench samples repeat" in text
     assert "turned by 180 degrees" in text
     assert "ms late" in text
 
@@ -191,5 +191,5 @@ def test_forces_of_an_uncompensated_controller_weigh_nothing(
     run = np.load(shared_data / "ur3e_rad_rtde_25hz" / "path.npz")
     np.savez(tmp_path / "run.npz", pose=run["tcp_pose"], wrench=run["tcp_force"], time=run["t"])
     columns = WrenchColumns(time="time", pose=names("pose", 6), rotation=RotationFormat.ROTVEC)
-    with pytest.raises(EstimationError, match="forces ask for a mass"):
+    with pytest.raises(EstimationError, match="forces correspond to a mass"):
         weighed(tmp_path / "run.npz", columns)
