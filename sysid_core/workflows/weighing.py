@@ -141,9 +141,9 @@ class WeighedRecording(Weighed):
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:
-        """Lines for the vendors' controllers; empty without a load."""
+        """Lines for the vendors' controllers; empty without a load, or if the verdict failed."""
         pi = self.estimate.values
-        if not pi[0] > 0:
+        if not (pi[0] > 0 and self.verdict.ok):
             return ()
         if self.flange_frame:
             sensor = self.weighing.sensor_frame
@@ -466,7 +466,7 @@ def _report(answer: WeighedRecording) -> Report:
         filtered=answer.weighing.filtered,
         truth=answer.truth,
         others=[other for name, other in answer.methods.items() if name != answer.method],
-        settings=answer.settings if answer.verdict.ok else (),
+        settings=answer.settings,
         controller_frame=answer.flange_frame or frame,
     )
     model = answer.model

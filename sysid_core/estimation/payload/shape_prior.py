@@ -231,6 +231,21 @@ class ShapePrior:
         total = float(np.logaddexp.reduce(logs[0] + evidence))
         return PayloadPosterior(nearest_body(pi), covariance, spread, wrong, total)
 
+    def moments(self, about: Array, R: Array, r: Array) -> tuple[Array, Array]:
+        """Mean (10,) and covariance (10, 10) of all hypotheses about a body, as the data weigh them.
+
+        Args:
+            about: Parameters found so far, shape (10,).
+            R: Whitened factor of the data, shape (p, 10).
+            r: Shape (p,).
+        """
+        means, spreads, logs = self._hypotheses(about)
+        spreads = spreads + MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
+        weights = probabilities(logs[0] + conditioned(R, r, means, spreads)[2])
+        mean = weights @ means
+        off = means - mean
+        return mean, np.einsum("h,hij->ij", weights, spreads + off[:, :, None] * off[:, None, :])
+
     def log_evidences(self, data: Sequence[tuple[Array, Array]], first: Array) -> list[float]:
         """Log-evidences for several compressed data (R, r) near a first solution, shape
         (10,); faster than `posterior`.

@@ -56,8 +56,11 @@ class MotionBelief(Protocol):
             Shape (p, p).
         """
 
+    def accept(self) -> None:
+        """Let corrections start from the last `information`, not from one accepted before."""
+
     def correct(self, y: Array) -> None:
-        """Take in the wrenches, with the solution `X[..., :-1] @ y` of `information`."""
+        """Take in the wrenches, with the solution `X[..., :-1] @ y` of the `information` accepted."""
 
     def corrected(self) -> Array:
         """Best motion (a, omega, alpha), wrenches taken in by `correct`, shape (K, 9)."""
@@ -88,6 +91,9 @@ class ExactMotion:
             total = W.T @ W if total is None else total + W.T @ W
         return np.asarray(total)
 
+    def accept(self) -> None:
+        """Nothing to correct."""
+
     def correct(self, y: Array) -> None:
         """No correction."""
 
@@ -110,6 +116,7 @@ class WhiteMotion:
         self._measured = np.hstack([np.asarray(u, dtype=float) for u in (a, omega, alpha)])
         self._x = self._measured
         self._variance = np.asarray(sd, dtype=float) ** 2
+        self._tried: tuple[Array, Array, Array] | None = None
         self._last: tuple[Array, Array, Array] | None = None
 
     def motion(self) -> Array:
@@ -124,8 +131,12 @@ class WhiteMotion:
         X[:, :, -1] += np.einsum("kij,kj->ki", T, self._x - self._measured)
         Sigma = (T * self._variance) @ T.transpose(0, 2, 1) + np.eye(6) * noise_sd[:, :, None] ** 2
         weighted = np.linalg.solve(Sigma, X)
-        self._last = (T, X, weighted)
+        self._tried = (T, X, weighted)
         return np.einsum("kip,kiq->pq", X, weighted)
+
+    def accept(self) -> None:
+        """Corrections start from here."""
+        self._last = self._tried
 
     def correct(self, y: Array) -> None:
         """Correct the motion by the residual of the wrench: `x = x_measured + Lambda T^T
@@ -165,6 +176,7 @@ class SplineMotion:
         self._span = basis.span_of(self._time)
         self._values = np.stack([basis.values(self._time, d) for d in range(3)], axis=1)
         self._n = model.nv
+        self._tried: Array | None = None
         self._solved: Array | None = None
         self._sensitivities: dict[tuple[int, int], Array] = {}  # by first and last sample
 
@@ -211,8 +223,12 @@ class SplineMotion:
             total += flat.T @ flat
         factor = (scipy.linalg.cholesky_banded(band, lower=True, overwrite_ab=True), True)
         solved = scipy.linalg.cho_solve_banded(factor, rhs)
-        self._solved = solved
+        self._tried = solved
         return np.asarray(total - rhs.T @ solved)
+
+    def accept(self) -> None:
+        """Corrections start from here."""
+        self._solved = self._tried
 
     def _sensitivity(self, part: slice) -> Array:
         """`frame_motion_sensitivity` at some samples; kept, where there is room for it."""

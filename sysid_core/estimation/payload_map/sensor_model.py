@@ -17,11 +17,12 @@ _UNTARED = (
     30.0,
     1.5,
 )  # [N], [N m]: what wrist sensors read without load, at most (LARA8, Panda: 17)
-_UNCHECKED_GAIN = 0.03  # of an axis; against scales LARA8's and Axia80's real sensors: 0.03 to 0.08
+_UNCHECKED_GAIN = (
+    0.05  # of an axis; the best interval score of real sensors, on either half of them
+)
 _STALE, _WANDERING = 6.0, 10.0  # times the bias, and the drift, that are declared
 _RAMP_S = 5.0  # [s] over which a drift may change
 _MAX_RAMPS = 6
-_FREEDOM = 3.0  # of Student's t for gains, axes and gravity
 
 
 class SensorQuality(Kind):
@@ -40,7 +41,7 @@ class SensorModel:
         bias: Deviation of the bias of force and torque [N, N m].
         drift: Random walk of the bias, of force and torque [N/sqrt(s), N m/sqrt(s)].
         delay: Between wrench and motion [s].
-        gain: Standard deviation of each axis [-].
+        gain: Standard deviation of the gain of each axis, half of its variance shared by all axes [-].
         crosstalk: Standard deviation of each other entry of the 6x6 gain matrix [-].
         mounting: Angle about each axis between the sensor and its description [rad].
         gravity: Tilt of gravity about each horizontal axis [rad].
@@ -134,41 +135,25 @@ class SensorModel:
         if self.delay > 0:
             sd.append(self.delay)
         if max(self.gain, self.crosstalk) > 0:
+            each = max(np.sqrt(0.5) * self.gain, 1e-9)
             matrix = np.full((6, 6), max(self.crosstalk, 1e-9))
-            np.fill_diagonal(matrix, max(self.gain, 1e-9))
-            sd += matrix.ravel().tolist()
+            np.fill_diagonal(matrix, each)
+            sd += [each, *matrix.ravel().tolist()]
         sd += [self.mounting] * 3 if self.mounting > 0 else []
         sd += [self.gravity] * 2 if self.gravity > 0 else []
         return np.array(sd)
+
+    def priors(self, duration: float = 0.0) -> list[Array]:
+        """Precisions of the errors, (u,) each, by what the bias may be: as likely each, widest last."""
+        sd = self.prior_sd(duration)
+        scale = np.ones((len(self.bias_scales), len(sd)))
+        scale[:, : self.biases] = np.sort(self.bias_scales)[:, None]
+        return list((scale * sd) ** -2.0)
 
     @property
     def biases(self) -> int:
         """Number of bias errors; they come first."""
         return 6 if max(self.bias) > 0 else 0
-
-    def weights(self, squares: Array) -> Array:
-        """Weights of the priors that allow larger errors of gains, axes and gravity than
-        declared, (u,).
-
-        Each kind of error as a whole is Student's t, not Gaussian: `(n + d) / (n + |z|^2)` for d of
-        them (Lange, Little, Taylor 1989, eq. (3)), never surer. Bias and drift aren't: they could
-        stand for the load itself.
-
-        Args:
-            squares: Squares of the errors in units of their standard deviations, shape (u,).
-        """
-        out = np.ones(len(squares))
-        end = len(squares)
-        for present, size in (
-            (self.gravity > 0, 2),
-            (self.mounting > 0, 3),
-            (max(self.gain, self.crosstalk) > 0, 36),
-        ):
-            if present:
-                part = slice(end - size, end)
-                out[part] = min(1.0, (_FREEDOM + size) / (_FREEDOM + squares[part].sum()))
-                end -= size
-        return out
 
     def columns(
         self,
@@ -193,8 +178,8 @@ class SensorModel:
             duration: Duration of the whole recording [s]; 0 for no drift.
 
         Returns:
-            Shape (K, 6, u): bias, ramps of its drift, delay, the gain matrix row by row, mounting,
-            gravity.
+            Shape (K, 6, u): bias, ramps of its drift, delay, the gain that all axes share, the gain matrix
+            row by row, mounting, gravity.
         """
         K = len(wrench)
         columns = [np.zeros((K, 6, 0))]
@@ -212,7 +197,7 @@ class SensorModel:
             cross = np.zeros((K, 6, 36))
             for i in range(6):
                 cross[:, i, 6 * i : 6 * i + 6] = unit[i] * wrench / unit
-            columns.append(cross)
+            columns += [wrench[:, :, None], cross]
         if self.mounting > 0:
             columns.append(-np.concatenate([skew(wrench[:, :3]), skew(wrench[:, 3:])], axis=1))
         if self.gravity > 0:
