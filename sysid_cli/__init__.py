@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `sysid` command. `app` lists the commands; each registers in a file of its own."""
+"""The `sysid` command. `app` lists the commands; each is registered in a separate file."""
 
 from sysid_cli.app import run
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line's trunk: groups, console, and how errors are shown."""
+"""Command groups, console, and the display of errors."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _main(
 
 
 def copy_json(text: str, json_path: str) -> bool:
-    """Copy of the output that `--json` asks for, and whether it went to standard output."""
+    """Copy of the output requested by `--json`; True if it went to standard output."""
     text = text.rstrip("\n") + "\n"
     if json_path == "-":
         sys.stdout.write(text)
@@ -169,7 +169,7 @@ def copy_json(text: str, json_path: str) -> bool:
 
 
 def run() -> None:
-    """Run the command line; an error of ours is one red message and exit status 2."""
+    """Run the command line; an error of the package is one red message and exit status 2."""
     _give_memory_back()
     try:
         text = help_of(app, sys.argv[1:])
@@ -186,8 +186,7 @@ def run() -> None:
             f"'{os.fsdecode(err.filename)}': {err.strerror}.",
             "Free some space, or give another --out."
             if err.errno in (errno.ENOSPC, errno.EDQUOT)
-            else "Check the path: is it a file where a file is meant, a folder where a folder is"
-            " meant, and may you read or write it?",
+            else "Check the path (file or folder as required) and your permissions.",
         )
 
 
@@ -212,7 +211,8 @@ def require_folder(path: Path) -> None:
     if not there.is_dir() or not os.access(there, os.W_OK):
         why = "can't be written to" if there.is_dir() else "is a file"
         raise SysIdError(
-            f"The results can't go to '{path}': '{there}' {why}.", remedy="Give another --out."
+            f"The results cannot be written to '{path}': '{there}' {why}.",
+            remedy="Give another --out.",
         )
 
 

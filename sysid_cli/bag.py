@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid bag`: what is in a bag, a whole one out of a damaged one, tables out of bags."""
+"""`sysid bag`: inspect, check, repair and export bags."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _show_info(stored: StoredBag) -> None:
     for sentence in stored.damage:
         console.print(sentence, style="yellow", soft_wrap=True)
     if stored.damage:
-        remark("what to do:", "`sysid bag recover` makes a whole bag of it.", "bold")
+        remark("what to do:", "`sysid bag recover` repairs the bag.", "bold")
 
 
 @bag.command(epilog=example("sysid bag export recording.mcap recording.csv"))

@@ -33,7 +33,7 @@ _STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red"}
 
 
 def show_check(result: dict[str, Any], uses: Sequence[Use]) -> None:
-    """Show what the streams hold, what it will do for, and what to do.
+    """Show the streams, their possible uses, and remedies.
 
     Args:
         result: As in the JSON file.
@@ -47,7 +47,7 @@ def show_check(result: dict[str, Any], uses: Sequence[Use]) -> None:
     if result["fit"]:
         console.print(f"Fit for: {', '.join(fit)}.", style="green")
     else:
-        console.print("Not fit as it is.", style="bold red")
+        console.print("Not suitable as it is.", style="bold red")
 
 
 def _streams_table(result: dict[str, Any]) -> Table:
@@ -113,7 +113,7 @@ def _largest(values: Sequence[float] | None, form: str) -> str:
 
 def _uses_table(uses: Sequence[Use]) -> Table:
     table = Table(box=None, padding=(0, 2, 1, 0))
-    for column in ("for", "verdict", "what it shows", "why, and what to do"):
+    for column in ("for", "verdict", "what it shows", "reason and remedy"):
         table.add_column(column, overflow="fold")
     for use in uses:
         outcome = use.verdict.outcome.value
@@ -168,14 +168,14 @@ def check(
             wrench_topic=wrench_topic or None,
             effort_kind=effort_kind or None,
         )
-        status.update("Looking at the samples")
+        status.update("Checking the samples")
         streams = {"joint states": _joint_facts(recording.joints)}
         if recording.wrench is not None:
             streams["wrench"] = _wrench_facts(recording.wrench)
         for name, key in (("joint states", "joints"), ("wrench", "wrench")):
             if name in streams:
                 streams[name] |= _dropped(recording.timing[key])
-        status.update("Looking at the motion")
+        status.update("Checking the motion")
         model, problem = _model(recording, robot)
         judge = UseJudge(
             recording,
@@ -228,7 +228,7 @@ def _model(recording: Recording, robot: str) -> tuple[RobotModel | None, str]:
     except SysIdError as err:
         if robot:
             raise
-        return None, f"The recorded robot description can't be used: {err}"
+        return None, f"The recorded robot description is invalid: {err}"
     return (model, "") if model.nv else (None, "The description has none of the recorded joints.")
 
 

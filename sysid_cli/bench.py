@@ -86,7 +86,7 @@ def _absent(recipes: Sequence[Recipe], data: Path) -> dict[str, str]:
             absent[one.name] = one.note
         elif missing:
             folder = data / one.folder
-            absent[one.name] = f"not there: {', '.join(missing)} in {folder}; from {where}"
+            absent[one.name] = f"missing: {', '.join(missing)} in {folder}; from {where}"
     return absent
 
 
@@ -107,7 +107,7 @@ def _show(found: Sequence[Mapping[str, Any]], cells: Sequence[Sequence[str]]) ->
 
     from sysid_studies.bench import COLUMNS, standing
 
-    table = Table(title="held-out errors of the same defaults everywhere")
+    table = Table(title="held-out errors of the defaults")
     shown = [k for k, column in enumerate(COLUMNS) if column in _IN_TERMINAL]
     for k in shown:
         table.add_column(COLUMNS[k], justify="right" if k else "left", no_wrap=k == 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid doctor`: whether everything is there that the commands and the nodes need, and what to do if not."""
+"""`sysid doctor`: check of the requirements of commands and nodes, with remedies."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Check:
 
 
 def check_python() -> Check:
-    """The interpreter."""
+    """Check of the Python interpreter."""
     version = ".".join(str(part) for part in sys.version_info[:3])
     return Check(
         "Python",
@@ -107,7 +107,7 @@ def check_solver() -> Check:
 
 
 def check_robots() -> Check:
-    """The robot models of demos and tests."""
+    """Check of the robot models for demos and tests."""
     from sysid_core.robot import example_robots
 
     count = len(example_robots())
@@ -134,7 +134,7 @@ def check_ros() -> list[Check]:
             f"ROS 2 {distro} is sourced, but this Python ({sys.version_info[0]}."
             f"{sys.version_info[1]}) doesn't see it: use a venv with --system-site-packages."
             if distro
-            else f"Source a ROS 2 installation, or have the wheels installed: {_SET_UP}"
+            else f"Source a ROS 2 installation, or install the wheels: {_SET_UP}"
         )
         return [Check("ROS 2", distro or "not found", False, remedy=remedy)]
     source = f"{distro} (sourced)" if distro else f"wheels, rclpy {wheel or 'unknown'}"
@@ -157,7 +157,7 @@ def check_ros() -> list[Check]:
 
 
 def check_loopback(timeout_s: float = _LOOPBACK_S) -> Check:
-    """A message from one process to another and back, over DDS on this machine."""
+    """Send a message from one process to another and back, over DDS on this machine."""
     environment = {
         **os.environ,
         "ROS_DOMAIN_ID": str(free_domain()),
@@ -197,7 +197,7 @@ def check_loopback(timeout_s: float = _LOOPBACK_S) -> Check:
 
 
 def check_shared_memory(folder: Path = Path("/dev/shm")) -> Check:
-    """Ports of Fast DDS in shared memory that a killed process has left half made."""
+    """Check for shared-memory ports of Fast DDS left by a killed process."""
     from sysid_nodes.client import half_made_ports
 
     half_made = half_made_ports(folder)
@@ -205,7 +205,7 @@ def check_shared_memory(folder: Path = Path("/dev/shm")) -> Check:
     domains = sorted({(number - 7400) // 250 for number in numbers})
     return Check(
         "shared memory of DDS",
-        f"half made by a killed process: {', '.join(path.name for path in half_made)}"
+        f"left by a killed process: {', '.join(path.name for path in half_made)}"
         if half_made
         else "sound",
         not half_made,
@@ -316,7 +316,7 @@ def _show(checks: list[Check], healthy: bool, without_ros: bool) -> None:
         if not check.ok:
             remark(f"{check.name}:", check.remedy, "bold")
     if healthy:
-        console.print("Everything needed is here.", style="green")
+        console.print("All requirements are met.", style="green")
     elif without_ros:
         console.print("Not ready for live work. Ready offline: plan, identify, weigh, validate.")
     else:

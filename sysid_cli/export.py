@@ -51,7 +51,8 @@ def export(
     require_folder(out)
     if (payload is None) != (not payload_frame):
         raise ModelError(
-            "A payload is exported in a frame.", remedy="Give both --payload and --payload-frame."
+            "The frame of the payload is missing.",
+            remedy="Give both --payload and --payload-frame.",
         )
     carried = None if payload is None else workflows.Carried.load(payload, payload_frame)
     with errors.status("exporting") as status:

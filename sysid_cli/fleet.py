@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid fleet`: nightly recordings of many robots, and what drifts."""
+"""`sysid fleet`: nightly recordings of many robots, and their changes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def identify(
     with Engine(workers, cluster, memory) as engine, progress_shown("recordings", 0) as show:
         state = identify_fleet(recordings, known, rows, engine, resume=resume, progress=show)
     console.print(
-        f"{state.done} recordings ({state.skipped} done before, {state.failed} gave no numbers) in"
+        f"{state.done} recordings ({state.skipped} done before, {state.failed} gave no estimate) in"
         f" {state.seconds:.0f} s"
     )
     raise typer.Exit(_say(write_state(rows, known, out), out))
@@ -109,7 +109,7 @@ def watch(
             if jobs:
                 state = run_jobs(engine, recording_rows, jobs, rows, total=len(jobs))
                 done |= {job.key for job in jobs}
-                console.print(f"{state.done} new recordings, {state.failed} gave no numbers")
+                console.print(f"{state.done} new recordings, {state.failed} gave no estimate")
                 _say(write_state(rows, known, out), out)
             if looks and look >= looks:
                 return
@@ -128,12 +128,12 @@ def _say(state: FleetState, out: Path) -> int:
         )
     if state.outdated:
         console.print(
-            f"{len(state.outdated)} recordings were estimated with other settings and don't count:"
-            " run on them again"
+            f"{len(state.outdated)} recordings were estimated with other settings and are ignored: process them again"
+            ""
         )
     if state.copies:
         console.print(
-            f"{len(state.copies)} recordings are copies of others, which count once: see the page"
+            f"{len(state.copies)} recordings are copies of others and count once: see the report"
         )
     more = f" ({len(alarms) - 20} more in the page)" if len(alarms) > 20 else ""
     console.print(
@@ -142,5 +142,5 @@ def _say(state: FleetState, out: Path) -> int:
         soft_wrap=True,
     )
     if not state.watched:
-        console.print("Not judged: too few recordings gave numbers to see a change.")
+        console.print("Not judged: too few recordings with estimates.")
     return state.outcome.exit_status

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid identifiability`: what a robot's motion can show of its parameters."""
+"""`sysid identifiability`: structural identifiability of a robot's parameters."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def identifiability(
 
     if sum((no_gravity, gravity is not None, bool(mount))) > 1:
         raise IdentifiabilityError(
-            "Two of --gravity, --mount and --no-gravity are given.", remedy="Give one of them."
+            "Give only one of --gravity, --mount and --no-gravity.", remedy="Give one of them."
         )
     if mimic not in ("coupled", "independent"):
         raise IdentifiabilityError(
@@ -124,7 +124,7 @@ def _show(answer: Identifiability, weightless: Identifiability | None, whole: bo
     console.print(LEGEND, style="dim", soft_wrap=True)
     together = [r for r in answer.regroupings if len(r.terms) > 1]
     if together:
-        console.print("Identified only in combination:", style="bold")
+        console.print("Identifiable only in combination:", style="bold")
     lines = [
         Text.assemble(f"  {combination_text(r.terms)}\n", (f"    {r.meaning}", "dim"))
         for r in together

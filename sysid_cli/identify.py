@@ -149,7 +149,7 @@ def print_line(text: str) -> None:
 
 
 def print_remarks(found: IdentifiedArm) -> None:
-    """Remarks on the description, and gravity where it was asked for, on standard error."""
+    """Print remarks on the description, and gravity if requested, to standard error."""
     for warning in found.data.model.warnings:
         remark("warning:", warning, to=errors)
     gravity = found.data.gravity
@@ -166,7 +166,7 @@ def print_remarks(found: IdentifiedArm) -> None:
 def print_identified(found: IdentifiedArm) -> None:
     """Verdict, errors run by run, and notes."""
     lacks = found.description is None and not found.verdict.ok
-    print_verdict(found.verdict, "identified.urdf isn't written without --force." if lacks else "")
+    print_verdict(found.verdict, "identified.urdf is only written with --force." if lacks else "")
     print_summary(found.identification, found.training, found.validation)
     for line in _sentences(found.fit):
         print_line(line)
@@ -182,7 +182,7 @@ def print_validated(found: ValidatedArm) -> None:
 def print_summary(
     result: Identification, training: Sequence[Prediction], validation: Sequence[Prediction]
 ) -> None:
-    """Errors run by run, and what is doubtful."""
+    """Errors of each run, and warnings."""
     from sysid_core.report import consistency_sentence
 
     estimate = result.estimate
@@ -257,11 +257,11 @@ def _sentences(fit: ArmFit | SequentialFit) -> list[str]:
     if processing.delay:
         what = "corrected"
     elif fit.lags.common.worth_correcting:
-        what = "not corrected: --delay auto would"
+        what = "not corrected: use --delay auto"
     else:
-        what = "not corrected: that wouldn't improve the prediction of held-out data"
+        what = "not corrected, because this would not improve the prediction of held-out data"
     lines = [
-        "the motion doesn't show by how much efforts lag behind positions"
+        "the motion does not determine the delay of the efforts"
         if not fit.lags.common.shows
         else f"efforts lag {1e3 * fit.lags.common.seconds:.1f} ± {1e3 * fit.lags.common.sd:.1f} ms behind positions"
         f" ({what})"
@@ -269,8 +269,8 @@ def _sentences(fit: ArmFit | SequentialFit) -> list[str]:
     way = processing.differentiate.value
     if way == "positions" and way in errors_of:
         lines.append(
-            "measured velocities aren't used: with positions alone, held-out parts are predicted"
-            f" within {100 * errors_of[way]:.1f} % instead of {100 * errors_of['filter']:.1f} %"
+            "measured velocities are not used: with positions alone, held-out blocks are predicted within"
+            f" {100 * errors_of[way]:.1f} % instead of {100 * errors_of['filter']:.1f} %"
         )
     return lines if fit.loaded is None else lines + _load_sentences(fit.loaded)
 

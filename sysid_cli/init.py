@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid init`: the files that a first identification needs, with what can be found out filled in."""
+"""`sysid init`: the files of a first identification, filled in as far as possible."""
 
 from __future__ import annotations
 
@@ -43,6 +43,9 @@ def init(
     Joint names, units, rates and the order of columns are determined from the recording. The kind of
     the efforts must be declared. The last lines list missing entries and the next command.
     """
+    if recording is None and not driver and sys.stdin.isatty():
+        given = typer.prompt(f"Recording (table or bag), or driver ({', '.join(_DRIVERS)})")
+        recording, driver = (None, given) if given in _DRIVERS else (Path(given), "")
     if not robot and sys.stdin.isatty():
         robot = typer.prompt("Robot (URDF file or name)")
     if not robot or (recording is None and not driver):
@@ -52,11 +55,11 @@ def init(
         )
     if effort_kind and effort_kind not in _KINDS:
         raise SignalError(
-            f"'{effort_kind}' is no kind of effort.", remedy=f"One of {', '.join(_KINDS)}."
+            f"'{effort_kind}' is not a kind of effort.", remedy=f"One of {', '.join(_KINDS)}."
         )
     if driver and driver not in _DRIVERS:
         raise SignalError(
-            f"'{driver}' is no known driver.", remedy=f"One of {', '.join(_DRIVERS)}."
+            f"'{driver}' is not a known driver.", remedy=f"One of {', '.join(_DRIVERS)}."
         )
     require_folder(out)
     from sysid_core.robot import load_robot
@@ -66,7 +69,7 @@ def init(
     missing: list[str] = []
     if recording is not None:
         if not effort_kind and sys.stdin.isatty():
-            effort_kind = typer.prompt(f"What are the efforts ({', '.join(_KINDS)})?")
+            effort_kind = typer.prompt(f"Kind of the efforts ({', '.join(_KINDS)})")
         text, missing = _column_map(recording, model, effort_kind)
         _write(out / "columns.yaml", text, force)
     if driver:
@@ -118,7 +121,7 @@ def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, lis
     joints = ", ".join(model.joint_names)
     how = "by their names" if layout.by_name else "position and velocity by their derivative"
     lines = [
-        f"# Column map of '{recording.name}', made by `sysid init`: columns found {how}.",
+        f"# Column map of '{recording.name}', written by `sysid init`: columns recognised {how}.",
         "schema: robot_sysid/columns/1",
         f"header: {str(layout.header).lower()}",
         f"delimiter: {_quoted(layout.delimiter)}",
@@ -144,7 +147,7 @@ def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, lis
 def _map_of_bag(model: RobotModel, kind: str) -> tuple[str, list[str]]:
     """A bag names its own joints and units: only the efforts and their drives are declared."""
     lines = [
-        "# A bag names its own joints, units and stamps; this declares what its efforts are.",
+        "# A bag contains joint names, units and stamps; this file declares the kind of its efforts.",
         "schema: robot_sysid/columns/1",
         f"joints: [{', '.join(model.joint_names)}]",
         f"effort: {{kind: {kind or _OPEN}}}",
@@ -155,8 +158,8 @@ def _map_of_bag(model: RobotModel, kind: str) -> tuple[str, list[str]]:
 
 
 _EFFORT_MISSING = (
-    f"effort.kind, one of {', '.join(_KINDS)}: the same numbers mean different things by vendor"
-    " (docs/vendors.md)."
+    f"effort.kind, one of {', '.join(_KINDS)}: the meaning of the effort depends on the vendor (docs/vendors.md)."
+    ""
 )
 
 
@@ -164,7 +167,7 @@ def _gain_missing(kind: str) -> list[str]:
     if kind != "motor_current":
         return []
     return [
-        "drives.gain [N m/A] with its source; unknown ones are found by a run with a known load:"
+        "drives.gain [N m/A] with its source; unknown ones are estimated from a run with a known load:"
         " sysid identify … --loaded RECORDING --load-mass KG."
     ]
 
@@ -175,9 +178,11 @@ def _missing(layout: TableLayout, model: RobotModel, kind: str) -> list[str]:
     if layout.time is None:
         missing.append("rate_hz, or the column of time.")
     if not layout.position:
-        missing.append(f"position.columns: the {n} columns of joint positions weren't recognised.")
+        missing.append(f"position.columns: the {n} columns of joint positions were not recognised.")
     if not layout.effort:
-        missing.append(f"effort.columns: the {n} columns of efforts can't be told by their values.")
+        missing.append(
+            f"effort.columns: the {n} columns of efforts cannot be recognised by their values."
+        )
     if not kind:
         missing.append(_EFFORT_MISSING)
     return missing + _gain_missing(kind)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands whose files are imported when they are asked for: the help of one doesn't read all."""
+"""Commands whose files are imported on demand, so that the help of one does not import all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MARKUP: Any = "markdown"  # leaves units such as [s] as they are
 
 
 class LazyCommands(Mapping[str, Any]):
-    """Commands of a group by their names; one is imported and built when it is looked up.
+    """Commands of a group by name; each is imported and built when it is looked up.
 
     Args:
         group: Group that their files register them with.
@@ -58,7 +58,7 @@ class LazyCommands(Mapping[str, Any]):
 
 
 def lazy_group(files: Mapping[str, str], **options: Any) -> typer.Typer:
-    """A group whose commands are imported when they are asked for.
+    """Command group that imports its commands on demand.
 
     Args:
         files: Module of each command or sub-group, below `sysid_cli`, in the help's order.
@@ -75,7 +75,7 @@ def lazy_group(files: Mapping[str, str], **options: Any) -> typer.Typer:
 
 
 def help_of(app: typer.Typer, words: list[str]) -> str | None:
-    """Help of the command that words name, None where they don't end in one with `--help`.
+    """Help of the command named by the words; None unless they end with `--help`.
 
     The command line's parser, which isn't needed for it, imports libraries for .1 s.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid limits`: the one file of motion limits that planner and executor read."""
+"""`sysid limits`: file of motion limits for planner and executor."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def init(
         model, tcp_frame=tcp_frame or None, tcp_speed=tcp_speed, allowed_contacts=pairs
     )
     if srdf:
-        sources = (*sources, f"{len(pairs)} pairs of links may touch: {srdf.name}.")
+        sources = (*sources, f"{len(pairs)} pairs of links are permitted to touch: {srdf.name}.")
     text = limits_text(found, robot=model.name, urdf_hash=model.urdf_hash, sources=sources)
     write_text(out, text)
     for line in (*sources, f"limits of {len(found.joint_names)} joints in {out}"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that need ROS, which is imported only when one of them is called: up, run, watch, robot, bag replay."""
+"""Commands that need ROS, imported only when called: up, run, watch, robot, bag replay."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ros_module(name: str) -> Any:
         raise SysIdError(
             f"The live commands need ROS 2 and the built interfaces ({err}).",
             remedy="Run `make setup` and `source scripts/env.sh`, or source your ROS 2 workspace;"
-            " `sysid doctor` says what is missing.",
+            " `sysid doctor` lists missing parts.",
         ) from err
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid payload`: what a robot with a force-torque sensor held in a recording."""
+"""`sysid payload`: payload of a robot with a force-torque sensor, from a recording."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def show(answer: WeighedRecording) -> None:
         remark("note:", advice_of(reason))
     if live is not None:
         state, advice = live.online.state.value, live.online.advice
-        console.print(f"While it ran: {state}. {advice}", soft_wrap=True)
+        console.print(f"Progress: {state}. {advice}", soft_wrap=True)
     console.print(
         f"This is the answer of '{answer.method}'; the report has the other methods' beside it.",
         soft_wrap=True,
@@ -138,7 +138,8 @@ def _print_table(rows: Sequence[Sequence[Any]], *, known: bool) -> None:
 
 
 def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json_path: str) -> None:
-    """Weigh every recording of a folder; a table of the answers and their scatter.
+    """Estimate the payload of every recording in a folder; a table of the results and their
+    scatter.
 
     Raises:
         SignalError: It holds no two recordings that can be weighed.
@@ -147,7 +148,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
     from sysid_core.estimation.payload_live import repeatability
 
     bags = sorted(x for x in folder.iterdir() if x.is_dir() or x.suffix in (".mcap", ".db3"))
-    table = Table(title="One object, weighed again and again (sensor frame)")
+    table = Table(title="Repeated results for one object (sensor frame)")
     for column in ("recording", "mass [kg]", "± sd", "com [mm]", "± sd"):
         table.add_column(column, justify="left" if column == "recording" else "right")
     estimates: dict[str, Estimate] = {}
@@ -164,7 +165,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
         table.add_row(bag.name, f"{p.mass:.4f}", f"{p.mass_sd:.4f}", com, sd)
     if len(estimates) < 2:
         raise SignalError(
-            f"'{folder}' holds {len(estimates)} recording(s) that can be weighed.",
+            f"'{folder}' holds {len(estimates)} usable recording(s).",
             remedy="Record the same object twice or more, one bag each, into one folder.",
         )
     found = repeatability(list(estimates.values()))
@@ -182,7 +183,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
     print_table(table)
     com = ", ".join(f"{1e3 * x:.2f}" for x in found.com_scatter)
     console.print(
-        f"{len(estimates)} weighings: mass {found.mass.mean():.4f} kg, scatter"
+        f"{len(estimates)} results: mass {found.mass.mean():.4f} kg, scatter"
         f" {100 * found.mass_scatter:.2f} %; centre of mass scatter [{com}] mm"
         f" ({found.chi:.1f} times the reported deviations).",
         soft_wrap=True,

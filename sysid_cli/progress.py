@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Steps(Status):
-    """Steps on lines of their own, for who reads them instead of looking at a spinner."""
+    """Steps on separate lines, instead of a spinner."""
 
     def update(self, status: RenderableType | None = None, **options: Any) -> None:
         if status is not None:
@@ -27,7 +27,7 @@ class _Steps(Status):
 
 
 class Errors(Console):
-    """Standard error; `steps` makes lines of what is going on."""
+    """Console for standard error; `steps` prints progress as lines."""
 
     steps = False
 
@@ -41,7 +41,7 @@ class Errors(Console):
 
 
 class _WatchedStatus(Status):
-    """A spinner that shows how far files have been read, and the time left."""
+    """Spinner that shows the share of files read, and the remaining time."""
 
     def __enter__(self) -> Status:
         self._watching = watch_progress(ReadingBar(self).show)
@@ -85,7 +85,7 @@ class ReadingBar:
 
 
 def bar_text(name: str, share: float, left_s: float) -> str:
-    """A bar with the share done and the time left."""
+    """Bar with the completed share and the remaining time."""
     done = round(20 * share)
     left = f"{left_s:.0f} s" if left_s < 100.0 else f"{left_s / 60.0:.0f} min"
     return f"{name} {'━' * done}{'╌' * (20 - done)} {100 * share:.0f} %, {left} left"

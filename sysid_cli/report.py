@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid report`: results of several runs side by side, and one page that lists the reports of several."""
+"""`sysid report`: comparison of several runs, and a list of their reports."""
 
 from __future__ import annotations
 

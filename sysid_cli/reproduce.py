@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The papers' tables, next to the papers' numbers."""
+"""Tables of the papers, compared with the published numbers."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def _print_result(result: ServoIdentification) -> None:
     from sysid_core.servos import TERMS, term_in_words
 
     table = Table("joint", "term", "unit")
-    for name in ("value", "kept out [mrad]", "command [mrad]"):
+    for name in ("value", "held-out [mrad]", "command [mrad]"):
         table.add_column(name, justify="right")
     for joint in result.joints:
         cells = (joint.servo.joint, f"{joint.held_out * 1e3:.2f}", f"{joint.baseline * 1e3:.2f}")
@@ -131,7 +131,7 @@ def _print_result(result: ServoIdentification) -> None:
     if result.model.ground is not None:
         remark(
             "note:",
-            f"Leaned on a surface {result.model.ground.height:.3f} m over the base's origin.",
+            f"Contact with a level surface at a height of {result.model.ground.height:.3f} m, relative to the origin of the base.",
         )
     for note in result.notes:
         remark("note:", note)

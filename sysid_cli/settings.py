@@ -77,7 +77,7 @@ ClusterOption = Annotated[
 def command(
     group: typer.Typer, name: str | None = None, *, example: str, hidden: bool = False
 ) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
-    """Make a command of a function of one settings dataclass.
+    """Make a command from a function with one settings dataclass.
 
     Its fields become the options and arguments, in their order; those of a field that is a
     dataclass itself stand in its place, so that commands share lists of options.
@@ -164,7 +164,7 @@ ResumeOption = Annotated[
 
 @contextmanager
 def progress_shown(what: str, total: int) -> Iterator[Callable[[Progress], None]]:
-    """A bar with the time that is left; with `--steps` lines."""
+    """Bar with the remaining time; separate lines with `--steps`."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

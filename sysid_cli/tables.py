@@ -78,7 +78,7 @@ def print_settings(settings: Sequence[ControllerSetting], frame: str) -> None:
     """Print the payload as calls for each vendor's controller, counted in a frame."""
     if settings:
         console.print(
-            f"For controllers, in '{frame}' (add anything mounted between the flange and this frame):"
+            f"For controllers, in '{frame}' (add everything mounted between the flange and this frame):"
         )
     for s in settings:
         console.print(
@@ -97,7 +97,7 @@ _STYLES = {
 
 
 def print_verdict(verdict: Verdict, consequence: str = "") -> None:
-    """Verdict, reasons, and what follows from a failure."""
+    """Print the verdict, its reasons, and the consequence of a failure."""
     console.print(f"Verdict: {verdict.outcome.value}", style=_STYLES[verdict.outcome])
     for reason in verdict.notable or (*verdict.held, *verdict.not_judged):
         console.print(f"· {advice_of(reason)}", highlight=False, soft_wrap=True, markup=False)

@@ -60,10 +60,10 @@ def _print_change(found: Tared, out: Path) -> None:
     assert found.change is not None
     force, torque = np.abs(found.change[:3]).max(), np.abs(found.change[3:]).max()
     console.print(
-        f"The bias has moved by {force:.2g} N and {torque:.2g} N m"
+        f"The bias has changed by {force:.2g} N and {torque:.2g} N m"
         + (f" in {found.hours:.1f} h" if np.isfinite(found.hours) else "")
         + (f", {found.warmer:+.1f} °C" if np.isfinite(found.warmer) else "")
-        + f". All else is kept. Written: {out}",
+        + f". Everything else is unchanged. Written: {out}",
         soft_wrap=True,
         highlight=False,
     )
@@ -85,7 +85,7 @@ def print_full(full: FullCalibration) -> None:
         f"Mounting: {pairs(full.mounting, full.mounting_sd, degrees, 2)} degrees about x, y, z.",
         f"Gravity in the base: {pairs(full.tilt, full.tilt_sd, degrees, 2)} degrees off.",
         f"Drift of the forces while it lasted: {pairs(full.drift[:3], full.drift_sd[:3], 1.0, 2)} N.",
-        "Not distinguished by these postures: " + " ".join(full.confounded),
+        "Not separable by these postures: " + " ".join(full.confounded),
     ):
         console.print(line, soft_wrap=True, highlight=False)
 
@@ -109,15 +109,15 @@ def print_summary(calibration: SensorCalibration, out: Path) -> None:
     mass, mass_sd = calibration.tare_mass
     com, com_sd = calibration.tare_com
     axes = ", ".join(f"{1e3 * x:.2f} ± {1e3 * s:.2f}" for x, s in zip(com, com_sd, strict=True))
-    lines = [f"On the sensor: {mass:.4f} ± {mass_sd:.4f} kg at [{axes}] mm (± sd)."]
+    lines = [f"Load on the sensor: {mass:.4f} ± {mass_sd:.4f} kg at [{axes}] mm (± sd)."]
     if np.isfinite(calibration.misalignment):
         lines.append(
-            f"Axes agree with the model to {np.rad2deg(calibration.misalignment):.1f} degrees."
+            f"The axes agree with the model within {np.rad2deg(calibration.misalignment):.1f} degrees."
         )
     delay, delay_sd = calibration.delay
     if np.isfinite(delay_sd):
         lines.append(f"The wrench is {delay * 1e3:.1f} ± {delay_sd * 1e3:.1f} ms late.")
     if calibration.tool_pi[0] > 0:
-        lines.append("This load is the tool now: it is subtracted wherever the file is used.")
+        lines.append("This load is stored as the tool, and subtracted wherever the file is used.")
     for line in (*lines, *calibration.notes, f"Written: {out}"):
         console.print(line, soft_wrap=True, highlight=False)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sysid_core.robot.shapes import Shape
     from sysid_core.signals import Recording
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__ = names_of(__name__, __file__)
 

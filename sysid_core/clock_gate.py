@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one way by which stamps of messages become times of a process."""
+"""Conversion of message stamps to times of a process, with their checks."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class StampError(SignalError):
 
 
 class ClockGate:
-    """Check of the stamps of one topic: too old, too new, backwards; and clock lead of each
-    publisher.
+    """Check of the stamps of one topic (too old, in the future, decreasing), and clock lead of
+    each publisher.
 
     The smallest delay between a stamp and its arrival is at least zero where both clocks agree. A
     negative one is the skew of the publisher's clock, but for the time on the way.
@@ -68,7 +68,7 @@ class ClockGate:
 
     @property
     def words(self) -> str:
-        """Publishers whose clock leads by more than synchronised clocks do, as text; or empty."""
+        """Names of the publishers whose clock is ahead, with the lead; empty if there are none."""
         ahead = {str(who): by for who, by in self.skew.items() if by > AHEAD}
         return "; ".join(
             f"the clock of {self.topic}{who and f' ({who})'} is ahead by {by:.3g} s: synchronise both"
@@ -83,7 +83,7 @@ class ClockGate:
         self.backwards = 0
 
     def take(self, stamp_ns: int, now_ns: int, publisher: Hashable = "") -> int:
-        """The time of a message [ns]: its stamp, or now where it has none.
+        """Time of a message [ns]: its stamp, or the current time if it has none.
 
         Args:
             stamp_ns: As the message says [ns]; 0: it has none.
@@ -114,14 +114,14 @@ class ClockGate:
             raise StampError(
                 StampFault.BACKWARDS,
                 f"A stamp of {self.topic} is {(last - stamp_ns) * 1e-9:.3g} s before the last one.",
-                remedy="One publisher with one clock may send it.",
+                remedy="Use one publisher with one clock for this topic.",
                 seconds=(last - stamp_ns) * 1e-9,
             )
         if delay > self.oldest:
             raise StampError(
                 StampFault.OLD,
                 f"A stamp of {self.topic} is {delay:.3g} s old.",
-                remedy="Send it anew; synchronise the clocks of both machines (chrony, PTP).",
+                remedy="Send it again; synchronise the clocks of both machines (chrony, PTP).",
                 seconds=delay,
             )
         self._last[publisher] = stamp_ns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Doors that import a name's file when the name is used: the one way in which this package is lazy.
+"""Package interfaces that import the file of a name at its first use.
 
 A door that gathers heavy rooms imports its names below `TYPE_CHECKING`, for readers and type checkers, and
 has `__getattr__ = names_of(__name__, __file__)` for the interpreter (PEP 562), which reads the same lines.

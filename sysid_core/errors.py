@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors of the package: one root, each carrying its data and the remedy."""
+"""Errors of the package: one base class; each error carries its data and the remedy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SysIdError(Exception):
         self.data = data
 
     def in_python(self) -> Self:
-        """The same error for who calls from Python: options of the command line are arguments."""
+        """The error for callers from Python: options of the command line are named as arguments."""
         words = (_OPTION.sub(_argument, text) for text in (self.message, self.remedy))
         message, remedy = words
         return type(self)(message, remedy=remedy, **self.data)
@@ -66,7 +66,7 @@ class ModelError(SysIdError):
 
 
 class ExcitationError(SysIdError):
-    """A motion that is unsafe, or doesn't excite what it should."""
+    """A motion is unsafe, or does not excite the requested parameters."""
 
 
 class SignalError(SysIdError):
@@ -86,4 +86,4 @@ class SolverError(SysIdError):
 
 
 class BatchError(SysIdError):
-    """Work over many recordings that can't be begun, or results that can't be kept."""
+    """Processing of many recordings cannot start, or its results cannot be written."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of the front door: `import sysid_core as sysid`."""
+"""Functions of the main interface: `import sysid_core as sysid`."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def identifiable(
 def plan_motion(
     robot: RobotModel | str, limits: MotionLimits | None = None, **options: Any
 ) -> ArmPlan:
-    """The motion after which an arm's parameters will be known best, checked against its limits.
+    """Plan the motion that determines the parameters of an arm best, checked against its limits.
 
     Args:
         robot: The robot, a URDF file, or a name in example-robot-data.
@@ -195,7 +195,8 @@ def weigh(
     sensor_frame: str = "",
     calibration: SensorCalibration | None = None,
 ) -> Weighed:
-    """Mass, centre of mass and inertia of what a robot with a force-torque sensor holds.
+    """Estimate mass, centre of mass and inertia of the payload of a robot with a force-torque
+    sensor.
 
     Args:
         recording: A recording with joint states and wrench, with marks or without, a bag, or arrays of
@@ -243,8 +244,8 @@ def weigh(
     (run,) = _recordings(recording, None)
     if not sensor_frame or not (robot or run.urdf_xml):
         raise SignalError(
-            "A recording is weighed with its robot and the frame of the sensor.",
-            remedy="Give sensor_frame, and robot where the recording has no description.",
+            "The robot and the frame of the sensor are required.",
+            remedy="Give sensor_frame, and also robot if the recording has no description.",
         )
     model = _robot(robot or run.urdf_xml)
     if motion_window(run) is None:
@@ -347,7 +348,7 @@ def _robot(robot: RobotModel | str) -> RobotModel:
     if isinstance(robot, str | Path):
         return RobotModel.from_urdf(robot)
     raise ModelError(
-        f"{type(robot).__name__} is no robot.", remedy="Give a Robot, a URDF file, or a name."
+        f"{type(robot).__name__} is not a robot.", remedy="Give a Robot, a URDF file, or a name."
     )
 
 
@@ -360,12 +361,12 @@ def _recordings(
         isinstance(x, Recording | str | Path) or _is_table(x) for x in some
     ):
         raise SignalError(
-            f"{type(sources).__name__} is no recording.",
+            f"{type(sources).__name__} is not a recording.",
             remedy="Give Recording.from_arrays(...), a bag, or a table with columns=.",
         )
     if columns is None and any(map(_is_table, some)):
         raise SignalError(
-            "A table in memory has columns, and nothing says what is in them.",
+            "The meaning of the columns of a table in memory is required.",
             remedy="Give columns=, a ColumnMap or its file, or use Recording.from_arrays(...).",
         )
 

@@ -19,7 +19,7 @@ class Kind(str, Enum):
 
     @classmethod
     def named(cls, text: str, of: str, error: type[SysIdError]) -> Self:
-        """The member that a text names.
+        """Enum member with the given text.
 
         Args:
             text: A member or its value.
@@ -31,7 +31,7 @@ class Kind(str, Enum):
         """
         if text not in [member.value for member in cls]:
             raise error(
-                f"{of} is '{text}', which doesn't exist.",
+                f"{of} is '{text}', which is unknown.",
                 remedy=f"Choose one of: {', '.join(member.value for member in cls)}.",
             )
         return cls(text)

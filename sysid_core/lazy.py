@@ -25,7 +25,7 @@ class _Unloaded(ModuleType):
 
 
 def lazy_import(name: str) -> Any:
-    """A module that is loaded at the first access to one of its attributes.
+    """Module that is loaded at the first access to one of its attributes.
 
     A node that never solves a cone programme doesn't pay for the solver (a quarter of a second and
     some 40 MB each). The recipe is that of `importlib.util.LazyLoader`.

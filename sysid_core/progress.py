@@ -14,7 +14,7 @@ _WATCHER: ContextVar[Report | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watch_progress(report: Report) -> Iterator[None]:
-    """Give the progress of what is read inside to `report`: its name and the share done, 0 to 1."""
+    """Report the progress of reading inside the block to `report`: name and share from 0 to 1."""
     token = _WATCHER.set(report)
     try:
         yield
@@ -23,7 +23,7 @@ def watch_progress(report: Report) -> Iterator[None]:
 
 
 def report_progress(name: str, share: float) -> None:
-    """Report to whoever watches."""
+    """Report progress to the watcher, if there is one."""
     watcher = _WATCHER.get()
     if watcher is not None:
         watcher(name, share)

@@ -86,7 +86,7 @@ def require_bounds(
 def build_settings(
     kind: type[Settings], given: Mapping[str, Any], places: Mapping[str, Path] | None = None
 ) -> Settings:
-    """Settings from values by name, those of nested dataclasses among them.
+    """Settings from values by name, including nested dataclasses.
 
     Args:
         kind: Dataclass.

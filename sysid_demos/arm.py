@@ -72,8 +72,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     )
     report.paragraph(
         "A Fourier motion was executed by computed_torque_controller, recorded, and identified with"
-        " every link physically consistent. The controller began with the URDF's parameters and"
-        " took the identified ones at rest, on request."
+        " every link physically consistent. The controller started with the URDF's parameters, and changed to the identified ones at rest, on request."
+        ""
     )
     ratio = show_tracking(console, report, before, after)
     show_comparison(console, report, comparison)
@@ -132,7 +132,7 @@ def _checks(comparison: Comparison, tracking_ratio: float) -> Sequence[Check]:
     """Checks that determine the exit code."""
     return (
         (
-            f"every joint's torque error at most {TRUTH_RATIO} times what the truth leaves",
+            f"torque error of every joint at most {TRUTH_RATIO} times that of the true parameters",
             comparison.against_truth <= TRUTH_RATIO,
             f"{comparison.against_truth:.2f}",
         ),

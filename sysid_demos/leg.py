@@ -47,7 +47,7 @@ def show_torques(
     show_rows(
         console,
         report,
-        "Predicted torques on a motion that wasn't fitted, RMS [N m]",
+        "Predicted torques on a held-out motion, RMS [N m]",
         ("joint", "identified", "nominal", "truth"),
         rows,
     )
@@ -111,8 +111,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     )
     report.paragraph(
         "computed_torque_controller drove the leg with the nominal parameters; a motion was"
-        " recorded and identified through the estimator's action; at rest, on request, the"
-        " controller took what was identified, and tracked the other motion again."
+        " recorded and identified through the estimator's action; at rest, on request, the controller changed to the identified parameters and tracked the other motion again."
+        ""
     )
     ratio = show_tracking(console, report, before, after)
     estimate = Estimate.load(out / "identification" / "estimate.yaml")
@@ -196,7 +196,7 @@ def _checks(
             f"{tracking_ratio:.1f}",
         ),
         (
-            f"every joint's torque error at most {TRUTH_RATIO} times what the truth leaves",
+            f"torque error of every joint at most {TRUTH_RATIO} times that of the true parameters",
             torque_ratio <= TRUTH_RATIO,
             f"{torque_ratio:.2f}",
         ),

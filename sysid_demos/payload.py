@@ -68,7 +68,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     shape = load_shape(shape_file())
     trajectory_file, bag = out / "trajectory.npz", out / "bag"
     shutil.rmtree(bag, ignore_errors=True)
-    console.rule("[bold]robot_sysid demo: what does the robot hold?")
+    console.rule("[bold]robot_sysid demo: weighing a payload")
     with console.status("Planning and checking the motion"):
         box = HeldBox(tuple(shape.size), tuple((shape.lower + shape.upper) / 2))
         limits = MotionLimits.from_model(model, tcp_frame=SENSOR_FRAME, held=box)
@@ -87,8 +87,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         answer = client.wait_for("estimator/identifiability")
         console.print(
             f"{len(specs)} nodes are up. Of {answer.n_parameters} inertial parameters of"
-            f" {answer.robot}, {answer.n_base} combinations are identifiable; of a payload on a"
-            " force-torque sensor all 10 are."
+            f" {answer.robot}, {answer.n_base} combinations are identifiable; for a payload on a force-torque sensor, all 10 are."
+            ""
         )
         client.start_recording(str(bag))
         _execute(client, console, trajectory_file, timeout_s=trajectory.duration + 60.0)
@@ -159,7 +159,7 @@ def _replay(console: Console, out: Path, bag: Path, truth: Array) -> dict[str, A
     if done.returncode != 0:
         raise LiveError(
             f"`sysid payload` failed: {done.stderr.strip() or done.stdout.strip()}",
-            remedy="Run it by hand on the bag in the results' folder.",
+            remedy="Run it on the bag in the results folder.",
         )
     result: dict[str, Any] = json.loads((out / "result.json").read_text(encoding="utf-8"))
     return result
@@ -186,9 +186,9 @@ def _judge(
     console.print(table)
     batch = float(offline["estimate"]["parameters"][0]["value"])
     console.print(
-        "This is the running estimate, as its topic has it. The report has the batch estimate of the"
-        f" same bag beside it ({batch:.4f} kg): its motion is smoothed in both directions. Both allow"
-        " for errors of the sensor's gains, which this simulated one doesn't have.",
+        "This is the running estimate, as published on its topic. The report also contains the batch estimate from the same bag ("
+        f"{batch:.4f} kg), whose motion is smoothed in both directions. Both allow for errors of the sensor gains, which this simulated sensor does not have."
+        "",
         highlight=False,
     )
     errors = error_summary(online, truth, size)
@@ -209,7 +209,7 @@ def _judge(
         console.print(f"{mark} {text}{': ' if value else ''}{value}", highlight=False)
     _checks_page(out, checks, comparison_rows(online, truth))
     console.print(
-        f"Inertia error {errors['inertia']:.1f} % (not judged: slow motion shows little of it)."
+        f"Inertia error {errors['inertia']:.1f} % (not judged, because slow motion contains little information about it)."
     )
     console.print(
         f"Report: {out / 'report.html'}   checks: {out / 'checks.html'}   bag: {out / 'bag'}",
@@ -227,14 +227,16 @@ def _checks_page(
     page.headline(
         Outcome.PASS if passed == len(checks) else Outcome.FAIL,
         f"{passed} of {len(checks)} checks hold.",
-        asked="whether the running estimate meets the truth of the simulation",
-        next_steps=["report.html, beside this page, has the evidence and the other methods."],
+        asked="accuracy of the running estimate compared with the simulation",
+        next_steps=[
+            "report.html, in the same folder, contains the evidence and the other methods."
+        ],
     )
     for text, ok, value in checks:
         page.verdict(ok, f"{text}{': ' if value else ''}{value}")
     page.table(
         ("quantity", "unit", "estimate ± sd", "truth", "error", "verdict"),
         [[*row[:2], with_deviation(*row[2:4]), *row[4:]] for row in rows],
-        "The running estimate, as its topic has it",
+        "Running estimate, as published on its topic",
     )
     save_and_list(page, out / "checks.html")

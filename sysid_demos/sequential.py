@@ -95,8 +95,8 @@ def _plan(
         )
         export_trajectory(model, all_joints.trajectory, limits, other)
     console.print(
-        f"Planned {len(plan.moves)} swings, {plan.trajectory.duration:.0f} s, that show"
-        f" {len(plan.constants)} constants; condition at worst {plan.worst_condition:.0f}."
+        f"Planned {len(plan.moves)} swings, {plan.trajectory.duration:.0f} s, that determine"
+        f" {len(plan.constants)} constants; largest condition number {plan.worst_condition:.0f}."
         " Every check passed."
     )
     return plan
@@ -126,7 +126,7 @@ def _checks(comparison: Comparison) -> Sequence[Check]:
     estimate = comparison.identified.estimate
     return (
         (
-            f"every joint's error at most {TRUTH_RATIO} times what the true parameters leave",
+            f"error of every joint at most {TRUTH_RATIO} times that of the true parameters",
             ratio <= TRUTH_RATIO,
             f"{ratio:.2f}",
         ),
@@ -136,7 +136,7 @@ def _checks(comparison: Comparison) -> Sequence[Check]:
             f"{better:.0f}",
         ),
         (
-            "every direction was shown",
+            "every direction was excited",
             estimate.rank == estimate.structural_rank,
             f"{estimate.rank} of {estimate.structural_rank}",
         ),

@@ -52,7 +52,7 @@ class Tracking:
 
     @property
     def rms(self) -> float:
-        """Over all joints and times [rad]."""
+        """RMS tracking error over all joints and times [rad]."""
         return float(np.sqrt(np.mean(self.error**2)))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fleet's rows as series, and what changed in them."""
+"""Rows of a fleet as time series, and their changes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class FleetState:
 
     @property
     def watched(self) -> int:
-        """Number of trends in which a change could show: values of several times after the first."""
+        """Number of trends in which a change is detectable: several values after the first."""
         return sum(
             bool(np.any(np.isfinite(t.monitored.residual))) and float(np.ptp(t.series.time)) > 0.0
             for t in self.trends.values()
@@ -74,7 +74,7 @@ class FleetState:
 
     @property
     def outcome(self) -> Outcome:
-        """Fail where something changed, warn where recordings gave no numbers."""
+        """Fail if something changed, warn if recordings gave no estimate."""
         if self.alarms():
             return Outcome.FAIL
         if not self.watched:

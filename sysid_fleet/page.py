@@ -33,11 +33,11 @@ def fleet_report(state: FleetState) -> Report:
     elif state.outcome is Outcome.NOT_JUDGED:
         report.headline(
             state.outcome,
-            f"Too few recordings to see a change; {len(state.failed)} gave no numbers.",
-            next_steps=["Give recordings of several nights; the reasons below say what to mend."],
+            f"Too few recordings to see a change; {len(state.failed)} gave no estimate.",
+            next_steps=["Give recordings of several nights; see the reasons below."],
         )
     else:
-        lost = f"; {len(state.failed)} recordings gave no numbers" if state.failed else ""
+        lost = f"; {len(state.failed)} recordings gave no estimate" if state.failed else ""
         report.headline(state.outcome, f"Nothing changed in {state.watched} trends ({rate}){lost}.")
     report.heading("Alarms")
     report.table(
@@ -74,9 +74,9 @@ def fleet_report(state: FleetState) -> Report:
         folded=True,
     )
     copies = [f"{name}: {first}" for name, first in state.copies.items()]
-    _list(report, "Recordings that gave no numbers", [f"{n}: {why}" for n, why in state.failed])
-    _list(report, "Recordings estimated with other settings, which don't count", state.outdated)
-    _list(report, "Copies of other recordings, each of which counts once", copies)
+    _list(report, "Recordings without an estimate", [f"{n}: {why}" for n, why in state.failed])
+    _list(report, "Recordings estimated with other settings (ignored)", state.outdated)
+    _list(report, "Copies of other recordings (counted once)", copies)
     return report
 
 
@@ -86,7 +86,7 @@ def _list(report: Report, heading: str, lines: Sequence[str]) -> None:
     report.heading(heading)
     report.bullets(lines[:_LISTED])
     if len(lines) > _LISTED:
-        report.paragraph(f"And {len(lines) - _LISTED} more: see the rows.")
+        report.paragraph(f"{len(lines) - _LISTED} more are in the rows.")
 
 
 def severity(trend: Trend) -> float:

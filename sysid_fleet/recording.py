@@ -120,7 +120,7 @@ _DATE = re.compile(r"(20\d\d)-?([01]\d)-?([0-3]\d)(?:[T_-]?([0-2]\d)[-:]?([0-5]\
 
 @dataclass(frozen=True)
 class Task:
-    """A recording with what is known of its robot.
+    """Recording with the data of its robot.
 
     Attributes:
         source: Where it is.
@@ -137,7 +137,7 @@ class Task:
 def calibrated(
     calibration: str, description: str, columns: str, settings: str
 ) -> tuple[Identification, ColumnMap | None]:
-    """A robot as it was calibrated; kept while its `settings` hash is the same."""
+    """Calibrated robot, cached as long as the hash of its `settings` is the same."""
     folder = Path(calibration)
     known = load_identification(
         folder / "parameters.yaml",
@@ -209,7 +209,7 @@ def recording_rows(task: Task) -> list[dict[str, Any]]:
 
 
 def fit_recording(known: Identification, run: Recording) -> tuple[Identification, Estimate]:
-    """The calibrated robot with the recording's friction and load, and the estimate of those.
+    """Calibrated robot with the friction and load of the recording, and their estimate.
 
     Raises:
         EstimationError: Nothing moves.
@@ -236,7 +236,9 @@ _FREE = ("F_c", "F_v", "beta")
 def friction_at(
     known: Identification, estimate: Estimate, speed: float
 ) -> dict[str, tuple[float, float, str, str]]:
-    """`F_c + F_v v` of every axis at a speed: better known than its parts, which trade off."""
+    """`F_c + F_v v` of every axis at a given speed, which is more accurate than its correlated
+    parts.
+    """
     out = {}
     covariance = estimate.covariance
     for axis in known.friction.drives.axis_names:

@@ -116,7 +116,7 @@ def load_registry(path: str | Path) -> Registry:
 
 
 def settings_hash(robot: Robot, tool: Tool | None) -> str:
-    """Hash of everything but the recording that decides what is estimated of it.
+    """Hash of all inputs except the recording that affect the estimates.
 
     Files count by what is in them, wherever they lie.
     """

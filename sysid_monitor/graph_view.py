@@ -67,7 +67,7 @@ def bridge_state(message: Any) -> str:
         PayloadBridgeState.IDLE: "nothing is proposed",
         PayloadBridgeState.PROPOSED: "waits for confirmation",
         PayloadBridgeState.SENDING: "sending",
-        PayloadBridgeState.SET: "the controller has it",
+        PayloadBridgeState.SET: "set in the controller",
         PayloadBridgeState.FAILED: "failed",
     }
     return names.get(message.state, f"state {message.state}")
@@ -212,7 +212,7 @@ class GraphView:
                 level="stale" if now - when > STALE_S else LEVELS[_level(status)],
                 message=status.message
                 if now - when <= STALE_S
-                else f"nothing heard for {now - when:.0f} s: has the node ended?",
+                else f"no message for {now - when:.0f} s: the node may have ended",
                 values={pair.key: pair.value for pair in status.values},
                 age=now - when,
             )

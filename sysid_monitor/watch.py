@@ -74,7 +74,7 @@ def _health(snapshot: Snapshot, namespace: str) -> Any:
     if not snapshot.health:
         where = f" in namespace '{namespace}'" if namespace else ""
         return Panel(
-            f"No node of robot_sysid is heard{where}. Start them with `sysid up`, check"
+            f"No node of robot_sysid was found{where}. Start them with `sysid up`, check"
             " ROS_DOMAIN_ID, and see `sysid doctor`.",
             title="nodes",
         )

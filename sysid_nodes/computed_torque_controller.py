@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The computed-torque controller: set points in, efforts out, better parameters on request.
+"""Computed-torque controller: set points in, efforts out; identified parameters on request.
 
 `u = G^T W theta + K_p e + K_d ė`, see `TorqueController`. It begins with the URDF's (and the loops file's) parameters.
 Identified ones are taken at rest only, and only after `~/use_identified` was called, unless
@@ -45,7 +45,7 @@ class ComputedTorqueControllerNode(ManagedNode):
         self._listens = False  # to set points
 
     def configure(self) -> None:
-        """Make topics and the service; the robot may come later."""
+        """Create the topics and the service; the robot may arrive later."""
         self._efforts = self.create_publisher(Float64MultiArray, "effort_commands", 10)
         self._state = self.create_publisher(String, "~/parameters_in_use", LATCHED)
         self.create_service(Trigger, "~/use_identified", self._on_use)
@@ -66,7 +66,7 @@ class ComputedTorqueControllerNode(ManagedNode):
         self._report(ParameterSource.NOMINAL)
 
     def activate(self) -> None:
-        """Listen and command; after a deactivation the robot's own controller takes over."""
+        """Subscribe and command; after deactivation the controller of the robot takes over."""
         self._listens = False
         self.subscribe_to_data(JointState, "joint_states", self._on_joints, qos=NEWEST)
         self.create_subscription(
@@ -76,10 +76,10 @@ class ComputedTorqueControllerNode(ManagedNode):
 
     @property
     def fixed_because(self) -> str:
-        """A clock that is exchanged under a controller that moves is a jump."""
+        """Changing the clock below a moving controller would be a jump."""
         moving = (ControllerState.TRACKING, ControllerState.STOPPING)
         active = self.controller is not None and self.controller.state in moving
-        return "The controller moves the robot" if active else ""
+        return "The controller is moving the robot" if active else ""
 
     def _now(self) -> float:
         return self.now_ns() * 1e-9
@@ -92,7 +92,8 @@ class ComputedTorqueControllerNode(ManagedNode):
         q, v, _ = conversions.joint_arrays_from_message(message, self.controller.chain.actuated)
         if v is None:
             raise SysIdError(
-                "joint_states has no velocities.", remedy="Feedback needs them: see the driver."
+                "joint_states has no velocities.",
+                remedy="They are needed for feedback: check the driver.",
             )
         stamp = conversions.ns_from_stamp(message.header.stamp)
         self.controller.measured(self._state_gate.take(stamp, self.now_ns()) * 1e-9, q, v)
@@ -117,7 +118,8 @@ class ComputedTorqueControllerNode(ManagedNode):
     def _use(self) -> str:
         if self.controller is None or self._identified is None:
             raise SysIdError(
-                "The robot isn't known yet.", remedy="Start what publishes robot_description."
+                "The robot description has not arrived yet.",
+                remedy="Start the node that publishes robot_description.",
             )
         self._identified.use(self.controller, self._now())
         self._report(ParameterSource.IDENTIFIED)

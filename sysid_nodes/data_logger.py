@@ -64,7 +64,7 @@ class DataLoggerNode(ManagedNode):
         self.filtering.use_joints(model.joint_names)
 
     def activate(self) -> None:
-        """Listen; raw, so that what is recorded is what was sent."""
+        """Subscribe in raw form, so that messages are recorded as sent."""
         self.subscribe_to_data(JointState, JOINTS, self._on_joints, raw=True)
         self.subscribe_to_data(WrenchStamped, WRENCH, self._on_wrench, raw=True)
         self.create_subscription(Mark, MARKS, self._on_mark, DATA, raw=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The estimator: what is identifiable, the running payload, identification on request."""
+"""Estimator node: identifiability, running payload, identification on request."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class EstimatorNode(ManagedNode):
         self._identification: IdentificationComponent | None = None
 
     def configure(self) -> None:
-        """Make the topics; the robot may come later."""
+        """Create the topics; the robot may arrive later."""
         self._identifiability = self.create_publisher(Identifiability, "~/identifiability", LATCHED)
         self._payload = PayloadComponent(self)
         self._residuals = TorqueResidualsComponent(self)
@@ -48,12 +48,12 @@ class EstimatorNode(ManagedNode):
         self._residuals.activate()
 
     def clean_up(self) -> None:
-        """End what is running."""
+        """Stop running work."""
         if self._identification is not None:
             self._identification.clean_up()
 
     def got_robot(self, model: RobotModel) -> None:
-        """Say what is identifiable, get ready for a payload."""
+        """Publish the identifiability and prepare for a payload."""
         self._identifiability.publish(
             conversions.message_from_identifiability(
                 structural_identifiability(model), model, stamp_ns=self.now_ns()
@@ -65,7 +65,7 @@ class EstimatorNode(ManagedNode):
 
     @property
     def latest(self) -> Estimate | None:
-        """The newer of the identified robot and the running payload."""
+        """The newer result of the identified robot and the running payload."""
         both = (self._identification, self._payload)
         known = [part for part in both if part is not None and part.latest is not None]
         return max(known, key=lambda part: part.latest_ns).latest if known else None
@@ -81,7 +81,7 @@ class EstimatorNode(ManagedNode):
         self, request: SaveResult.Request, response: SaveResult.Response
     ) -> SaveResult.Response:
         if self.latest is None:
-            response.message = "There is no estimate yet: play a motion, or call ~/identify."
+            response.message = "There is no estimate yet: execute a motion, or call ~/identify."
             return response
         try:
             folder = new_inside(self.config.directory, request.directory, "The folder")

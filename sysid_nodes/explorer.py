@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The explorer: an experiment that ends when enough is known.
+"""Explorer node: an experiment that ends when the requested accuracy is reached.
 
 It plans pieces of motion and has the trajectory executor check and play them; nothing moves without
 a goal with a token of `~/arm`. It isn't part of the usual graph: who wants it starts it.
@@ -21,7 +21,7 @@ _STATES = "data_logger/filtered"
 
 
 class ExplorerNode(ActionNode):
-    """Serves `~/explore`, one goal at a time, and `~/arm`."""
+    """Server of `~/explore`, one goal at a time, and of `~/arm`."""
 
     Config = ExplorerConfig
 
@@ -36,7 +36,7 @@ class ExplorerNode(ActionNode):
         self.use_robot(self.config.robot)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Samples of this robot count from now on; its limits must make sense."""
+        """Use samples of this robot from now on; its limits must be valid."""
         planning_limits(self.config, model)
         self._motion.of(model.joint_names)
 

@@ -40,7 +40,7 @@ class PayloadBridgeNode(ManagedNode):
         self._latest: InertiaStamped | None = None
 
     def configure(self) -> None:
-        """Find the driver's interface; get ready to propose."""
+        """Find the interface of the driver, and prepare for proposals."""
         c: PayloadBridgeConfig = self.config
         self._exchange = c.exchange()
         self._group = ReentrantCallbackGroup()  # a service call waits for another one
@@ -92,9 +92,9 @@ class PayloadBridgeNode(ManagedNode):
         request = self._service.request(payload)
         proposal = self._exchange.propose(payload, now_s)
         response.proposal, response.payload = proposal.id, payload_inertia(payload)
-        hint = "" if request.sends_inertia else " This driver takes no inertia."
+        hint = "" if request.sends_inertia else " This driver accepts no inertia."
         if self.config.dry_run:
-            hint += " dry_run is on: confirming won't send it."
+            hint += " dry_run is on: a confirmation will not send it."
         return (
             f"Proposed as '{proposal.id}': {payload}."
             f" It would be sent as {dict(request.values)}.{hint}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runner: what `sysid run` does, as an action of a running graph.
+"""Runner node: the steps of `sysid run` as an action.
 
 It has the other nodes check, play, record and identify; nothing moves without a goal with a token of
 `~/arm`. It is started where the bringup file has a section for it.

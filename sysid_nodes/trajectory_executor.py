@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trajectory executor: checks a motion, plays it on the robot, stops it smoothly.
+"""Trajectory executor node: checks a motion, executes it, stops it smoothly.
 
 Nothing moves on launch, without a token of `~/arm`, and before every check of the core has passed.
 """
@@ -38,7 +38,7 @@ class TrajectoryExecutorNode(ManagedNode):
         self._reported = 0.0  # when, on the steady clock [s]
 
     def configure(self) -> None:
-        """Make topics; what is malformed in the parameters is refused here."""
+        """Create the topics; malformed parameters are refused here."""
         c: execution.TrajectoryExecutorConfig = self.config
         self._inputs = execution.RobotInputs(self)
         self._player = execution.MotionPlayer(self, self._inputs, self._on_step)
@@ -51,12 +51,12 @@ class TrajectoryExecutorNode(ManagedNode):
         self.use_robot(c.robot)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Only states of this robot count from now on, and its limits must make sense."""
+        """Use only states of this robot from now on; its limits must be valid."""
         self._inputs.robot.of(model)
         self._show_limits(model)
 
     def changed(self, names: set[str]) -> None:
-        """The next motion has the new limits."""
+        """Apply the new limits to the next motion."""
         if self.model is not None:
             self._show_limits(self.model)
 
@@ -64,7 +64,7 @@ class TrajectoryExecutorNode(ManagedNode):
     def fixed_because(self) -> str:
         """Limits and clock of a motion under way are those that it was checked with."""
         core = self._player.core if self._player is not None else None
-        return "" if core is None or core.state.is_final else "A motion is under way"
+        return "" if core is None or core.state.is_final else "A motion is in progress"
 
     def _show_limits(self, model: RobotModel) -> None:
         c = self.config
@@ -86,7 +86,7 @@ class TrajectoryExecutorNode(ManagedNode):
             self._player.halt(_STOPS)
 
     def winding_down(self) -> bool:
-        """At shutdown: stop the robot, smoothly, while its states and its clock still come."""
+        """Stop the robot smoothly at shutdown, while states and clock still arrive."""
         if self._action is not None:
             self._action.accepting = False
             self._arming.disarm()

@@ -59,7 +59,7 @@ class Caller:
         self._send(
             client.service_is_ready,
             lambda: self._waiting.append((client.call_async(request), answered)),
-            f"{name} isn't there: is the node running?",
+            f"{name} is not available: check that the node is running",
         )
 
     def send_goal(self, kind: type, name: str, goal: Any) -> None:
@@ -77,7 +77,7 @@ class Caller:
                 self._say(f"{name} refused the goal: see its diagnostics.", False)
                 return
             self._goal = handle
-            self._say("accepted: every check runs before anything moves", True)
+            self._say("accepted: all checks are made before the robot moves", True)
             self._waiting.append((handle.get_result_async(), finished))
 
         def finished(answer: Any) -> None:
@@ -87,7 +87,7 @@ class Caller:
         self._send(
             client.server_is_ready,
             send,
-            f"{name} isn't there: is the executor active?",
+            f"{name} is not available: check that the executor is active",
         )
 
     def cancel(self) -> None:

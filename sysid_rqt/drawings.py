@@ -181,7 +181,7 @@ def arm_bars(message: Any, nominal: Mapping[str, float]) -> object:
     axis = figure.subplots()
     if not rows:
         axis.axis("off")
-        axis.text(0.0, 0.5, "no parameter here has a value in the URDF to compare with")
+        axis.text(0.0, 0.5, "none of these parameters has a value in the URDF")
         return figure
     colours = (GREEN, BLUE, GREY, ORANGE)  # by verdict
     ratios = [(message.values[k] - nominal[message.names[k]]) / sd[k] for k in rows]

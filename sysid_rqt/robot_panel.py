@@ -106,7 +106,7 @@ class RobotPanel(Panel):
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Tables, state and progress."""
         worst = snapshot.worst
-        self.headline.setText(f"nodes: {worst}" if snapshot.health else "no node is heard")
+        self.headline.setText(f"nodes: {worst}" if snapshot.health else "no node found")
         self.headline.setStyleSheet(f"color: {COLOURS[worst]}; font-weight: bold")
         rows = [(h.name, h.level, h.message) for h in snapshot.health]
         fill(self.nodes, rows, [COLOURS[h.level] for h in snapshot.health])
@@ -119,7 +119,7 @@ class RobotPanel(Panel):
         )
         state = snapshot.executor
         if state is None and snapshot.hears(EXECUTOR):
-            self.state.setText("the executor is there; it has played no motion yet")
+            self.state.setText("the executor is available; it has executed no motion yet")
         if state is not None:
             self.state.setText(
                 f"{f'{state.state} {state.segment}'.strip()}: {state.time_left:.0f} s left, tracking error"

@@ -24,7 +24,7 @@ class SendPanel(Panel):
 
     def build(self) -> None:
         """A comparison, buttons, and whether anything may be sent."""
-        self.state = QLabel("no payload_bridge is heard")
+        self.state = QLabel("no payload_bridge found")
         self.state.setWordWrap(True)
         self.comparison = table(
             ("quantity", "proposed", "controller has", "would change by", "unit")
@@ -97,7 +97,7 @@ class SendPanel(Panel):
             result = response.results[0]
             self._ask_whether_allowed()
             if not result.successful:
-                self.say(f"The bridge keeps dry_run as it is: {result.reason}", False)
+                self.say(f"The bridge does not change dry_run: {result.reason}", False)
             elif then is not None:
                 then(response)
             else:
@@ -116,7 +116,7 @@ class SendPanel(Panel):
 
 
 def beside(read: Any, proposed: Any, has: Any) -> tuple[str, str, str]:
-    """A quantity as proposed, as the controller has it, and the difference, as text."""
+    """A quantity as proposed, as set in the controller, and the difference, as text."""
     new = None if proposed is None else read(proposed)
     old = None if has is None else read(has)
     change = "–" if new is None or old is None else f"{new - old:+.3g}"

@@ -140,9 +140,7 @@ class Cheetah3Study:
     def report(self) -> Report:
         """A page with the table next to the paper's."""
         report = Report("A leg identified on a free and on a locked torso", "table 6 of the paper")
-        report.verdict(
-            self.pattern_matches, "The errors that vanish are those that vanish in the paper."
-        )
+        report.verdict(self.pattern_matches, "The errors that vanish are the same as in the paper.")
         report.verdict(
             self.is_maximally_exciting,
             "The gallop is maximally exciting: numerical ranks equal the structural ones.",
@@ -162,8 +160,8 @@ class Cheetah3Study:
         }
         report.figure(
             time_series(self.time, lines, ylabel="torque [N m]"),
-            f"Torques of the {LEG} leg in another gallop, and what the parameters identified on the"
-            " locked torso predict: only the knee is right.",
+            f"Torques of the {LEG} leg in another gallop, and their prediction by parameters identified on the locked torso: only the knee is correct."
+            "",
         )
         return report
 

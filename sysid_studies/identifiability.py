@@ -179,7 +179,7 @@ class IdentifiabilityStudy:
             "Structural identifiability: the paper's tables",
             "Wensing, Niemeyer, Slotine 2023, tables 2, 4, 5 and figure 4",
         )
-        report.verdict(self.agrees, "Every figure is the paper's.")
+        report.verdict(self.agrees, "Every number agrees with the paper.")
         (table,) = self.tables
         report.table(table.columns, table.rows, table.note)
         for title, (answer, weightless) in self.answers.items():

@@ -264,29 +264,45 @@ def visible_constants(
     moments = (f"k{j}x", f"k{j}y")
     if chain.revolute[moving] and chain.revolute[observed]:
         if moving == observed and not vertical:
-            return Visibility((f"U{j}_33", *moments), f"Property 1.3a: joint {j} itself moves")
+            return Visibility(
+                (f"U{j}_33", *moments), f"property 1.3a of Lin (1992): joint {j} itself moves"
+            )
         if moving == observed:
-            return Visibility((f"U{j}_33",), f"Property 1.3a: joint {j} itself moves, vertical")
+            return Visibility(
+                (f"U{j}_33",), f"property 1.3a of Lin (1992): joint {j} itself moves, vertical"
+            )
         if parallel:
             offset = np.cross(_reach(chain, moving, observed, posture), u)
             if vertical and np.linalg.norm(offset) <= LENGTH_TOLERANCE:
-                return Visibility((f"U{j}_33",), f"Property 1.1c: {pair} are one vertical axis")
-            return Visibility((f"U{j}_33", *moments), f"Property 1.1d: {pair} are parallel")
+                return Visibility(
+                    (f"U{j}_33",), f"property 1.1c of Lin (1992): {pair} are one vertical axis"
+                )
+            return Visibility(
+                (f"U{j}_33", *moments), f"property 1.1d of Lin (1992): {pair} are parallel"
+            )
         inertia = (f"U{j}_11-22", f"U{j}_12", f"U{j}_13", f"U{j}_23")
         if abs(u[2]) <= PARALLEL_TOLERANCE:
-            return Visibility((*inertia, *moments), f"Property 1.1b: {pair} are perpendicular")
-        return Visibility((*inertia, f"U{j}_33", *moments), f"Property 1.1a: {pair} are oblique")
+            return Visibility(
+                (*inertia, *moments), f"property 1.1b of Lin (1992): {pair} are perpendicular"
+            )
+        return Visibility(
+            (*inertia, f"U{j}_33", *moments), f"property 1.1a of Lin (1992): {pair} are oblique"
+        )
     if chain.revolute[moving]:
         if parallel:
-            return Visibility((f"m{j}",), f"Property 1.2a: {pair} are parallel")
+            return Visibility((f"m{j}",), f"property 1.2a of Lin (1992): {pair} are parallel")
         s = chain.first_not_parallel
         names = (f"k{j}x", f"k{j}y", f"k{j}z") if observed > s else (f"k{j}_axial", f"k{j}_radial")
-        return Visibility((f"m{j}", *names), f"Property 1.2b: {pair} are not parallel")
+        return Visibility(
+            (f"m{j}", *names), f"property 1.2b of Lin (1992): {pair} are not parallel"
+        )
     if not chain.revolute[observed]:
-        return Visibility((f"m{j}",), f"Property 2.2a: joint {moving + 1} moves straight")
+        return Visibility(
+            (f"m{j}",), f"property 2.2a of Lin (1992): joint {moving + 1} moves straight"
+        )
     if parallel and vertical:
-        return Visibility((), f"Property 2.1b: {pair} are parallel and vertical")
-    return Visibility(moments, f"Property 2.1a: joint {moving + 1} moves straight")
+        return Visibility((), f"property 2.1b of Lin (1992): {pair} are parallel and vertical")
+    return Visibility(moments, f"property 2.1a of Lin (1992): joint {moving + 1} moves straight")
 
 
 def _composite(
@@ -348,7 +364,7 @@ def check_postures(
     why = "; ".join(reasons)
     if not wanted:
         raise ExcitationError(
-            f"Moving joint {moving + 1} alone shows nothing of body {observed + 1} at joint"
+            f"Moving joint {moving + 1} alone does not excite body {observed + 1} at joint"
             f" {observed + 1} ({why}).",
             remedy="Move another joint before it that is not parallel to it.",
             moving=moving,
@@ -364,8 +380,8 @@ def check_postures(
         undetermined = [name for name, w in zip(wanted, open_share, strict=True) if w > 1e-3]
         raise ExcitationError(
             f"{len(postures)} posture(s) of joint {observed + 1} determine {rank} of the"
-            f" {len(columns)} constants of body {observed + 1} that moving joint {moving + 1} can"
-            f" show: {', '.join(undetermined)} stay open ({why}).",
+            f" {len(columns)} constants of body {observed + 1} that moving joint {moving + 1} can excite:"
+            f" {', '.join(undetermined)} remain undetermined ({why}).",
             remedy=f"Add postures with other values of joint {observed + 1} in which the axis of"
             f" joint {moving + 1} has components of different size along x and y of body"
             f" {observed + 1}.",

@@ -42,6 +42,23 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert "structural_identifiability(" in text and "Returns:" in text
 
 
+def test_the_version_is_the_newest_one_of_the_changelog() -> None:
+    def found(file: str, pattern: str) -> str:
+        return re.findall(pattern, (ROOT / file).read_text("utf-8"), flags=re.MULTILINE)[0]
+
+    newest = found("CHANGELOG.rst", r"^(\d+\.\d+\.\d+) \(")
+    assert newest == found("pyproject.toml", r'^version = "(.*)"')
+    assert newest == found("package.xml", r"<version>(.*)</version>")
+    assert newest == found("CITATION.cff", r"^version: (.*)")
+    assert newest == found("sysid_core/__init__.py", r'^__version__ = "(.*)"')
+
+
+def test_a_version_of_the_changelog_has_forty_lines_at_most() -> None:
+    text = (ROOT / "CHANGELOG.rst").read_text("utf-8")
+    versions = re.split(r"^(?:Forthcoming|\d+\.\d+\.\d+ .*)\n-+\n", text, flags=re.MULTILINE)[1:]
+    assert max(len([x for x in v.splitlines() if x.strip()]) for v in versions) <= 40
+
+
 def test_every_page_is_in_the_navigation() -> None:
     text = re.sub(r"!!python\S+", "", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     listed = set(re.findall(r"[\w/]+\.md", str(yaml.safe_load(text)["nav"])))

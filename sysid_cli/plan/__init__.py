@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid plan`: one file a sub-command."""
+"""`sysid plan`: one file for each sub-command."""

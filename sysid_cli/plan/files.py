@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid plan check | show | validation`: what is done with motions that exist already."""
+"""`sysid plan check | show | validation`: commands for existing motions."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ if TYPE_CHECKING:
     from sysid_core.planning import MotionLimits, Trajectory
     from sysid_core.robot import RobotModel
 
-OWN_LIMITS = (
-    "The limits are the stricter of the description's and those that the motion was planned for."
-)
-ALL_LIMITS = "The limits are the strictest of the file's, the plan's and the description's."
+OWN_LIMITS = "The limits are the stricter ones of the description and of the plan."
+ALL_LIMITS = "The limits are the strictest ones of the file, the plan and the description."
 
 
 @dataclass(frozen=True, kw_only=True)
 class MotionSettings:
-    """A motion that exists, its robot and the limits that it must keep to."""
+    """An existing motion, its robot and its limits."""
 
     file: Annotated[
         Path,
@@ -46,7 +44,7 @@ class MotionSettings:
     mount: MountOption = ""
 
     def load(self) -> tuple[RobotModel, MotionLimits, Trajectory]:
-        """The robot as it is mounted, its limits, and the motion.
+        """The robot with its mounting, its limits, and the motion.
 
         The strictest of the description's, the file's and those that a planned motion brings: who
         edits one of them makes no other wider. A motion with neither takes the usual ones.
@@ -63,8 +61,8 @@ class MotionSettings:
         missing = [name for name in model.joint_names if name not in motion.joint_names]
         if missing:
             raise ModelError(
-                f"'{self.file}' says nothing of the joints {missing} of '{model.name}'.",
-                remedy=f"Hold them still: --lock {' --lock '.join(missing)}; or give the robot that"
+                f"'{self.file}' does not contain the joints {missing} of '{model.name}'.",
+                remedy=f"Lock them: --lock {' --lock '.join(missing)}; or give the robot that"
                 " the motion was planned for.",
                 missing=missing,
             )

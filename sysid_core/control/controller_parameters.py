@@ -14,7 +14,7 @@ _LEAST = 0.05  # of the heaviest joint's gravity torque: lighter joints are judg
 
 
 def judge_for_control(nominal: ClosedChain, candidate: ClosedChain, factor: float) -> Verdict:
-    r"""Judge parameters by what a controller would make of them.
+    r"""Judge parameters by their effect in a controller.
 
     In postures `q` from all over the joints' ranges, with the gravity torques `g` of the candidate
     and `g_0` of the nominal model (rows are postures, `||.||` over all joints):

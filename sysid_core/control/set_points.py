@@ -14,7 +14,7 @@ from sysid_core.robot import Array
 
 
 class SetPointFault(Kind):
-    """Why a set point is refused."""
+    """Reasons for refusing a set point."""
 
     POSITION = "set_point_outside_position_limits"
     VELOCITY = "set_point_beyond_velocity_limits"
@@ -35,7 +35,7 @@ class SetPointError(SignalError):
 
 @dataclass(frozen=True, eq=False)
 class SetPointLimits:
-    """Limits of what may be asked of a robot, arrays in the order of its actuated joints.
+    """Limits of set points, arrays in the order of the actuated joints of the robot.
 
     A set point may lie as far from where the reference goes on its own as the feedback could have
     brought the robot meanwhile: `step + a dt^2 / 2` in position, `w step + a dt` in velocity.
@@ -85,7 +85,7 @@ class SetPointLimits:
                 SetPointFault.POSITION,
                 f"The set point of {self.joint_names[j]} is {q[j]:.4g}, outside"
                 f" [{self.lower[j]:.4g}, {self.upper[j]:.4g}].",
-                remedy="Who publishes it? `ros2 topic info -v` says.",
+                remedy="Who publishes it? See `ros2 topic info -v`.",
                 joint=self.joint_names[j],
             )
         fast = np.flatnonzero(np.abs(v) > self.velocity)
@@ -95,7 +95,7 @@ class SetPointLimits:
                 SetPointFault.VELOCITY,
                 f"The set point's speed of {self.joint_names[j]} is {v[j]:.4g}, limit"
                 f" {self.velocity[j]:.4g}.",
-                remedy="Who publishes it? `ros2 topic info -v` says.",
+                remedy="Who publishes it? See `ros2 topic info -v`.",
                 joint=self.joint_names[j],
             )
         steep = np.flatnonzero(np.abs(a) > self.acceleration)
@@ -105,14 +105,14 @@ class SetPointLimits:
                 SetPointFault.ACCELERATION,
                 f"The set point's acceleration of {self.joint_names[j]} is {a[j]:.4g}, limit"
                 f" {self.acceleration:.4g}.",
-                remedy="Who publishes it? `ros2 topic info -v` says. For faster motions raise"
+                remedy="Who publishes it? See `ros2 topic info -v`. For faster motions raise"
                 " feedback_limit.",
                 joint=self.joint_names[j],
             )
         if not near:
             raise SetPointError(
                 SetPointFault.NO_STATE,
-                "A set point came before any joint state: nobody knows how far away it is.",
+                "A set point arrived before any joint state, so that its distance from the robot is unknown.",
                 remedy="Start the robot's driver first.",
             )
         far = [float(np.max(np.abs(q - q_0))) for q_0, _ in near]
@@ -120,16 +120,16 @@ class SetPointLimits:
         if min(far) > self.step + 0.5 * self.acceleration * dt**2:
             raise SetPointError(
                 SetPointFault.STEP,
-                f"A set point is {min(far):.3g} rad away from reference and robot at once.",
-                remedy="Set points must go on from where the robot is; does a second node publish"
-                " them?",
+                f"A set point is {min(far):.3g} rad away from the reference and from the robot.",
+                remedy="Set points must continue from the current position of the robot. Check if a second node publishes them."
+                "",
                 distance=min(far),
             )
         if min(faster) > self.bandwidth * self.step + self.acceleration * dt:
             raise SetPointError(
                 SetPointFault.SPEED_STEP,
                 f"A set point's velocity differs by {min(faster):.3g} rad/s at once.",
-                remedy="Set points must go on from where the robot is; does a second node publish"
-                " them?",
+                remedy="Set points must continue from the current position of the robot. Check if a second node publishes them."
+                "",
                 speed=min(faster),
             )

@@ -128,7 +128,7 @@ class TorqueController:
         return sample is not None and -self.timing.ahead <= t - sample[0] <= timeout
 
     def goes_on_from(self, t: float) -> tuple[list[tuple[Array, Array]], float]:
-        """Positions and velocities that the next set point may go on from, each (n_a,).
+        """Positions and velocities from which the next set point must continue, each (n_a,).
 
         Args:
             t: Time of the set point [s].
@@ -151,15 +151,15 @@ class TorqueController:
         return fresh and t - self._moved_at >= self.timing.still_time
 
     def use(self, t: float, chain: ClosedChain) -> None:
-        """Use another model from now on; the feedforward changes gradually.
+        """Replace the model; the feedforward torque changes gradually.
 
         Raises:
             SignalError: The robot moves.
         """
         if not self.stands_still(t):
             raise SignalError(
-                "The robot moves: parameters are exchanged at rest only.",
-                remedy="Wait until it stands still and ask again.",
+                "The robot is moving: parameters can only be changed at rest.",
+                remedy="Wait until the robot is at rest, and repeat the request.",
             )
         self._former, self._good = (t, self.chain), (*self._good, self.chain)
         self.chain = chain
@@ -196,7 +196,9 @@ class TorqueController:
         return q_d + v_d * T * (1 - decay), v_d * decay, -v_d * decay / T
 
     def effort(self, t: float) -> Array | None:
-        """Efforts now, within the limits, shape (n_a,) [N m]; None when nothing may be commanded."""
+        """Current efforts, within the limits, shape (n_a,) [N m]; None if no command is
+        permitted.
+        """
         reference = self.desired(t)
         if reference is None or self._set_point is None:
             self.state = ControllerState.IDLE
@@ -223,7 +225,7 @@ class TorqueController:
         u = u + self._inertia @ np.clip(wanted, -self.feedback_limit, self.feedback_limit)
         if not np.all(np.isfinite(u)):  # a clip would let NaN pass
             raise SignalError(
-                "The efforts aren't finite: nothing is commanded.",
+                "The computed efforts are not finite: no effort is commanded.",
                 remedy="Check the parameters in use and the set points.",
             )
         out = np.clip(u, -self.limits, self.limits)

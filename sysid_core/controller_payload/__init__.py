@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payloads in the terms of vendors' controllers, and the exchange with them."""
+"""Payloads in the form that vendors' controllers expect, and their transfer to a controller."""
 
 from sysid_core.controller_payload.exchange import (
     ControllerSetting,

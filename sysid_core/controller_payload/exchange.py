@@ -20,7 +20,7 @@ _ALPHA = 1.0  # [rad/s^2], of the motion for which an inertia that isn't set is 
 
 
 class Make(Kind):
-    """Makes of robots whose controllers take a payload."""
+    """Robot vendors whose controllers accept a payload."""
 
     UR = "UR"
     FRANKA = "Franka"
@@ -29,7 +29,7 @@ class Make(Kind):
 
 @dataclass(frozen=True, eq=False)
 class ControllerSetting:
-    """Payload values for one vendor, to be typed in or sent.
+    """Payload values for one vendor, for manual entry or for its service.
 
     Attributes:
         vendor: Make of the robot.
@@ -90,7 +90,7 @@ def _row(values: Array, digits: int) -> str:
 
 
 class ExchangeState(Kind):
-    """State of the exchange."""
+    """State of the transfer to the controller."""
 
     IDLE = "idle"
     PROPOSED = "proposed: waiting for confirmation"
@@ -115,7 +115,7 @@ class Proposal:
 
 
 class PayloadExchange:
-    """State machine of one controller's payload. Nothing is ever sent without `confirm`.
+    """State machine of one controller's payload. Nothing is sent without `confirm`.
 
     Args:
         limits: What is plausible.
@@ -152,7 +152,7 @@ class PayloadExchange:
         return self.proposal
 
     def confirm(self, now_s: float, proposal_id: str) -> ControllerPayload:
-        """The frozen payload, to be sent now.
+        """The confirmed payload, to be sent now.
 
         Raises:
             ModelError: Nothing is proposed, something else is, or it is too long ago.
@@ -161,11 +161,11 @@ class PayloadExchange:
         if self.proposal is None:
             raise ModelError(
                 "No payload has been proposed.",
-                remedy="Call `propose`, read what it answers, then `confirm`.",
+                remedy="Call `propose`, read its answer, then call `confirm`.",
             )
         if proposal_id != self.proposal.id:
             raise ModelError(
-                f"The proposal that waits isn't '{proposal_id}'.",
+                f"The current proposal is not '{proposal_id}'.",
                 remedy="Confirm with the id that `propose` answered, or propose again.",
             )
         payload, age_s = self.proposal.payload, now_s - self.proposal.proposed_at
@@ -174,19 +174,19 @@ class PayloadExchange:
             self.state = ExchangeState.IDLE
             raise ModelError(
                 f"The proposal is {age_s:.0f} s old, older than {self.patience_s:.0f} s.",
-                remedy="Propose again: something else may be held by now.",
+                remedy="Propose again, because the robot may hold another object by now.",
             )
         self._sent, self.state = payload, ExchangeState.SENDING
         return payload
 
     def succeeded(self) -> None:
-        """The controller has what was sent."""
+        """Record that the controller has accepted the payload."""
         if self._sent is not None:
             self.previous, self.current = self.current, self._sent
         self._sent, self._uncertain, self.state = None, False, ExchangeState.SET
 
     def failed(self, *, untouched: bool = False) -> None:
-        """The controller refused, didn't answer, or reports something else.
+        """Record that the controller refused, did not answer, or reports another payload.
 
         Args:
             untouched: It is certain that it kept what it had.
@@ -206,7 +206,7 @@ class PayloadExchange:
         self._refuse_while_sending()
         if self.previous is None:
             raise ModelError(
-                "What the controller had before isn't known.",
+                "The previous payload of the controller is unknown.",
                 remedy="Set the payload at the robot's own panel, or give `initial_payload`.",
             )
         self.proposal = None
@@ -216,5 +216,6 @@ class PayloadExchange:
     def _refuse_while_sending(self) -> None:
         if self.state is ExchangeState.SENDING:
             raise ModelError(
-                "A payload is being sent.", remedy="Wait for its answer, then try again."
+                "A payload is being sent to the controller.",
+                remedy="Wait for the answer of the controller, then try again.",
             )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload as robot controllers want it, and whether it is plausible enough to be sent to one.
+"""Payload in the form that robot controllers expect, and a check of its plausibility.
 
 Controllers take everything mounted on the flange (sensor, gripper and object together): mass,
 centre of mass from the flange, and some the inertia about the centre of mass, in the flange's axes.
@@ -24,7 +24,7 @@ from sysid_core.robot import (
 
 @dataclass(frozen=True, eq=False)
 class ControllerPayload:
-    """The load on the flange.
+    """Load on the flange of a robot.
 
     Attributes:
         mass: [kg].
@@ -42,7 +42,7 @@ class ControllerPayload:
         if com.shape != (3,) or inertia.shape != (3, 3) or not np.all(np.isfinite(numbers)):
             raise ModelError(
                 "A payload needs a finite mass, three coordinates and a 3 x 3 inertia.",
-                remedy="Wait for an estimate, or look at what publishes it.",
+                remedy="Wait for an estimate, or check the node that publishes it.",
             )
         for key, array in (("com", com), ("inertia", 0.5 * (inertia + inertia.T))):
             array.setflags(write=False)
@@ -50,7 +50,7 @@ class ControllerPayload:
 
     @classmethod
     def from_pi(cls, pi: ArrayLike) -> ControllerPayload:
-        """From inertial parameters in the flange frame, shape (10,).
+        """Payload from inertial parameters in the flange frame, shape (10,).
 
         Raises:
             ModelError: The mass is not positive.
@@ -59,7 +59,7 @@ class ControllerPayload:
         if not pi[0] > 0.0:
             raise ModelError(
                 f"A payload of {pi[0]:.4g} kg has no centre of mass.",
-                remedy="To tell the controller that nothing is held, use `ControllerPayload.none`.",
+                remedy="For an empty gripper, use `ControllerPayload.none`.",
             )
         mass, com, inertia = mass_com_inertia_from_pi(pi)
         return cls(float(mass), com, inertia)
@@ -75,7 +75,7 @@ class ControllerPayload:
         return pi_from_mass_com_inertia(self.mass, self.com, self.inertia)
 
     def differences(self, other: ControllerPayload, with_inertia: bool) -> list[str]:
-        """Differences beyond the rounding of single precision; empty if there are none.
+        """Differences beyond single-precision rounding; empty if there are none.
 
         Args:
             other: Such as what the controller reports.
@@ -114,7 +114,7 @@ class PayloadLimits:
     max_radius: float = 0.3
 
     def complaints(self, payload: ControllerPayload) -> list[str]:
-        """Reasons against the plausibility of a payload; empty if there are none."""
+        """Reasons against the plausibility of a payload; empty if it is plausible."""
         out = []
         distance = float(np.linalg.norm(payload.com))
         if not 0.0 <= payload.mass <= self.max_mass:
@@ -133,7 +133,7 @@ class PayloadLimits:
         return out
 
     def require(self, payload: ControllerPayload) -> None:
-        """Refuse what isn't plausible.
+        """Raise an error if the payload is not plausible.
 
         Raises:
             ModelError: With every complaint.
@@ -161,7 +161,7 @@ def fixed_pose(model: RobotModel, frame_a: str, frame_b: str) -> Array:
     a, b = (model.pin_model.frames[model.frame_id(name)] for name in (frame_a, frame_b))
     if a.parentJoint != b.parentJoint:
         raise ModelError(
-            f"'{frame_a}' and '{frame_b}' move against each other.",
+            f"'{frame_a}' and '{frame_b}' are not fixed to each other.",
             remedy="Both must be fixed to the last link: the flange and the sensor on it.",
         )
     return np.asarray(a.placement.actInv(b.placement).homogeneous)

@@ -142,8 +142,8 @@ def _fill(
             whole = int(transition_s)
             return {"sec": whole, "nanosec": round((transition_s - whole) * 1e9)}, set()
     raise ModelError(
-        f"The service of '{vendor.name}' has a field '{field}' of type '{kind}' that nobody here"
-        " knows: nothing is sent.",
+        f"The service of '{vendor.name}' has a field '{field}' of type '{kind}' that is not supported: nothing is sent."
+        "",
         remedy="Choose another `vendor` or `service_type`, or report this driver's version.",
         field=field,
     )
@@ -164,8 +164,8 @@ def response_accepted(response: Mapping[str, Any]) -> tuple[bool, str]:
     if "ret" in response:
         return int(response["ret"]) == 0, text or f"ret = {response['ret']}"
     raise ModelError(
-        f"The driver's answer {dict(response)} doesn't say whether it took the payload.",
-        remedy="Look at the robot's own display.",
+        f"The driver's answer {dict(response)} does not state if the payload was accepted.",
+        remedy="Check the payload on the display of the robot.",
     )
 
 

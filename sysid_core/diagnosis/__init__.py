@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether recordings and robot description belong together, and what is wrong where they don't."""
+"""Consistency check of recordings and robot description, with the most likely cause of a
+contradiction.
+"""
 
-from sysid_core.diagnosis.examine import Examination, Finding, examine, examine_samples
+from sysid_core.diagnosis.examine import (
+    FAIL_SHARE,
+    Examination,
+    Finding,
+    examine,
+    examine_samples,
+)
 from sysid_core.diagnosis.fitness import require_fit, require_joints, stream_faults
 from sysid_core.diagnosis.gravity import GravityEstimate, estimate_gravity
 from sysid_core.diagnosis.hypotheses import Hypothesis, mount_of
@@ -12,6 +20,7 @@ from sysid_core.diagnosis.unmodelled_load import compare_with_torques, judge_car
 from sysid_core.diagnosis.uses import Use, UseJudge
 
 __all__ = [
+    "FAIL_SHARE",
     "Examination",
     "Finding",
     "GravityEstimate",

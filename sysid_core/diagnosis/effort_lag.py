@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""By how much the efforts of a recording lag behind its positions."""
+"""Delay of the efforts relative to the positions of a recording."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VAGUE_S = 10e-3  # a deviation of more says nothing
 
 
 def effort_lag(recording: Recording, model: RobotModel) -> TorqueDelay | None:
-    """The delay from a minute in the midst of the motion; None where it doesn't show.
+    """Delay from one minute in the middle of the motion; None if the motion does not determine it.
 
     Args:
         recording: Joint states with efforts; motor currents count as far as the description says

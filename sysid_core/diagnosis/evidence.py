@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Evidence of one explanation: the marginal likelihood of the torques under rigid bodies with a prior.
+r"""Evidence of a hypothesis: marginal likelihood of the torques under rigid bodies with a prior.
 
 `tau_j = Y_j pi + Phi_j phi + N_j nu + e_j`. The URDF's parameters are uncertain,
 `pi ~ N(pi_URDF, scale^2)`, friction is free, and `nu` is what no real arm lacks: zeros, mounting, gains and
@@ -31,13 +31,13 @@ COUNT = 40.0  # independent samples that a joint counts as: model errors are ali
 # Standard deviation of a description's inertial parameters, in natural scales: CAD masses lack cables,
 # covers and motors, and are seldom off by more than half; all together, for the density, by a third.
 _DESCRIPTION, _DENSITY = 0.5, 0.3
-# How good a description is, is learned: precisions, and shares of descriptions that have them. One in ten
-# has placeholders for masses.
-_PRECISIONS = {1.0 / 16.0: 0.1, 1.0: 0.3, 16.0: 0.3, 256.0: 0.3}
+# How good a description is, is learned: precisions, each as likely. That its masses are placeholders, off
+# by twice a body's natural scale, is an explanation of its own, since it would excuse any torques.
+_PRECISIONS, _PLACEHOLDERS = (1.0, 16.0, 256.0), (1.0 / 16.0,)
 # A link may be further off than the others (a counterweight), a spring or shared drive larger: how much, is
 # learned. Standard deviation of the logarithm of their variance, of which one in ten is 16 times as large.
 _WORSE, _WORST = np.log(16.0) / 1.645, 16.0
-_ROUNDS = 4  # until that and the parameters agree
+_ROUNDS, _ROUNDS_MORE = 4, 2  # until both agree: at first, and from what is near
 # What is a little off on every arm, standard deviations.
 _ZERO, _TILT = np.radians(1.5), np.radians(1.5)
 _GAIN = 0.1  # of a drive's gain
@@ -57,7 +57,7 @@ _FOLDS = 4  # of blocks: what is left is judged on the fold that wasn't fitted
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What an explanation is worth.
+    """Evidence for one hypothesis.
 
     Attributes:
         log: Logarithm of the evidence [nats].
@@ -111,10 +111,11 @@ def evidence(
     change: float | None = None,
     mute: Sequence[int] = (),
     other: bool = False,
+    placeholders: bool = False,
     thorough: bool = True,
     motion: Motion | None = None,
 ) -> Evidence:
-    """The evidence of one explanation.
+    """Evidence of one hypothesis.
 
     Args:
         samples: Mended as the explanation has it.
@@ -122,6 +123,7 @@ def evidence(
         change: Share of the samples after which the last link may have other parameters.
         mute: Joints whose torques have nothing to do with the motion.
         other: Whether it is any other serial arm: smooth torques of postures and accelerations.
+        placeholders: Whether the URDF's masses are numbers that nobody measured.
         thorough: With what is a little off on every arm.
         motion: Of these samples, where it is at hand.
     """
@@ -134,7 +136,8 @@ def evidence(
     if tool:
         scale[-10:] = np.hypot(scale[-10:], load)
     A = motion.columns
-    own = np.concatenate([scale, friction_scale(A[:, :, n_inertial:], samples.tau)])
+    # Friction and springs belong to the robot: no explanation makes them larger by adding torques.
+    own = np.concatenate([scale, friction_scale(A[:, :, n_inertial:], samples.size[None])])
     prior = np.concatenate([model.pi.ravel(), np.zeros(4 * n)])
     more = []
     if change is not None:
@@ -172,13 +175,15 @@ def evidence(
     sides = np.array([X[r, j].T @ y[r, j] / r.sum() for j, r in groups]) / spread[:, None]
     squares = np.array([y[r, j] @ y[r, j] / r.sum() for j, r in groups]) / spread
     fits = []
-    for precision, likely in (_PRECISIONS if thorough and not other else {1.0: 1.0}).items():
+    share, z = np.full(len(groups), 0.1), np.zeros(X.shape[2])
+    known = np.zeros(len(alike))
+    precisions = _PLACEHOLDERS if placeholders else _PRECISIONS
+    for precision in precisions if thorough and not other else (1.0,):
         usual = np.where(described, precision, 1.0)
         most = np.full(len(alike), _WORST)
         most[: model.n_bodies - 1] = max(_WORST * precision, 1.0)
         most[model.n_bodies - 1 : model.n_bodies] = max(precision, 1.0)
-        share, z, known = np.full(len(groups), 0.1), np.zeros(len(usual)), np.zeros(len(alike))
-        for _ in range(_ROUNDS):
+        for _ in range(_ROUNDS if not fits else _ROUNDS_MORE):
             worse = np.clip(_most_likely(alike @ (usual * z**2), known, 0.0, _WORSE), 1.0, most)
             weights = usual / np.append(worse, 1.0)[labels]
             H = np.tensordot(counts / share, products, 1) + np.diag(weights)
@@ -191,14 +196,14 @@ def evidence(
             left = np.maximum(squares - 2.0 * sides @ z + (products @ z) @ z, 1e-12)
             share = np.maximum(_most_likely(counts * left, counts, _NOISE, _NOISE_SPREAD), _FLOOR)
             known = alike @ (1.0 - weights * sd**2)  # how many parameters of each the data tell
-        worth = np.log(likely) - 0.5 * float(counts @ (np.log(share) + left / share))
+        worth = -0.5 * float(counts @ (np.log(share) + left / share))
         worth -= 0.5 * float(np.sum(((np.log(share[speak]) - _NOISE) / _NOISE_SPREAD) ** 2))
         worth -= 0.5 * float(np.sum((np.log(worse) / _WORSE) ** 2))
         worth += 0.5 * float(np.sum(np.log(weights)) - weights @ z**2)
         worth -= float(np.sum(np.log(np.diag(root))))
         fits.append((worth, z, sd, weights, left, share))
     _, z, sd, weights, left, share = max(fits, key=lambda fit: fit[0])
-    worth = float(logsumexp([fit[0] for fit in fits]))
+    worth = float(logsumexp([fit[0] for fit in fits])) - np.log(len(fits))
     # Masses, friction and drive inertia are positive: the share of the posterior that is, over the prior's
     # (parameters one by one).
     at = np.where(
@@ -244,7 +249,7 @@ def _little_off(samples: Samples) -> Array:
     each = np.arange(n)
     out = np.zeros((*rigid.shape, 5 * n + 5))
     near = np.exp(-np.abs(samples.v) / np.maximum(_SLOW * samples.v.std(axis=0), 1e-9))
-    size = _SHAPE * samples.tau.std(axis=0)
+    size = _SHAPE * samples.size
     out[:, each, 3 * n + 5 + each] = size * near * np.sign(samples.v)  # breakaway
     out[:, each, 4 * n + 5 + each] = size * near * np.sign(samples.a)  # hysteresis at reversals
     out[:, each, each] = _GAIN * rigid
@@ -271,7 +276,7 @@ def _undescribed(samples: Samples) -> tuple[Array, Array]:
     A belt that runs along a link gives its drive the sum or difference of both joints' angles.
     """
     K, n = samples.q.shape
-    size = samples.tau.std(axis=0)
+    size = samples.size
     springs, shared = np.zeros((K, n, n)), np.zeros((K, n, 2 * (n - 1), 3))
     for j in range(n):
         angle = samples.q[:, j] - samples.q[:, j].mean()
@@ -310,7 +315,8 @@ def _any_arm(samples: Samples) -> Array:
 
 
 def left_out(samples: Samples) -> tuple[float, float]:
-    """Shares of the torques' variance that the URDF's masses and any masses leave, of all joints.
+    """Shares of the torque variance, over all joints, left unexplained by the masses of the
+    URDF and by free masses.
 
     The first with friction alone fitted, the second on blocks of time that weren't fitted.
     """
@@ -320,7 +326,8 @@ def left_out(samples: Samples) -> tuple[float, float]:
 
 
 def unseen_gain(before: Samples, after: Samples) -> float:
-    """What a change of the samples adds to the likelihood of blocks of time that weren't fitted [nats].
+    """Gain of log-likelihood on blocks of time that were not fitted, due to a change of the
+    samples [nats].
 
     Masses are free, as much as descriptions are off; a joint counts as `COUNT` samples.
     """
@@ -329,7 +336,7 @@ def unseen_gain(before: Samples, after: Samples) -> float:
 
 
 def left_by_joint(samples: Samples) -> Array:
-    """As `left_out`, of each joint's own variance, shape (2, n)."""
+    """`left_out` for each joint, relative to its own variance, shape (2, n)."""
     A, n_inertial = regressor(samples), samples.model.pi.size
     A[~samples.moving] = 0.0
     tau = np.where(samples.moving & samples.used, samples.tau, 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which explanation of data and description is the likeliest, as declared or a fault, with its odds."""
+"""Most probable explanation of the data, as declared or with a fault, with its odds."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from sysid_core.diagnosis.explain import ODDS, Explanation, explanations, is_dec
 from sysid_core.diagnosis.hypotheses import Fault
 from sysid_core.diagnosis.samples import Samples, collect_samples
 from sysid_core.diagnosis.stream_checks import FROZEN, effort_faults
-from sysid_core.reasons import Reason, Verdict, failure, held, warning
+from sysid_core.reasons import Reason, Severity, Verdict, failure, held, warning
 from sysid_core.robot import Array, DriveTrain, RobotModel
 from sysid_core.signals import Recording
 
 _TOGETHER = 2  # faults that may come together: a budget of time
 # What the fit finds and mends by itself: to the millisecond, and with its own verdict.
 _AS_DECLARED = (Fault.NONE, Fault.LAG)
+FAIL_SHARE = 0.25  # of the efforts' variance: what leaves more is no model
 _LIKELIER = 0.5  # less, and "as declared" isn't the likelier of two
 # What identification itself mends: no failure.
-_WARNINGS = (Fault.TOOL,)
+_WARNINGS = (Fault.TOOL, Fault.MASSES)
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """What a quick look at recordings finds, before any fit.
+    """Result of the examination of recordings before a fit.
 
     Attributes:
         joint_names: Names of the n joints.
@@ -80,18 +81,20 @@ class Examination:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether data and description go together."""
+        """Verdict on the consistency of data and description."""
         if FROZEN in (
             reason.code for reason in self.streams.failures
         ):  # what depends on this position can't be judged
             return self.streams
         reasons = [finding.reason for finding in self.findings]
         declared = sum(e.probability for e in self.ranked if e.hypothesis.kind in _AS_DECLARED)
-        if declared < _LIKELIER:
-            alike = [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
+        if declared < _LIKELIER:  # what doesn't mend the data isn't their fault, or not alone
+            alike = [f.explanation for f in self.findings]
+            alike += [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
             mended = sum(e.probability for e in self.ranked if e.hypothesis.kind in _WARNINGS)
             unlikely = declared < 1.0 / (1.0 + ODDS) and declared + mended < _LIKELIER
-            say = failure if unlikely else warning
+            unlikely = unlikely or any(r.severity is Severity.FAILURE for r in reasons)
+            say, reasons = failure if unlikely else warning, []
             reasons.append(
                 say(
                     "cannot-tell",
@@ -102,8 +105,10 @@ class Examination:
                     motions=sorted({e.hypothesis.kind.value for e in alike}),
                 )
             )
-        reasons += self.streams.reasons
         urdf, free = self.shares
+        if free > FAIL_SHARE and not any(r.severity is Severity.FAILURE for r in reasons):
+            reasons.append(warning("blocks-unpredicted", free=free, urdf=urdf))
+        reasons += self.streams.reasons
         return Verdict(tuple(reasons or [held("data-agree", urdf=urdf, free=free, odds=declared)]))
 
 
@@ -136,7 +141,7 @@ def examine(
 
 
 def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examination:
-    """As `examine`, with the samples at hand."""
+    """`examine` for samples that are already prepared."""
     findings: list[Finding] = []
     here, shares = samples, left_out(samples)
     ranked = explanations(here, gains_known=gains_known)
@@ -150,8 +155,8 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
         here = best.mend(here)
         before, shares = shares, left_out(here)
         findings.append(Finding(ranked[0], odds(ranked), before, shares))
-        ranked = _without(ranked)
-        if not best.mends or len(findings) == _TOGETHER:
+        if not best.mends:
+            ranked = _without(ranked)
             break
         ranked = explanations(here, gains_known=gains_known)
     return Examination(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which explanation of the data is the likeliest, and by what odds."""
+"""Most probable explanation of the data, and its odds."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from sysid_core.robot import Array, RobotModel
 ODDS = 20.0  # to one, from which on a cause is named and a remedy printed
 _THIN = 5  # every so many samples where hypotheses are only sifted
 _DRAWS = 1000  # of the bootstrap: odds of 20 to one to a fifth
-_FINALISTS = 8  # causes that are looked at thoroughly: a budget of time
+_FINALISTS = 4  # causes beside the likeliest of each kind, looked at thoroughly: a budget of time
 _OF_ALL = ("effort-signs", "effort-unit", "effort-scale")  # factors of all torques: masses take any
 _CELL = np.radians(3.0)  # of an angle: what is a little off on every arm reaches so far
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """A hypothesis with what the data say of it.
+    """Hypothesis with its evidence.
 
     Attributes:
         hypothesis: What may be wrong.
@@ -54,13 +54,15 @@ class Explanation:
 
     @property
     def load(self) -> tuple[float, float]:
-        """Mass that the last link has beside the URDF's, and its standard deviation [kg]."""
+        """Additional mass of the last link compared with the URDF, and its standard
+        deviation [kg].
+        """
         mass = self.evidence.inertial[-10] - self.model.pi[-1, 0]
         return float(mass), float(self.evidence.inertial_sd[-10])
 
 
 def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explanation, ...]:
-    """All causes, the likeliest first; hypotheses that differ in size only are one.
+    """All causes, most probable first; hypotheses that differ only in size count as one.
 
     Args:
         samples: As declared so far.
@@ -74,10 +76,8 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
         if found is not None:
             score = found.log + hypothesis.log_prior
             sifted.setdefault(hypothesis.cause, []).append((score, hypothesis))
-    best = sorted((max(some, key=lambda t: t[0]) for some in sifted.values()), key=lambda t: -t[0])[
-        :_FINALISTS
-    ]
-    finalists = [AS_DECLARED, *(_refined(h, few, motion) for _, h in best)]
+    best = sorted((max(some, key=lambda t: t[0]) for some in sifted.values()), key=lambda t: -t[0])
+    finalists = [AS_DECLARED, *(_refined(h, few, motion) for h in _finalists([h for _, h in best]))]
     judged = []
     for hypothesis in finalists:
         found = _evidence(samples, hypothesis)
@@ -91,15 +91,25 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
     )
 
 
+def _finalists(sifted: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """The likeliest of each kind, which a quick look may have misjudged, and some more.
+
+    Late efforts, which the fit finds by itself, only where they look likely.
+    """
+    first = {h.kind: h for h in reversed(sifted) if h.kind is not Fault.LAG}
+    return [*first.values(), *[h for h in sifted if first.get(h.kind) is not h][:_FINALISTS]]
+
+
 def is_decided(samples: Samples, ranked: Sequence[Explanation]) -> bool:
-    """Whether the likeliest explanation can be named: by its odds, and on blocks that weren't fitted.
+    """True if the most probable explanation can be named, by its odds and on blocks that were
+    not fitted.
 
     Args:
         samples: As declared so far.
         ranked: Their explanations, the likeliest first.
     """
     best = ranked[0]
-    if odds(ranked) < ODDS:
+    if odds(ranked) < ODDS or best.hypothesis.kind is Fault.MASSES:  # which excuses any torques
         return False
     return _is_load(best) if best.hypothesis.kind is Fault.TOOL else _is_borne_out(samples, best)
 
@@ -165,6 +175,7 @@ def _evidence(
             change=hypothesis.amount if hypothesis.kind is Fault.TOOL_CHANGE else None,
             mute=hypothesis.mute,
             other=hypothesis.kind is Fault.OTHER_ROBOT,
+            placeholders=hypothesis.kind is Fault.MASSES,
             thorough=motion is None,
             motion=None if moved or there.model is not samples.model else motion,
         )
@@ -206,6 +217,6 @@ def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypoth
 
 
 def odds(ranked: Sequence[Explanation]) -> float:
-    """Of the likeliest explanation against all others together."""
+    """Odds of the most probable explanation against all others together."""
     best = ranked[0].probability
     return best / max(1.0 - best, 1e-12)

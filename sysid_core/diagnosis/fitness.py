@@ -19,7 +19,7 @@ _LEAST_TRAVEL = 0.05  # [rad or m]
 
 
 def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True) -> None:
-    """Refuse a recording that can't be one of this robot, or from which nothing can be learned.
+    """Raise an error if a recording cannot belong to this robot or contains no information.
 
     The one check of all commands and live estimates.
 
@@ -39,7 +39,7 @@ def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True
         row = int(np.argmax(np.max(np.abs(effort), axis=1) > _MOST_EFFORT))
         raise SignalError(
             f"An effort of '{recording.source}' is {np.max(np.abs(effort[row])):.2g} in row {row + 1}.",
-            remedy="No drive gives that: remove what is damaged, or record again.",
+            remedy="No drive produces such an effort: remove the damaged samples, or record again.",
         )
     if efforts and effort is None:
         raise SignalError(
@@ -60,8 +60,8 @@ def require_joints(model: RobotModel, names: Sequence[str], source: str) -> None
             f"'{source}' has no joints {missing} of '{model.name}': it has {list(names)}.",
             remedy="Give the URDF that belongs to the recording, or its names in the column map."
             if len(missing) == len(model.joint_names)
-            else "Give the URDF's names in the column map, or lock what wasn't recorded and"
-            f" didn't move: --lock {' --lock '.join(missing)}.",
+            else "Give the URDF's names in the column map, or lock joints that were not recorded and did not move: --lock"
+            f" {' --lock '.join(missing)}.",
             missing=missing,
         )
 

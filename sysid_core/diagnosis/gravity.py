@@ -88,7 +88,7 @@ def estimate_gravity(samples: Samples) -> GravityEstimate:
 
 
 def gravity_directions(samples: Samples) -> tuple[Array, ...]:
-    """The direction of gravity that the torques ask for, and its opposite, shape (3,) each."""
+    """Direction of gravity that explains the torques best, and its opposite, shape (3,) each."""
     equations = _Equations(samples)
     nominal, _ = equations.nominal()
     starts = [samples.model.gravity, *np.vstack([np.eye(3), -np.eye(3)])]
@@ -147,7 +147,9 @@ class _Equations:
         return x[:3], np.sqrt(np.maximum(np.diag(covariance)[:3], 0.0)) / size[:3]
 
     def refine(self, start: Array, rounds: int) -> tuple[Array, float]:
-        """Gauss-Newton from a direction: gravity of standard size, and the cost there."""
+        """Gauss-Newton from an initial direction: gravity of standard magnitude, and the
+        cost there.
+        """
         g = _SIZE * start / np.linalg.norm(start)
         cost = np.inf
         for _ in range(rounds):

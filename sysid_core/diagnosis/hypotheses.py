@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be wrong with recordings and robot descriptions: changes that would mend it, with prior odds."""
+"""Hypotheses about faults of recordings and robot descriptions: the corresponding correction and
+prior odds.
+"""
 
 from __future__ import annotations
 
@@ -53,15 +55,17 @@ class Fault(Kind):
     CLOCK = "clock"
     LAG = "lag"
     TOOL = "tool"
-    TOOL_CHANGE = "tool that comes or goes"
+    TOOL_CHANGE = "tool attached or removed"
+    MASSES = "masses of the description"
     OTHER_ROBOT = "another robot"
-    SILENT = "efforts that don't follow the motion"
+    SILENT = "efforts unrelated to the motion"
 
 
 # Share of recordings with such a fault, by what is met: tools differ most often, then what a column map
 # declares; a zero, an order or a clock is rarely wrong. Spread evenly over joints, pairs and sizes.
 SHARES = {
     Fault.TOOL: 0.1,
+    Fault.MASSES: 0.1,
     Fault.MOUNTING: 0.05,
     Fault.EFFORT_SIGN: 0.03,
     Fault.EFFORT_UNIT: 0.03,
@@ -94,7 +98,7 @@ def _weight_added(samples: Samples) -> Samples:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One thing that may be wrong.
+    """Hypothesis about one fault.
 
     Attributes:
         kind: Class of faults.
@@ -123,12 +127,12 @@ class Hypothesis:
 
     @property
     def mends(self) -> bool:
-        """Whether its change mends the data, so that others can be looked for."""
+        """True if the change corrects the data, so that further faults can be searched for."""
         return self.mend is not _unchanged
 
     @property
     def cause(self) -> tuple[str, str]:
-        """What hypotheses that differ in size only have in common."""
+        """Common cause of hypotheses that differ only in size."""
         if self.kind is Fault.EFFORT_UNIT:
             return "effort-scale", ""
         joint = self.data.get("joint", self.data.get("joints", ""))
@@ -156,6 +160,7 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
         for x in _CHANGES
     ]
     some.append(Hypothesis(Fault.TOOL, "load-lacking"))
+    some.append(Hypothesis(Fault.MASSES, "urdf-masses"))
     some.append(Hypothesis(Fault.OTHER_ROBOT, "other-robot"))
     some.append(Hypothesis(Fault.SILENT, "no-model", mute=tuple(used.tolist())))
     some += [
@@ -258,7 +263,7 @@ def _exchanged(names: tuple[str, ...], order: Array) -> dict[str, object]:
 
 
 def matched_efforts(samples: Samples) -> Array:
-    """Which column of efforts fits which joint's motion best: the best assignment, shape (n,).
+    """Assignment of effort columns to joints that fits the motion best, shape (n,).
 
     Friction and drive inertia alone show it: they follow a joint's own velocity.
     """
@@ -286,7 +291,7 @@ def _units() -> Iterator[Hypothesis]:
 
 
 def zero_angle(names: tuple[str, ...], joint: int, angle: float) -> Hypothesis:
-    """The zero of a joint is off: its recorded position lacks an angle [rad]."""
+    """Fault: the zero of a joint is wrong; its recorded position lacks an angle [rad]."""
 
     def mend(s: Samples) -> Samples:
         q = s.q.copy()
@@ -304,7 +309,7 @@ def zero_angle(names: tuple[str, ...], joint: int, angle: float) -> Hypothesis:
 
 
 def other_gravity(gravity: ArrayLike) -> Hypothesis:
-    """The base is mounted in another direction; gravity in its frame, shape (3,) [m/s^2]."""
+    """Fault: the base is mounted in another direction; gravity in its frame, shape (3,) [m/s^2]."""
     g = np.asarray(gravity, dtype=float)
     return Hypothesis(
         Fault.MOUNTING,
@@ -326,7 +331,7 @@ def mount_of(gravity: Array) -> Array:
 
 
 def gain_fault(names: tuple[str, ...], joint: int, factor: float) -> Hypothesis:
-    """The torque of a joint is `factor` times what it should be."""
+    """Fault: the torque of a joint is `factor` times its true value."""
     scale = np.ones(len(names))
     scale[joint] = 1.0 / factor
     data = {"joint": names[joint], "factor": factor}
@@ -336,7 +341,7 @@ def gain_fault(names: tuple[str, ...], joint: int, factor: float) -> Hypothesis:
 
 
 def scale_fault(factor: float, unit: str = "") -> Hypothesis:
-    """All torques are `factor` times what they should be."""
+    """Fault: all torques are `factor` times their true values."""
     return Hypothesis(
         Fault.EFFORT_UNIT,
         "effort-unit" if unit else "effort-scale",
@@ -358,7 +363,7 @@ def clock_fault(factor: float) -> Hypothesis:
 
 
 def lag_fault(which: int) -> Hypothesis:
-    """All efforts come late by `LAGS[which]`."""
+    """Fault: all efforts are late by `LAGS[which]`."""
     return Hypothesis(
         Fault.LAG,
         "efforts-late",

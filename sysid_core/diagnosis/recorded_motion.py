@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded motion as evenly spaced samples, and what it shows of a robot before any fit."""
+"""A recorded motion as evenly spaced samples, and its excitation, before any fit."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RecordedMotion:
 
     @classmethod
     def of(cls, model: RobotModel, joints: JointStream) -> RecordedMotion:
-        """The motion in joint states, which may have other joints too.
+        """Motion from joint states, which may contain further joints.
 
         Raises:
             ModelError: A joint is missing.
@@ -76,7 +76,7 @@ class RecordedMotion:
         return rank, Expectation.of(unknowns, information, self.duration)
 
     def shows_of_payload(self, frame: str, noise_sd: Array) -> PayloadShown:
-        """Rank and expected deviations of a load beside an unknown bias.
+        """Rank and expected standard deviations of a load together with an unknown bias.
 
         Args:
             frame: The sensor's frame.
@@ -100,7 +100,7 @@ class RecordedMotion:
 
 @dataclass(frozen=True, eq=False)
 class PayloadShown:
-    """What a motion shows of a load of about a kilogram.
+    """Excitation of the parameters of a load of about 1 kg by a motion.
 
     Attributes:
         rank: Directions of the ten parameters that show beside the bias.
@@ -112,12 +112,12 @@ class PayloadShown:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all ten parameters show beside the bias."""
+        """True if all ten parameters are excited in addition to the bias."""
         return self.rank == 10
 
     def __str__(self) -> str:
         mass, first, inertia = self.sd[0], self.sd[1:4].max(), self.sd[[4, 6, 9]].max()
         return (
-            f"{self.rank} of 10 directions of a load; mass to {1e3 * mass:.2g} g, centre of a"
+            f"{self.rank} of 10 directions of a load excited; mass to {1e3 * mass:.2g} g, centre of a"
             f" kilogram to {1e3 * first:.2g} mm, inertia to {inertia:.1g} kg m²"
         )

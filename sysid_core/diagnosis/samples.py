@@ -58,7 +58,7 @@ class Samples:
 
     @property
     def moving(self) -> NDArray[np.bool_]:
-        """Where a joint itself moves, so that its friction has a sign, shape (K, n)."""
+        """Samples in which a joint moves, so that its friction has a sign, shape (K, n)."""
         return np.asarray(np.abs(self.v) > self.slow)
 
     def friction(self, joint: int) -> Array:
@@ -67,7 +67,7 @@ class Samples:
         return np.column_stack([smooth_sign(v, self.slow), v, self.a[:, joint], np.ones(len(v))])
 
     def scaled(self, length: float = 1.0, rate: float = 1.0) -> Samples:
-        """The same with other units of position and of 1 / time."""
+        """Copy with other units of position and of 1 / time."""
         speed = length * rate
         return replace(
             self,
@@ -79,7 +79,7 @@ class Samples:
         )
 
     def with_torques(self, change: Callable[[Array], Array]) -> Samples:
-        """The same with other torques; the change acts on the last axis, the joints."""
+        """Copy with other torques; the change acts on the last axis, the joints."""
         return replace(
             self,
             tau=change(self.tau),
@@ -90,11 +90,11 @@ class Samples:
         )
 
     def with_lag(self, which: int) -> Samples:
-        """The torques that came `LAGS[which]` later."""
+        """Copy with the torques delayed by `LAGS[which]`."""
         return replace(self, tau=self.later[which])
 
     def thinned(self, step: int) -> Samples:
-        """Every so many of them."""
+        """Copy with every k-th sample."""
         some = slice(None, None, step)
         return replace(
             self,
@@ -103,7 +103,7 @@ class Samples:
         )
 
     def with_model(self, model: RobotModel) -> Samples:
-        """The same motion of another robot."""
+        """Copy of the motion with another robot."""
         return replace(self, model=model)
 
 

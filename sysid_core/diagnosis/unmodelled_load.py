@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A load that joint torques and a force-torque sensor weigh differently, or that no arm can carry."""
+"""Loads with different masses by joint torques and force-torque sensor, or too heavy for the arm."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POSTURES = 200
 
 
 def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -> Verdict:
-    """Warn where the joint torques of a recording ask for a very different mass than was weighed.
+    """Warn if the joint torques of a recording need a very different mass than the estimate.
 
     Args:
         model: The robot, as it was tared.
@@ -48,7 +48,7 @@ def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -
 
 
 def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -> Verdict:
-    """Fail where a load at rest would ask for more than twice the torque limits of the joints.
+    """Fail if the gravity torque of a load would exceed twice the torque limits of the joints.
 
     Args:
         model: The robot without the load; limits of 0 or infinity aren't looked at.

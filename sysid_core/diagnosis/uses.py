@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a recording will do for: arm, payload, one joint at a time, closed chain; with remedies."""
+"""Possible uses of a recording (arm, payload, one joint at a time, closed chain), with remedies."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Use:
 
     @property
     def judged(self) -> bool:
-        """Whether it could be judged."""
+        """True if the use could be judged."""
         return self.verdict.outcome is not Outcome.NOT_JUDGED
 
 

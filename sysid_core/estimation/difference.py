@@ -39,7 +39,7 @@ class EstimateDifference:
 
     @property
     def z(self) -> Array:
-        """Change over its deviation, shape (m,); NaN where neither is measured."""
+        """Change divided by its standard deviation, shape (m,); NaN if neither is measured."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.change / np.where(self.sd > 0, self.sd, np.nan))
 
@@ -60,7 +60,7 @@ class EstimateDifference:
 
     @property
     def p_value(self) -> float:
-        """Chance of so large a `chi2` where nothing has changed."""
+        """Probability of a `chi2` at least as large if nothing has changed."""
         from scipy.stats import chi2
 
         return float(chi2.sf(self.chi2, self.dof)) if self.dof else 1.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of every estimator: values, their uncertainty, and whether they hold."""
+"""Result of every estimator: values, uncertainty, and checks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ParameterVerdict(Kind):
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Identified parameters. `certify` says in words whether they can be trusted.
+    """Identified parameters with covariance. `certify` lists possible problems.
 
     Attributes:
         method: Name of the estimator.
@@ -141,7 +141,7 @@ class Estimate:
 
     @property
     def standard_deviations(self) -> Array:
-        """Shape (p,); NaN where the value isn't known from the data (see `unknown`)."""
+        """Shape (p,); NaN if the data do not determine the value (see `unknown`)."""
         sd = np.sqrt(np.clip(np.diag(self.covariance), 0.0, None))
         unknown = set(self.unknown)
         return np.where([name in unknown for name in self.names], np.nan, sd)
@@ -166,7 +166,7 @@ class Estimate:
             ) from None
 
     def certify(self) -> tuple[Reason, ...]:
-        """Reasons not to trust the numbers; empty when there are none."""
+        """Reasons to distrust the values; empty if there are none."""
         reasons = []
         if not np.all(np.isfinite(self.values)) or not np.all(np.isfinite(self.covariance)):
             reasons.append(failure("estimate-not-finite"))
@@ -214,7 +214,9 @@ class Estimate:
         ]
 
     def save(self, path: str | Path) -> None:
-        """Write `estimate.yaml`; a row of the covariance is one text, which reads 20 times faster."""
+        """Write `estimate.yaml`; each row of the covariance is one string, which is read 20
+        times faster.
+        """
         raw = {**self.to_dict(), "covariance": _rows_as_text(self.covariance)}
         if self.measured is not None:
             raw["measured_covariance"] = _rows_as_text(self.measured.covariance)
@@ -222,7 +224,7 @@ class Estimate:
 
     @classmethod
     def load(cls, path: str | Path) -> Estimate:
-        """Read what `save` wrote.
+        """Read an estimate written by `save`.
 
         Raises:
             EstimationError: It is another kind of file.
@@ -250,7 +252,7 @@ def _reason(raw: Mapping[str, object]) -> Reason:
     except (KeyError, ValueError, TypeError, AssertionError) as err:
         raise EstimationError(
             "A warning of this estimate has no known code.",
-            remedy="It was edited, or written by a newer version: estimate again.",
+            remedy="The file was edited, or written by a newer version: identify again.",
         ) from err
 
 

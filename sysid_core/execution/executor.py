@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executor's state machine: pure logic, no clock inside."""
+"""State machine of the executor: pure logic without a clock."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Executor:
         return None if self.play is None else self.play.path
 
     def start(self, progress: Callable[[float], None] | None = None) -> None:
-        """Check the trajectory and, if it is safe, begin; the next steps check the robot.
+        """Check the trajectory and start it if it is safe; the next steps check the robot.
 
         An unsafe one ends in `aborted` with the reason as message. Takes about as long as a
         second per minute of motion; call it where that doesn't matter.
@@ -105,7 +105,8 @@ class Executor:
         """
         if not self.state.is_final:
             raise ExcitationError(
-                f"The executor is {self.state.value}.", remedy="Cancel the run or let it end."
+                f"The executor is {self.state.value}.",
+                remedy="Cancel the run, or wait for its end.",
             )
         self._forget()
         self.state = ExecutorState.CHECKING
@@ -126,7 +127,7 @@ class Executor:
             self._cancelled = fault
 
     def give_up(self, fault: Fault) -> None:
-        """End at once without a stop: who moves the robot has dropped the motion itself."""
+        """End without a stop, because the controller has ended the motion itself."""
         if not self.state.is_final:
             self._refuse(fault)
 
@@ -134,29 +135,31 @@ class Executor:
         self.state, self.fault = ExecutorState.ABORTED, fault
 
     def clock(self, u: float, stamp: float) -> None:
-        """The controller's own time of the motion under way [s], as it was at a stamp [s]."""
+        """Controller time of the current motion [s] at a stamp [s]."""
         if self.play is not None:
             self.play.clock(u, stamp)
 
     def clock_by(self, q: Array, stamp: float) -> None:
-        """The same from what the controller commanded at a stamp [s], shape (n,)."""
+        """Motion clock from the command of the controller at a stamp [s], shape (n,)."""
         if self.play is not None:
             self.play.clock_by(q, stamp)
 
     def finished(self) -> None:
-        """The controller has played the goal that it got last to its end."""
+        """Record that the controller has finished the last goal."""
         if self.play is not None:
             self.play.finish()
 
     def outgoing(self, now: float) -> Outgoing | None:
-        """The goal that is due for a controller that takes whole trajectories, after each step."""
+        """Goal to be sent now to a controller that receives whole trajectories; ask after
+        each step.
+        """
         if self.play is None or self.state.is_final or self.state is ExecutorState.SETTLING:
             return None
         self.play.lateness = self.lateness
         return self.play.outgoing(now)
 
     def step(self, now: float, measured: Measured | None) -> Command:
-        """Go on to a time; the one function to be called periodically.
+        """Advance to a time; to be called periodically.
 
         Args:
             now: Current time, on the clock of the measurements' stamps [s].
@@ -204,7 +207,7 @@ class Executor:
         return dt
 
     def expected(self, measured: Measured | None) -> Array | None:
-        """The posture that was commanded when a state was measured, shape (n,); None before."""
+        """Commanded posture at the time of a measured state, shape (n,); None before the start."""
         if self.play is None or measured is None:
             return None if self._way is None else self._way.q[0]
         longest = self.monitor.limits.max_step

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a run is refused or stopped: a code with data, and one table of its sentences."""
+"""Reasons for refusing or stopping a run: codes with data, and one table of their texts."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ _LIMITS = frozenset(
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a run ends before its end; its text is for people alone.
+    """Reason for the early end of a run; its text is for display only.
 
     Attributes:
         code: What has happened.
@@ -108,7 +108,7 @@ class Fault:
 
     @property
     def without_clock(self) -> bool:
-        """True if times are no longer trustworthy."""
+        """True if time stamps are no longer reliable."""
         return self.code in _WITHOUT_CLOCK
 
     @property

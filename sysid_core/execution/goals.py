@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals for a controller that takes whole trajectories, and what it says of its own time."""
+"""Goals for controllers that receive whole trajectories, and the time reported by the controller."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class Outgoing:
 
 
 def at_once(motion: PlayedMotion, u: float, until: float) -> Outgoing:
-    """A goal that begins when it comes, with the motion as it is at u [s]."""
+    """Goal that starts on arrival, with the motion from u [s] on."""
     trajectory = motion.goal(u, until, exact=True)
     return Outgoing(trajectory, None, float(trajectory.time[0]))
 
 
 def timed(motion: PlayedMotion, u: float, until: float, at: float) -> Outgoing:
-    """A goal that is at u [s] at a time of the clock [s], whenever it comes."""
+    """Goal that is at u [s] at a given time of the clock [s], regardless of its arrival."""
     trajectory = motion.goal(u - OVERLAP, until)
     origin = float(trajectory.time[0])
     return Outgoing(trajectory, at + (origin - u), origin)
 
 
 class ControllerClock:
-    """Controller's own time, as far as it is known.
+    """Time of the controller, as far as it is known.
 
     Its rate is measured between reports of one goal: at each take-over the controller sets its time
     to the clock, so that over many goals any rate looks like 1.

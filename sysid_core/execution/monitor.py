@@ -26,7 +26,7 @@ _OF_STAMPS = {
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The newest state of the robot; joints in any order, others than the robot's allowed.
+    """Newest state of the robot; joints in any order, further joints permitted.
 
     Attributes:
         stamp: When it was measured, on the same clock as the executor's `now` [s].
@@ -92,11 +92,11 @@ class MonitorLimits:
             if np.isnan(array).any() or (not ordered and np.any(array <= 0.0)):
                 raise ExcitationError(
                     f"The monitor's limit '{item.name}' is {array.tolist()}.",
-                    remedy="A limit that is NaN, zero or negative is none: give a positive number.",
+                    remedy="Give a positive number for each limit.",
                 )
         if np.any(self.lower > self.upper):
             raise ExcitationError(
-                "The monitor's position limits leave no room.",
+                "The monitor's lower position limits are not below the upper ones.",
                 remedy="Correct them in the limits file or the URDF: lower must be below upper by more than the margin.",
             )
 
@@ -119,7 +119,7 @@ class MonitorLimits:
         max_step: float = 0.25,
         wrench_stale_after: float = 0.5,
     ) -> MonitorLimits:
-        """From what the motion was planned with.
+        """Monitoring limits from the limits of the planner.
 
         Args:
             limits: Limits of the motion.
@@ -151,7 +151,7 @@ class MonitorLimits:
 
 
 class PositionRates:
-    """Velocities of a driver that measures none: how positions change over some time.
+    """Velocities from position differences, for drivers that measure none.
 
     Args:
         over: At least so long, against encoder steps and jitter [s].
@@ -162,7 +162,7 @@ class PositionRates:
         self._past: deque[tuple[float, Array]] = deque()
 
     def update(self, stamp: float, q: Array) -> Array | None:
-        """The velocities at a stamp, shape (n,); None as long as too little is known."""
+        """Velocities at a stamp, shape (n,); None without enough samples."""
         if self._past and (stamp < self._past[-1][0] or q.shape != self._past[-1][1].shape):
             self._past.clear()  # another clock or another robot
         if self._past and stamp == self._past[-1][0]:
@@ -197,7 +197,7 @@ class ExecutionMonitor:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the last times, before a new run or after a pause of the caller's own."""
+        """Forget the last times, before a new run or after a pause."""
         self._last_now: float | None = None
         self._gate.forget()
         self._compared: list[tuple[str, Array, Array, Array]] = []

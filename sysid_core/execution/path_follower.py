@@ -60,7 +60,7 @@ class PathFollower:
             self.v, self.a = np.zeros_like(self.v), np.zeros_like(self.a)
 
     def move_to(self, s: float, rate: float) -> None:
-        """Go on from another place on the path, at the rate that the robot has there."""
+        """Continue from another place on the path, at the current rate of the robot."""
         self.s, self.rate = s, float(np.clip(rate, 0.0, 1.0))
         self.q, v, a = self.trajectory.at(s)
         self.v, self.a = v * self.rate, a * self.rate**2

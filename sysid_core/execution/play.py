@@ -46,13 +46,15 @@ class Play(ABC):
 
     @property
     def needs_speed(self) -> bool:
-        """True if a paused robot would resume on its own later."""
+        """True if a paused robot would resume by itself."""
         return False
 
     @property
     @abstractmethod
     def last_move(self) -> Array:
-        """Difference between the last two commands, shape (n,), which the robot has yet to follow."""
+        """Difference between the last two commands, shape (n,), which the robot has not
+        followed yet.
+        """
 
     @abstractmethod
     def command(self) -> tuple[Array, Array, Array]:
@@ -73,19 +75,19 @@ class Play(ABC):
         """
 
     def outgoing(self, now: float) -> Outgoing | None:
-        """The goal that is due, or None."""
+        """Goal to be sent now, or None."""
         return None
 
     def clock(self, u: float, stamp: float) -> None:
-        """Take over the controller's own time [s], as it was at a stamp on the executor's clock."""
+        """Use the time of the controller [s] reported at a stamp on the clock of the executor."""
         return
 
     def clock_by(self, q: Array, stamp: float) -> None:
-        """The same from what the controller commanded then, (n,), where it doesn't say its time."""
+        """Motion clock from the commanded position, (n,), if the controller reports no time."""
         return
 
     def finish(self) -> None:
-        """The controller has played its last goal to the end."""
+        """Record that the controller has finished its last goal."""
         return
 
     @abstractmethod
@@ -103,8 +105,8 @@ class Play(ABC):
 
     @abstractmethod
     def stop_at(self, where: Nearest, age: float) -> None:
-        """Brake along the path from where the robot is, as measured some time ago [s]."""
+        """Brake along the path from the position of the robot measured some time ago [s]."""
 
     @abstractmethod
     def stop_from(self, q: Array, v: Array) -> None:
-        """Brake from where the robot is, off the path; q and v of shape (n,)."""
+        """Brake from the position of the robot off the path; q and v of shape (n,)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion as a controller that takes whole trajectories plays it: in the controller's own time."""
+"""Motion as played by a controller that receives whole trajectories, in the time of the controller."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Nearest:
 
 @dataclass(frozen=True, eq=False)
 class PlayedMotion:
-    """A path with its slow start and speed scale, sampled in the time of who plays it.
+    """Path with its slow start and speed scale, sampled in the time of the player.
 
     Attributes:
         path: At rest at both ends, inside the acceleration limits.
@@ -178,7 +178,7 @@ def whole_of(
     slow_start: float,
     begin: float = 0.0,
 ) -> PlayedMotion:
-    """The path from some time on [s], its rate rising to a share of its speed in some time [s]."""
+    """Path from a given time on [s], its rate rising to a share of its speed."""
     follower = PathFollower(path, acceleration)
     if begin > 0.0:
         follower.move_to(begin, 0.0)
@@ -193,7 +193,7 @@ def piece_of(
     begin: float,
     lasts: float,
 ) -> PlayedMotion:
-    r"""The path from some place on: its rate rises, and falls again after some time.
+    r"""Path from a given place on, its rate rising and falling to zero.
 
     A controller sets its own time to the clock when it takes over a goal, and runs it at the speed
     scaling `r` afterwards. A goal that comes `dt` late so begins with a step of `(1 - r) dt |v|`,

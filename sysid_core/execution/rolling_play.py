@@ -23,7 +23,7 @@ LEAST = 0.25  # speed scaling below which a robot stands later when nobody sends
 
 
 class RollingPlay(Play):
-    """Goals that replace each other, each of which ends at rest soon after the next one is due.
+    """Rolling goals: each ends at rest soon after the next one is due to replace it.
 
     Whoever loses this process has a robot that stands after `horizon` and its stopping time. A goal
     repeats the last points of the one before at the same times, so that a controller goes over
@@ -90,12 +90,12 @@ class RollingPlay(Play):
 
     @property
     def needs_speed(self) -> bool:
-        """A goal goes on as soon as the robot does."""
+        """True if a goal scales with the speed of the robot."""
         return True
 
     @property
     def last_move(self) -> Array:
-        """Nothing, shape (n,): the controller's commands have no steps."""
+        """Zero, shape (n,): the commands of the controller have no steps."""
         return np.zeros_like(self._played.acceleration)
 
     @property
@@ -129,7 +129,7 @@ class RollingPlay(Play):
             self._u = min(self._u + dt * self.scaling, self._end)
 
     def clock(self, u: float, stamp: float, error: float = 0.0) -> None:
-        """Take over the controller's own time [s], as it was at a stamp on the executor's clock."""
+        """Use the time of the controller [s] reported at a stamp on the clock of the executor."""
         by_place = error > 0.0  # which says nothing of a stop
         if self._sent_at is None or (self._stopping and by_place):
             return
@@ -139,12 +139,12 @@ class RollingPlay(Play):
         self._u = min(self._u, self._end)
 
     def finish(self) -> None:
-        """The controller has played its last goal to the end."""
+        """Record that the controller has finished its last goal."""
         if self._goal is not None:
             self._u, self._finished = self._goal.ends, True
 
     def clock_by(self, q: Array, stamp: float) -> None:
-        """The same from what the controller commanded then, (n,), where it doesn't say its time."""
+        """Motion clock from the commanded position, (n,), if the controller reports no time."""
         if self._waits:  # has it left the start?
             near = self._played.nearest(q, np.zeros_like(q), 0.0, SPEAKS)
             # Near the start a place says nothing of the time; slow motions step little by it.
@@ -178,7 +178,7 @@ class RollingPlay(Play):
         return self._at(max(self._u - age, 0.0))[0]
 
     def outgoing(self, now: float) -> Outgoing | None:
-        """The goal that is due, or None."""
+        """Goal to be sent now, or None."""
         if self._unsent is not None:
             out, self._unsent = self._unsent, None
             return out
@@ -234,7 +234,7 @@ class RollingPlay(Play):
         return self._played.nearest(q, v, self._u - BEHIND, self._u + 0.02)
 
     def stop(self, *, soon: bool = False, clocked: bool = True) -> None:
-        """Let the goal under way come to its own end, or brake earlier.
+        """Let the current goal end by itself, or brake earlier.
 
         Args:
             soon: Whether a goal that brakes as soon as it can be there may replace it.
@@ -254,13 +254,15 @@ class RollingPlay(Play):
             self._goal = self._unsent
 
     def stop_at(self, where: Nearest, age: float) -> None:
-        """Brake along the path from where the robot is: it follows the goal under way, late."""
+        """Brake along the path from the current position, late, as the robot follows the
+        current goal.
+        """
         if not self._told:
             self._u = min(where.u + where.rate * age, self._played.duration)
         self.stop()
 
     def stop_from(self, q: Array, v: Array) -> None:
-        """Brake from where the robot is, off the path; q and v of shape (n,)."""
+        """Brake from a position off the path; q and v of shape (n,)."""
         trajectory = braking_from(self.path, q, v, self._played.acceleration)
         moved = dataclasses.replace(trajectory, time=trajectory.time + self._u)
         self._goal = self._unsent = Outgoing(moved, None, self._u)

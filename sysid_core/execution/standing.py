@@ -37,6 +37,6 @@ class Standing:
         return self._since is not None and now - self._since >= self._settings.settle_time
 
     def takes_too_long(self, now: float) -> bool:
-        """True if the robot should have come to rest by now."""
+        """True if the robot should already be at rest."""
         waited = 0.0 if self._waiting_since is None else now - self._waiting_since
         return self._since is None and waited > self._settings.settle_timeout

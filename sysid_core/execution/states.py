@@ -15,7 +15,7 @@ MAY_BE_ZERO = ("horizon", "stop_lead")
 
 
 class ExecutorState(Kind):
-    """State of a run. It may be aborted from any state but the final one."""
+    """State of a run, which may be aborted in any state but the last."""
 
     IDLE = "idle"
     CHECKING = "checking"
@@ -79,19 +79,19 @@ class ExecutorSettings:
             ):
                 raise ExcitationError(
                     f"{item.name} must be positive, got {value}.",
-                    remedy="Leave it out for the usual value.",
+                    remedy="Omit it to use the default.",
                 )
         if 0.0 < self.horizon < 2.0 * self.resend:
             raise ExcitationError(
                 f"horizon is {self.horizon} s, shorter than twice the time between goals"
                 f" ({self.resend} s).",
-                remedy="A late goal would brake the robot: send more often.",
+                remedy="Send goals more often; otherwise a late goal brakes the robot.",
             )
 
 
 @dataclass(frozen=True, eq=False)
 class Command:
-    """Command to send now. `q`, `v` and `a` are None as long as nothing may be commanded.
+    """Command to send now. `q`, `v` and `a` are None if no command is permitted.
 
     Attributes:
         state: State of the executor.

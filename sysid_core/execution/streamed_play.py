@@ -59,7 +59,9 @@ class StreamedPlay(Play):
 
     @property
     def last_move(self) -> Array:
-        """Difference between the last two commands, shape (n,), which the robot has yet to follow."""
+        """Difference between the last two commands, shape (n,), which the robot has not
+        followed yet.
+        """
         return self._last_move
 
     def command(self) -> tuple[Array, Array, Array]:
@@ -69,7 +71,7 @@ class StreamedPlay(Play):
         return self._follower.q, self._follower.v, self._follower.a
 
     def advance(self, now: float, dt: float, scaling: float | None) -> None:
-        """Go on by a time step [s]; the robot's own speed scaling doesn't count for a stream."""
+        """Advance by a time step [s]; the speed scaling of the robot does not apply to a stream."""
         self._step, before = dt, self.command()[0]
         if self._stop is not None:
             self._stop_time += dt
@@ -100,7 +102,7 @@ class StreamedPlay(Play):
         self._stopping = True
 
     def stop_at(self, where: Nearest, age: float) -> None:
-        """Brake along the path from where the robot was, measured an age [s] ago.
+        """Brake along the path from the position measured `age` seconds ago.
 
         This instant's command is where it gets to by now and within a step: to hold it where it
         was measured would be a jerk.
@@ -111,5 +113,5 @@ class StreamedPlay(Play):
         self._stopping = True
 
     def stop_from(self, q: Array, v: Array) -> None:
-        """Brake from where the robot is, off the path; q and v of shape (n,)."""
+        """Brake from a position off the path; q and v of shape (n,)."""
         self._stop = braking_from(self.path, q, v, self._follower.acceleration)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C99 without dependencies: the identified robot with all its terms, for a controller of one's own.
+"""C99 code without dependencies: the identified robot with all its terms, for a user's controller.
 
 Tables of numbers, the recursive Newton-Euler algorithm on them, and one line for each term of each
 axis. No allocation, no branch on data; what friction remembers is in a struct of the caller's.
@@ -138,7 +138,7 @@ def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
 
 
 def c_parameters(robot: Projection) -> tuple[str, ...]:
-    """Names of the parameters that the code takes as data: those of estimates."""
+    """Names of the parameters that the code accepts as data: those of estimates."""
     return (*inertial_parameter_names(robot.model), *robot.friction.names)
 
 
@@ -174,7 +174,7 @@ def c_compiler() -> str:
 
 
 class CReader:
-    """The compiled code, called from Python.
+    """Compiled code, called from Python.
 
     Args:
         source: `PREFIX.c`, its header beside it.
@@ -206,7 +206,7 @@ class CReader:
         self._prefix, self._n, self._axes = source.stem, n, axes
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques along one gapless motion, from rest; shapes (K, n) to (K, n) [N m]."""
+        """Torques along a motion without gaps, from rest; shapes (K, n) to (K, n) [N m]."""
         state = (ctypes.c_double * (3 * self._axes))()
         return self._along("torques", q, v, a, state=state)
 
@@ -228,11 +228,11 @@ class CReader:
         return self._along("gravity", q)
 
     def mass_matrix(self, q: Array) -> Array:
-        """Of the rigid bodies, (K, n) to (K, n, n)."""
+        """Mass matrix of the rigid bodies, (K, n) to (K, n, n)."""
         return self._along("mass_matrix", q, size=self._n**2).reshape(-1, self._n, self._n)
 
     def regressor(self, q: Array, v: Array, a: Array) -> Array:
-        """Of the rigid bodies, (K, n) to (K, n, 10 n)."""
+        """Regressor of the rigid bodies, (K, n) to (K, n, 10 n)."""
         size = 10 * self._n**2
         return self._along("regressor", q, v, a, size=size).reshape(-1, self._n, 10 * self._n)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`identified.urdf`: an identified robot's description, with what it costs to read it as such."""
+"""`identified.urdf`: the description of an identified robot, with its prediction error as a URDF."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def describe(
     *,
     held_out: bool,
 ) -> Description | None:
-    """The identified robot's URDF; None where it has none, or bodies that no simulator takes.
+    """URDF of the identified robot; None without a description, or with bodies that simulators
+    refuse.
 
     Args:
         identification: The result.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of one target, and what a reader makes of them."""
+"""Files of one target, and their readers."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _NEAR_HOME = 0.02  # [rad or m], deviation: loops whose box isn't known close ab
 
 
 class Reader(Protocol):
-    """What others make of a file: torques of the drives."""
+    """Model read from an exported file, which computes the torques of the drives."""
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Along one gapless motion, shapes (K, n) to (K, n) [N m]."""
+        """Torques along a motion without gaps, shapes (K, n) to (K, n) [N m]."""
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """The same without dry friction."""
+        """Torques without dry friction."""
 
     @property
     def dry_friction(self) -> Array:
@@ -145,7 +145,7 @@ def write_target(
 
 
 def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
-    """What reads a file back.
+    """Reader of an exported file.
 
     Args:
         target: Its format.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of links for pictures and contacts, and where their meshes are."""
+"""Shapes of links for pictures and contacts, and the location of their meshes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def geometries_of(link: ET.Element) -> list[Geometry]:
 
 
 def has_other_shapes(link: ET.Element) -> bool:
-    """Whether a `<link>` has shapes that can't be: of another kind, without extent, or misspelt."""
+    """True if a `<link>` has invalid shapes: of another kind, without extent, or misspelt."""
     return any(_geometry(element) is None for element in _shapes(link))
 
 
@@ -54,7 +54,7 @@ def _shapes(link: ET.Element) -> list[ET.Element]:
     return [*link.findall("visual"), *link.findall("collision")]
 
 
-_MESH = FileKind("mesh", "Leave the mesh out of the description.", ModelError)
+_MESH = FileKind("mesh", "Remove the mesh from the description.", ModelError)
 _MOST_BYTES = 1 << 30  # ten million triangles have half of it
 _SIZES = {
     "box": ("size",),
@@ -105,7 +105,7 @@ def _require_mesh(path: Path) -> None:
     else:
         if _IS_WHOLE[path.suffix.lower()](content):
             return
-        why = f"is empty, cut off, or no {path.suffix[1:].upper()}"
+        why = f"is empty, truncated, or not a valid {path.suffix[1:].upper()}"
     raise ModelError(
         f"The mesh '{path}' {why}.",
         remedy="Replace the file, or leave the mesh out of the robot's description.",
@@ -153,7 +153,7 @@ _IS_WHOLE = {".stl": _whole_stl, ".obj": _whole_obj, ".msh": _whole_msh, ".dae":
 
 @dataclass
 class MeshFolder:
-    """Copies meshes beside an export, each once.
+    """Folder of meshes next to an exported file, each copied once.
 
     Attributes:
         out: Folder that the copies go to.
@@ -172,7 +172,7 @@ class MeshFolder:
     _copied: dict[Path, str] = field(default_factory=dict)
 
     def copy(self, name: str) -> str | None:
-        """Name of the copy; None where the mesh can't be had, which is noted.
+        """Name of the copy; None with a note if the mesh is not found.
 
         Raises:
             ModelError: The file can't be read, or isn't whole.
@@ -197,7 +197,7 @@ class MeshFolder:
         return [self.out / name for name in self._copied.values()]
 
     def find(self, name: str) -> Path | None:
-        """The file that a URDF's mesh name means."""
+        """File of a mesh name in a URDF."""
         plain = name.removeprefix("file://")
         package = plain.startswith(("package://", "model://"))
         plain = plain.removeprefix("package://").removeprefix("model://")

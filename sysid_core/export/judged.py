@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well a robot predicts as others read it: held-out errors inside and as exported."""
+"""Accuracy of exported files: held-out errors of the identified and of the exported model."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ExportedError:
 
     @property
     def unexplained_rise(self) -> float:
-        """Error as exported over what inside error and lost terms together explain.
+        """Ratio of the error as exported to the error explained by the model and the lost terms.
 
         What is left is a reader's own treatment of friction at standstill, and terms that are fitted
         or written wrongly.
@@ -63,16 +63,16 @@ class ExportedError:
 
     @property
     def unexplained(self) -> bool:
-        """Whether the lost terms don't explain the rise: something else is wrong."""
+        """True if the lost terms do not explain the increase, so that another fault is likely."""
         return self.unexplained_rise > UNEXPLAINED
 
     @property
     def worth_a_warning(self) -> bool:
-        """Whether the file is a larger source of error than the model, or wrong."""
+        """True if the file is a larger source of error than the model, or wrong."""
         return self.rise > LOSING or self.unexplained
 
     def to_dict(self) -> dict[str, object]:
-        """For result.json and proof.json."""
+        """Data for result.json and proof.json."""
         return {
             "target": self.target.value,
             "inside": self.inside,
@@ -100,7 +100,7 @@ def judge_export(
     held_out: bool,
     projections: Projections,
 ) -> ExportedError:
-    """Errors of an exported robot beside those of the identified one.
+    """Compare the errors of the exported and the identified robot.
 
     Args:
         identification: The identified robot.
@@ -115,7 +115,9 @@ def judge_export(
         EstimationError: There are no runs.
     """
     if not runs:
-        raise EstimationError("No run to judge an export by.", remedy="Give a recording.")
+        raise EstimationError(
+            "No run is available to evaluate the export.", remedy="Give a recording."
+        )
     robot, given_back = projections.robot, projections.given_back
     meant_and_rivals = [robot, projections.whole, *given_back.values()]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file doesn't carry of a robot, beside terms of friction: stated, never silent."""
+"""Losses of an export other than friction terms, each stated in the output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sysid_core.robot.loops import mimic_joints
 
 
 class LossCode(Kind):
-    """What is lost."""
+    """Kind of loss."""
 
     GRAVITY = "gravity_direction"  # the format has none: the reader's world must be turned
     VELOCITY_LIMITS = "velocity_limits"
@@ -45,12 +45,12 @@ class Loss:
     names: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
-        """For proof.json."""
+        """Data for proof.json."""
         return {"code": self.code.value, "names": list(self.names)}
 
 
 def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> tuple[Loss, ...]:
-    """What a written file lacks.
+    """Losses of a written file.
 
     Args:
         model: The robot.

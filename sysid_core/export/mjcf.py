@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MJCF, MuJoCo's own format: inertias, armature, damping and friction that sticks.
+"""MJCF, the format of MuJoCo: inertias, armature, damping and static friction.
 
 Inertias are written whole (`fullinertia`) at the body that moves; links behind fixed joints are
 bodies of their own without mass, placed by pinocchio's composition of the fixed joints. A constant
@@ -63,7 +63,7 @@ class PositionServo:
 
 @dataclass(frozen=True)
 class LinearSpring:
-    """A spring beside a joint's drive, whose pull is linear in its extension.
+    """Spring at a joint whose force is linear in its extension.
 
     Attributes:
         preload: Pull at extension zero [N]; a spring at the joint itself has none.
@@ -80,7 +80,7 @@ class LinearSpring:
 
 @dataclass(frozen=True)
 class JointFields:
-    """What MJCF says of a joint beside its geometry.
+    """Fields of an MJCF joint other than its geometry.
 
     Attributes:
         armature: Inertia of the drive, seen at the joint [kg m^2 or kg].
@@ -133,7 +133,7 @@ Sites = list[tuple[str, Array, Array]]  # name, axes and origin in the body
 
 @dataclass
 class _Writer:
-    """The document while it is made."""
+    """Document under construction."""
 
     tree: Tree
     fields: Mapping[str, JointFields]
@@ -184,7 +184,7 @@ class _Writer:
                 element.append(self.body(j))
 
     def fixed(self, element: ET.Element, j: int, but: FixedLink | None = None) -> None:
-        """Links and sites that are fixed to what joint j moves."""
+        """Links and sites fixed to the body of joint j."""
         for link in self.tree.links:
             if link is but:
                 continue
@@ -295,13 +295,13 @@ def write_mjcf(path: Path, text: str) -> Path:
     except ValueError as err:
         raise ModelError(
             f"MuJoCo refuses '{path.name}': {str(err).strip()}.",
-            remedy="Rename what it names twice in the robot's description, or leave its mesh out.",
+            remedy="Rename duplicates in the robot's description, or remove the mesh.",
         ) from err
     return path
 
 
 class MjcfReader:
-    """Torques of the drives by MuJoCo's inverse dynamics; contacts, limits and loops are left out.
+    """Torques of the drives by MuJoCo's inverse dynamics, without contacts, limits and loops.
 
     Args:
         path: The file.
@@ -327,7 +327,7 @@ class MjcfReader:
         return self._torques(self._model, q, v, a)
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """The same without dry friction."""
+        """Torques without dry friction."""
         frictionless = copy.copy(self._model)
         frictionless.dof_frictionloss[:] = 0.0
         return self._torques(frictionless, q, v, a)
@@ -367,7 +367,7 @@ class ChainReader:
         return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """The same without dry friction."""
+        """Torques without dry friction."""
         moved = self._robot.motion(q, v, a)
         tau = self._tree.smooth_torques(moved.q, moved.v, moved.a)
         return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))

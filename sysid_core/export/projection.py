@@ -68,12 +68,14 @@ class Projection:
         object.__setattr__(self, "values", values)
 
     def of(self, symbol: str) -> Array:
-        """Parameters of one symbol, such as `F_c`, joint by joint, shape (n,); 0 where none is."""
+        """Parameters of one symbol, such as `F_c`, for all joints, shape (n,); 0 if a joint
+        has none.
+        """
         known = dict(zip(self.friction.names, self.values.tolist(), strict=True))
         return np.array([known.get(f"{j}.{symbol}", 0.0) for j in self.model.joint_names])
 
     def without_dry_friction(self) -> Projection:
-        """The same robot with Coulomb friction of zero: what is left is smooth."""
+        """Copy with a Coulomb friction of zero, which is smooth."""
         dry = np.array([name.endswith(".F_c") for name in self.friction.names], dtype=bool)
         model = self.model
         if isinstance(model, DrivenRobot):
@@ -98,7 +100,7 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class Projections:
-    """A robot in a target's terms beside those that the target can't hold.
+    """Robot with the terms of a target format, and the terms that the format lacks.
 
     Attributes:
         robot: What the target holds.
@@ -112,7 +114,7 @@ class Projections:
 
 
 def inside(identification: Identification) -> Projection:
-    """The identified robot itself: nothing is lost."""
+    """The identified robot without losses."""
     values = list(identification.friction_parameters.values())
     model = identification.model.with_pi(identification.pi)
     return Projection(model, identification.friction, np.array(values))
@@ -125,7 +127,7 @@ def projected(
     *,
     keep: Sequence[str] = (),
 ) -> Projection:
-    """The identified robot in the terms of a target, fitted again over recorded motion.
+    """The identified robot with the terms of a target, fitted again over recorded motion.
 
     Args:
         identification: The result.
@@ -144,7 +146,7 @@ def projected(
 def projections(
     identification: Identification, recordings: Sequence[Recording], target: Target
 ) -> Projections:
-    """As `projected`, with those that lost things are given back to."""
+    """`projected`, also with each lost term restored."""
     if target.holds_all:
         whole = inside(identification)
         return Projections(whole, {}, whole)
@@ -156,7 +158,7 @@ def projections(
 
 
 def lost_in(friction: FrictionModel, target: Target) -> tuple[str, ...]:
-    """What a friction model has that a target has no field for."""
+    """Terms of a friction model for which the target has no field."""
     if target.holds_all:
         return ()
     drives = friction.drives

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is the same in every exported file that is read back: rigid bodies, and friction of the joints."""
+"""Common part of all exported files that are read back: rigid bodies and joint friction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sysid_core.robot import Array
 
 
 class ReadBack(ABC):
-    """A robot as a file describes it, n joints.
+    """Robot read back from a file, n joints.
 
     Args:
         coulomb: Coulomb friction, shape (n,) [N m].
@@ -32,7 +32,7 @@ class ReadBack(ABC):
         return self.smooth_torques(q, v, a) + self._coulomb * np.sign(v)
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """The same without dry friction."""
+        """Torques without dry friction."""
         return np.asarray(self._rigid_torques(q, v, a) + self._viscous * v)
 
     @abstractmethod
@@ -41,7 +41,7 @@ class ReadBack(ABC):
 
 
 class ReadTree(ReadBack):
-    """A file of which a tree of pinocchio's was built.
+    """Tree of joints and links read back from a file by pinocchio.
 
     Args:
         tree: The bodies.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of this package's ros2_control controllers, beside the C code that they load."""
+"""Parameters of the ros2_control controllers of this package, for the C code that they load."""
 
 from __future__ import annotations
 

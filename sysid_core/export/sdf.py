@@ -68,7 +68,7 @@ def sdf_of(robot: Projection, *, meshes: MeshFolder | None = None) -> str:
 
 
 def sdf_names(model: RobotModel) -> dict[str, str]:
-    """`""`, `base`, `to_world`, `link NAME`, `joint NAME` and `frame NAME` to names that SDF takes.
+    """Valid SDF names for `""`, `base`, `to_world`, `link NAME`, `joint NAME` and `frame NAME`.
 
     Links, joints and frames share one scope; `::` divides scopes, `world` and `__NAME__` are reserved.
     """
@@ -112,7 +112,7 @@ class SdfReader(ReadTree):
             ready = [n for n, j in left.items() if j.findtext("parent") in ("world", *moved)]
             if not ready:
                 raise ModelError(
-                    f"The joints {list(left)} of the SDF hang on nothing.",
+                    f"The joints {list(left)} of the SDF are not connected to the base.",
                     remedy="Start from a link that is fixed to the world.",
                 )
             for name in ready:

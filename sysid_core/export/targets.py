@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an identified robot is exported to, and which terms of friction each target holds."""
+"""Targets of the export, and the friction terms that each supports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sysid_core.robot import FrictionTerm
 
 
 class Target(Kind):
-    """A format that others read; the value is what the command line calls it."""
+    """Export format; its value is the name on the command line."""
 
     URDF = "urdf"
     MJCF = "mjcf"  # MuJoCo
@@ -19,17 +19,19 @@ class Target(Kind):
 
     @property
     def terms(self) -> tuple[FrictionTerm, ...]:
-        """Terms that its fields hold; waves and what remembers have none but in C."""
+        """Friction terms that the format supports; only C supports waves and terms with memory."""
         return _TERMS[self]
 
     @property
     def holds_all(self) -> bool:
-        """Whether nothing is lost: springs and couplings are held, too."""
+        """True if nothing is lost, including springs and couplings."""
         return self in _WHOLE
 
     @property
     def holds_springs(self) -> bool:
-        """Whether it holds springs whose pull is linear in their extension, one at a joint."""
+        """True if the target supports springs with a force linear in their extension, one
+        per joint.
+        """
         return self in (*_WHOLE, Target.MJCF)
 
     def tolerance(self, torque: float) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot as a tree of joints and links with numbers only: what all writers start from."""
+"""Robot as a tree of joints and links in plain numbers, the input of all writers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sysid_core.robot import Array, RobotModel, is_physically_consistent
 
 @dataclass(frozen=True, eq=False)
 class TreeJoint:
-    """A joint of one degree of freedom and the body that it moves.
+    """Joint of one degree of freedom and its body.
 
     Attributes:
         name: Name of the joint.
@@ -47,7 +47,7 @@ class TreeJoint:
 
 @dataclass(frozen=True, eq=False)
 class FixedLink:
-    """A link that fixed joints hang on a body, without inertia of its own.
+    """Link attached to a body by fixed joints, without inertia of its own.
 
     Attributes:
         name: Name of the link.
@@ -64,7 +64,7 @@ class FixedLink:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Joints, parents first, in the robot's order; and links that are fixed to what they move.
+    """Joints, parents first, in the order of the robot, and the links fixed to their bodies.
 
     Attributes:
         name: The robot's name.
@@ -96,8 +96,8 @@ def tree_of(model: RobotModel) -> Tree:
     ]
     if bad:
         raise ModelError(
-            f"The bodies {bad} have no mass, or one that no body can have: no simulator takes them.",
-            remedy="Identify with `--method lmi`, or fix the joints before them.",
+            f"The bodies {bad} have no mass or an impossible inertia, which simulators refuse.",
+            remedy="Identify with `--method lmi`, or lock the joints before them.",
             bodies=bad,
         )
     joints = []
@@ -136,7 +136,7 @@ def tree_of(model: RobotModel) -> Tree:
 def distinct_names(
     wanted: Iterable[tuple[str, str]], taken: Iterable[str], allowed: Callable[[str], str]
 ) -> dict[str, str]:
-    """Names of one scope, each once, by key.
+    """Unique names within one scope, by key.
 
     Args:
         wanted: Keys and names; who comes first keeps its name.
@@ -166,15 +166,15 @@ def _axis(model: RobotModel, j: int) -> tuple[bool, Array]:
             direction = S[3:] if np.any(S[3:]) else S[:3]
             return not np.any(S[3:]), direction / np.linalg.norm(direction)
     raise ModelError(
-        f"Joint '{model.pin_model.names[j]}' ({joint.shortname()}) neither turns about one axis nor"
-        " slides along one: no target expresses it.",
+        f"Joint '{model.pin_model.names[j]}' ({joint.shortname()}) is neither revolute nor prismatic, so that no format can express it."
+        "",
         remedy=f"Fix the base, or lock it: --lock {model.pin_model.names[j]}.",
         joint=model.pin_model.names[j],
     )
 
 
 def link_elements(model: RobotModel) -> dict[str, ET.Element]:
-    """`<link>` elements of the robot's URDF by name; none without a URDF."""
+    """`<link>` elements of the robot's URDF by name; empty without a URDF."""
     if not model.urdf_xml:
         return {}
     return {str(e.get("name")): e for e in ET.fromstring(model.urdf_xml).findall("link")}

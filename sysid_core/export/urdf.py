@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URDF: inertias, `<dynamics friction damping>`, and what a reader makes of it."""
+"""URDF: inertias, `<dynamics friction damping>`, and a reader."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sysid_core.robot import Array, RobotModel, identified_urdf
 
 
 def remarks_on(result: Identification) -> dict[str, str]:
-    """Link to what was measured of its parameters, and what is the URDF's share."""
+    """Remarks by link: parameters that were identified, and those taken from the URDF."""
     estimate = result.estimate
     known = {
         name: f"{value:.4g} +- {sd:.2g} {unit}"

@@ -91,7 +91,7 @@ def actuators_of(robot: Projection) -> dict[str, dict[str, float]]:
 
 
 def prim_names(model: RobotModel) -> dict[str, str]:
-    """`""`, `link NAME` and `joint NAME` to names that USD takes, each once."""
+    """Valid and unique USD names for `""`, `link NAME` and `joint NAME`."""
     wanted = [("", model.name), *((f"link {n}", n) for n in model.body_names)]
     wanted += [(f"joint {n}", n) for n in model.joint_names]
 
@@ -103,7 +103,7 @@ def prim_names(model: RobotModel) -> dict[str, str]:
 
 
 def require_usd() -> None:
-    """Refuse to go on without the library that reads a USD back.
+    """Raise an error if the library that reads USD is missing.
 
     Raises:
         ModelError: usd-core isn't installed.
@@ -118,7 +118,7 @@ def require_usd() -> None:
 
 
 class UsdReader(ReadTree):
-    """Torques of a USD by what `usd-core` reads of it: bodies, armature, friction of the joints.
+    """Torques of a USD read by `usd-core`: bodies, armature, joint friction.
 
     Args:
         path: The file.

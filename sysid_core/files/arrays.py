@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of an NPZ file, whose declared sizes are checked before any memory is asked for."""
+"""Arrays of an NPZ file, whose declared sizes are checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read_npz(path: str | Path, kind: FileKind, names: Collection[str]) -> dict[s
         zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError,
         RuntimeError, SyntaxError, MemoryError,
     ) as err:  # fmt: skip
-        raise kind.refusal(path, f"it is damaged or no NPZ file ({err})") from err
+        raise kind.refusal(path, f"it is not a valid NPZ file ({err})") from err
 
 
 def _array(content: bytes) -> NDArray[Any]:
@@ -58,6 +58,6 @@ def _array(content: bytes) -> NDArray[Any]:
     )
     shape, _, dtype = read(stream)
     if dtype.hasobject or prod(shape) * dtype.itemsize != len(content) - stream.tell():
-        raise ValueError(f"an array of shape {shape} and type {dtype} isn't what it holds")
+        raise ValueError(f"an array of shape {shape} and type {dtype} is not supported")
     stream.seek(0)
     return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of files, and how errors speak of them: the file, the place in it, and what to do."""
+"""Kinds of files, and the form of their error messages: file, place, remedy."""
 
 from __future__ import annotations
 

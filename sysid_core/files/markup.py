@@ -62,10 +62,10 @@ def parse_yaml(text: str, kind: FileKind, path: str | Path) -> Any:
         mark = err.problem_mark or err.context_mark
         where = "" if mark is None else f" in line {mark.line + 1}"
         raise kind.refusal(
-            path, f"it is no valid YAML{where}: {err.problem or err.context}"
+            path, f"it is not valid YAML{where}: {err.problem or err.context}"
         ) from err
     except (yaml.YAMLError, ValueError, OverflowError) as err:
-        raise kind.refusal(path, f"it is no valid YAML: {str(err).splitlines()[0]}") from err
+        raise kind.refusal(path, f"it is not valid YAML: {str(err).splitlines()[0]}") from err
     finally:
         loader.dispose()
 
@@ -87,7 +87,7 @@ def write_yaml(path: str | Path, content: object, *, head: str = "") -> None:
 
 
 def yaml_text(content: object, *, compact: bool = False) -> str:
-    """Plain data as YAML, keys in the order given; compact: lists of numbers on one line."""
+    """Plain data as YAML in the given order; lists of numbers on one line."""
     style = None if compact else False
     return str(
         yaml.dump(content, Dumper=_SafeDumper, sort_keys=False, width=100, default_flow_style=style)
@@ -121,7 +121,7 @@ def parse_json(text: str, kind: FileKind, path: str | Path) -> Any:
     try:
         return json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError) as err:
-        raise kind.refusal(path, f"it is no valid JSON: {err}") from err
+        raise kind.refusal(path, f"it is not valid JSON: {err}") from err
 
 
 def _refuse_deep(text: str, kind: FileKind, path: str | Path) -> None:
@@ -149,7 +149,7 @@ def _count_nodes(
     known = sizes.get(id(node))
     if known is not None:
         if known == 0:
-            raise kind.refusal(path, "an alias in it refers to what contains it")
+            raise kind.refusal(path, "an alias refers to its own container")
         return known
     if depth > _DEEPEST:
         raise kind.refusal(path, f"it is nested more than {_DEEPEST} levels deep")
@@ -163,8 +163,8 @@ def _count_nodes(
                 line = key.start_mark.line + 1
                 raise kind.refusal(
                     path,
-                    f"the key `{name}` stands a second time in line {line}",
-                    "Keep one of the two: the other would be ignored.",
+                    f"the key `{name}` occurs again in line {line}",
+                    "Keep only one of the two.",
                 )
             seen.add(name)
         children = [child for pair in node.value for child in pair]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening what a user names: a regular file of a bounded size, and text that is text."""
+"""Safe opening of files named by users: regular files of bounded size, valid text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ MOST_BYTES = 64 << 20  # of a text file: an estimate of 500 parameters with its 
 
 
 def open_regular(path: str | Path, kind: FileKind) -> BinaryIO:
-    """Open a file for reading, never a pipe, a device or a folder (which may block for ever).
+    """Open a regular file for reading; pipes, devices and folders are refused because they may
+    block.
 
     Raises:
         SysIdError: it can't be opened, or is no regular file.

@@ -50,7 +50,7 @@ _EXPECTED = ", expected "
 
 
 class FileSchema(BaseModel):
-    """A mapping in a file. Keys that it doesn't know are refused, with the nearest that it does.
+    """Schema of a mapping in a file. Unknown keys are refused, with the most similar known key.
 
     With `MORE_KEYS` the file may hold more than is read, but nothing that looks like what is read.
     A key with nothing behind it is the same as no key.
@@ -120,7 +120,7 @@ def validated(raw: object, schema: type[Schema], kind: FileKind, path: str | Pat
 
 
 def nearest(word: object, known: Sequence[str]) -> str:
-    """The known word that a misspelt one is nearest to; "" where none is near."""
+    """Known word most similar to a misspelt one; "" if none is similar."""
     close = difflib.get_close_matches(str(word), known, 1, 0.6)
     return close[0] if close else ""
 
@@ -185,6 +185,8 @@ def _clause(error: ErrorDetails) -> str:
         return f": {context['error']}"
     if kind in ("literal_error", "enum"):
         return f"is {shown}, expected {context['expected']}"
+    if given == "?":
+        return "is still '?': fill it in"
     wanted = _WANTED.get(kind) or error["msg"].replace("Input should be", "expected")
     return f"is {shown}, {wanted}"
 

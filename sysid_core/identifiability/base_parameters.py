@@ -72,7 +72,7 @@ class BaseParameters:
 
     @property
     def base_names(self) -> tuple[str, ...]:
-        """Name of the parameter that each base parameter stands for."""
+        """Names of the base parameters, each that of its leading parameter."""
         return tuple(self.names[i] for i in self.independent)
 
     def base_regressor(self, Y: ArrayLike) -> Array:

@@ -28,7 +28,8 @@ TOLERANCE = 1e-8  # relative to the largest singular value of the column-scaled 
 
 @dataclass(frozen=True)
 class ConstrainedRanks:
-    """Ranks of `G^T W` at random consistent states.
+    """Ranks of the observation matrix of a closed chain (regressor projected onto the driven
+    joints), at random postures with closed loops.
 
     Attributes:
         open_tree: Rank of the tree with the loops cut and all joints measured, inertial columns.

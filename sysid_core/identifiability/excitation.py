@@ -72,7 +72,7 @@ class Excitation:
 
     @property
     def gap(self) -> float:
-        """Ratio of the smallest singular value that counts to the largest that doesn't."""
+        """Ratio of the smallest nonzero singular value to the largest one counted as zero."""
         rank = self.rank
         if self.maximally_exciting or not rank or self.ratios[rank] == 0.0:
             return float("inf")
@@ -80,7 +80,9 @@ class Excitation:
 
     @property
     def condition_number(self) -> float:
-        """Strongest over weakest direction; infinite where one isn't shown at all."""
+        """Ratio of the strongest to the weakest excitation; infinite if a direction is not
+        excited.
+        """
         shown = self.ratios[-1] > len(self.names) * np.finfo(float).eps
         return float(1.0 / self.ratios[-1]) if shown else float("inf")
 
@@ -119,15 +121,15 @@ class Excitation:
         for i in weak[mixed][:limit]:
             out.append(self._sentence(int(i), unexcited))
         if np.sum(mixed) > limit:
-            out.append(f"{np.sum(mixed) - limit} further combinations are hardly excited.")
+            out.append(f"{np.sum(mixed) - limit} further combinations are poorly excited.")
         return tuple(out)
 
     def _sentence(self, direction: int, left_out: NDArray[np.bool_]) -> str:
         size = np.where(left_out, 0.0, np.abs(self.shares[:, direction]))
         top = [k for k in np.argsort(size)[::-1][:3] if size[k] > _SAME * size.max()]
         return (
-            f"Hardly excited: {', against '.join(in_words(self.names[k]) for k in top)}"
-            f" ({self.ratios[direction]:.1g} of what vigorous motion shows)."
+            f"Poorly excited: {', against '.join(in_words(self.names[k]) for k in top)}"
+            f" ({self.ratios[direction]:.1g} of the excitation by vigorous motion)."
         )
 
     def _shortened(self, direction: dict[str, float]) -> str:
@@ -150,8 +152,8 @@ class Excitation:
             )
         missing = "; ".join(self._shortened(direction) for direction in self.missing)
         return (
-            f"rank {self.rank} of {self.structural_rank}:"
-            f" the data don't show {missing} (gap {self.gap:.1e})"
+            f"rank {self.rank} of {self.structural_rank}: the data do not excite"
+            f" {missing} (gap {self.gap:.1e})"
         )
 
 
@@ -202,7 +204,7 @@ def measure_excitation(
 
 
 def condition_number(R: Array) -> float:
-    """Condition number of a column-scaled matrix (m, p); infinite where a column is zero."""
+    """Condition number of a column-scaled matrix (m, p); infinite if a column is zero."""
     scale = np.linalg.norm(R, axis=0)
     if np.any(scale == 0.0):
         return float("inf")

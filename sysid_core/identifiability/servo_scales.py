@@ -43,12 +43,12 @@ class ServoScales:
 
     @property
     def unknown(self) -> int:
-        """Dimension of the nullspace that unknown gains add to that of the masses."""
+        """Additional dimension of the nullspace due to unknown gains."""
         return len(self.groups)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """In words, a sentence for each group."""
+        """Sentences, one for each group."""
         said = []
         for group in self.groups:
             if len(group) == 1:

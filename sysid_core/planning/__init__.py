@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions that excite what is to be identified, and the check that they are safe."""
+"""Exciting motions for identification, and the check of their safety."""
 
 from sysid_core.planning.cell import Obstacle
 from sysid_core.planning.design import (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environment of a robot: obstacles and planes that it must keep away from."""
+"""Obstacles and planes in the environment of a robot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Numbers = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Plane:
-    """A plane that no moving shape may cross: `normal . x >= offset` in the base frame.
+    """Plane that no moving shape may cross: `normal . x >= offset` in the base frame.
 
     Attributes:
         normal: Points into the room that is left to the robot, shape (3,); made of length 1.
@@ -45,7 +45,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class Obstacle:
-    """A fixed body in the robot's cell; exactly one of box, sphere, cylinder and mesh is given.
+    """Fixed body in the cell of the robot; exactly one of box, sphere, cylinder and mesh is given.
 
     Attributes:
         name: What it is.
@@ -113,11 +113,11 @@ class Obstacle:
         except (IndexError, RuntimeError, ValueError) as err:
             raise ExcitationError(
                 f"The mesh '{name}' of obstacle '{self.name}' can't be read.",
-                remedy="Give an existing STL, OBJ or DAE file, its path relative to where you are.",
+                remedy="Give an existing STL, OBJ or DAE file, with a path relative to the current folder.",
             ) from err
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data; what isn't given is left out."""
+        """Plain data without unset fields."""
         out: dict[str, Any] = {"name": self.name, "position": [float(x) for x in self.position]}
         if any(self.rpy):
             out["rpy"] = [float(x) for x in self.rpy]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectories put together from rests, moves and given motions."""
+"""Trajectories composed of rests, moves and given motions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class MotionBuilder:
         self.play(time, still + self.q, still, still, label)
 
     def move_to(self, q_goal: ArrayLike, label: str = "transfer") -> None:
-        """Minimum-jerk move along a straight line in joint space; nothing when already there."""
+        """Minimum-jerk move along a straight line in joint space; none if already there."""
         goal = np.asarray(q_goal, dtype=float)
         if np.allclose(goal, self.q, rtol=0.0, atol=1e-9):
             return
@@ -68,13 +68,15 @@ class MotionBuilder:
         self.play(*straight_move(self.q, goal, duration, self.rate_hz), label)
 
     def play(self, time: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike, label: str) -> None:
-        """A given motion: time (K,) from 0, q, v and a (K, n), from where the last piece ended."""
+        """Append a motion: time (K,) from 0, q, v and a (K, n), starting at the end of the
+        last piece.
+        """
         time = np.asarray(time, dtype=float)
         rows = np.stack([np.asarray(x, dtype=float) for x in (q, v, a)], axis=1)  # (K, 3, n)
         if not np.allclose(rows[0, 0], self.q, rtol=0.0, atol=1e-6):
             raise ExcitationError(
-                f"The piece '{label}' starts {np.abs(rows[0, 0] - self.q).max():.3g} rad away from"
-                " where the last one ends.",
+                f"The piece '{label}' starts {np.abs(rows[0, 0] - self.q).max():.3g} rad away from the end of the previous one."
+                "",
                 remedy="Move to its start first.",
             )
         moved = np.ptp(rows[:, 0], axis=0) > 0

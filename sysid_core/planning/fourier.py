@@ -16,7 +16,7 @@ from sysid_core.robot import Array
 
 
 def share_between_samples(degree: int, n_samples: int) -> float:
-    """Share of a limit that samples may use so that the series keeps it between them.
+    """Share of a limit permitted at samples, so that the series keeps the limit between them.
 
     A trigonometric polynomial of degree N that stays below m on K > 2 N evenly spaced samples of
     its period stays below `m / cos(pi N / K)` everywhere (Ehlich and Zeller 1964).
@@ -43,7 +43,7 @@ class MotionBasis(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """The count that `size_name` names."""
+        """Number that `size_name` refers to."""
 
     @property
     @abstractmethod
@@ -104,7 +104,7 @@ class MotionBasis(ABC):
         }
 
     def sampled(self, centre: Array, coefficients: Array) -> tuple[Array, Array, Array]:
-        """q, v and a of one period, evenly and finely sampled, (K, n) each."""
+        """q, v and a of one period, finely sampled at equal steps, (K, n) each."""
         time = np.arange(self.n_fine) * self.period / self.n_fine
         return self.motion(time, centre, coefficients)
 

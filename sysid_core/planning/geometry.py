@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot's collision shapes: what touches what, and where its surface is."""
+"""Collision shapes of the robot: possible contacts and surface points."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class HeldBox:
             object.__setattr__(self, key, tuple(float(x) for x in getattr(self, key)))
         if not 0.0 <= self.mass < np.inf:
             raise ExcitationError(
-                f"What is held can't have a mass of {self.mass} kg.", remedy="Weigh it."
+                f"The held object cannot have a mass of {self.mass} kg.", remedy="Weigh it."
             )
 
     def attached_to(self, model: RobotModel, frame: str) -> RobotModel:
-        """The robot that carries it in a frame."""
+        """Robot that carries the box in a frame."""
         if not self.mass:
             return model
         at = model.pin_model.frames[model.frame_id(frame)]
@@ -122,7 +122,7 @@ def _transformed(X_AB: pin.SE3, points_B: Array) -> Array:
 
 @dataclass(eq=False)
 class RobotGeometry:
-    """Collision shapes of a robot, built once and asked for many postures.
+    """Collision shapes of a robot, built once and evaluated at many postures.
 
     Adjacent bodies, and pairs that are in contact in nearly every posture (how the meshes are
     drawn, not how the robot moves), are left out.
@@ -258,7 +258,7 @@ class RobotGeometry:
 
     @property
     def surfaces(self) -> tuple[tuple[int, Array], ...]:
-        """Number of the joint that carries a shape, and points on it in that joint's frame, (K, 3) [m]."""
+        """Joint that carries a shape, and surface points in its frame, (K, 3) [m]."""
         return tuple((joint, points.T) for joint, points in self._points)
 
     def contacts(self, q: ArrayLike) -> list[tuple[str, str]]:
@@ -336,7 +336,7 @@ class RobotGeometry:
         return np.min([(normals @ cloud).min(axis=1) for cloud in clouds], axis=0)
 
     def support_points(self) -> list[tuple[int, Array]]:
-        """For every joint that carries shapes, a few of their outermost points.
+        """For every joint with collision shapes, a few of their outermost points.
 
         Returns:
             Pairs of pinocchio's joint index and points in the joint's frame, shape (3, N) [m].

@@ -42,7 +42,7 @@ class Hulls:
             request.security_margin = clearance
 
     def touching(self, q_pin: Array) -> NDArray[np.intp]:
-        """Pairs whose hulls come within the clearance; the shapes of all others don't touch."""
+        """Pairs whose hulls are within the clearance; all other shapes do not touch."""
         model = self.model.pin_model
         if not pin.computeCollisions(model, self.data, self.geometry, self.results, q_pin, True):
             return np.empty(0, dtype=np.intp)
@@ -51,7 +51,7 @@ class Hulls:
         return np.array([k for k in range(self.n_pairs) if results[k].isCollision()], dtype=np.intp)
 
     def distances(self, q_pin: Array, pairs: Sequence[int] | None = None) -> Array:
-        """Distances of some pairs, or all; negative where they overlap; shape (len(pairs),) [m]."""
+        """Distances of some or all pairs; negative if they overlap; shape (len(pairs),) [m]."""
         pin.updateGeometryPlacements(
             self.model.pin_model, self.data, self.geometry, self.results, q_pin
         )
@@ -64,7 +64,7 @@ class Hulls:
 
 
 class HullDistances:
-    """Distances between convex hulls, corrected where hulls overlap and shapes don't.
+    """Distances between convex hulls, corrected if hulls overlap but shapes do not.
 
     Hulls of bent links (a forearm around its wrist) overlap before the shapes touch; how far that
     may go is learnt from postures whose contacts are known. The contact check decides, not this.
@@ -93,7 +93,7 @@ class HullDistances:
 
     @property
     def joints(self) -> list[tuple[int, int]]:
-        """Pinocchio's joint index of both bodies of every pair; 0 for what doesn't move."""
+        """Pinocchio's joint index of both bodies of every pair; 0 for fixed bodies."""
         objects = self._hulls.geometry.geometryObjects
         return [
             (int(objects[int(p.first)].parentJoint), int(objects[int(p.second)].parentJoint))

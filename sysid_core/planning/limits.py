@@ -83,7 +83,7 @@ class MotionLimits:
             if np.any(np.isnan(array)):
                 raise ExcitationError(
                     f"Motion limit '{key}' holds NaN.",
-                    remedy="Give finite numbers, or infinity where there is no limit.",
+                    remedy="Give finite numbers, or infinity for no limit.",
                 )
             if key not in ("lower", "upper") and np.any(array <= 0):
                 raise ExcitationError(
@@ -99,7 +99,7 @@ class MotionLimits:
                 if lo > up
             ]
             raise ExcitationError(
-                f"Position limits of {bad} leave no room.",
+                f"Position limits of {bad} do not permit any motion.",
                 remedy="Correct them in the limits file or the URDF: lower must be below upper by more than the margin.",
             )
         if not self.tcp_speed > 0:
@@ -175,14 +175,14 @@ class MotionLimits:
         )
 
     def replace(self, **changes: Any) -> MotionLimits:
-        """A copy with some limits changed."""
+        """Copy with some limits changed."""
         return dataclasses.replace(self, **changes)
 
     def stricter(self, other: MotionLimits) -> MotionLimits:
-        """These limits and others of the same joints, whichever allows less; both cells.
+        """The stricter of these and other limits of the same joints; both cells.
 
         Raises:
-            ExcitationError: They belong to other joints, or leave no room.
+            ExcitationError: They belong to other joints, or do not permit any motion.
         """
         if other.joint_names != self.joint_names:
             raise ExcitationError(
@@ -223,7 +223,7 @@ class MotionLimits:
 
     @classmethod
     def described(cls, model: RobotModel) -> MotionLimits:
-        """Nothing but what the robot's description states; what it doesn't is infinite."""
+        """Only the limits of the robot description; missing ones are infinite."""
         lower, upper = model.position_limits
         velocity, effort = (
             np.where(np.isfinite(x) & (x > 0), x, np.inf)
@@ -266,7 +266,7 @@ class MotionLimits:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MotionLimits:
-        """The limits that `as_dict` made plain, as a trajectory's file holds them.
+        """Limits from the plain data of `as_dict`, as in the file of a trajectory.
 
         Raises:
             ExcitationError: They are malformed.

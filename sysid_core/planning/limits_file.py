@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one file of a robot's motion limits, read by planner, executor, controller and simulator.
+"""File of a robot's motion limits, read by planner, executor, controller and simulator.
 
 ```yaml
 schema: robot_sysid/limits/1
@@ -52,7 +52,7 @@ Vector = tuple[Number, Number, Number]
 
 
 class JointEntry(FileSchema):
-    """Limits of one joint [rad or m, and seconds]; null where there is none."""
+    """Limits of one joint [rad or m, and seconds]; null for no limit."""
 
     lower: Number | None = None
     upper: Number | None = None
@@ -106,7 +106,7 @@ class HeldEntry(FileSchema):
 
 
 class LimitsFile(FileSchema):
-    """The file's content; unknown keys are refused, so that a misspelt limit is never void."""
+    """Contents of the file; unknown keys are refused, so that a misspelt limit is detected."""
 
     schema_: Literal["robot_sysid/limits/1"] = Field(alias="schema")
     robot: str = ""
@@ -124,7 +124,7 @@ class LimitsFile(FileSchema):
     sources: tuple[str, ...] = ()  # where the numbers come from, one sentence each
 
     def motion_limits(self, model: RobotModel) -> MotionLimits:
-        """The limits of a robot, in its joints' order; joints that it holds locked are left out.
+        """Limits of a robot, in the order of its joints, without locked joints.
 
         Raises:
             ExcitationError: A joint of the robot is missing, or one is in the file that it hasn't.
@@ -249,7 +249,7 @@ class MoveItFile(FileSchema):
     default_acceleration_scaling_factor: Positive = 1.0
 
     def motion_limits(self, model: RobotModel) -> MotionLimits:
-        """The URDF's limits, or MoveIt's where they are stricter.
+        """Limits of the URDF, or MoveIt's if they are stricter.
 
         The scaling factors aren't limits (MoveIt's planners may be asked to exceed them): only
         `max_*` count.
@@ -311,7 +311,7 @@ def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
 def limits_text(
     limits: MotionLimits, *, robot: str = "", urdf_hash: str = "", sources: tuple[str, ...] = ()
 ) -> str:
-    """The file's text, as `read_limits` reads it back.
+    """Text of the file, as read by `read_limits`.
 
     Args:
         limits: What to write.
@@ -355,7 +355,7 @@ def limits_text(
 
 
 def initial_limits(model: RobotModel, **changes: Any) -> tuple[MotionLimits, tuple[str, ...]]:
-    """Limits from the URDF and the vendor's published numbers, and where they come from.
+    """Limits from the URDF and the published values of the vendor, with their sources.
 
     Args:
         model: The robot.

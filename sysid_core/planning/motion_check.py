@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one place that says whether a motion is safe."""
+"""Safety check of motions; no other module decides on safety."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ class MotionChecker:
         return len(rows)
 
     def contacts(self, q: ArrayLike) -> list[tuple[str, str]]:
-        """Bodies in contact in one posture, shape (n,); none where contact isn't checked."""
+        """Bodies in contact in one posture, shape (n,); none if contact is not checked."""
         if self.geometry is None:
             return []
         return self.geometry.contacts(q)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices among candidates that don't hang on a processor's rounding."""
+"""Choices between candidates that do not depend on rounding errors of the processor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROUNDING = 1e-6
 
 
 def first_best(scores: ArrayLike) -> int:
-    """Index of the largest score; of those that only rounding tells apart, the first.
+    """Index of the largest score; the first one if candidates differ only by rounding.
 
     Args:
         scores: Shape (n,), at least one; NaN is never the best while there are numbers.

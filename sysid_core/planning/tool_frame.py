@@ -44,7 +44,7 @@ def moving_joints(model: RobotModel, frame: str) -> tuple[str, ...]:
 
 
 def tool_frame(model: RobotModel, asked: str | None = None) -> tuple[str, str]:
-    """The frame whose speed is limited, and a sentence that names it.
+    """Frame whose speed is limited, and a sentence that names it.
 
     By default the last link of the URDF, unless a link elsewhere is carried by more joints (the
     last link may be a sensor on the base); of an arm with a gripper the hand, not a finger, whether
@@ -59,8 +59,8 @@ def tool_frame(model: RobotModel, asked: str | None = None) -> tuple[str, str]:
         carriers = moving_joints(model, asked)
         if not carriers:
             raise ExcitationError(
-                f"The tool frame '{asked}' doesn't move with any joint: a limit of its speed"
-                " would limit nothing.",
+                f"The tool frame '{asked}' does not move with any joint, so that a speed limit has no effect."
+                "",
                 remedy=f"Name a link at the robot's tip: {', '.join(_moving(model, links)[-8:])}.",
             )
         return asked, _sentence(model, asked, carriers)
@@ -107,7 +107,7 @@ def _sentence(model: RobotModel, frame: str, movers: Sequence[str]) -> str:
     if not others:
         return f"{text}."
     shown = ", ".join(others) if len(others) <= 8 else f"{len(others)} joints"
-    return f"{text}; what {shown} move besides is not limited in speed."
+    return f"{text}; the speed of the bodies moved only by {shown} is not limited."
 
 
 def turning_beside_tool(model: RobotModel) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from sysid_core.robot import Array, RobotModel
 
 GRID = 0.01  # [s]; finer trajectories are checked as they are
 SCHEMA = "robot_sysid/trajectory/1"
-_FILE = FileKind("trajectory", "Make it with `sysid plan`.", ExcitationError)
+_FILE = FileKind("trajectory", "Create it with `sysid plan`.", ExcitationError)
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,7 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Joint motion sampled in time; K samples of n joints. `at` says what
-    lies between the samples.
+    """Joint motion sampled in time; K samples of n joints. `at` interpolates between the samples.
 
     Attributes:
         robot: Name of the robot that it was made for.
@@ -84,7 +83,7 @@ class Trajectory:
         if len(set(self.joint_names)) < n:
             raise ExcitationError(
                 f"Trajectory names a joint twice: {', '.join(self.joint_names)}.",
-                remedy="Each column of q, v and a belongs to a joint of its own.",
+                remedy="Each column of q, v and a belongs to one joint.",
             )
         for key, shape in (("time", (K,)), ("q", (K, n)), ("v", (K, n)), ("a", (K, n))):
             array = np.array(getattr(self, key), dtype=float)
@@ -115,7 +114,7 @@ class Trajectory:
         return hermite(self.time, self.q, self.v, self.a, t)
 
     def in_order(self, model: RobotModel) -> Trajectory:
-        """The same motion with its columns in a robot's joint order."""
+        """Motion with its columns in the joint order of a robot."""
         columns = model.columns_from(self.joint_names)
         return dataclasses.replace(
             self,
@@ -145,7 +144,7 @@ class Trajectory:
             )
 
     def without_held(self, model: RobotModel) -> Trajectory:
-        """The same motion without the joints that the robot holds: a gripper's, planned at rest.
+        """Motion without locked joints, such as those of a gripper, which are planned at rest.
 
         Raises:
             ExcitationError: It moves one of them.
@@ -172,7 +171,7 @@ class Trajectory:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write as NPZ: arrays, and the rest as one YAML text."""
+        """Write as NPZ: the arrays, and the remaining data as YAML text."""
         head = {
             "schema": SCHEMA,
             "robot": self.robot,
@@ -193,7 +192,7 @@ class Trajectory:
 
     @classmethod
     def load(cls, path: str | Path) -> Trajectory:
-        """Read what `save` wrote.
+        """Read a trajectory written by `save`.
 
         Raises:
             ExcitationError: It is missing, damaged or another kind of file.
@@ -254,7 +253,7 @@ def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Ar
 
 
 def as_played(trajectory: Trajectory) -> Trajectory:
-    """The motion with accelerations that its velocities have: what the file says isn't trusted."""
+    """Motion with accelerations computed from the velocities; those of the file are not used."""
     time, v = trajectory.time, trajectory.v
     if len(time) > 2:
         a = np.gradient(v, time, axis=0, edge_order=2)

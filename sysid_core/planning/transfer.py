@@ -129,7 +129,7 @@ def plan_transfer(
     check = checker.check(trajectory)
     if not check.is_safe:
         raise ExcitationError(
-            "The straight way to the start posture is not safe:"
+            "The straight motion to the start posture is not safe:"
             f" {'; '.join(str(v) for v in check.violations[:5])}.",
             remedy="Move the robot by hand or teach pendant to a posture closer to it.",
             violations=check.violations,

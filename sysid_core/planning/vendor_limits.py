@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint accelerations and jerks that URDFs don't state, where a vendor publishes them."""
+"""Joint accelerations and jerks published by vendors, which URDFs do not contain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Numbers = tuple[float, ...]
 
 @dataclass(frozen=True)
 class VendorLimits:
-    """Published limits of the joints of one kind of arm.
+    """Published limits of one type of arm.
 
     Attributes:
         joints: Their names in the vendor's URDF.
@@ -72,7 +72,7 @@ def vendor_limits(robot: str, joint_names: Sequence[str]) -> VendorLimits | None
 def vendor_values(
     entry: VendorLimits, kind: str, joint_names: Sequence[str], other: float
 ) -> list[float]:
-    """The vendor's `acceleration` or `jerk` by joint, and another number for joints that aren't his.
+    """The vendor's `acceleration` or `jerk` by joint, and a default for further joints.
 
     Args:
         entry: The vendor's numbers.

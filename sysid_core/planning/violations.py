@@ -73,7 +73,7 @@ class Violation:
         """Violated limits and their excess; of contacts only the first."""
         if self.kind is LimitKind.CONTACT:
             return str(self)
-        return f"{self}: it would have to give {self.excess:.3g}"
+        return f"{self}: required torque {self.excess:.3g}"
 
     def __str__(self) -> str:
         if self.kind is LimitKind.CONTACT:
@@ -120,7 +120,7 @@ class MotionCheck:
             more = f"; and {len(self.violations) - 5} more" if len(self.violations) > 5 else ""
             raise ExcitationError(
                 f"The motion is not safe: {shown}{more}.",
-                remedy="Plan it slower, smaller or about another posture, or correct the limits.",
+                remedy="Plan a slower or smaller motion, or one about another posture, or correct the limits.",
                 violations=self.violations,
             )
 

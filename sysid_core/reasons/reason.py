@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reason as a value: a code, a severity and data; its sentence is made at the edge."""
+"""A reason as a value: code, severity and data; its text is created for display."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Reason:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, object]) -> Reason:
-        """The reason that `to_dict` wrote.
+        """Reason from the data of `to_dict`.
 
         Raises:
             KeyError: A key is missing, or the code is unknown.
@@ -78,7 +78,7 @@ def _plain(value: object) -> Plain:
         return tuple(_plain(x) for x in value)
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    raise TypeError(f"{type(value).__name__} is no plain value")
+    raise TypeError(f"{type(value).__name__} is not a plain value")
 
 
 def failure(code: str, **data: object) -> Reason:
@@ -87,7 +87,7 @@ def failure(code: str, **data: object) -> Reason:
 
 
 def warning(code: str, **data: object) -> Reason:
-    """A reason to keep in mind."""
+    """Warning, which does not forbid the use of the result."""
     return Reason(code, Severity.WARNING, data)  # type: ignore[arg-type]
 
 

@@ -14,7 +14,7 @@ from string import Formatter
 
 @dataclass(frozen=True)
 class Text:
-    """Texts of one code.
+    """Texts of one reason code.
 
     Attributes:
         title: Name of the kind of reason; the heading in the documentation.
@@ -195,10 +195,25 @@ TEXTS: Mapping[str, Text] = {
         " of these is wrong: {causes} (joints {joints}; probabilities {probabilities:.2g}).",
         "Do not change the declarations yet. Record a motion that separates the causes: slow motion through"
         " distant postures for zeros, mounting, tools and gains; fast motion of all joints for time stamps"
-        " and delays.",
+        " and delays. No motion separates wrong masses in the URDF from a wrong unit of the efforts: weigh a"
+        " known load (--loaded).",
         "A cause is decided if it is 20 times as likely as all others together and if it predicts parts of"
         " the recording that were not fitted.",
         "motions.md",
+    ),
+    "blocks-unpredicted": Text(
+        "Recording that does not predict itself",
+        "Masses that are fitted to parts of the recording leave {free:.0%} of the efforts' variance in its"
+        " other parts (the masses of the URDF: {urdf:.0%}): no check before the fit is conclusive.",
+        "Record a longer motion in which all joints move, and check time stamps and delays.",
+        "Each quarter of the recording is predicted by a fit to the rest.",
+    ),
+    "urdf-masses": Text(
+        "Masses of the URDF",
+        "The masses of the URDF do not explain the torques; free masses do.",
+        "Check the masses in the URDF and the unit and gains of the efforts: weigh a known load (--loaded).",
+        "Torques that contradict the masses of the URDF may also be in another unit; the motion alone cannot"
+        " tell which.",
     ),
     "load-lacking": Text(
         "Tool or payload missing in the URDF",
@@ -425,7 +440,7 @@ TEXTS: Mapping[str, Text] = {
     "efforts-late": Text(
         "Late efforts",
         "The efforts are delayed by {ms:.1f} ± {sd:.1f} ms against the positions.",
-        "`sysid identify` corrects the delay (--delay auto, the default). Correct time stamps are better.",
+        "`sysid identify` corrects the delay (--delay auto, the default). It is better to correct the time stamps.",
         "A delay biases inertia and friction. The torque error grows with speed.",
         "identify.md",
     ),

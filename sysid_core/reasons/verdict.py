@@ -20,7 +20,9 @@ class Outcome(Kind):
 
     @property
     def exit_status(self) -> int:
-        """Of a command: 0 may be used, 1 must not be, 3 wasn't judged; 2 is the command's own error."""
+        """Exit status of a command: 0 usable, 1 not usable, 3 not judged; 2 is an error of
+        the command.
+        """
         return {Outcome.FAIL: 1, Outcome.NOT_JUDGED: 3}.get(self, 0)
 
 
@@ -51,7 +53,7 @@ class Verdict:
 
     @property
     def failures(self) -> tuple[Reason, ...]:
-        """Why the result must not be used."""
+        """Reasons that forbid the use of the result."""
         return self._of(Severity.FAILURE)
 
     @property
@@ -81,7 +83,7 @@ class Verdict:
 
     @property
     def outcome(self) -> Outcome:
-        """The worst that any reason asks for."""
+        """Worst outcome that any reason requires."""
         if self.failures:
             return Outcome.FAIL
         unseen = self.not_judged and not self.held and not self.warnings
@@ -96,12 +98,12 @@ class Verdict:
 
     @property
     def exit_status(self) -> int:
-        """0 for a result that may be used, 1 for one that must not be, 3 for one that wasn't judged."""
+        """Exit status: 0 usable, 1 not usable, 3 not judged."""
         return self.outcome.exit_status
 
     @property
     def text(self) -> str:
-        """One line: the outcome with what stands behind it."""
+        """One line: the outcome with its reasons."""
         shown = self.not_judged if self.outcome is Outcome.NOT_JUDGED else self.notable or self.held
         return f"{self.outcome.value}: {' '.join(map(advice_of, shown))}".rstrip(": ")
 

@@ -62,7 +62,7 @@ def prediction_chart(prediction: Prediction) -> Figure:
 
 
 def residual_chart(prediction: Prediction) -> Figure | None:
-    """Spectra of what the model leaves over in motion; None where there is too little of it."""
+    """Spectra of the residual in motion; None if there are too few samples."""
     rows = np.isfinite(prediction.predicted).all(axis=1)
     if prediction.motion.any():
         rows &= prediction.motion
@@ -77,7 +77,7 @@ def residual_chart(prediction: Prediction) -> Figure | None:
 def parameter_chart(
     identification: Identification, estimate: Estimate, *, inertial: bool
 ) -> Figure | None:
-    """Estimates beside the URDF's values, a panel for each unit.
+    """Chart of estimates and URDF values, one panel per unit.
 
     Args:
         identification: The robot, and how large its parameters may well be.
@@ -121,7 +121,7 @@ def _deviation(estimate: Estimate, i: int) -> float:
 
 
 def convergence_chart(changes: Sequence[float]) -> Figure:
-    """Change of the values in every round of an iterated fit, in deviations."""
+    """Change of the values in each iteration, in standard deviations."""
     rounds = np.arange(1, len(changes) + 1)
     floor = np.finfo(float).tiny  # a round that changed nothing has a place on the axis too
     line = (rounds, np.maximum(np.asarray(changes), floor))
@@ -141,7 +141,9 @@ def combination_of(terms: Mapping[str, float]) -> str:
 
 
 def nominal_value(identification: Identification, terms: Mapping[str, float]) -> float:
-    """The URDF's value of a combination; NaN where friction or drives are in it: URDFs have none."""
+    """URDF value of a combination; NaN if it contains friction or drive parameters, which URDFs
+    lack.
+    """
     links = identification.names[: 10 * identification.model.n_bodies]
     nominal = dict(zip(links, identification.model.pi.ravel().tolist(), strict=True))
     return float(sum(c * nominal.get(name, float("nan")) for name, c in terms.items()))

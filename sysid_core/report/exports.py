@@ -9,11 +9,11 @@ from sysid_core.export import ExportedError, Loss, LossCode
 from sysid_core.reasons import Reason, warning
 from sysid_core.report.html import Report
 
-EXPORT_COLUMNS = ("file", "error inside", "as exported", "times", "terms that the format lacks")
+EXPORT_COLUMNS = ("file", "model error", "exported error", "ratio", "cost of the missing terms")
 
 
 def export_rows(errors: Sequence[tuple[ExportedError, str]]) -> list[list[str]]:
-    """Errors inside and as exported of each file, and what its losses cost; see `EXPORT_COLUMNS`."""
+    """Errors of the model and of each exported file, and the cost of its losses; see `EXPORT_COLUMNS`."""
     return [
         [
             file,
@@ -27,11 +27,11 @@ def export_rows(errors: Sequence[tuple[ExportedError, str]]) -> list[list[str]]:
 
 
 def export_caption(errors: Sequence[tuple[ExportedError, str]]) -> str:
-    """What the columns of `export_rows` are."""
+    """Caption of the columns of `export_rows`."""
     runs = "held-out runs" if all(e.held_out for e, _ in errors) else "the fitted runs"
     return (
-        f"Errors of {runs} relative to their efforts, inside and as other software reads the file."
-        " Of each term that a format lacks: by how much the error would be smaller with it."
+        f"Relative error of the efforts in {runs}, of the identified model and of the exported file as"
+        " read by other software. Last column: increase of the error due to each term that the format lacks."
     )
 
 
@@ -66,7 +66,9 @@ def loss_sentence(loss: Loss) -> str:
 
 
 def export_warnings(errors: Sequence[tuple[ExportedError, str]]) -> tuple[Reason, ...]:
-    """Exports that are a larger source of error than the model, or that losses don't explain."""
+    """Exported files that are a larger source of error than the model, or with unexplained
+    errors.
+    """
     return tuple(_warning(error, file) for error, file in errors if error.worth_a_warning)
 
 

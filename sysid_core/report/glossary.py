@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words and symbols of the reports, and what each means."""
+"""Words and symbols of the reports with their meanings."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def cell_text(value: object) -> str:
 
 
 def with_deviation(value: float, sd: float) -> str:
-    """A value and its deviation with matched digits: `1.116 ± 0.007`; NaN: nobody measured it."""
+    """A value and its deviation with matched digits: `1.116 ± 0.007`; NaN: not measured."""
     if sd != sd:
         return f"{value:.4g} (undetermined, from the URDF)"
     if not (sd > 0 and abs(value) < 1e300):
@@ -102,7 +102,7 @@ class Report:
         asked: str = "",
         next_steps: Iterable[str] = (),
     ) -> None:
-        """The verdict in one sentence and colour, above everything else.
+        """Headline: the verdict in one sentence, with its colour.
 
         Args:
             level: Colour and mark; None: for information.
@@ -125,7 +125,7 @@ class Report:
         asked: str = "",
         next_steps: Iterable[str] = (),
     ) -> None:
-        """The headline of a result that was judged.
+        """Headline of a judged result.
 
         Args:
             verdict: Its reasons stand below the answer.
@@ -155,7 +155,7 @@ class Report:
         self._parts.append({"kind": "paragraph", "text": text})
 
     def bullets(self, items: Iterable[str]) -> None:
-        """A list of sentences; nothing when empty."""
+        """A list of sentences; nothing if empty."""
         if entries := list(items):
             self._parts.append({"kind": "bullets", "entries": entries})
 
@@ -164,7 +164,7 @@ class Report:
         self._parts.append({"kind": "preformatted", "text": text})
 
     def verdict(self, ok: bool | Outcome, text: str) -> None:
-        """A line that says pass, warn or fail."""
+        """Line with the outcome pass, warn, fail or not judged."""
         level = ok if isinstance(ok, Outcome) else (Outcome.PASS if ok else Outcome.FAIL)
         self._parts.append({"kind": "verdict", "level": level.value, "text": text})
 
@@ -208,14 +208,14 @@ class Report:
             caption: Its title up to the first full stop, then what it shows.
             folded: Whether it opens only when clicked.
         """
-        title = re.split(r"(?<=\w)(?:[.;] | \()", caption, maxsplit=1)[0].rstrip(".") or "Chart"
+        title = re.split(r"(?<=[\w)])[.;] ", caption, maxsplit=1)[0].rstrip(".") or "Chart"
         caption = caption[len(title) :].lstrip(".; ")
         caption = caption[:1].upper() + caption[1:]
         chart = {"kind": "chart", "json": figure.json(), "folded": folded}
         self._parts.append({**chart, "caption": caption, "title": title})
 
     def save(self, path: str | Path) -> Path:
-        """Write the page and return where it is."""
+        """Write the page, and return its path."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         when = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The structural answer as the paper's table, and as a page."""
+"""Structural identifiability as a table in the paper's form, and as a page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WIDE = 100  # characters of a table of a page; beyond, one line per body
 def identifiability_table(
     answer: Identifiability, weightless: Identifiability | None = None, *, width: int = _WIDE
 ) -> tuple[list[str], list[list[str]]]:
-    """The paper's table: symbols of all parameters and the dimensions.
+    """Table in the paper's form: symbols of all parameters, and the dimensions.
 
     Args:
         answer: The structural answer.
@@ -115,7 +115,8 @@ def identifiability_report(
     report.table(
         ["base parameter", "combination (SI units)", "meaning"],
         [[r.base, combination_text(r.terms), r.meaning] for r in answer.regroupings],
-        "Only the combination is identifiable, not its single parameters.",
+        "Identifiable combinations of parameters",
+        folded=len(answer.regroupings) > 12,
     )
     report.heading("Inertia transfers to the parent link without effect on the torques")
     report.bullets(str(transfer) for transfer in answer.transfers)
@@ -123,7 +124,9 @@ def identifiability_report(
 
 
 def _caption(weightless: Identifiability | None) -> str:
-    brackets = "" if weightless is None else "; dimensions without gravity (with gravity)"
+    brackets = (
+        "" if weightless is None else "; numbers without gravity (with gravity in parentheses)"
+    )
     return LEGEND + brackets
 
 

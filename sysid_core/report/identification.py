@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a whole-arm identification: torques measured and predicted, and the numbers."""
+"""Report of a whole-arm identification: measured and predicted torques, and the results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
             report.table(
                 ["joint", f"RMS [{prediction.unit}]"],
                 [[n, whole[n]["rms"]] for n in prediction.joint_names],
-                f"{prediction.source}: at rest throughout, relative error"
+                f"{prediction.source}: the robot is at rest in the whole recording; relative error"
                 f" {100 * prediction.relative_error(whole=True):.2f} %, against the raw efforts."
                 " Friction at rest is undetermined",
                 folded=True,
@@ -75,7 +75,7 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
 
 
 def prediction_sentence(predictions: Sequence[Prediction], *, held_out: bool = True) -> str:
-    """The error of the predicted efforts in words, beside that of the URDF's inertial parameters.
+    """Error of the predicted efforts in words, compared with the inertial parameters of the URDF.
 
     Args:
         predictions: Of the recordings that judge the model.
@@ -120,7 +120,7 @@ def identification_report(
     benefits: Mapping[str, Mapping[str, float]] | None = None,
     delay: TorqueDelay | None = None,
 ) -> Report:
-    """Everything that a reader needs to judge an identification.
+    """Report of an identification with its data, verdict and uncertainty.
 
     Args:
         identification: The identified robot.
@@ -246,7 +246,11 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
     estimate, measured = identification.estimate, identification.estimate.measured
     report.heading("Friction and drives")
     if (chart := parameter_chart(identification, estimate, inertial=False)) is not None:
-        report.figure(chart, "Friction and drive parameters with bars of ± 2 standard deviations.")
+        report.figure(
+            chart,
+            "Friction and drive parameters with bars of ± 2 standard deviations. Hollow marks: only a"
+            " combination with the inertia of links is determined.",
+        )
     _friction_table(report, identification)
     _wave_table(report, identification)
     report.heading("Inertial parameters")

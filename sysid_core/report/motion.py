@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a planned motion: what it does, and how near it comes to its limits."""
+"""Report page of a planned motion, with its use of the limits."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def motion_report(
         else "; ".join(str(violation) for violation in check.violations),
         asked="a motion within the limits of the robot and its cell",
         next_steps=[
-            "Check the animation below: does the motion fit your cell?",
+            "Check in the animation below that the motion fits your cell.",
             "Execute it slowly first (speed_scale 0.3), then at full speed while recording.",
         ]
         if check.is_safe
@@ -121,8 +121,8 @@ def motion_report(
     report.heading("Motion")
     report.figure(
         motion_figure(trajectory, checker.limits),
-        "Motion of every joint relative to its limits: ±1 is the limit, and for positions the end of the"
-        " range.",
+        "Motion of every joint relative to its limits: ±1 is the limit (for positions: the end of the"
+        " range).",
     )
     report.figure(
         effort_figure(checker.model, checker, trajectory),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a payload identification: what was measured, what came out, how sure it is."""
+"""Report of a payload identification: data, results, uncertainty."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def payload_report(
         report.figure(
             object_scene(shape, masses, estimate),
             "Balls: estimated point masses, with a volume in proportion to the mass. Diamond: centre"
-            " of mass. Ellipsoid: its two standard deviations.",
+            " of mass. Ellipsoid: region of two standard deviations of the centre of mass.",
         )
     if recording is not None and filtered is not None:
         report.heading("Signals", folded=True)
@@ -175,12 +175,12 @@ def payload_report(
 
 
 def controller_block(report: Report, settings: Sequence[ControllerSetting], frame: str) -> None:
-    """The payload as calls for each vendor's controller, to be copied; nothing without settings.
+    """Payload as calls for each vendor's controller, to be copied; empty without settings.
 
     Args:
         report: To be filled.
         settings: Of the payload in that frame.
-        frame: Frame in which the controller counts its payload.
+        frame: Frame of the payload in the controller.
     """
     if not settings:
         return
@@ -251,7 +251,7 @@ def _other_methods(
     report.paragraph(
         "MAP uses the whole recording, smoothed in both directions, and models errors of the sensor"
         " (gains, crosstalk, delay). MAP (running) is the estimate of the node, updated with every"
-        " sample; the two differ by less than their standard deviations. The other methods assume an ideal"
+        " sample; it differs from MAP by less than one standard deviation. The other methods assume an ideal"
         " sensor: with a real one, their standard deviations are too small."
     )
     measures = () if truth is None else ("mass", "com", "inertia")

@@ -46,7 +46,9 @@ def wrench_chart(data: PayloadData, pi: ArrayLike) -> Figure:
 
 
 def error_charts(data: PayloadData, estimate: Estimate) -> Iterator[tuple[Figure, str]]:
-    """Spectrum and distribution of what is left of each axis, correlation of the errors; captions."""
+    """Spectrum and distribution of the residual of each axis, correlation of the errors;
+    captions.
+    """
     left = data.wrench - data.regressor @ estimate.values[:10]
     rms = np.sqrt(np.mean(left**2, axis=0))
     scaled = left / np.where(rms > 0, rms, 1.0)

@@ -15,7 +15,7 @@ from sysid_core.validation import Prediction
 
 
 def error_growth_figure(fit: SequentialFit) -> Figure:
-    """Standard deviation of every constant, and which step's noise it comes from.
+    """Standard deviation of every constant, by the step that contributes the noise.
 
     Above: in units of the constant's natural scale, step by step as here and all rows at once.
     Below: shares of the variance. Constants stand in the order of the recursion.
@@ -50,7 +50,7 @@ def error_growth_figure(fit: SequentialFit) -> Figure:
 
 
 def step_rows(fit: SequentialFit) -> list[list[object]]:
-    """One row per step: what it used, what it settled, and what it inherited."""
+    """One row per step: samples used, constants determined, variance inherited."""
     shares = fit.inherited_shares()
     ratio = fit.standard_deviations / np.maximum(fit.at_once_sd, 1e-300)
     rows: list[list[object]] = []
@@ -84,7 +84,7 @@ STEP_COLUMNS = (
 
 
 def sequential_report(result: SequentialIdentification, validation: Sequence[Prediction]) -> Report:
-    """Everything that a reader needs to judge a sequential identification.
+    """Report of a sequential identification with its data, verdict and uncertainty.
 
     Args:
         result: The identified robot.

@@ -21,7 +21,7 @@ from sysid_core.robot.inertia import Array
 
 
 class FrictionTerm(Kind):
-    """One function of the motion; the value is what the command line calls it."""
+    """Friction term; its value is the name on the command line."""
 
     COULOMB = "coulomb"
     VISCOUS = "viscous"
@@ -52,7 +52,7 @@ class FrictionTerm(Kind):
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Names of its parameters; those of waves are followed by the wave's number."""
+        """Names of its parameters; those of waves end with the number of the wave."""
         return _SYMBOLS[self]
 
     @property
@@ -208,7 +208,7 @@ class FrictionModel:
             if not (value > 0.0 or (sharp and value == 0.0)):
                 raise ModelError(
                     f"'{key}' of the friction model must be positive.",
-                    remedy="Leave it out for the usual value.",
+                    remedy="Omit it to use the default.",
                 )
         still = [t.value for t in self.all_terms if t.waves and not self.drives.waves.get(t.value)]
         if still:
@@ -225,7 +225,7 @@ class FrictionModel:
         return tuple(term for term in FrictionTerm if term in used)
 
     def with_terms(self, more: Sequence[FrictionTerm]) -> FrictionModel:
-        """The same with more terms at every axis."""
+        """Copy with more terms at every axis."""
 
         def joined(terms: Sequence[FrictionTerm]) -> tuple[FrictionTerm, ...]:
             return tuple(dict.fromkeys((*terms, *more)))
@@ -266,7 +266,7 @@ class FrictionModel:
         return tuple(spring for spring in self.drives.springs if spring.identified)
 
     def parameters_of(self, axis: str, term: FrictionTerm) -> tuple[str, ...]:
-        """Names of an axis' parameters of one term; `elbow_joint.F_rc_202` where it has waves."""
+        """Names of the parameters of one term at an axis; `elbow_joint.F_rc_202` for waves."""
         if not term.waves:
             return tuple(f"{axis}.{symbol}" for symbol in term.symbols)
         # A dot would part the name from the axis.

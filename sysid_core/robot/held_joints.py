@@ -13,10 +13,10 @@ from sysid_core.robot.model import RobotModel
 
 
 def lock_positions(texts: Sequence[str]) -> dict[str, float | None]:
-    """Joints to lock from `JOINT` or `JOINT=POSITION`; None where no position is given.
+    """Joints to lock from `JOINT` or `JOINT=POSITION`; None without a position.
 
     Raises:
-        ModelError: A position is no finite number.
+        ModelError: A position is not a finite number.
     """
     out: dict[str, float | None] = {}
     for text in texts:
@@ -27,7 +27,7 @@ def lock_positions(texts: Sequence[str]) -> dict[str, float | None]:
             out[name.strip()] = np.nan
         if equals and not np.isfinite(out[name.strip()] or 0.0):
             raise ModelError(
-                f"Joint to lock '{text}': '{value}' is no finite number.",
+                f"Joint to lock '{text}': '{value}' is not a finite number.",
                 remedy="Write --lock JOINT or --lock JOINT=POSITION (rad or m).",
             )
     return out
@@ -41,7 +41,7 @@ def hold_joints(
     measured: Sequence[str] | None = None,
     positions: Mapping[str, float] | None = None,
 ) -> RobotModel:
-    """The robot with only those joints moving that are wanted, or else measured.
+    """Robot with only the wanted or measured joints free.
 
     Args:
         model: As described.

@@ -145,7 +145,7 @@ def mass_com_inertia_from_pi(pi: ArrayLike) -> tuple[Array, Array, Array]:
 
 
 def consistency_margin(pi: ArrayLike) -> Array:
-    r"""Smallest eigenvalue of the pseudo-inertia, scaled by the body's own size; shape (...).
+    r"""Smallest eigenvalue of the pseudo-inertia, scaled by the size of the body; shape (...).
 
     Lengths are scaled by the radius of gyration, so that the sign and the relative size do not
     depend on units. Positive: physically consistent.

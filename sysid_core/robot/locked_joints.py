@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locked joints: what they carry becomes part of the body before them."""
+"""Locked joints: the bodies behind them become part of the body before them."""
 
 from __future__ import annotations
 

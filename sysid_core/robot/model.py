@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot: what a URDF says, with pinocchio inside."""
+"""Robot model of a URDF, based on pinocchio."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class RobotModel:
         return self
 
     def on_tree(self, tree: RobotModel) -> RobotModel:
-        """The same robot on another tree with the same joints."""
+        """Loops on another tree with the same joints."""
         return tree
 
     @property
@@ -181,7 +181,7 @@ class RobotModel:
 
     @property
     def position_limits(self) -> tuple[Array, Array]:
-        """Lower and upper joint position limits, each (nv,); infinite where there are none.
+        """Lower and upper joint position limits, each (nv,); infinite if there are none.
 
         Zero and zero, which exporters write where nothing is known, are none.
         """
@@ -235,8 +235,8 @@ class RobotModel:
         twice = [name for name in self.joint_names if list(names).count(name) > 1]
         if twice:
             raise ModelError(
-                f"Joints {twice} stand more than once among the data's {list(names)}.",
-                remedy="Keep one column of each: which is meant can't be told from the name.",
+                f"Joints {twice} occur more than once among the data's {list(names)}.",
+                remedy="Keep one column of each joint.",
                 twice=twice,
             )
         missing = [name for name in self.joint_names if name not in position]
@@ -299,7 +299,7 @@ class RobotModel:
         return out
 
     def with_pi(self, pi: ArrayLike) -> RobotModel:
-        """The same robot with other inertial parameters, shape (n_bodies, 10) or (10 n_bodies,).
+        """Copy with other inertial parameters, shape (n_bodies, 10) or (10 n_bodies,).
 
         Raises:
             ModelError: Another shape, or values that aren't finite.
@@ -321,7 +321,8 @@ class RobotModel:
         return replace(self, pin_model=model)
 
     def with_locked(self, joints: Sequence[str] | Mapping[str, float]) -> RobotModel:
-        """The robot with some joints locked: what they carry becomes part of the body before them.
+        """Robot with some joints locked: the bodies behind them become part of the body
+        before them.
 
         Args:
             joints: Names of the joints to lock, neutral; or each with its position [rad or m].

@@ -16,7 +16,7 @@ from sysid_core.robot.model import RobotModel
 def with_mounted_frame(
     model: RobotModel, name: str, parent: str, pose: ArrayLike = (0.0,) * 6
 ) -> RobotModel:
-    """The robot with one more frame, fixed to a link.
+    """Robot with an additional frame, fixed to a link.
 
     Args:
         model: The robot.
@@ -37,7 +37,7 @@ def with_mounted_frame(
     if model.pin_model.existFrame(name):
         raise ModelError(
             f"The robot '{model.name}' has a frame '{name}' already.",
-            remedy="Leave the mounting away, or give the sensor's frame another name.",
+            remedy="Omit the mounting, or give the sensor frame another name.",
         )
     tree = model.pin_model.copy()
     local = pin.SE3(pin.rpy.rpyToMatrix(*pose[3:]), pose[:3])

@@ -31,13 +31,13 @@ def gravity_of_mount(rpy: ArrayLike) -> Array:
     if rpy.shape != (3,) or not np.all(np.isfinite(rpy)):
         raise ModelError(
             f"A mount is three angles, roll, pitch and yaw [rad], not {rpy.tolist()}.",
-            remedy="A base that hangs from the ceiling has 3.14159,0,0; one on a wall 0,1.5708,0.",
+            remedy="Examples: 3.14159,0,0 for a base on the ceiling; 0,1.5708,0 for a base on a wall.",
         )
     return np.asarray(pin.rpy.rpyToMatrix(*rpy).T @ np.array(STANDARD_GRAVITY))
 
 
 def with_gravity(model: RobotModel, gravity: ArrayLike) -> RobotModel:
-    """The same robot with gravity along another direction of its base frame.
+    """Copy with gravity along another direction of the base frame.
 
     Args:
         model: The robot.
@@ -50,13 +50,13 @@ def with_gravity(model: RobotModel, gravity: ArrayLike) -> RobotModel:
     if gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
         raise ModelError(
             f"Gravity is three numbers in the base frame, not {gravity.tolist()}.",
-            remedy="Write x,y,z in m/s^2: 0,0,-9.81 for a robot that stands on the floor.",
+            remedy="Write x,y,z in m/s^2: 0,0,-9.81 for a robot on the floor.",
         )
     size = float(np.linalg.norm(gravity))
     if size > 0.0 and not 1.0 <= size <= 30.0:
         raise ModelError(
             f"Gravity of {size:.3g} m/s^2 can't be.",
-            remedy="Write x,y,z in m/s^2: 0,0,-9.81 for a robot that stands on the floor.",
+            remedy="Write x,y,z in m/s^2: 0,0,-9.81 for a robot on the floor.",
         )
     tree = model.pin_model.copy()
     tree.gravity.linear = gravity
@@ -66,7 +66,7 @@ def with_gravity(model: RobotModel, gravity: ArrayLike) -> RobotModel:
 def mounted(
     model: RobotModel, gravity: str = "", mount: str = "", otherwise: ArrayLike | None = None
 ) -> RobotModel:
-    """A robot with gravity as texts say, or else as a file says, or else as its description says.
+    """Robot with gravity from the options, otherwise from the file, otherwise from its description.
 
     Args:
         model: The robot.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot for poses of a frame that come without one: three sliding and three turning joints."""
+"""Robot for the poses of a frame: three sliding and three turning joints."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ def _add_link(robot: ET.Element, name: str, row: _Row) -> None:
 def load_robot(
     source: str | Path, *, floating_base: bool = False, gravity: ArrayLike | None = None
 ) -> RobotModel:
-    """A robot by whatever people type: a reference robot's name, or what `from_urdf` takes.
+    """Load a robot by the name of a reference robot, or as `from_urdf`.
 
     Args:
         source: Name of a reference robot or of an `example-robot-data` robot, path, or XML.

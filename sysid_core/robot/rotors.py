@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Geared drive rotors: what spins faster than the joint, and what torque that costs."""
+"""Geared rotors: bodies that turn faster than the joint, and their torque."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class _RotorsFile(FileSchema):
 
 
 def load_rotors(path: str | Path) -> tuple[Rotor, ...]:
-    """Read a YAML file with a list `rotors`, each with `joint`, `ratio` and what else `Rotor` has.
+    """Read a YAML file with a list `rotors`, each with the fields of `Rotor`.
 
     Raises:
         ModelError: The file can't be read as such.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that TF's `tf_static` fixes to a robot's links, such as a sensor that the URDF lacks.
+"""Frames fixed to the robot by TF's `tf_static`, such as a sensor that the URDF lacks.
 
 Only what is static says where something is mounted. A frame on `tf` moves: a robot that stands still
 doesn't show to which of its links the frame is fixed.
@@ -47,7 +47,7 @@ class StaticTransform:
             return
         raise ModelError(
             f"The transform from '{self.child[:80]}' to '{self.parent[:80]}' {fault}.",
-            remedy="Correct what publishes it on tf_static.",
+            remedy="Correct the publisher on tf_static.",
         )
 
     @classmethod
@@ -76,7 +76,7 @@ class StaticTransform:
 
 
 def with_static_transforms(model: RobotModel, transforms: Iterable[StaticTransform]) -> RobotModel:
-    """The robot with all frames that lead to one of its links; its own frames stay as they are.
+    """Robot with all static frames that lead to one of its links; its own frames are unchanged.
 
     Args:
         model: The robot.

@@ -90,7 +90,7 @@ def _require_writable(model: RobotModel, pi: Array) -> None:
     ]
     if bad:
         raise ModelError(
-            f"The parameters of {bad} are not physically consistent: no simulator takes them.",
+            f"The parameters of {bad} are not physically consistent, and simulators refuse them.",
             remedy="Identify with `--method lmi` or `--method entropic`.",
             bodies=bad,
         )
@@ -113,7 +113,7 @@ def _set_dynamics(
 
 
 def write_urdf(path: str | Path, xml: str) -> Path:
-    """Write a URDF's text and return where it is."""
+    """Write a URDF, and return its path."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, xml)

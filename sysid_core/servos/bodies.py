@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the bodies behind each joint ask of its drive, over a whole motion: gravity and inertia."""
+"""Torques of gravity and inertia that the bodies behind each joint require over a whole motion."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ class Loads:
         return np.asarray(self.a * np.cos(q) + self.b * np.sin(q))
 
     def beside(self, torque: Array, q: ArrayLike) -> Loads:
-        """With a torque beside gravity, about positions q constant to second order, both of (K, n)."""
+        """Copy with a torque in addition to gravity, to second order about constant
+        positions q, both of (K, n).
+        """
         q = np.where(self.turns, np.asarray(q, dtype=float), 0.0)
         return replace(self, a=self.a + torque * np.cos(q), b=self.b + torque * np.sin(q))
 
@@ -111,7 +113,7 @@ class BodyTree:
         return -self._gravity / max(float(np.linalg.norm(self._gravity)), 1e-12)
 
     def turned(self, rotation: Array) -> BodyTree:
-        """The same bodies with gravity turned in the base's axes by a rotation, shape (3, 3)."""
+        """Copy with gravity rotated in the axes of the base, shape (3, 3)."""
         other = copy(self)
         other._gravity = rotation @ self._gravity
         return other
@@ -144,7 +146,8 @@ class BodyTree:
         return Loads(a, b, inertia, self.turns)
 
     def coupling(self, t: ArrayLike, q: ArrayLike) -> Array:
-        """What the other joints' motion asks of each: coupled inertia, centrifugal and Coriolis forces.
+        """Torque on each joint due to the motion of the others: coupled inertia,
+        centrifugal and Coriolis.
 
         Args:
             t: Times, shape (K,) [s].
@@ -173,7 +176,7 @@ class BodyTree:
 
 
 def unwritten(x: ArrayLike) -> Array:
-    """The values in one block, read-only: compiled steps exist for this form alone."""
+    """Copy of the values in one read-only block, as the compiled steps require."""
     view = np.ascontiguousarray(x, dtype=float).view()
     view.setflags(write=False)
     return view
@@ -192,7 +195,7 @@ def turn(axis: Array, angle: float, R: Array) -> None:  # pragma: no cover - com
 
 @njit(cache=True)
 def product(left: Array, right: Array, out: Array) -> None:  # pragma: no cover - compiled
-    """Of two matrices 3 × 3, into out."""
+    """Product of two 3 × 3 matrices, into `out`."""
     for r in range(3):
         for c in range(3):
             out[r, c] = (
@@ -202,7 +205,7 @@ def product(left: Array, right: Array, out: Array) -> None:  # pragma: no cover 
 
 @njit(cache=True)
 def cross(x: Array, y: Array, out: Array) -> None:  # pragma: no cover - compiled
-    """Of two vectors, into out."""
+    """Cross product of two vectors, into `out`."""
     out[0] = x[1] * y[2] - x[2] * y[1]
     out[1] = x[2] * y[0] - x[0] * y[2]
     out[2] = x[0] * y[1] - x[1] * y[0]

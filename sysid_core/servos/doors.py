@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every file or folder that holds commands and positions, by what it is."""
+"""Readers of all files and folders with commands and positions, by their kind."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _calibration(path: Path) -> dict[str, float]:
     except (AttributeError, KeyError, TypeError) as err:
         raise KIND.refusal(
             path,
-            f"it is no calibration of LeRobot's ({err})",
+            f"it is not a LeRobot calibration ({err})",
             "Give the robot's file of the folder calibration, with range_min and range_max of each motor.",
         ) from err
 
@@ -165,7 +165,7 @@ def _csv(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
     try:
         table = np.array([line.split(",") for line in lines[1:] if line.strip()], dtype=float)
     except ValueError as err:
-        raise KIND.refusal(path, f"it is no table of numbers ({err})") from err
+        raise KIND.refusal(path, f"it is not a table of numbers ({err})") from err
     if table.ndim != 2 or table.shape[1] != len(names):
         raise KIND.refusal(path, "its rows don't have a number for each name of the first line")
     yield from _columns(path, {name: table[:, i] for i, name in enumerate(names)})
@@ -215,7 +215,7 @@ def _npz_names(path: Path) -> list[str]:
         with np.load(path, allow_pickle=False) as archive:
             return list(archive.files)
     except (OSError, ValueError, EOFError) as err:
-        raise KIND.refusal(path, f"it is damaged or no NPZ file ({err})") from err
+        raise KIND.refusal(path, f"it is not a valid NPZ file ({err})") from err
 
 
 def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:

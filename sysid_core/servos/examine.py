@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What speaks against a recording of servos, or against what was identified from it."""
+"""Checks of servo recordings, and of the models identified from them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sysid_core.servos.recording import ServoRecording
 
 
 class ServoReason(Kind):
-    """Why a result of servos can't be trusted: codes of the table of reasons."""
+    """Codes of reasons against a servo result."""
 
     SIGN = "servo-sign"
     ORDER = "servo-order"
@@ -37,23 +37,23 @@ class ServoReason(Kind):
 
     @property
     def fails(self) -> bool:
-        """Whether the result isn't fit for use; else it is a warning."""
+        """True if the finding forbids the use of the result; otherwise it is a warning."""
         return self not in (ServoReason.UNMOVED, ServoReason.UNTOLD, ServoReason.NAMES)
 
     @property
     def of_gravity(self) -> bool:
-        """Whether gravity itself speaks against the recording, so that it may say what is wrong."""
+        """True if gravity contradicts the recording and may therefore name the fault."""
         return self in (ServoReason.GRAVITY, ServoReason.SLACK)
 
     @property
     def stops(self) -> bool:
-        """Whether the joint can't be fitted at all."""
+        """True if the joint cannot be fitted."""
         return self in (ServoReason.DEAD, ServoReason.UNMOVED, ServoReason.SIGN)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A reason, the joint that it is about, and a number that shows it.
+    """A reason, its joint, and a number that supports it.
 
     Attributes:
         reason: What.
@@ -69,7 +69,7 @@ class Finding:
 
     @property
     def as_reason(self) -> Reason:
-        """With its severity, for verdicts."""
+        """Reason with its severity, for verdicts."""
         severity = Severity.FAILURE if self.reason.fails else Severity.WARNING
         return Reason(
             self.reason.value,
@@ -79,7 +79,7 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """In words, with what to do."""
+        """Sentence with the remedy."""
         return advice_of(self.as_reason)
 
 
@@ -102,7 +102,7 @@ SURE = 3.0  # standard deviations
 
 
 def examine(recordings: Sequence[ServoRecording], robot: RobotModel) -> Iterator[Finding]:
-    """What the recordings show before any fit; their joints are the robot's."""
+    """Findings in the recordings before a fit; their joints are those of the robot."""
     joints = recordings[0].joints
     moved = np.max([np.ptp(r.target, axis=0) for r in recordings], axis=0)
     went = np.max([np.ptp(r.q, axis=0) for r in recordings], axis=0)
@@ -147,7 +147,7 @@ def _correlations(recordings: Sequence[ServoRecording]) -> Array:
 def examine_fit(
     servo: JointServo, weight: float, held_out: float, baseline: float, zero: float, zero_sd: float
 ) -> Iterator[Finding]:
-    """What a fitted servo, under a largest torque of gravity, shows of its recording."""
+    """Findings about a fitted servo, given the largest gravity torque in its recording."""
     if abs(zero) - SURE * zero_sd > HALF_TOOTH:
         yield Finding(ServoReason.ZERO, servo.joint, zero)
     compliance = servo.values.get(Term.COMPLIANCE, 0.0)

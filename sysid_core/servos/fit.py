@@ -69,13 +69,13 @@ class JointMotion(Drive):
         )
 
     def error(self, p: Array, step: float = STEP) -> Array:
-        """What the simulation from the first position misses, shape (K,) [rad]."""
+        """Replay error from the first position, shape (K,) [rad]."""
         return self.rollout(p, float(self.q[0]), step) - self.q
 
 
 @dataclass(frozen=True)
 class Prior:
-    """What is known of a term before the motions, as a normal distribution."""
+    """Prior of a term, as a normal distribution."""
 
     mean: float
     deviation: float
@@ -123,7 +123,7 @@ def solve_joint(
     data: float | None = None,
     fitted: Collection[Term] = tuple(TERMS),
 ) -> JointFit:
-    """Fit the terms of `start`, beginning there.
+    """Fit the terms of `start`, beginning from its values.
 
     Args:
         motions: What is to be replayed.
@@ -232,7 +232,7 @@ def block_weights(motions: Sequence[JointMotion], fit: JointFit) -> Array:
 
 
 def independent_data(motions: Sequence[JointMotion], fit: JointFit) -> float:
-    """Number of independent data that the samples are worth, by how scores vary between blocks.
+    """Effective number of independent data, from the variation of scores between blocks.
 
     With the scores \\(g_b\\) of B blocks, residuals of variance \\(\\sigma^2\\) and k terms, K samples are
     worth \\(K k / \\mathrm{tr}(H^{-1} \\sum g_b g_b^T / \\sigma^2)\\), at least B and at most K.
@@ -285,6 +285,6 @@ def block_covariance(
 
 
 def at_bound(fit: JointFit, term: Term) -> bool:
-    """Whether the search ended at the term's bound, so that it isn't determined."""
+    """True if the search ended at the bound of the term, so that it is not determined."""
     value, facts = fit.values[term], TERMS[term]
     return value >= facts.most or value <= facts.least

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What gravity says of a recording's conventions: directions, zeros and order of joints, and the mount.
+r"""Check of a recording's conventions by gravity: directions, zeros and order of joints, and
+mounting.
 
 The loop of a servo is the same whichever way its angles are counted, so that a wrong sign, zero or order
 of command *and* position leaves the replay alone but for gravity, whose torque the robot's model
@@ -54,7 +55,7 @@ _MOUNTS = {
 
 @dataclass(frozen=True)
 class Witness:
-    """A fitted servo, what it was fitted to, and how many independent data that is worth."""
+    """Fitted servo with its data, and their effective number."""
 
     motions: Sequence[JointMotion]
     fit: JointFit
@@ -71,7 +72,7 @@ class _Convention:
     mount: Rotation | None = None
 
     def loads(self, tree: BodyTree, x: Array) -> Loads:
-        """Of the columns as they were recorded, shape (K, n)."""
+        """Gravity torques for the columns as recorded, shape (K, n)."""
         s, z = self.sign, self.zero
         up = tree if self.mount is None else tree.turned(self.mount.as_matrix())
         loads = up.loads(s * x[:, self.order] + z)
@@ -84,14 +85,16 @@ class _Convention:
 
 @dataclass(frozen=True)
 class _Odds:
-    """Logarithm of the odds against a convention, and the number of blocks that speak of it."""
+    """Log-odds against a convention, and the number of blocks used."""
 
     against: float
     data: int
 
     @property
     def believed(self) -> bool:
-        """Whether it is likelier than the recordings' own, beyond what a wrong model gains by chance."""
+        """True if the convention is more likely than that of the recordings, beyond the
+        effect of model errors.
+        """
         return -self.against > max(ODDS, _MISFIT * self.data)
 
     @property
@@ -100,7 +103,7 @@ class _Odds:
 
     @property
     def times(self) -> float:
-        """How many times likelier it is, as far as numbers go."""
+        """Ratio of the likelihoods, within the range of floating-point numbers."""
         return float(np.exp(np.clip(-self.against, -20.0, 20.0)))
 
 
@@ -125,7 +128,7 @@ class _Court:
         self._own = [self._cost(j, self._loads) for j in range(n)]
 
     def against(self, convention: _Convention) -> _Odds:
-        """How much less likely the recordings are in a convention than as they are."""
+        """Decrease of the likelihood of the recordings under a convention."""
         loads, total, data = self._all_loads(convention), 0.0, 0
         felt = np.maximum(self._ranges(convention), self._felt) > GRAVITY
         for j, own in enumerate(self._own):
@@ -140,7 +143,7 @@ class _Court:
         return _Odds(total, data)
 
     def _ranges(self, convention: _Convention) -> Array:
-        """How far gravity's torque on each column's joint varies in the motions, shape (n,) [N m]."""
+        """Range of the gravity torque on the joint of each column, shape (n,) [N m]."""
         torques = [convention.loads(self.tree, r.q).gravity(r.q) for r in self.recordings]
         return np.ptp(np.concatenate(torques), axis=0)
 
@@ -203,7 +206,7 @@ def examine_conventions(
     witnesses: Sequence[Witness | None],
     named: bool,
 ) -> Iterator[Finding]:
-    """What is likelier than the recordings' conventions, or can't be told from them.
+    """Conventions that are more likely than those of the recordings, or that cannot be determined.
 
     Args:
         tree: The bodies.

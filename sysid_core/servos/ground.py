@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What an arm leans on: a level surface that its bodies can't pass, without friction.
+r"""Contact of an arm with a level, frictionless surface.
 
 The normal force is the complementarity's solution at each step: zero, or the force that leaves the
 deepest point on the surface. Each drive's speed grows with it, so that it is found by halving.
@@ -46,7 +46,9 @@ class Surface:
 
     @classmethod
     def of_robot(cls, robot: RobotModel) -> Surface:
-        """Of its collision shapes; without points where it has none or its meshes aren't there."""
+        """Collision points of the robot; none if it has no collision shapes or meshes are
+        missing.
+        """
         body, points = [np.empty(0, dtype=np.int64)], [np.empty((0, 3))]
         geometry = RobotGeometry(robot, robot.body_names[-1], self_collision=False)
         for joint, cloud in geometry.support_points():
@@ -58,7 +60,7 @@ class Surface:
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """A level surface and what touches it.
+    """Level surface and the points of the robot that can touch it.
 
     Attributes:
         height: Of the surface above the base's origin, against gravity [m].
@@ -70,7 +72,7 @@ class Ground:
 
 
 def clearance(tree: BodyTree, surface: Surface, q: ArrayLike) -> tuple[Array, Array]:
-    """Height of the lowest point above the base's origin, and how it changes with each joint.
+    """Height of the lowest point above the origin of the base, and its derivative by each joint.
 
     Args:
         tree: The bodies.
@@ -91,7 +93,7 @@ def clearance(tree: BodyTree, surface: Surface, q: ArrayLike) -> tuple[Array, Ar
 
 
 def reach(tree: BodyTree, ground: Ground, q: Array) -> tuple[Array, Array]:
-    """How far each joint could go alone until the surface is touched, the others where they are.
+    """Range of each joint until contact with the surface, with the others fixed.
 
     Returns:
         Least and largest positions, both of shape (K, n) [rad]; q lies always between them.
@@ -147,7 +149,8 @@ def find_ground(
     blocks: Sequence[NDArray[np.int64]],
     step: float,
 ) -> Ground | None:
-    """The level surface that explains where the arm didn't go though its drives would have.
+    """Level surface that explains why the arm did not reach positions that its drives would
+    have reached.
 
     Each block of time of each joint has an error variance of its own and counts as one datum, so that
     its say is half the logarithm of how much smaller the squared error is; errors as the joint

@@ -60,7 +60,9 @@ _SELDOM = 0.2
 _FEWEST_DRIVES = 3
 # Of the samples are below the limit at which a search begins: the rest reach it.
 _OFTEN = 0.9
-_ODDS = float(np.log(20.0))  # that a term is there: what is asked of causes and surfaces, too
+# That a term is there: less is not worth a mention (Kass and Raftery 1995). Chosen on robots 5 to 8 of the
+# benchmark: 20 : 1 leaves out weak terms that are there, whose friction others then take over.
+_ODDS = float(np.log(3.0))
 _CHANCE = 0.1  # that the blocks of a term which changes nothing would say as much
 _ENOUGH = 240.0  # [s] of motions, 60 blocks, that choose terms
 _ANY_ZERO = Prior(0.0, np.pi)  # [rad] shows one that is wrong
@@ -73,7 +75,7 @@ _GROUND_PASSES = 2
 
 @dataclass(frozen=True)
 class JointResult:
-    """What was found of one joint.
+    """Result of one joint.
 
     Attributes:
         servo: Its model.
@@ -112,12 +114,12 @@ class ServoIdentification:
 
     @property
     def fit_for_use(self) -> bool:
-        """Whether no finding is a failure."""
+        """True if no finding is a failure."""
         return self.outcome is not Outcome.FAIL
 
     @property
     def outcome(self) -> Outcome:
-        """Fails with a failure; warns where something can't be told; else passes."""
+        """Fail if any finding is a failure, warn if any is a warning, otherwise pass."""
         if any(finding.reason.fails for finding in self.findings):
             return Outcome.FAIL
         return Outcome.WARN if self.findings else Outcome.PASS
@@ -158,7 +160,7 @@ def identify_servos(
     seldom = [(r.name, dt) for r in matched if (dt := float(np.median(np.diff(r.t)))) > _SELDOM]
     if seldom:
         raise SignalError(
-            f"The positions of '{seldom[0][0]}' come every {seldom[0][1]:.3g} s: servos answer sooner.",
+            f"The positions of '{seldom[0][0]}' come every {seldom[0][1]:.3g} s: too slow for the response of servos.",
             remedy=f"Record one every {_SELDOM} s or more often, and give times in seconds.",
         )
     unit = body_tree(robot, joints).unit_of_torque([r.q for r in matched])
@@ -253,7 +255,7 @@ def _blocks(recordings: Sequence[ServoRecording]) -> list[NDArray[np.int64]]:
 def joint_motions(
     recordings: Sequence[ServoRecording], tree: BodyTree, ground: Ground | None = None
 ) -> list[list[JointMotion]]:
-    """Each joint's part of the recordings, which are in the tree's order, above a surface."""
+    """Part of the recordings of each joint, in the order of the tree, above a surface."""
     out: list[list[JointMotion]] = [[] for _ in tree.joints]
     for r, block in zip(recordings, _blocks(recordings), strict=True):
         still = tree.loads(r.q)
@@ -274,21 +276,21 @@ def joint_motions(
 
 @dataclass(frozen=True)
 class _Drive:
-    """A joint that moved, and what is known of it."""
+    """A joint that moved, with its data."""
 
     motions: list[JointMotion]
     priors: Mapping[Term, Prior]
 
     @cached_property
     def start(self) -> dict[Term, float]:
-        """The simplest model, where its search begins."""
+        """Simplest model, from which the search starts."""
         known = self.feels_gravity or self.priors is not COMMON
         terms = BASE + ((Term.COMPLIANCE,) if known else ())
         return {t: self.priors[t].mean for t in terms}
 
     @cached_property
     def data(self) -> float:
-        """Number of independent data that the motions are worth, by the simplest model."""
+        """Effective number of independent data of the motions, by the simplest model."""
         base = solve_joint(self.motions, self.start, trial=True, priors=self.priors)
         return independent_data(self.motions, base)
 
@@ -308,7 +310,7 @@ class _Drive:
 
     @cached_property
     def beginning(self) -> _Drive:
-        """The first part of each motion: as many blocks as tell which terms there are."""
+        """First part of each motion, with enough blocks to select the terms."""
         share = _ENOUGH / sum(float(m.t[-1] - m.t[0]) for m in self.motions)
         if share >= 1.0:
             return self
@@ -344,7 +346,7 @@ class _Drive:
         return {term: 1.0 / x for term, x in found.items() if x > ROUNDING}
 
     def shows(self, fit: JointFit, term: Term) -> bool:
-        """Whether a term changes anything: a limit that no motion reaches doesn't."""
+        """True if a term has an effect; a limit that no motion reaches has none."""
         without = replace(fit, values={**fit.values, term: 0.0})
         ours, others = (errors(self.motions, x.vector) for x in (fit, without))
         return term not in self.reached or not np.array_equal(ours, others)
@@ -352,7 +354,7 @@ class _Drive:
     def try_terms(
         self, fits: Sequence[JointFit], more: Mapping[Term, float], weights: Array
     ) -> list[JointFit]:
-        """A fit of each half of the blocks with more terms, the likelier from where searches begin."""
+        """Fits of each half of the blocks with more terms, starting from the most probable ones."""
         starts = [[{**f.values, **more} for f in fits]]
         limits = {term: x for term, x in self.reached.items() if term in more}
         if limits or not more:
@@ -490,7 +492,7 @@ def _deviations(
 
 
 def _kin(fits: Sequence[JointFit], deviations: Sequence[Mapping[Term, float]]) -> dict[Term, Prior]:
-    """What the drives of a robot have in common, and how far they differ in it.
+    """Common values of the drives of a robot, and their spread.
 
     The random-effects mean and variance of DerSimonian and Laird (1986): drives of one type, bus
     and firmware vary little, so that each lends the others what its motion shows; drives that
@@ -521,7 +523,7 @@ def choose_terms(
 
     Every second block is kept out of one fit and fitted by the other. A group of terms is added
     where blocks kept out are more likely with it, each block of each drive with a variance of its
-    own beside the drive's usual one: 20 times as likely in all, and by a one-sided test at 10 % over the
+    own beside the drive's usual one: three times as likely in all, and by a one-sided test at 10 % over the
     blocks, so that a few bad ones don't decide.
 
     Returns:

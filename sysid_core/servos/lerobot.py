@@ -24,7 +24,7 @@ _TURN = 2 * np.pi
 
 
 def is_lerobot(folder: Path) -> bool:
-    """Whether a folder is a LeRobot dataset."""
+    """True if a folder is a LeRobot dataset."""
     return (folder / "meta" / "info.json").is_file()
 
 
@@ -75,7 +75,7 @@ GRIPPER = (0.0, 100.0)  # closed and open, in LeRobot's degrees as in its normal
 
 
 def is_gripper(joint: str) -> bool:
-    """Whether LeRobot gives a joint from 0 to 100, as all that it calls grippers."""
+    """True if LeRobot gives a joint from 0 to 100, as for all grippers."""
     return joint.split(".")[0].endswith("gripper")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servos as MuJoCo's position actuators, and what MuJoCo can't hold of them."""
+"""Servos as position actuators of MuJoCo, and the terms that MuJoCo lacks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ServoMjcf:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the file leaves out or assumes."""
+        """Omissions and assumptions of the file."""
         said = []
         what = [("Left out", t, self.lost) for t in LOST]
         what += [("Held by a constant friction", t, self.constant) for t in CONSTANT]
@@ -57,11 +57,13 @@ class ServoMjcf:
         if self.assumed:
             listed = ", ".join(f"{joint} {x:.3g}" for joint, x in self.assumed.items())
             said.append(
-                f"Assumed stiffness [N m/rad], the other joints' median, because gravity doesn't"
-                f" show it: {listed}."
+                f"Assumed stiffness [N m/rad](median of the other joints, because gravity does not determine it):"
+                f" {listed}."
             )
         if self.ground is not None:
-            said.append(f"Left out: the surface {self.ground:.3f} m over the base's origin.")
+            said.append(
+                f"Omitted: the surface at a height of {self.ground:.3f} m, relative to the origin of the base."
+            )
         return tuple(said)
 
 

@@ -20,7 +20,7 @@ from sysid_core.servos.rollout import RESTED, drive_rollout
 
 
 class Term(Kind):
-    """A parameter of a servo; an absent one is zero. Angles are torques divided by the stiffness."""
+    """Parameter of a servo; an absent one is zero. Angles are torques divided by the stiffness."""
 
     COMPLIANCE = "compliance"
     TIME_CONSTANT = "time_constant"
@@ -40,7 +40,7 @@ class Term(Kind):
 
 @dataclass(frozen=True)
 class TermFacts:
-    """What a term is.
+    """Facts about a term.
 
     Attributes:
         unit: Of its value, for a joint that turns.
@@ -115,7 +115,7 @@ class JointServo:
         return np.array([self.values.get(term, 0.0) for term in TERMS])
 
     def in_newton_metres(self, unit: float) -> JointServo:
-        """The same servo, from torques in a unit of so many newton metres."""
+        """Copy with torques converted from a unit of `unit` newton metres."""
         values, deviations = dict(self.values), dict(self.deviations)
         for terms in (values, deviations):
             if Term.COMPLIANCE in terms:
@@ -215,7 +215,7 @@ class ServoModel:
 
 
 def warm_up() -> None:
-    """Compile the simulation, which takes half a minute once on a machine; then it is kept."""
+    """Compile the simulation, which takes half a minute once per machine; the result is cached."""
     free = ServoModel(load_robot("puma560"), (JointServo("joint1", {Term.COMPLIANCE: 0.1}),))
     never = Ground(-np.inf, Surface(np.zeros(1, dtype=np.int64), np.zeros((1, 3))))
     for model in (free, replace(free, ground=never)):
@@ -284,7 +284,7 @@ def _checked(
     if q0.shape != (n,):
         raise SignalError(f"q0 has shape {q0.shape}.", remedy=f"Give {n} positions [rad].")
     if not all(np.isfinite(x).all() for x in (t_target, target, t, q0)):
-        raise SignalError("There are values that aren't finite.", remedy="Leave such samples out.")
+        raise SignalError("There are values that aren't finite.", remedy="Remove such samples.")
     if (np.diff(t) <= 0).any() or (np.diff(t_target) < 0).any():
         raise SignalError("The times don't ascend.", remedy="Sort the samples by their time [s].")
     return t_target, target, t, q0

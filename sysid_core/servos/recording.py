@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is recorded of a robot on position servos: commands and positions of one motion."""
+"""Recording of a robot with position servos: commands and positions of one motion."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ROUNDING = 0.00044  # [rad] of a 12-bit encoder, 2π/4096/√12: smaller errors 
 
 @dataclass(frozen=True)
 class ServoRecording:
-    """Commands and positions of one motion; samples that aren't finite or don't ascend are left out,
-    and so are single readings that no joint can have had (a bus that answers late reads as zero).
+    """Commands and positions of one motion, without samples that are not finite or not in order, and
+    without single impossible readings (a bus that answers late reads as zero).
 
     Attributes:
         name: Of the motion.
@@ -84,7 +84,7 @@ class ServoRecording:
 
     @property
     def duration(self) -> float:
-        """From the first to the last position [s]."""
+        """Time from the first to the last position [s]."""
         return float(self.t[-1] - self.t[0])
 
     def of_joints(self, columns: Sequence[int], joints: tuple[str, ...]) -> ServoRecording:
@@ -95,7 +95,7 @@ class ServoRecording:
         return replace(self, joints=joints, q=q, target=target, full=full)
 
     def in_radians(self, robot: RobotModel) -> ServoRecording:
-        """With shares of ranges as angles, its columns being joints of a robot by name.
+        """Copy with shares of ranges as angles, and columns named by joints of a robot.
 
         Raises:
             SignalError: Such a joint has no limits.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open-loop replay: how far a model stays from recorded motions, beside "the position is the command"."""
+"""Open-loop replay: error of a model on recorded motions, compared with "position = command"."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sysid_core.servos.recording import ServoRecording, match_joints
 
 @dataclass(frozen=True)
 class Replay:
-    """A motion beside its simulation.
+    """A motion and its simulation.
 
     Attributes:
         recording: The motion, its columns in the model's order.
@@ -38,7 +38,7 @@ class Replay:
 
     @property
     def command_rms(self) -> Array:
-        """What the last command misses, shape (n,) [rad]."""
+        """Error of the last command, shape (n,) [rad]."""
         r = self.recording
         last = np.maximum(np.searchsorted(r.t_target, r.t, side="right") - 1, 0)
         return np.asarray(np.sqrt(np.mean((r.target[last] - r.q) ** 2, axis=0)))
@@ -96,20 +96,20 @@ def servo_report(
     command = overall([np.array([j.baseline for j in result.joints])], [1.0])
     report.headline(
         result.outcome,
-        f"Blocks of time kept out of the fit are replayed within {held * 1e3:.1f} mrad rms"
+        f"Held-out blocks of time are replayed within {held * 1e3:.1f} mrad rms"
         f" (the command itself: {command * 1e3:.1f} mrad).",
-        asked="How does the robot move when it is sent position commands?",
+        asked="motion of the robot for given position commands",
         next_steps=[f.sentence for f in result.findings],
     )
     report.heading("Error by joint")
     report.table(
-        ("joint", "kept out [mrad]", "command [mrad]"),
+        ("joint", "held-out [mrad]", "command [mrad]"),
         [(j.servo.joint, j.held_out * 1e3, j.baseline * 1e3) for j in result.joints],
     )
     if result.model.ground is not None:
         report.paragraph(
-            f"The arm leaned on a level surface {result.model.ground.height * 1e3:.0f} mm over its base's"
-            " origin (negative: below it). It is part of the simulation."
+            f"The arm was in contact with a level surface at a height of {result.model.ground.height * 1e3:.0f} mm, relative to the origin of its base."
+            " It is part of the simulation."
         )
     report.heading("Servos")
     report.paragraph(
@@ -145,7 +145,7 @@ def servo_report(
             joint: {"measured": r.q[some, j], "simulated": item.q[some, j]}
             for j, joint in enumerate(r.joints)
         }
-        report.heading(f"{r.name}: measured beside simulated")
+        report.heading(f"{r.name}: measured and simulated")
         report.figure(
             time_series(r.t[some], shown, ylabel="rad"),
             f"Open loop from the first position; error {overall([item.rms], [1.0]) * 1e3:.1f} mrad.",

@@ -38,7 +38,7 @@ def follow_commands(
     ref: float, ref_v: float, before: float, cursor: int, t_target: Array, target: Array,
     inverse_a: float, inverse_v: float, now: float, h: float,
 ) -> tuple[float, float, int]:  # pragma: no cover - compiled  # fmt: skip
-    """The reference that the drive's own profile makes of the commands, a step on.
+    """Reference of the drive's own motion profile, one step ahead.
 
     Args:
         ref: Reference [rad].
@@ -82,7 +82,7 @@ def follow_commands(
 
 @njit(cache=True, error_model="numpy", inline="always")
 def spring_share(m: float, tau: float, h: float) -> float:  # pragma: no cover - compiled
-    """The spring acts at the middle of a step; at its end where that would overshoot."""
+    """Spring force at the middle of a step, or at its end if the middle would overshoot."""
     return max(0.5, 1.0 - (m / h + tau) / h)
 
 
@@ -98,7 +98,7 @@ def drive_forces(
     h: float,
     theta: float,
 ) -> tuple[float, float, float]:  # pragma: no cover - compiled
-    """Impulse without friction, friction's, and what divides them: the speed's denominator.
+    """Impulse without friction, friction impulse, and the denominator of the speed.
 
     Args:
         error: From the position to the reference without its zero, and the error's integral [rad].
@@ -126,7 +126,7 @@ def drive_forces(
 def drive_speed(
     push: float, impulse: float, denominator: float
 ) -> float:  # pragma: no cover - compiled
-    """Coulomb's law, exactly: the frictionless speed, shrunk; 0.0 where the drive sticks."""
+    """Speed under Coulomb friction: the frictionless speed, reduced; 0.0 if the drive sticks."""
     if push > impulse:
         return (push - impulse) / denominator
     if push < -impulse:
@@ -136,7 +136,7 @@ def drive_speed(
 
 @njit(cache=True, error_model="numpy", inline="always")
 def held_error(error: float, g: float, p: Array) -> float:  # pragma: no cover - compiled
-    """Integral part of the loop after a rest, which ends where it balances gravity [rad]."""
+    """Integral part of the loop after a rest, at which it balances gravity [rad]."""
     return (g - error) * (1.0 - np.exp(-p[13] * RESTED))
 
 
@@ -144,7 +144,9 @@ def held_error(error: float, g: float, p: Array) -> float:  # pragma: no cover -
 def sum_error(
     total: float, error: float, p: Array, h: float
 ) -> float:  # pragma: no cover - compiled
-    """Integral part of the loop a step on; it doesn't grow while the drive saturates [rad]."""
+    """Integral part of the loop one step ahead; it does not increase while the drive saturates
+    [rad].
+    """
     if p[13] <= 0.0:
         return 0.0
     if p[11] > 0.0 and abs(error + total) * p[11] > 1.0 and error * (error + total) > 0.0:

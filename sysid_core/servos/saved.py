@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result's file: `servos.yaml`, with the robot's URDF beside it."""
+"""File of the result: `servos.yaml`, with the URDF of the robot."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that are no text: NPZ, Parquet, MAT; recordings as tables that other programs read."""
+"""Binary tables (NPZ, Parquet, MAT); export of recordings as tables."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def stored_arrays(path: Path) -> dict[str, Any]:
 
 
 def flat_columns(arrays: Mapping[str, Any]) -> dict[str, Array]:
-    """Columns of shape (K,); arrays (K, n) become n of them, `name.0`, …; what are no numbers is left out."""
+    """Columns of shape (K,); arrays (K, n) become `name.0`, …; non-numeric ones are omitted."""
     out: dict[str, Array] = {}
     for name, values in arrays.items():
         array = np.asarray(values)
@@ -71,7 +71,7 @@ def flat_columns(arrays: Mapping[str, Any]) -> dict[str, Array]:
 
 
 def export_recording(recording: Recording, out: str | Path) -> tuple[Path, ...]:
-    """Write joint states and wrenches; the ending says how.
+    """Write joint states and wrenches; the extension of the file selects the format.
 
     Columns: `stamp_ns`, then `q.<joint>` [rad or m], `v.<joint>`, `effort.<joint>`; wrenches
     `fx fy fz tx ty tz` [N, N m]. NPZ holds all in one file, besides the marks; CSV and Parquet
@@ -92,7 +92,7 @@ def export_recording(recording: Recording, out: str | Path) -> tuple[Path, ...]:
     if write is None and out.suffix != ".npz":
         raise SignalError(
             f"'{out}' ends in neither .npz nor .csv nor .parquet.",
-            remedy="The ending says what is written.",
+            remedy="The extension of the file selects the format.",
         )
     streams = {"": _joint_columns(recording)}
     if recording.wrench is not None:

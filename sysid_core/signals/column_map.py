@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Column maps: what the columns of a table are, and the file that says it."""
+"""Column maps: the meaning of the columns of a table, and their file."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Effort(FileSchema):
         allowed = [k.value for k in EffortKind if k is not EffortKind.UNKNOWN]
         if kind not in allowed:
             raise ValueError(
-                f"{kind!r} doesn't say what the efforts mean; declare one of {', '.join(allowed)}"
+                f"{kind!r} is not the kind of efforts; declare one of {', '.join(allowed)}"
             )
         return kind
 
@@ -114,7 +114,7 @@ class _Drives(FileSchema):
         return np.broadcast_to(sd, (n,))
 
     def train(self, joints: tuple[str, ...]) -> DriveTrain:
-        """The drives of the joints; gains of 1 where they are unknown or not given."""
+        """Drives of the joints; gains of 1 if they are unknown or not given."""
         gains = [1.0] * len(joints) if self.gain in ("unknown", ()) else self.gain
         waves = {kind: getattr(self, kind) for kind in WAVE_KINDS}
         given = {
@@ -143,7 +143,7 @@ class _Transmission(FileSchema):
 
 
 class ColumnFile(FileSchema):
-    """A column map as it stands in its file."""
+    """Column map as in its file."""
 
     schema_: Literal["robot_sysid/columns/1"] = Field(alias="schema")
     description: str = ""
@@ -225,7 +225,7 @@ class ColumnFile(FileSchema):
         for key, named in (("unused", effort.unused), ("known_torques", effort.known_torques)):
             strangers = sorted(set(named) - set(self.joints))
             if strangers:
-                raise ValueError(f"`effort.{key}` names {strangers}, which are no joints")
+                raise ValueError(f"`effort.{key}` names {strangers}, which are not joints")
         missing = [
             joint
             for joint, column in zip(self.joints, effort.columns, strict=False)

@@ -45,7 +45,7 @@ class EffortKind(Kind):
 
 
 def frozen_array(values: object, *, dtype: type = np.float64) -> NDArray[Any]:
-    """The values as an array that nobody can write to: themselves if they are one, else a copy."""
+    """Read-only array of the values: themselves if they are read-only, otherwise a copy."""
     if isinstance(values, np.ndarray) and values.dtype == dtype and _is_frozen(values):
         return values
     out: NDArray[Any] = np.array(values, dtype=dtype)
@@ -110,7 +110,7 @@ class JointStream:
         return (self.stamps_ns - self.stamps_ns[0]) * 1e-9 if len(self) else np.empty(0)
 
     def ordered(self, names: Sequence[str]) -> Self:
-        """The same stream with the columns of `names`, in that order.
+        """Copy with the columns of `names`, in that order.
 
         Raises:
             SignalError: A joint is missing.
@@ -187,7 +187,7 @@ class Mark:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """Everything of one run.
+    """Recording of one run.
 
     Attributes:
         joints: Joint states.

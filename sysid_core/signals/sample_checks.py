@@ -18,7 +18,7 @@ _MOVING = 0.01  # [rad/s or m/s]: standstill is slower
 
 
 def quantisation(values: ArrayLike) -> Array:
-    """Step of each column, shape (n,); 0 where values don't lie on a grid.
+    """Step of each column, shape (n,); 0 if the values are not on a grid.
 
     Args:
         values: Shape (K, n).
@@ -100,8 +100,8 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
         j = far[np.argmax(beyond[far] / reach[far])]
         worst = stream.q[np.argmax(np.abs(stream.q[:, j])), j]
         raise SignalError(
-            f"Joint '{model.joint_names[j]}' of '{source}' goes to {worst:.4g}, far beyond the"
-            f" URDF's limits of {lower[j]:.4g} to {upper[j]:.4g} (rad or m).",
+            f"Joint '{model.joint_names[j]}' of '{source}' goes to {worst:.4g}, far outside the URDF's limits of"
+            f" {lower[j]:.4g} to {upper[j]:.4g} (rad or m).",
             remedy="Check unit, order and number of the position columns (`unit: deg`?).",
             joint=model.joint_names[j],
         )

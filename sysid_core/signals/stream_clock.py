@@ -63,7 +63,7 @@ class FilterCounts:
 
 
 class StreamClock:
-    """Decides by its stamp what becomes of a sample.
+    """Decision on a sample by its stamp.
 
     Args:
         max_gap_s: A longer step forward is a gap, a longer step back a reset of the clock;
@@ -87,7 +87,7 @@ class StreamClock:
         return FilterCounts(**self._counts)
 
     def judge(self, stamp_ns: int, finite: bool) -> tuple[SampleOutcome, float]:
-        """The outcome of a sample and the seconds since the last accepted one."""
+        """Decision on a sample, and the time since the last accepted one [s]."""
         try:
             stamp_ns = operator.index(stamp_ns)
         except TypeError as err:
@@ -120,7 +120,7 @@ class StreamClock:
         return dt < -self.max_gap_s or dt > max(_ANEW_S, self.max_gap_s)
 
     def take_back(self) -> SampleOutcome:
-        """The sample just accepted is refused: all of it is far from what was expected."""
+        """Reject the sample just accepted, because all of it is far from the prediction."""
         self._counts["accepted"] -= 1
         self._counts["outliers"] += 1
         self.stamp_ns = self._before

@@ -84,7 +84,7 @@ class _Table:
 def _recording(tables: Sequence[_Table], columns: ColumnMap, path: Path) -> Recording:
     if not columns.position or (columns.time is None and columns.rate_hz <= 0.0):
         raise SignalError(
-            "The column map says nothing of positions, or nothing of time.",
+            "The column map lacks the columns of positions or of time.",
             remedy="Give `position: {columns: [...]}` and `time: {column: 0, unit: s}` or"
             " `rate_hz: 1000`. Maps without them only describe the drives of a bag.",
         )
@@ -111,12 +111,12 @@ def _recording(tables: Sequence[_Table], columns: ColumnMap, path: Path) -> Reco
     lost = {
         "hold no number": int(np.sum(~finite)),
         "go back in time": int(np.sum(finite & ~forward)),
-        "come before a jump of the positions": jumps,
+        "precede a jump of the positions": jumps,
     }
     if sum(lost.values()) > MOST_LOST * n_rows:
         _refuse(path, values, finite, back, time, problem, first_row)
     _require_usual_step(time[forward], path)
-    notes = [f"{count} of {n_rows} rows {why}: left out." for why, count in lost.items() if count]
+    notes = [f"{count} of {n_rows} rows {why}: omitted." for why, count in lost.items() if count]
     if repeated.any():
         notes.append(f"{repeated.sum()} rows with a repeated time stamp were dropped.")
     start = time[np.argmax(keep)]
@@ -423,7 +423,7 @@ def _column_index(column: Column, names: list[str], path: Path) -> int:
         return names.index(column)
     if not 0 <= column < count:
         raise SignalError(
-            f"'{path}' has {count} columns; the column map asks for number {column} (from 0).",
+            f"'{path}' has {count} columns; the column map refers to number {column} (from 0).",
             remedy="Check `delimiter`, or use the column map that belongs to this recording.",
         )
     return column

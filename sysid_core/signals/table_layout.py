@@ -62,7 +62,7 @@ class TableLayout:
 
 
 def table_layout(path: str | Path, joints: Sequence[str], largest: float) -> TableLayout:
-    """Find out what the columns of a table are.
+    """Recognise the columns of a table.
 
     Names decide where the header has them; else a block of columns is velocity where it is the
     derivative of another one, which is position. Efforts without a name can't be told from

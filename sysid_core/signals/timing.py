@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stamps: gaps, duplicates, disorder and resets found; samples put in order; interpolation."""
+"""Stamps: detection of gaps, duplicates, disorder and resets; sorting; interpolation."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TimingReport:
         return 1.0 / self.period_s if self.period_s > 0.0 else 0.0
 
     def notes(self, what: str) -> tuple[str, ...]:
-        """One sentence for each thing that is wrong with the stream `what`."""
+        """One sentence for each fault of the stream `what`."""
         counts = (
             (self.invalid, "samples with NaN or infinite values dropped"),
             (self.duplicates, "samples with a repeated stamp dropped"),
@@ -69,7 +69,7 @@ def check_timing(
     max_gap_s: float | None = None,
     reset_s: float = 1.0,
 ) -> tuple[TimingReport, NDArray[np.intp]]:
-    """Count what is wrong with stamps, and say which samples are in order.
+    """Count faulty stamps, and mark the samples in order.
 
     Args:
         stamps_ns: Shape (K,).
@@ -119,7 +119,7 @@ def check_timing(
 
 
 def in_order(stream: Stream) -> tuple[Stream, TimingReport]:
-    """A stream without invalid, repeated and backward samples, and what was dropped.
+    """Stream without invalid, repeated and decreasing stamps, and the number of dropped samples.
 
     Args:
         stream: Joint states or wrenches.

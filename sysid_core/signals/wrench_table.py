@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables with a wrench beside joint positions or poses: CSV, NPZ, Parquet, MAT.
+"""Tables with a wrench and joint positions or poses: CSV, NPZ, Parquet, MAT.
 
 Columns are found by their names: those of this project's exports, of UR's RTDE logs, of ROS messages
 that were flattened, and what people write; or they are named.
@@ -237,7 +237,7 @@ def _indexed(table: Mapping[str, Array], count: int, words: str) -> dict[str, tu
 
 
 def find_wrench(table: Mapping[str, Array]) -> tuple[str, ...]:
-    """The six columns of the wrench, force then torque; raw readings before processed ones.
+    """Columns of the wrench, force then torque; raw readings are preferred to processed ones.
 
     Raises:
         SignalError: There are none, or several that could be.
@@ -270,7 +270,7 @@ def find_wrench(table: Mapping[str, Array]) -> tuple[str, ...]:
 
 
 def find_joints(table: Mapping[str, Array], joint_names: Sequence[str]) -> tuple[str, ...]:
-    """Columns of the joints' positions: by the robot's names, or numbered; () where there are none."""
+    """Columns of the joint positions: by joint names, or numbered; () if there are none."""
     by_name = {}
     for joint in joint_names:
         for form in (
@@ -297,7 +297,7 @@ def find_joints(table: Mapping[str, Array], joint_names: Sequence[str]) -> tuple
 
 
 def find_pose(table: Mapping[str, Array]) -> tuple[str, ...]:
-    """Columns of poses: x y z and a quaternion (its names say in which order), or UR's rotation vector.
+    """Columns of poses: x y z and a quaternion (order from the names), or UR's rotation vector.
 
     Returns:
         Position, then x y z w of the quaternion or the rotation vector; () where there are none.
@@ -323,7 +323,7 @@ def _rotations(values: Array, names: Sequence[str], columns: WrenchColumns) -> A
             if last not in "wz" or (order not in (list("wxyz"), list("xyzw"))):
                 raise SignalError(
                     "The order of the quaternion isn't known.",
-                    remedy="Say --rotation xyzw or --rotation wxyz.",
+                    remedy="Give --rotation xyzw or --rotation wxyz.",
                 )
         else:
             kind = RotationFormat.ROTVEC
@@ -333,7 +333,7 @@ def _rotations(values: Array, names: Sequence[str], columns: WrenchColumns) -> A
         return np.asarray(scipy.spatial.transform.Rotation.from_euler("xyz", values).as_matrix())
     if values.shape[1] != 4 or np.any(np.abs(np.linalg.norm(values, axis=1) - 1.0) > 0.1):
         raise SignalError(
-            "The rotations are no unit quaternions.", remedy="Name their columns, or --rotation."
+            "The rotations are not unit quaternions.", remedy="Name their columns, or --rotation."
         )
     ordered = values if kind is RotationFormat.XYZW else values[:, [1, 2, 3, 0]]
     return np.asarray(scipy.spatial.transform.Rotation.from_quat(ordered).as_matrix())
@@ -359,7 +359,7 @@ def _stamps(table: Mapping[str, Array], columns: WrenchColumns) -> tuple[Stamps,
         name = times[0] if times else ""
     if name not in table:
         raise _not_found(
-            "time", "--time-column, --rate, or --still where each row is a still posture", table
+            "time", "--time-column, --rate, or --still if each row is a static posture", table
         )
     time = np.asarray(table[name], dtype=float)
     steps = np.diff(time[np.isfinite(time)])
@@ -392,7 +392,7 @@ def _rows(
         )
     lost = int(np.sum(~good))
     notes = (
-        f"{lost} of {len(good)} rows of {names[0]} … were left out: no number, or no new time.",
+        f"{lost} of {len(good)} rows of {names[0]} … were omitted: not a number, or a repeated time.",
     )
     return values[good], stamps[good], notes if lost else ()
 
@@ -410,6 +410,6 @@ def _not_held(values: Array) -> Array:
 
 def _not_found(what: str, option: str, table: Mapping[str, Array]) -> SignalError:
     return SignalError(
-        f"The table's columns don't show {what}.",
+        f"The columns of the table do not contain {what}.",
         remedy=f"Say {option}. Columns: {', '.join(list(table)[:80])}.",
     )

@@ -55,7 +55,7 @@ _MASSLESS = np.array([1e-8, 0, 0, 0, 1e-10, 0, 1e-10, 0, 0, 1e-10])  # MuJoCo re
 def build_closed_chain_spec(
     chain: ClosedChain, settings: SolverSettings | None = None
 ) -> mujoco.MjSpec:
-    """A MuJoCo model of the chain with its own parameters and drives; loops are equalities.
+    """MuJoCo model of the chain with its parameters and drives; loops are equality constraints.
 
     Points become `connect` and welds `weld` between sites; rods become tendons of fixed length.
     """
@@ -137,7 +137,7 @@ class ClosedChainPlant(MujocoStepper):
         *,
         bandwidth: float = 30.0,
     ) -> Array:
-        """Effort of the robot's own position controller: its true dynamics along the reference, and PD.
+        """Effort of the robot's position controller: inverse dynamics along the reference, and PD.
 
         Args:
             q_d: Desired positions, of the actuated joints (n_a,) or of all (n,).
@@ -169,7 +169,7 @@ class ClosedChainPlant(MujocoStepper):
         return out
 
     def braking_effort(self, rate: float) -> Array:
-        """Effort that brakes every joint at the same relative rate, as `MujocoPlant.braking_effort`.
+        """Effort that brakes every joint at the same relative rate.
 
         Returns:
             Torques of the actuated joints, within their limits, shape (n_a,).

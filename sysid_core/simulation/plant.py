@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated robot in MuJoCo: another engine than the one that identifies (pinocchio)."""
+"""A simulated robot in MuJoCo, independent of pinocchio, which identifies it."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ class MujocoPlant(MujocoStepper):
         *,
         bandwidth: float = 60.0,
     ) -> Array:
-        """Effort of an industrial arm's own position controller: computed torque with PD.
+        """Effort of the position controller of an industrial arm: computed torque with PD.
 
         Args:
             q_d: Desired positions, shape (n,).

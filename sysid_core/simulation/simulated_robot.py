@@ -98,7 +98,7 @@ class SimulatedRobot:
     def command_trajectory(
         self, time: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike, delay_s: float = 0.0
     ) -> None:
-        """Play a trajectory from now (plus a delay), replacing what is being played.
+        """Play a trajectory from now (plus a delay), replacing the current one.
 
         Args:
             time: From start, increasing, shape (K,) [s].

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stepping a MuJoCo model: what simulated arms and mechanisms with loops have in common."""
+"""Stepping of a MuJoCo model, common to simulated arms and closed chains."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ else:
 
 @dataclass(frozen=True, eq=False)
 class PlantSample:
-    """One consistent instant: state, the effort that acted, what it caused.
+    """State of one instant, with the effort that acted and the resulting acceleration.
 
     Attributes:
         time: [s].
@@ -95,7 +95,7 @@ class MujocoStepper:
         mujoco.mj_forward(self.mj_model, self.mj_data)
 
     def advance(self, control: Array, effort: Array) -> PlantSample:
-        """Hold controls for one control period; the sample is of its beginning.
+        """Hold the controls for one control period; returns the sample at its beginning.
 
         Args:
             control: Control of MuJoCo's actuators, one per joint, shape (n,).

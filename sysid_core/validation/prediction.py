@@ -50,7 +50,7 @@ class Prediction:
     nominal: Array | None = None
 
     def beside(self) -> Prediction:
-        """The nominal model's prediction of the same run.
+        """Prediction of the same run by the nominal model.
 
         Raises:
             EstimationError: There is none.
@@ -78,7 +78,9 @@ class Prediction:
         return residual_statistics(self.joint_names, self.measured[rows], self.predicted[rows])
 
     def joints_below(self, cutoff_hz: float) -> dict[str, dict[str, float]]:
-        """RMS and R^2 in motion of what lies below a frequency, measured and predicted alike."""
+        """RMS and R^2 in motion below a frequency, with the same filter for measured and
+        predicted efforts.
+        """
         known = np.isfinite(self.predicted).all(axis=1)
         rate = (len(self.time) - 1) / float(self.time[-1] - self.time[0])
         low_pass = ZeroPhaseFilter(cutoff_hz)
@@ -89,7 +91,7 @@ class Prediction:
         return residual_statistics(self.joint_names, measured[inside], predicted[inside])
 
     def bands(self) -> dict[float, dict[str, dict[str, float]]]:
-        """The same below the fit's own cut-off, and below those of `BANDS_HZ` that are lower."""
+        """Errors below the cut-off of the fit, and below the smaller ones of `BANDS_HZ`."""
         lower = [hz for hz in BANDS_HZ if hz < 0.9 * self.band_hz]
         return {hz: self.joints_below(hz) for hz in (self.band_hz, *lower)}
 
@@ -137,7 +139,7 @@ class EffortModel(Protocol):
 
     @property
     def processing(self) -> Processing:
-        """Cut-offs, and what counts as motion."""
+        """Cut-offs, and the definition of motion."""
 
     def predict_beside_nominal(self, recording: Recording) -> tuple[Array, Array | None]:
         """Efforts at the recording's stamps, identified and nominal, each of shape (K, n)."""

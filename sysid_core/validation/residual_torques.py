@@ -29,7 +29,7 @@ class ResidualTorques:
         self._samples: deque[tuple[Array, Array, Array]] = deque(maxlen=_SPAN)
 
     def add(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> None:
-        """The next sample: position, velocity and acceleration, each of shape (n,)."""
+        """Next sample: position, velocity and acceleration, each of shape (n,)."""
         self._samples.append((np.asarray(q), np.asarray(v), np.asarray(a)))
 
     def residual(self, effort: ArrayLike, kind: EffortKind) -> Array | None:

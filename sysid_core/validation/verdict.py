@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sysid_core.diagnosis import Examination
+from sysid_core.diagnosis import FAIL_SHARE, Examination
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import ArmLags, Identification, JointDelay, PredictionSpread
 from sysid_core.reasons import Reason, Verdict, failure, held, missing, not_judged, warning
@@ -16,8 +16,7 @@ from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import mimic_joints
 from sysid_core.validation.prediction import Prediction
 
-# Shares of the efforts' variance, below the fit's cut-off, all joints together.
-FAIL_SHARE, WARN_SHARE = 0.25, 0.1
+WARN_SHARE = 0.1  # of the efforts' variance, below the fit's cut-off, all joints together
 _NEAR = 0.5  # [rad]: from its home, where the weight that a description states is felt
 _POSTURES = 16  # of these, drawn at random with a fixed seed
 _MEASURABLE = 0.02  # less is no evidence against a model
@@ -212,7 +211,7 @@ def judge_predictions(
 
 
 def unexplained(predictions: Sequence[Prediction]) -> float:
-    """Share of the efforts' variance that is left in motion, all runs and joints together.
+    """Unexplained share of the variance of the efforts in motion, over all runs and joints.
 
     Below the fit's cut-off; joints are weighted as the efforts are, in their own unit.
     """

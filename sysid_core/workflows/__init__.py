@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole tasks: settings in, a result with its verdict and files out, steps reported by a callback.
+"""Complete tasks from settings to results with verdicts and files; a callback reports the steps.
 
 The command line, the nodes, the benchmark and the fleet call these.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An identification in a process of its own: `python -m sysid_core.workflows JOB.json`.
+"""Identification in a separate process: `python -m sysid_core.workflows JOB.json`.
 
 The job holds `settings` (plain data of `IdentifySettings`, or of `ServoSettings` where `servos` is
 true) and `out`, the folder of the results.
@@ -23,7 +23,7 @@ from sysid_core.workflows.settings import IdentifySettings
 
 
 def main(path: Path) -> int:
-    """Run a job; the exit status."""
+    """Run a job, and return the exit status."""
     job = json.loads(path.read_text(encoding="utf-8"))
     try:
         found: IdentifiedArm | IdentifiedServos

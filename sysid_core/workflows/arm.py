@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open chains fitted at once: what is chosen inside the recordings, and the fit."""
+"""Simultaneous fit of open chains, with settings selected within the recordings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ WAVES_HZ = 20.0
 
 @dataclass(frozen=True, eq=False)
 class ArmFit:
-    """An identification with what was chosen inside the recordings.
+    """Identification with the settings selected within the recordings.
 
     Attributes:
         identification: The result.
@@ -76,7 +76,7 @@ class ArmFit:
     differentiations: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
-        """For result.json."""
+        """Data for result.json."""
         return {
             "delay": self.lags.common.seconds,
             "delay_sd": self.lags.common.sd,
@@ -91,7 +91,7 @@ class ArmFit:
         }
 
     def report(self, training: Sequence[Prediction], validation: Sequence[Prediction]) -> Report:
-        """The page, not yet judged."""
+        """Report page without a verdict."""
         report = identification_report(
             self.identification, training, validation, self.benefits, self.lags.common
         )
@@ -101,7 +101,7 @@ class ArmFit:
 
 
 def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -> ArmFit:
-    """Choose what is left open, and identify.
+    """Select the open settings, and identify.
 
     Args:
         data: Robot and recordings.
@@ -120,8 +120,8 @@ def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -
     estimator(1.0)  # refuses settings that don't go together before the work begins
     if settings.method in WITH_PRIOR and not np.any(data.model.pi[:, 0] > 0.0):
         raise ModelError(
-            f"No link of '{data.model.name}' has a mass: method {settings.method} keeps near the"
-            " description's masses where the motion doesn't show them.",
+            f"No link of '{data.model.name}' has a mass: method {settings.method} stays close to the masses of the description if the motion does not determine them."
+            "",
             remedy="Give the links rough <inertial> elements, or use --method ols.",
         )
     load = data.load

@@ -112,7 +112,7 @@ class ArmData:
 
     @classmethod
     def read(cls, settings: IdentifySettings, progress: Progress = silent) -> ArmData:
-        """Read robot and recordings, find gravity if it is asked for, and look for faults.
+        """Read robot and recordings, estimate gravity if requested, and check for faults.
 
         Raises:
             SysIdError: A file can't be read, or a recording doesn't fit the robot.
@@ -174,7 +174,9 @@ class ArmData:
 
     @property
     def gain_sd(self) -> float:
-        """Largest relative deviation of the drives' gains; 0 where parameters' deviations have it."""
+        """Largest relative deviation of the drive gains; 0 if the parameter deviations
+        include it.
+        """
         known = None if self.columns is None else self.columns.gain_sd
         return 0.0 if known is None or self.load is not None else float(np.max(known))
 
@@ -208,8 +210,8 @@ def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
     ]
     if wide:
         raise ModelError(
-            f"Joints {wide} of '{model.name}' have several degrees of freedom: the robot isn't on a"
-            " fixed base.",
+            f"Joints {wide} of '{model.name}' have several degrees of freedom: the robot has no fixed base."
+            "",
             remedy="Robots on a fixed base are identified: fix these joints in the URDF, or lock"
             f" them: --lock {' --lock '.join(wide)}.",
         )

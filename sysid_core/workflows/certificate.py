@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates of identifications: what was found, from which files, repeatable by anybody with the data.
+"""Certificates of identifications: results and input files, repeatable from the data.
 
 A certificate isn't signed: `verify` repeats all that it states from the data. Who wants to know who
 issued it signs the file with a tool of their own, such as `minisign` or `gpg --detach-sign`.
@@ -56,7 +56,7 @@ class CertificateCheck:
 def certify(
     folder: Path, *, robot: str = "", earlier: Path | None = None, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Content of a certificate; its numbers are computed anew from the data.
+    """Content of a certificate; its numbers are recomputed from the data.
 
     Args:
         folder: Folder that `sysid identify` wrote.
@@ -71,7 +71,7 @@ def certify(
     result = read_json(folder / "result.json", RESULT)
     inputs = result.get("inputs") if isinstance(result, dict) else None
     if not isinstance(inputs, dict) or not inputs.get("options") or not inputs.get("files"):
-        raise RESULT.refusal(folder / "result.json", "doesn't say which files it came from")
+        raise RESULT.refusal(folder / "result.json", "does not list its input files")
     try:
         listed = [*inputs["files"], *_results_in("result", folder)]
         if earlier is not None:
@@ -83,7 +83,7 @@ def certify(
             )
         repeated = _repeated(inputs, listed, progress)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as err:
-        words = f"doesn't say what it came from as this version does ({err})"
+        words = f"lists its input files in another form than this version ({err})"
         raise RESULT.refusal(folder / "result.json", words) from err
     return {
         "schema": SCHEMA,
@@ -124,7 +124,7 @@ def verify(
     except SysIdError as err:
         return [*checks, CertificateCheck("numbers", False, str(err))]
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as err:
-        raise _CERTIFICATE.refusal(path, f"lacks a statement of this version ({err})") from err
+        raise _CERTIFICATE.refusal(path, f"lacks a field of this version ({err})") from err
     inputs = content["inputs"]
     same = inputs.get("key") == work_key(inputs["options"], files[: len(inputs["files"])])
     detail = "; ".join(other) or (
@@ -152,8 +152,8 @@ def _repeated(
     found = identify(build_settings(IdentifySettings, inputs["options"], places), progress)
     if not found.verdict.ok:
         raise EstimationError(
-            "The identification, judged again, fails.",
-            remedy="Mend what its report names, identify again, and certify that.",
+            "The repeated identification fails.",
+            remedy="Correct the faults listed in its report, identify again, and certify the new result.",
         )
     stated = by_role["result"][0]
     with tempfile.TemporaryDirectory() as folder:
@@ -187,8 +187,8 @@ def _errors_before(found: IdentifiedArm, earlier: Path | None) -> dict[int, floa
     if found.data.load is not None:
         if earlier is not None:
             raise EstimationError(
-                "--as-found doesn't go with --loaded.",
-                remedy="Leave it out: the URDF's parameters are what was found.",
+                "--as-found cannot be combined with --loaded.",
+                remedy="Omit it, so that the URDF's parameters are used.",
             )
         return {}
     model = found.data.model
@@ -225,9 +225,7 @@ def _budget(estimate: Estimate, gain_sd: float) -> list[dict[str, Any]]:
 
 def _differences(stated: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
     """Entries of two statements that differ by more than rounding; empty if none."""
-    out = [
-        f"another {key} is stated" for key in ("description", "method") if stated[key] != found[key]
-    ]
+    out = [f"{key} differs" for key in ("description", "method") if stated[key] != found[key]]
     if stated["verdict"]["outcome"] != found["verdict"]["outcome"]:
         out.append(
             f"verdict: {stated['verdict']['outcome']} stated, {found['verdict']['outcome']} found"
@@ -246,7 +244,7 @@ def _differences(stated: Mapping[str, Any], found: Mapping[str, Any]) -> list[st
                 out.append(f"{key} of {was['name']}: {was[key]:.6f} stated, {now[key]:.6f} found")
     budget, again = ({row["name"]: row for row in x["uncertainty_budget"]} for x in (stated, found))
     if budget.keys() != again.keys():
-        out.append("other parameters are estimated than stated")
+        out.append("the estimated parameters differ")
         return out
     for name, was in budget.items():
         now = again[name]
@@ -268,7 +266,7 @@ def _require_same(stated: Estimate, found: Estimate, path: Path) -> None:
     room = SAME_SHARE * np.where(np.isfinite(sd), sd, np.abs(found.values)) + 1e-9
     if stated.names != found.names or np.any(np.abs(stated.values - found.values) > room):
         raise EstimationError(
-            f"'{path}' isn't what its recordings give.",
+            f"'{path}' does not agree with its recordings.",
             remedy="Identify again, with this version of robot_sysid.",
         )
 
@@ -290,6 +288,6 @@ def _found(file: Mapping[str, str], beside: Path, data: Path | None) -> dict[str
 def _file_check(file: Mapping[str, str]) -> CertificateCheck:
     name = f"{file['role']}: {Path(file['path']).name}"
     if not Path(file["path"]).exists():
-        return CertificateCheck(name, False, f"'{file['path']}' isn't there: give --data FOLDER")
+        return CertificateCheck(name, False, f"'{file['path']}' was not found: give --data FOLDER")
     same = hash_of(file["path"]) == file["sha256"]
     return CertificateCheck(name, same, f"sha256 {file['sha256'][:16]}" if same else "has changed")

@@ -17,12 +17,12 @@ AT_ONCE = ("auto", "ols", "wls", "irls", "lmi", "entropic")
 def estimator_from(
     method: str, fixed: Sequence[str], prior_weight: float, prior_sd: float | None = None
 ) -> Estimator:
-    """The estimator that a name on the command line stands for; 'auto' is 'lmi'."""
+    """Estimator of a name on the command line; 'auto' is 'lmi'."""
     weighting = {"ols": "none", "wls": "joint", "irls": "robust"}
     if method in weighting:
         if prior_sd is not None:
             raise EstimationError(
-                f"--prior-sd doesn't go with --method {method}, which has no prior.",
+                f"--prior-sd cannot be combined with --method {method}, which uses no prior.",
                 remedy="Choose lmi or entropic.",
             )
         return LeastSquares(weighting[method], fixed=fixed)
@@ -32,13 +32,13 @@ def estimator_from(
             prior, prior_weight=prior_weight, prior_sd=prior_sd, fixed=fixed
         )
     raise EstimationError(
-        f"Method '{method}' doesn't fit all parameters at once.",
+        f"Method '{method}' does not fit all parameters simultaneously.",
         remedy=f"Choose one of {', '.join(AT_ONCE)}.",
     )
 
 
 def friction_terms(text: str) -> tuple[FrictionTerm, ...]:
-    """Friction terms from a list with commas, in which 'usual' and 'geared' stand for several."""
+    """Friction terms from a comma-separated list, in which 'usual' and 'geared' are groups."""
     groups = {"usual": USUAL_TERMS, "geared": GEARED_ARM_TERMS}
     parts = [part.strip() for part in text.split(",") if part.strip()]
     try:
@@ -52,16 +52,16 @@ def friction_terms(text: str) -> tuple[FrictionTerm, ...]:
 
 
 def processing_of(settings: FitSettings) -> Processing:
-    """Rates and filters as the settings say.
+    """Rates and filters of the settings.
 
     Raises:
-        EstimationError: An unknown way to differentiate, or a delay that is no number.
+        EstimationError: An unknown way to differentiate, or a delay that is not a number.
     """
     try:
         delay = 0.0 if settings.delay == "auto" else float(settings.delay)
     except ValueError as err:
         raise EstimationError(
-            f"Delay '{settings.delay}' is neither a number of seconds nor 'auto'.",
+            f"Delay '{settings.delay}' is neither a number [s] nor 'auto'.",
             remedy="Write --delay 0.013 (seconds) or --delay auto.",
         ) from err
     return Processing(

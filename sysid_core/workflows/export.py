@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A result exported to what others read, with a proof that both agree, and the proof repeated."""
+"""Export of a result with a proof of agreement, and the repetition of the proof."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Carried:
         return cls(Estimate.load(folder / "estimate.yaml"), frame, folder)
 
     def on(self, robot: Projection) -> Projection:
-        """The robot that holds it.
+        """Robot that holds it.
 
         Raises:
             SysIdError: No payload's estimate, a body that can't exist, a frame that doesn't move.
@@ -136,7 +136,7 @@ class Carried:
         if names != INERTIAL_NAMES or not is_physically_consistent(values):
             where = "The estimate" if self.folder is None else f"'{self.folder}'"
             raise EstimationError(
-                f"{where} holds no payload that can exist.",
+                f"{where} contains no physically possible payload.",
                 remedy="Give a result of `sysid payload` whose estimate is consistent.",
             )
         return replace(robot, model=with_load(robot.model, self.frame, values))
@@ -207,10 +207,10 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
     result = read_json(folder / "result.json", RESULT)
     inputs = result.get("inputs") if isinstance(result, dict) else None
     if not (isinstance(inputs, dict) and inputs.get("options")):
-        raise RESULT.refusal(folder / "result.json", "doesn't say which files it came from")
+        raise RESULT.refusal(folder / "result.json", "does not list its input files")
     if not (folder / "parameters.yaml").is_file():
         raise EstimationError(
-            f"'{folder}' has no parameters.yaml: only what `sysid identify` found is exported.",
+            f"'{folder}' has no parameters.yaml: only results of `sysid identify` can be exported.",
             remedy="Give a folder that `sysid identify` wrote.",
         )
     try:
@@ -223,7 +223,8 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
         meshes = mesh_places(settings.robot)
     except (KeyError, TypeError, AttributeError) as err:
         raise RESULT.refusal(
-            folder / "result.json", f"doesn't say what it came from as this version does ({err})"
+            folder / "result.json",
+            f"lists its input files in another form than this version ({err})",
         ) from err
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
     robot, loops = settings.robot, settings.loops
@@ -260,7 +261,7 @@ def export_result(
     carried: Carried | None = None,
     progress: Progress = silent,
 ) -> tuple[ExportedTarget, ...]:
-    """Write a result for others, and a proof of what the files say.
+    """Export a result, with a proof of its accuracy.
 
     Args:
         folder: That `sysid identify` wrote.
@@ -304,7 +305,7 @@ def _all_or_none(out: Path) -> Iterator[Path]:
                 path.rmdir()
         if isinstance(err, OSError):
             raise SysIdError(
-                f"The results can't go to '{out}': {err.strerror or err}.",
+                f"The results cannot be written to '{out}': {err.strerror or err}.",
                 remedy="Give another --out.",
             ) from err
         raise
@@ -318,7 +319,7 @@ def export_arm(
     folder: Path | None = None,
     progress: Progress = silent,
 ) -> tuple[ExportedTarget, ...]:
-    """Write an identified arm for others, and a proof of what the files say.
+    """Export an identified arm, with a proof of its accuracy.
 
     Args:
         result: The identified robot with its recordings.
@@ -370,7 +371,7 @@ def export_arm(
 def _proof(
     result: ArmResult, folder: Path | None, exports: Sequence[Mapping[str, object]]
 ) -> dict[str, object]:
-    """What proof.json says."""
+    """Contents of proof.json."""
     model, carried = result.identification.model, result.carried
     return {
         "schema": PROOF_SCHEMA,
@@ -408,7 +409,7 @@ def verify_export(
     """
     proof = validated(read_json(path, _PROOF), _ProofFile, _PROOF, path)
     if proof.result is None or proof.model is None:
-        raise _PROOF.refusal(path, "is of a result in memory, whose data aren't kept")
+        raise _PROOF.refusal(path, "belongs to a result in memory without stored data")
     folder, held = Path(proof.result), proof.carried
     checks = [_same(proof.model, folder, "model")]
     checks += [_same(f, path.parent, one.target) for one in proof.exports for f in one.files]
@@ -487,13 +488,13 @@ def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:
     here = next((place for place in places if place.exists()), None)
     if here is None:
         raise EstimationError(
-            f"'{path}', which the result was made from, isn't there.",
-            remedy="Give the folder that holds it now: --data FOLDER.",
+            f"'{path}', an input of the result, was not found.",
+            remedy="Give its present folder: --data FOLDER.",
         )
     if hash_of(here) != file["sha256"]:
         raise EstimationError(
-            f"'{here}' has changed since the result was made from it.",
-            remedy="Identify again, or give the folder with the file as it was: --data FOLDER.",
+            f"'{here}' has changed since the result was computed.",
+            remedy="Identify again, or give the folder with the original file: --data FOLDER.",
         )
     return {**file, "path": str(here.resolve())}
 

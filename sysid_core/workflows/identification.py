@@ -302,13 +302,17 @@ def _pooled(predictions: Sequence[Prediction], joint: str) -> dict[str, float]:
 def _next_steps(found: IdentifiedArm) -> list[str]:
     """Recommended actions after an identification."""
     if not found.verdict.ok:
-        return ["Mend what the reasons name, record again if it is the motion, and repeat."]
+        return [
+            "Correct the faults named in the reasons (record again if the motion is the cause), and repeat."
+        ]
     steps = []
     if not found.validation:
-        steps.append("Record another motion and repeat with --validate: a fit can't judge itself.")
+        steps.append(
+            "Record another motion, and repeat with --validate: the fitted data cannot validate the result."
+        )
     if found.settings.method in ("ols", "wls", "irls"):
-        steps.append("For a model to simulate or control with, repeat with --method lmi.")
+        steps.append("For a model for simulation or control, repeat with --method lmi.")
     elif found.description is not None:
-        steps.append("identified.urdf, beside this page, is the URDF with these values.")
-    steps.append("sysid validate says of any later recording whether the result still holds.")
+        steps.append("identified.urdf, in the same folder, contains these values.")
+    steps.append("Check later recordings with `sysid validate`.")
     return steps

@@ -97,7 +97,7 @@ def hashed(role: str, paths: Sequence[Path]) -> list[dict[str, str]]:
 
 
 def paths_by_role(listed: Sequence[Mapping[str, str]]) -> dict[str, list[Path]]:
-    """Paths of entries by what the files are."""
+    """Paths of the entries by role."""
     out: dict[str, list[Path]] = {}
     for file in listed:
         out.setdefault(file["role"], []).append(Path(file["path"]))
@@ -110,7 +110,7 @@ RESULT = FileKind(
 
 
 def json_text(value: object) -> str:
-    """JSON with null where a number isn't finite, and a line's end."""
+    """JSON with null for non-finite numbers, ending with a newline."""
     return json.dumps(_finite(value), indent=2, allow_nan=False) + "\n"
 
 

@@ -76,7 +76,7 @@ def load_section(report: Report, found: LoadedIdentification, load: KnownLoad) -
 def write_columns(
     columns: Path | None, loaded: LoadedIdentification, run: Recording, path: Path
 ) -> None:
-    """The column map with the gains that were found, for the next runs of this robot.
+    """Column map with the estimated gains, for further runs of this robot.
 
     Args:
         columns: The user's column map, if any.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions planned for a robot: settings of one kind in, a checked motion with its files out."""
+"""Planning of motions: settings of one kind in, a checked motion with its files out."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ MotionSettings = (
 def plan(
     robot: str, settings: MotionSettings, progress: PlanProgress | None = None
 ) -> PlannedMotion:
-    """Plan a motion; the kind of the settings says which.
+    """Plan a motion of the kind of the settings.
 
     Args:
         robot: URDF file, reference robot, or a robot of example-robot-data; of loops their file.
@@ -131,7 +131,7 @@ def _payload(settings: PayloadPlanSettings, planning: Planning) -> Planned:
         facts={
             "oscillating joints": ", ".join(found.wrist_joints),
             "frequencies": ", ".join(f"{f:.3f} Hz" for f in found.frequencies_hz),
-            "known afterwards": _expected_accuracy(
+            "expected accuracy": _expected_accuracy(
                 model, planning.limits.tcp_frame, found.trajectory
             ),
             "amplitude": f"{s.amplitude_deg:g}°",
@@ -139,8 +139,8 @@ def _payload(settings: PayloadPlanSettings, planning: Planning) -> Planned:
             "posture [rad]": ", ".join(f"{x:.3f}" for x in found.posture),
         },
         remarks=[
-            "The static postures separate the sensor's bias from the load's weight; the"
-            " oscillation (Nadeau, Giamou and Kelly 2022) shows its inertia.",
+            "The static postures separate the sensor's bias from the load's weight; the oscillation (Nadeau, Giamou and Kelly 2022) excites its inertia."
+            "",
         ],
     )
 
@@ -168,7 +168,7 @@ def _expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) ->
     found = summarise_payload(PayloadMAP(None, sensor=SensorModel()).fit(data))
     inertia = float(np.max(np.diag(found.inertia_sd) / np.diag(found.inertia)))
     return (
-        "of 1 kg and 0.2 m, ordinary sensor, shape unknown:"
+        "for 1 kg, 0.2 m, an ordinary sensor, shape unknown:"
         f" mass ± {100 * found.mass_sd / found.mass:.2g} %,"
         f" centre of mass ± {1e3 * float(np.max(found.com_sd)):.2g} mm, inertia ± {100 * inertia:.2g} %"
     )
@@ -210,7 +210,9 @@ def _postures(settings: PosturePlanSettings, planning: Planning) -> Planned:
         },
         title="Static postures",
         facts={"postures": s.count, "expected": str(found.expectation)},
-        remarks=["At rest only what gravity loads shows: masses times lengths, and offsets."],
+        remarks=[
+            "At rest only gravity torques (first moments of mass) and offsets are identifiable."
+        ],
         lines=[str(found.expectation)],
     )
 
@@ -283,8 +285,8 @@ def _sequential(settings: SequentialPlanSettings, planning: Planning) -> Planned
             "torques": "behind the gears" if settings.link_torque else "at the motors",
         },
         remarks=[
-            "Sequential identification (Lin 1992): the last joint is solved first, and every"
-            " step takes what was found before as known.",
+            "Sequential identification (Lin 1992): the last joint is solved first, and every step treats earlier results as known"
+            ".",
             *found.remarks,
         ],
         tables=[
@@ -296,7 +298,7 @@ def _sequential(settings: SequentialPlanSettings, planning: Planning) -> Planned
             ),
         ],
         lines=[
-            f"{len(found.moves)} swings show all {len(found.constants)} parameters",
+            f"{len(found.moves)} swings determine all {len(found.constants)} constants",
             *(f"note: {note}" for note in found.remarks),
         ],
     )

@@ -35,7 +35,7 @@ MOVING = 0.01  # [rad/s or m/s], slower is standing still
 
 
 def search_arm(settings: ArmPlanSettings, planning: Planning) -> Planned:
-    """An exciting motion of a whole arm, with one for validation where that is asked for."""
+    """Plan an exciting motion of a whole arm, and one for validation if requested."""
     unknowns = _unknowns(settings, planning.model)
     found = _search(settings, planning, unknowns)
     others = {}
@@ -107,14 +107,14 @@ def _refuse_fingers(model: RobotModel) -> None:
     if fingers:
         raise ExcitationError(
             f"The joints {fingers} of '{model.name}' are a gripper's: they have no room to move.",
-            remedy=f"Hold them still: --lock {' --lock '.join(fingers)}.",
+            remedy=f"Lock them: --lock {' --lock '.join(fingers)}.",
         )
     wheels = turning_beside_tool(model)
     if wheels:
         raise ExcitationError(
-            f"The joints {wheels} of '{model.name}' turn without end and don't carry the tool: wheels,"
-            " on which the robot would drive.",
-            remedy=f"Hold them still: --lock {' --lock '.join(wheels)}.",
+            f"The joints {wheels} of '{model.name}' rotate without end and do not carry the tool: they are wheels, on which the robot would drive."
+            "",
+            remedy=f"Lock them: --lock {' --lock '.join(wheels)}.",
         )
 
 
@@ -125,8 +125,8 @@ def _targets(model: RobotModel, given: Sequence[str]) -> tuple[tuple[str, ...], 
         return tuple(given), None
     if len(given) > 1:
         raise ExcitationError(
-            "Give base parameters or one trajectory as --target, not both.",
-            remedy="Leave one of the two out.",
+            "Give either base parameters or one trajectory as --target.",
+            remedy="Omit one of the two.",
         )
     task = Trajectory.load(files[0])
     task.belongs_to(model)
@@ -164,7 +164,7 @@ def _known_before(unknowns: Unknowns, path: Path, columns: Path | None = None) -
         motion = RecordedMotion.of(model, run.joints)
         q, v, a, duration = motion.q, motion.v, motion.a, motion.duration
     if not len(q):
-        raise ExcitationError(f"Nothing moves in '{path}'.", remedy="Leave it out of --after.")
+        raise ExcitationError(f"Nothing moves in '{path}'.", remedy="Remove it from --after.")
     return unknowns.after_information(unknowns.information(q, v, a, duration))
 
 
@@ -203,13 +203,13 @@ def _planned_motion(
         ],
         tables=[
             (
-                "What will be known",
+                "Expected accuracy",
                 ("base parameter", "sd before", "sd after", "known"),
                 [(n, f"{b:.3g}", f"{a:.3g}", w) for n, b, a, w in expectation.rows()],
             ),
             ("Longer or faster", ("change", "mean deviation", "known well"), _curve(found)),
         ],
-        figures=[(_progress_figure(found), "Criterion while the motion was improved.")]
+        figures=[(_progress_figure(found), "Criterion during the optimisation.")]
         if found.history
         else [],
         lines=[str(found.conditioning), str(expectation)],

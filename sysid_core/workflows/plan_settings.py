@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of planned motions: what every motion keeps to, and one dataclass for each kind."""
+"""Settings of planned motions: the common ones, and one dataclass for each kind."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class PayloadPlanSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PosturePlanSettings:
-    """From posture to posture, at rest in each.
+    """Settings of a motion through static postures.
 
     Attributes:
         count: Number of postures to select.
@@ -246,7 +246,7 @@ class ServoPlanSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class LoopsPlanSettings:
-    """Motions of a closed chain's driven joints; the others follow.
+    """Settings of motions of a closed chain's driven joints; the others follow.
 
     Attributes:
         urdf: URDF, if the loops file names none.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion that a workflow planned: what it starts from, what it found, and the files of it."""
+"""A motion planned by a workflow: inputs, result and files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def _held_box(settings: PlanSettings) -> HeldBox | None:
     if not settings.held:
         if settings.held_mass:
             raise ExcitationError(
-                "--held-mass says not where the mass is.", remedy="Give its box, too: --held."
+                "--held-mass requires the position of the mass.",
+                remedy="Give its box as well: --held.",
             )
         return None
     x, y, z, *centre = numbers(settings.held, (3, 6), "--held", ExcitationError)
@@ -159,7 +160,7 @@ class PlannedMotion:
         }
 
     def write(self, out: Path) -> str:
-        """Write trajectory, plan.json and report into a folder; the text of plan.json.
+        """Write trajectory, plan.json and report to a folder, and return the text of plan.json.
 
         Raises:
             ExcitationError: A motion isn't safe; then none is written.

@@ -9,21 +9,21 @@ from sysid_core.kinds import Kind
 
 
 class Step(Kind):
-    """A step of a workflow; steps follow each other in this order, some are left out."""
+    """Step of a workflow; steps follow each other in this order, and some are omitted."""
 
     READING = "reading recordings"
     GRAVITY = "estimating gravity"
-    FAULTS = "looking for faults of data and description"
+    FAULTS = "searching for faults in data and description"
     DELAY = "estimating the delay of the efforts"
     BUILDING = "building the regressor"
-    CUTOFF = "choosing the low-pass of the motion on held-out parts of the recordings"
-    DIFFERENTIATION = "trying positions alone and splines on held-out parts of the recordings"
-    GAINS = "finding the gains of the drives"
-    FRICTION = "choosing friction terms on held-out parts of the recordings"
-    PRIOR = "choosing the weight of the prior on held-out parts of the recordings"
+    CUTOFF = "selecting the low-pass of the motion on held-out blocks"
+    DIFFERENTIATION = "testing positions alone and splines on held-out blocks"
+    GAINS = "estimating the drive gains"
+    FRICTION = "selecting friction terms on held-out blocks"
+    PRIOR = "selecting the weight of the prior on held-out blocks"
     FITTING = "fitting the parameters"
-    BENEFITS = "finding out what each friction term buys"
-    SPREAD = "finding out whether the recordings determine other motions"
+    BENEFITS = "evaluating the contribution of each friction term"
+    SPREAD = "testing predictions of other motions"
     PREDICTING = "predicting efforts"
     WRITING = "writing the report"
 

@@ -62,7 +62,7 @@ def load_recording(
         raise SignalError(
             f"'{path}' is a folder without a bag."
             if folder
-            else f"'{path}' is a table: a column map has to say what is in it.",
+            else f"'{path}' is a table and needs a column map.",
             remedy="Give a rosbag2 folder, a table, or a folder of tables with --columns MAP."
             if folder
             else "Give --columns MAP; `sysid init TABLE --robot URDF` writes one to start from.",
@@ -92,8 +92,8 @@ def require_unseen(judging: Iterable[Recording], fitted: Mapping[str, str]) -> N
         source = fitted.get(samples_key(run))
         if source is not None:
             raise EstimationError(
-                f"'{run.source}' holds the samples of '{source}', which was fitted: it can't judge the fit.",
-                remedy="Give a recording of another motion, or leave it out.",
+                f"'{run.source}' holds the samples of '{source}', which was fitted: it cannot be used for validation.",
+                remedy="Give a recording of another motion, or omit it.",
             )
 
 
@@ -151,7 +151,7 @@ def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = Tru
     if gains and not columns.gains_known:
         raise SignalError(
             "The column map says that the drives' gains are unknown.",
-            remedy="Find them with runs that carry a known load: `sysid identify … --loaded"
+            remedy="Estimate them from runs with a known load: `sysid identify … --loaded"
             " RECORDING --load-mass KG --load-frame FRAME`.",
         )
     scales = np.broadcast_to(columns.position_scale, len(columns.joints))
@@ -162,7 +162,7 @@ def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = Tru
     ]
     if angles:
         raise SignalError(
-            f"The joints {angles} slide, but the column map measures them in an angle.",
+            f"The prismatic joints {angles} have an angular unit in the column map.",
             remedy="Give `unit` as a list, such as [deg, deg, m], with one for each joint.",
         )
     return columns.drives.ordered(model.joint_names)

@@ -46,11 +46,11 @@ class SequentialFit:
         return self.result.identification
 
     def report(self, training: Sequence[Prediction], validation: Sequence[Prediction]) -> Report:
-        """The page: verdicts, predictions, steps, growth of the error."""
+        """Report page: verdicts, predictions, steps, growth of the error."""
         return sequential_report(self.result, validation)
 
     def to_dict(self) -> dict[str, object]:
-        """For result.json."""
+        """Data for result.json."""
         fit = self.result.fit
         keys = (
             "joint",
@@ -99,6 +99,6 @@ def fit_sequentially(
 
 
 def locked_torque_of(recordings: Sequence[Recording]) -> LockedTorque:
-    """Torques of joints at standstill count only where all were measured behind the gears."""
+    """Torques of joints at standstill, used only if all were measured behind the gears."""
     behind = all(run.joints.effort_kind is EffortKind.LINK_TORQUE for run in recordings)
     return LockedTorque.MEASURED if behind else LockedTorque.HIDDEN

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of the workflows, one frozen dataclass each; options of the command line are their fields."""
+"""Settings of the workflows, one frozen dataclass each; their fields are the options of the
+commands.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ ESTIMATE = "estimate"  # gravity, from the recordings
 
 @dataclass(frozen=True, kw_only=True)
 class LoadSettings:
-    """Runs with a load of known mass, and what is known of it.
+    """Runs with a load of known mass, and the known values of the load.
 
     Attributes:
         loaded: Runs with a load of known mass, from which the drive gains are estimated.
@@ -87,8 +89,8 @@ class FitSettings:
             )
         if self.method == "sequential" and self.fix:
             raise EstimationError(
-                "--fix doesn't go with --method sequential.",
-                remedy="Leave friction terms out with --friction, or use another method.",
+                "--fix cannot be combined with --method sequential.",
+                remedy="Omit friction terms with --friction, or use another method.",
             )
         require_bounds(
             self,
@@ -149,7 +151,7 @@ class IdentifySettings:
         ):
             if given:
                 raise EstimationError(
-                    f"{option} doesn't go with {alone}.", remedy="Leave one of them out."
+                    f"{option} cannot be combined with {alone}.", remedy="Omit one of them."
                 )
 
 
@@ -244,7 +246,7 @@ PAYLOAD_METHODS = (
 
 @dataclass(frozen=True, kw_only=True)
 class SensorSettings:
-    """The robot that carries a force-torque sensor, with the settings of the live estimator.
+    """Settings of the robot with a force-torque sensor and of the live estimator.
 
     Attributes:
         robot: URDF file or name; default: the description in the bag.
@@ -280,14 +282,14 @@ class SensorSettings:
             return [float(x) for x in self.sensor_pose.split()] or [0.0] * 6
         except ValueError as err:
             raise ModelError(
-                f"--sensor-pose '{self.sensor_pose}' isn't six numbers.",
+                f"--sensor-pose '{self.sensor_pose}' is not six numbers.",
                 remedy="x y z roll pitch yaw.",
             ) from err
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableSettings:
-    """Columns of a table with a wrench; what isn't given is found by name.
+    """Columns of a table with a wrench; columns not given are recognised by their names.
 
     Attributes:
         wrench_columns: Wrench columns of a table: six, force then torque, separated by commas.
@@ -350,7 +352,7 @@ class WeighSettings:
 
     def __post_init__(self) -> None:
         if not self.sensor_frame and self.sensor_robot.robot:
-            raise SignalError("No sensor frame is given.", remedy="Say --sensor-frame FRAME.")
+            raise SignalError("No sensor frame is given.", remedy="Give --sensor-frame FRAME.")
         for word, name, known in (
             ("method", self.method, PAYLOAD_METHODS),
             ("clock", self.clock, CLOCKS),

@@ -51,18 +51,18 @@ class Tared:
 
     @property
     def hours(self) -> float:
-        """Since the kept calibration [h]; NaN where its time isn't known."""
+        """Time since the stored calibration [h]; NaN if unknown."""
         assert self.kept is not None
         return self.kept.age_s(self.calibration.stamp_ns) / 3600.0
 
     @property
     def warmer(self) -> float:
-        """Temperature against the kept calibration's [°C]; NaN where one isn't known."""
+        """Temperature minus that of the stored calibration [°C]; NaN if unknown."""
         assert self.kept is not None
         return self.calibration.temperature - self.kept.temperature
 
     def to_dict(self) -> dict[str, Any]:
-        """The calibration in numbers that people compare."""
+        """Calibration as plain numbers for comparisons."""
         out = tare_dict(self.calibration)
         if self.change is not None:
             out |= {
@@ -149,7 +149,7 @@ def _fit(
 
 
 def tare_dict(calibration: SensorCalibration) -> dict[str, object]:
-    """The calibration in numbers that people compare."""
+    """Calibration as plain numbers for comparisons."""
     mass, mass_sd = calibration.tare_mass
     com, com_sd = calibration.tare_com
     delay, delay_sd = calibration.delay

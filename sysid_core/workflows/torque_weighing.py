@@ -64,7 +64,7 @@ class WeighedByTorques:
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:
-        """For the vendors' controllers; empty when nothing that weighs is held."""
+        """Lines for the vendors' controllers; empty without a load."""
         pi = self.fit.estimate.values
         return controller_settings(ControllerPayload.from_pi(pi)) if pi[0] > 0 else ()
 
@@ -200,7 +200,7 @@ def weigh_by_torques(
 
 
 def judge_added(mass: float, sd: float) -> Verdict:
-    """Fail where loaded runs carry less than unloaded ones, warn where nothing; in kg."""
+    """Fail if loaded runs carry less than unloaded ones, warn if they carry nothing; in kg."""
     if mass < -3.0 * sd:
         return Verdict((failure("load-negative", mass=-mass, sd=sd),))
     if mass > 3.0 * sd:

@@ -141,9 +141,9 @@ class WeighedRecording(Weighed):
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:
-        """For the vendors' controllers; empty when nothing that weighs is held."""
+        """Lines for the vendors' controllers; empty without a load, or if the verdict failed."""
         pi = self.estimate.values
-        if not pi[0] > 0:
+        if not (pi[0] > 0 and self.verdict.ok):
             return ()
         if self.flange_frame:
             sensor = self.weighing.sensor_frame
@@ -184,7 +184,7 @@ class WeighedRecording(Weighed):
 def weigh(
     recording: Path, settings: WeighSettings, progress: Progress = silent
 ) -> WeighedRecording:
-    """Weigh what a robot with a force-torque sensor held in a recording.
+    """Estimate the payload of a robot with a force-torque sensor in a recording.
 
     Args:
         recording: rosbag2 folder, MCAP file, or a table.
@@ -256,7 +256,7 @@ def weigh(
 
 @dataclass(frozen=True)
 class FoundPart:
-    """Most likely one of several known loads.
+    """Most probable one of several known loads.
 
     Attributes:
         probabilities: Of each load, of none and of another one, the likeliest first.
@@ -283,9 +283,7 @@ def which_part(
     """
     known = load_parts(parts)
     if settings.calibration is None:
-        raise SignalError(
-            "Which part is held shows against a tare only.", remedy="Give --calibration."
-        )
+        raise SignalError("The recognition of parts needs a tare.", remedy="Give --calibration.")
     run, model, frame, _, _ = _opened(settings, recording)
     sign, axes = _told(settings)
     R, r = held_likelihood(
@@ -315,7 +313,7 @@ def _told(settings: WeighSettings) -> tuple[WrenchSign, WrenchAxes]:
 def robot_on_sensor(
     run: Recording, settings: SensorSettings, sensor_frame: str
 ) -> tuple[Recording, RobotModel, tuple[str, ...]]:
-    """A recording with its wrench in the sensor's frame, its robot, and what was assumed of it.
+    """Recording with its wrench in the sensor frame, its robot, and the assumptions.
 
     Args:
         run: Joint states, and maybe wrench and description.
@@ -328,7 +326,7 @@ def robot_on_sensor(
     """
     if not settings.robot and not run.urdf_xml:
         raise SignalError(
-            "The recording holds no robot_description.", remedy="Give the URDF with --robot."
+            "The recording contains no robot_description.", remedy="Give the URDF with --robot."
         )
     model = RobotModel.from_urdf(settings.robot or run.urdf_xml)
     model = mounted(model, settings.gravity, settings.mount)
@@ -357,7 +355,7 @@ def _opened(
         stored = bags.open_bag(path)
         run = bags.read_bag(stored, window_ns=_marked(stored))
         if not frame:
-            raise SignalError("No sensor frame is given.", remedy="Say --sensor-frame FRAME.")
+            raise SignalError("No sensor frame is given.", remedy="Give --sensor-frame FRAME.")
     remarks: list[str] = []
     if run.wrench is not None and not still:
         remarks = [f"{fault.text} {fault.remedy}" for fault in wrench_faults(run.wrench)]
@@ -449,12 +447,14 @@ def _report(answer: WeighedRecording) -> Report:
     report.judged(
         answer.verdict,
         payload_sentence(estimate),
-        asked=f"what the robot holds, in the frame of its sensor ({estimate.method})",
+        asked=f"payload of the robot, in the sensor frame ({estimate.method})",
         next_steps=[
             "Send it to the controller: the line for each vendor is below (For your controller)."
         ]
         if answer.verdict.ok
-        else ["Don't send it to the controller: mend what the reasons name and weigh again."],
+        else [
+            "Do not send it to the controller: correct the faults named in the reasons, and weigh again."
+        ],
     )
     payload_report(
         report,
@@ -466,7 +466,7 @@ def _report(answer: WeighedRecording) -> Report:
         filtered=answer.weighing.filtered,
         truth=answer.truth,
         others=[other for name, other in answer.methods.items() if name != answer.method],
-        settings=answer.settings if answer.verdict.ok else (),
+        settings=answer.settings,
         controller_frame=answer.flange_frame or frame,
     )
     model = answer.model

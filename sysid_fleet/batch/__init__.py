@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work over many recordings: Dask runs it, a Parquet dataset keeps its rows."""
+"""Processing of many recordings: Dask executes it, a Parquet dataset stores the rows."""
 
 from sysid_fleet.batch.engine import Engine
 from sysid_fleet.batch.rows import Rows

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short items go to workers several at a time: each message costs the scheduler some milliseconds."""
+"""Short items are sent to workers in groups, because each message costs the scheduler some
+milliseconds.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ class Bundles:
         self._size = 1
 
     def take(self, count: int) -> Iterator[tuple[Any, ...]]:
-        """At most so many bundles."""
+        """Take at most `count` bundles."""
         for _ in range(count):
             if self._again:
                 yield (self._again.popleft(),)
@@ -77,5 +79,5 @@ class Bundles:
         self._size = max(1, min(fitting, 2 * self._size, MOST))
 
     def again(self, items: Sequence[Any]) -> None:
-        """Items whose worker died: each goes alone now, so that the one to blame is known."""
+        """Items of a worker that died, each repeated alone to find the cause."""
         self._again += items

@@ -155,7 +155,7 @@ class Engine:
     def map(
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[Outcome[Item, Result]]:
-        """Outcomes as they come, in any order.
+        """Outcomes in the order of completion.
 
         At most a few items for each worker are out at a time: memory doesn't depend on their
         number. Short ones go several at a time.
@@ -238,7 +238,7 @@ def _outcomes(
     if killed and len(bundle) > 1:
         bundles.again(bundle)
         return
-    how = "every worker that tried it ended" if killed else f"it was {future.status}"
+    how = "every worker that processed it ended" if killed else f"it was {future.status}"
     for item in bundle:
         lost = error is None or killed
         yield Outcome(item, None, _lost(how) if lost else error, lost=lost)
@@ -246,6 +246,6 @@ def _outcomes(
 
 def _lost(how: str) -> SysIdError:
     return BatchError(
-        f"The work wasn't finished: {how}.",
-        remedy="Give workers more memory (--memory), or go on with --resume.",
+        f"The work was not finished: {how}.",
+        remedy="Give workers more memory (--memory), or continue with --resume.",
     )

@@ -14,18 +14,18 @@ from sysid_core.files import written_whole
 
 # One row per recording and parameter. Name: (type, meaning).
 FIELDS: Mapping[str, tuple[str, str]] = {
-    "job": ("string", "what was done with which recording: the same work has the same key"),
+    "job": ("string", "key of the computation and the recording"),
     "recording": ("string", "path or address of the recording"),
     "robot": ("string", "the robot's id"),
     "tool": ("string", "the tool's id; '' for none"),
     "time": ("timestamp[ns, UTC]", "start of the recording"),
-    "temperature": ("float64", "of the drives or the ambient air [deg C]; null where not recorded"),
+    "temperature": ("float64", "of the drives or the ambient air [deg C]; null if not recorded"),
     "warm_up": ("float64", "time in motion before the middle of the recording [s]"),
     "parameter": ("string", "name, such as joint2.F_c; '' in a row about the recording alone"),
     "value": ("float64", "estimate, in `unit`"),
-    "deviation": ("float64", "standard deviation; null where the data don't give one"),
+    "deviation": ("float64", "standard deviation; null if the data do not determine it"),
     "unit": ("string", "unit of value and deviation"),
-    "verdict": ("string", "what can be said of the parameter: identifiable, in combination, ..."),
+    "verdict": ("string", "verdict of the parameter: identifiable, in combination, ..."),
     "outcome": ("string", "of the recording: pass, warn, fail; refused, error, lost"),
     "reason": ("string", "why, in words"),
     "error": ("float64", "relative error of predicted efforts"),
@@ -74,7 +74,7 @@ def _require_fields(pa: Any, file: Path) -> None:
 def _unreadable(place: Path, why: object) -> BatchError:
     return BatchError(
         f"Rows in '{place}' can't be read: {why}",
-        remedy="Move the file away, and run again with --resume: what it held is done anew.",
+        remedy="Move the file away, and run again with --resume: its contents are computed again.",
     )
 
 

@@ -61,7 +61,7 @@ def run_jobs(
     resume: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Progress:
-    """Do jobs, and append their rows as they come.
+    """Run jobs, and append their rows on completion.
 
     A job that fails has one row that says so, and the rest goes on. However this ends (Ctrl-C, an
     error), what was done is in `rows`; `resume` leaves it out of the next run.
@@ -107,7 +107,7 @@ def run_jobs(
 
 @dataclass(frozen=True)
 class _Call:
-    """The function on a job's item; a class, so that it can be sent to other processes."""
+    """Function of a job's item, as a class, so that it can be sent to other processes."""
 
     function: Callable[[Any], Sequence[Mapping[str, Any]]]
 
@@ -131,7 +131,7 @@ def _rows_of(outcome: Outcome[Job[Any], Any]) -> tuple[list[dict[str, Any]], str
 
 
 def remaining(done: int, total: int, begun: float) -> float:
-    """Seconds that are left, if the rest goes as what is done; NaN before anything is.
+    """Estimated remaining time [s] at the present rate; NaN at the start.
 
     Args:
         done: Items.

@@ -87,7 +87,7 @@ def _storage(place: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ModuleNotFoundError as err:
         raise BatchError(
-            "Recordings are looked for with fsspec, which isn't installed.",
+            "The search for recordings needs fsspec, which is not installed.",
             remedy='Install it: pip install "robot_sysid[cluster]".',
         ) from err
     try:
@@ -102,7 +102,7 @@ def _storage(place: str) -> tuple[Any, str]:
 
 @contextmanager
 def local_copy(address: str) -> Iterator[Path]:
-    """A recording as a file or folder on this machine: itself, or a copy that is removed after use.
+    """Recording as a local file or folder: itself, or a copy that is removed after use.
 
     Raises:
         BatchError: It can't be copied.

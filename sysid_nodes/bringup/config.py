@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bringup file: the nodes on a real robot, described by one small YAML file."""
+"""Bringup file: a small YAML file that describes the nodes on a real robot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sysid_nodes.vendor_payload import PayloadBridgeConfig
 
 
 def find_config(name: str | Path) -> Path:
-    """A bringup file: a path, or the name of one that comes with the package."""
+    """Bringup file by path, or by the name of one that ships with the package."""
     path = Path(name)
     if path.is_file() or path.is_absolute():
         return path
@@ -117,7 +117,7 @@ def _read(path: Path) -> _File:
         if not isinstance(own, dict) or name not in _File.model_fields:
             raise _FILE.refusal(
                 path,
-                f"`{pattern}` isn't a node of ours with `{_ROS}`",
+                f"`{pattern}` is not a node of robot_sysid with `{_ROS}`",
                 f"Nodes: {', '.join(SCHEMAS)}.",
             )
         sections.setdefault(name, {}).update(own)

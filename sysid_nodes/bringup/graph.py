@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node graph as plain data: `sysid up` starts it, the launch files wrap it."""
+"""Node graph as plain data, started by `sysid up` and by the launch files."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def demo_graph(
 
 
 def in_simulated_time(specs: Iterable[NodeSpec]) -> tuple[NodeSpec, ...]:
-    """The same nodes on the clock of the simulated robot, which waits for a node that is late.
+    """Copy of the nodes on the clock of the simulated robot, which waits for late nodes.
 
     On a machine that is too slow for real time everything is slower alike.
     """
@@ -106,7 +106,7 @@ def in_simulated_time(specs: Iterable[NodeSpec]) -> tuple[NodeSpec, ...]:
 
 
 def below(specs: Iterable[NodeSpec], folder: str | Path) -> tuple[NodeSpec, ...]:
-    """The same nodes, that read and write below one folder where theirs aren't given.
+    """Copy of the nodes that read and write below one folder unless theirs are given.
 
     Args:
         specs: The nodes.

@@ -98,11 +98,11 @@ class NodeProcesses:
                 raise ProcessError(
                     f"The node '{name}' ended with status {process.returncode}:"
                     f" {' | '.join(text.strip().splitlines()[-3:])}",
-                    remedy=f"Its whole output is in {self.log_directory / (name + '.log')}.",
+                    remedy=f"Its complete output is in {self.log_directory / (name + '.log')}.",
                 )
 
     def stop(self, timeout_s: float = 10.0) -> dict[str, int]:
-        """Interrupt all, wait, then kill what is left.
+        """Interrupt all, wait, then kill the remaining processes.
 
         Returns:
             Exit status per node.

@@ -56,7 +56,7 @@ def bring_up(config: Path | None, out: Path, *, namespace: str = "") -> int:
     """Start the nodes and stay until interrupted."""
     if config is None:
         raise SysIdError(
-            "A bringup needs to know the robot.",
+            "A bringup needs a robot description.",
             remedy="Give --config; start from config/bringup_ur.yaml, _franka.yaml or _xarm.yaml.",
         )
     specs = _startable(config, namespace)
@@ -116,7 +116,7 @@ class RunOptions:
 
 
 def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[str], bool]) -> int:
-    """Do it on a live graph; the robot's driver must be running.
+    """Run a plan on a live graph; the driver of the robot must be running.
 
     Args:
         config: Bringup file of the robot.
@@ -176,7 +176,7 @@ def _question(trajectory: Trajectory, slow: float) -> str:
     """Question to be confirmed before the robot moves."""
     first = f", after a first pass at {100 * slow:.0f} % speed" if slow else ""
     moving = f"{trajectory.robot} will move for about {trajectory.duration:.0f} s{first}."
-    return f"{moving} Is the room clear, and the emergency stop at hand?"
+    return f"{moving} Is the workspace clear, and the emergency stop within reach?"
 
 
 def _for_this_run(
@@ -202,11 +202,11 @@ def _run(blocking: Coroutine[Any, Any, Result]) -> Result:
         blocking.send(None)
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
-    raise RuntimeError("This graph's calls block; none may await.")
+    raise RuntimeError("Calls of this graph block and must not be awaited.")
 
 
 class _Graph:
-    """The nodes, called one after the other; what goes on is shown."""
+    """Client of the nodes that shows the progress of each call."""
 
     def __init__(
         self, client: LiveClient, console: Console, file: Path, duration_s: float, until: str
@@ -220,7 +220,7 @@ class _Graph:
     async def check(self) -> None:
         with self._console.status("Checking the motion"):
             self._client.check(str(self._file))
-        self._console.print("Every check of the motion has passed.")
+        self._console.print("All checks of the motion have passed.")
 
     async def play(self, step: str, speed_scale: float) -> None:
         enough: Callable[[], bool] = lambda: False  # noqa: E731
@@ -253,7 +253,7 @@ class _Graph:
             return is_final(self._client.latest.get(_RUNNING))
 
         with suppress(LiveError):
-            self._client.wait_until(final, PATIENCE_S, "a payload that stays the same")
+            self._client.wait_until(final, PATIENCE_S, "a constant payload estimate")
         return final()
 
     async def save(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes from outside: a client that calls them, and what is made with it."""
+"""Client of the nodes, and tasks built on it."""
 
 from sysid_nodes.client.live_client import (
     LiveClient,

@@ -54,7 +54,7 @@ class LiveClient(NodeClient):
         speed_scale: float = 1.0,
         enough: Callable[[], bool] = lambda: False,
     ) -> Any:
-        """Play a trajectory; an interruption here cancels it there.
+        """Play a trajectory; an interruption cancels it on the robot.
 
         Args:
             trajectory_file: As `sysid plan` wrote it, below the executor's folders.
@@ -173,7 +173,7 @@ def half_made_ports(folder: Path = Path("/dev/shm"), older_s: float = 2.0) -> li
 
 @contextlib.contextmanager
 def own_domain() -> Iterator[dict[str, str]]:
-    """Environment of a ROS domain that nobody else on this machine uses, loopback only.
+    """Environment of an unused ROS domain, loopback only.
 
     Fast DDS goes over UDP there: its ports in shared memory are those of all domains, and one that
     a killed process left half made would stop the nodes of this one.

@@ -29,7 +29,7 @@ def echo(timeout_s: float) -> int:
 
 
 def ask(timeout_s: float) -> int:
-    """Ask until the answer comes."""
+    """Call until there is an answer."""
     node = rclpy.create_node("sysid_loopback_ask")
     publisher = node.create_publisher(String, QUESTION, 10)
     trips: list[float] = []

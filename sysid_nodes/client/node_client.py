@@ -20,17 +20,18 @@ from sysid_nodes.experiment import Settled
 from sysid_nodes.lifecycle import LATCHED
 
 _SEE = (
-    "The node's diagnostics (`sysid watch`) and its log say more. A stale state or a clock jump on one"
-    " machine: it is too busy; end other work and repeat."
+    "See the diagnostics of the node (`sysid watch`) and its log. A stale state or a clock jump on one machine means that it is overloaded; end other work and repeat."
+    ""
 )
 
 
 class LiveError(SysIdError):
-    """The nodes didn't do what was asked, or didn't answer in time."""
+    """A node did not do what was requested, or did not answer in time."""
 
 
 class NodeClient:
-    """Waits, follows topics, calls services and actions of one namespace; every wait has a timeout.
+    """Client that waits, follows topics, calls services and actions of one namespace; every
+    wait has a timeout.
 
     Args:
         namespace: Namespace of the nodes, "" for none.
@@ -65,14 +66,14 @@ class NodeClient:
             self._check()
             if time.monotonic() > end:
                 raise LiveError(
-                    f"Waited {timeout_s:.0f} s in vain for {what}.",
-                    remedy="See the nodes' logs; is the machine overloaded, or does `sysid doctor`"
-                    " find a fault with DDS?",
+                    f"Waited {timeout_s:.0f} s without success for {what}.",
+                    remedy="See the logs of the nodes, and check the load of the machine and DDS (`sysid doctor`)."
+                    "",
                 )
             rclpy.spin_once(self.node, timeout_sec=0.05)
 
     def wait_until_settled(self, topic: str, seconds: float, timeout_s: float) -> None:
-        """Wait until a followed running payload stays the same for some seconds, see `Settled`."""
+        """Wait until a running payload estimate is constant for some seconds, see `Settled`."""
         settled = Settled(0, seconds)
         self.wait_until(
             lambda: settled(self.latest.get(topic)), timeout_s, f"the payload of {topic} to settle"
@@ -129,7 +130,7 @@ class NodeClient:
         timeout_s: float,
         enough: Callable[[], bool] = lambda: False,
     ) -> Any:
-        """Have an action done; an interruption here cancels it there.
+        """Execute an action; an interruption cancels it on the server.
 
         Args:
             kind: Type of the action.
@@ -152,7 +153,7 @@ class NodeClient:
         if handle is None or not handle.accepted:
             raise LiveError(
                 f"{name} refused the goal.",
-                remedy="Is its node active, or another goal still running?",
+                remedy="Check if the node is active, and if another goal is running.",
             )
         future = handle.get_result_async()
         ended_early = False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid robot save`: the description that a robot publishes, as a file that the tools take."""
+"""`sysid robot save`: the published description of a robot as a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sysid_nodes.client.live_client import live_client
 
 
 def save_robot(path: Path, *, topic: str, namespace: str, timeout_s: float, force: bool) -> int:
-    """Write the latched description.
+    """Write the robot description from its topic to a file.
 
     Args:
         path: Path of the URDF to write.
@@ -37,9 +37,9 @@ def save_robot(path: Path, *, topic: str, namespace: str, timeout_s: float, forc
         except SysIdError as err:
             domain = os.environ.get("ROS_DOMAIN_ID", "0")
             raise SysIdError(
-                f"Nobody published a description on '{topic}' (ROS_DOMAIN_ID {domain}).",
-                remedy="Start the driver, or name its topic with --topic; `ros2 topic list` shows"
-                " what there is.",
+                f"No description was published on '{topic}' (ROS_DOMAIN_ID {domain}).",
+                remedy="Start the driver, or name its topic with --topic; `ros2 topic list` shows the topics."
+                "",
             ) from err
     model = RobotModel.from_urdf(received_urdf(text))
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -21,8 +21,8 @@ class EstimatorConfig:
     )
     sensor_parent: str = parameter(
         "",
-        "Link that the sensor is fixed to, where neither the description nor tf_static has"
-        " sensor_frame.",
+        "Link to which the sensor is fixed, if neither the description nor tf_static contains sensor_frame."
+        "",
     )
     sensor_pose: tuple[float, ...] = parameter(
         (0.0,) * 6, "Mounting of sensor_frame in sensor_parent: x y z roll pitch yaw [m, rad]."
@@ -33,16 +33,16 @@ class EstimatorConfig:
     )
     sensor_quality: str = parameter(
         "ordinary",
-        "Of the force-torque sensor: ordinary, or calibrated (gains, delay and axes).",
+        "Quality of the force-torque sensor: ordinary, or calibrated (gains, delay and axes).",
         choices=("ordinary", "calibrated"),
     )
     parts: str = parameter(
         "",
-        "File of known loads, see `sysid payload --parts`: ~/which_part says which is held, and how"
-        " probable the others are.",
+        "File of known loads, see `sysid payload --parts`: ~/which_part reports which one is held, with probabilities."
+        "",
     )
     expected_part: str = parameter(
-        "", "Of parts: the load that should be held: ~/which_part succeeds with it alone."
+        "", "Expected load among parts: ~/which_part succeeds only with it."
     )
     calibration: str = parameter(
         "", "Sensor calibration from an earlier tare; empty: tare from marks."
@@ -53,10 +53,12 @@ class EstimatorConfig:
         minimum=0.0,
         maximum=86400.0,
     )
-    rate_hz: float = parameter(10.0, "Of the running payload [Hz].", minimum=0.1, maximum=100.0)
+    rate_hz: float = parameter(
+        10.0, "Rate of the running payload [Hz].", minimum=0.1, maximum=100.0
+    )
     lag_s: float = parameter(
         0.3,
-        "How long a sample waits for late messages before it is used [s].",
+        "Time that a sample waits for late messages before it is used [s].",
         minimum=0.0,
         maximum=5.0,
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of the robot from a recording, on request, by a workflow in a process of its own."""
+"""Identification from a recording on request, by a workflow in a separate process."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class IdentificationJob:
 
     @property
     def recording_began_ns(self) -> int:
-        """Stamp of the first message of the recording [ns]; 0 where its metadata doesn't say."""
+        """Stamp of the first message of the recording [ns]; 0 if its metadata lacks it."""
         try:
             return int(self._metadata("starting_time")["nanoseconds_since_epoch"])
         except (ValueError, KeyError, TypeError):
@@ -148,7 +148,7 @@ class IdentificationJob:
 
     @property
     def progress(self) -> tuple[str, float]:
-        """Code of the step that goes on, and the share of the work that is done, 0 to 1."""
+        """Code of the current step, and the completed share of the work, 0 to 1."""
         if self.done:
             return "done", 1.0
         event = self._last("step")
@@ -172,7 +172,7 @@ class IdentificationJob:
 
     @property
     def verdict(self) -> str:
-        """Verdict of the result with its reasons, one line; "" where there is none."""
+        """Verdict of the result with its reasons, one line; "" if there is none."""
         path = self.folder / "result.json"
         try:
             found = json.loads(path.read_text(encoding="utf-8"))["verdict"]
@@ -199,10 +199,10 @@ _LONGEST_S = 3600.0
 
 
 class IdentificationComponent:
-    """Serves `~/identify`, one goal at a time, and publishes what it finds.
+    """Server of `~/identify`, one goal at a time, which publishes its results.
 
     Parameters of links and drives go to `~/parameters`; of position servos, the text of servos.yaml to
-    `~/servos`, as a robot's description goes to `robot_description`.
+    `~/servos`, like the robot description on `robot_description`.
 
     Args:
         node: The estimator.
@@ -226,7 +226,7 @@ class IdentificationComponent:
         ).serve()
 
     def clean_up(self) -> None:
-        """End what is running."""
+        """Stop running work."""
         if self._job is not None:
             self._job.cancel()
 

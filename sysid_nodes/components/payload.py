@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The running payload: filtered streams and marks in, estimates out; its tare outlives the process."""
+"""Running payload: filtered streams and marks in, estimates out; the tare survives a restart."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class KeptCalibration:
-    """The last tare of one node and sensor, in a file of the node's own.
+    """Last tare of one node and sensor, in a file of the node.
 
     Args:
         node: The estimator.
@@ -59,7 +59,7 @@ class KeptCalibration:
         self._kept: SensorCalibration | None = None
 
     def load(self) -> SensorCalibration | None:
-        """The kept tare, if it is young enough; said in the log."""
+        """Load the stored tare if it is recent enough, and log it."""
         try:
             age_s = time.time() - self._path.stat().st_mtime
             found = SensorCalibration.load(self._path) if age_s < self._keep_s else None
@@ -68,13 +68,13 @@ class KeptCalibration:
         if found is None or found.frame != self._frame:
             return None
         self._node.get_logger().warning(
-            f"Going on with the tare of {age_s:.0f} s ago ({self._path}); tare postures replace it."
+            f"Using the stored tare of {age_s:.0f} s ago ({self._path}); new tare postures replace it."
         )
         self._kept = found
         return found
 
     def keep(self, calibration: SensorCalibration | None) -> None:
-        """Write a new tare; what can't be written is only reported."""
+        """Write a new tare; a write error is only reported."""
         if calibration is None or calibration is self._kept:
             return
         self._kept = calibration
@@ -82,7 +82,7 @@ class KeptCalibration:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             calibration.save(self._path)
         except (OSError, SysIdError) as err:
-            self._node.get_logger().warning(f"The tare can't be kept: {err}")
+            self._node.get_logger().warning(f"The tare cannot be stored: {err}")
 
 
 _JOINTS, _WRENCH, _MARKS = "data_logger/filtered", "data_logger/wrench", "marks"
@@ -92,7 +92,7 @@ _SENSOR_SPAN_S = 2.0  # of the readings that are looked at for the sensor's heal
 
 
 class PayloadComponent:
-    """Weighs what the force-torque sensor carries, where sensor and shape are configured.
+    """Payload estimation, if sensor and shape are configured.
 
     Args:
         node: The estimator; its topics are made.
@@ -189,7 +189,7 @@ class PayloadComponent:
     def _on_which(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         assert self._parts is not None
         if self.session is None or not self.session.online.n_samples:
-            response.message = "Nothing was read in a motion so far."
+            response.message = "No sample of a motion has been used yet."
             return response
         try:
             found = self.session.online.which(self._parts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The force-torque sensor as seen from the node: where it is, whose frame it names, how it fares."""
+"""Force-torque sensor of the node: location, frame, health."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PATIENCE_S = 3.0  # for tf_static to say where a sensor is that the description
 
 
 class SensorComponent:
-    """Checks what comes from the sensor against its configuration.
+    """Checks the wrench against the configuration of the sensor.
 
     Args:
         node: The estimator.
@@ -46,7 +46,7 @@ class SensorComponent:
         self._transforms = StaticTransforms(node, self._heard)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Find the sensor on this robot; where its frame is unknown, wait a little for TF.
+        """Find the sensor on this robot; if its frame is unknown, wait shortly for TF.
 
         Raises:
             ModelError: Nobody says where the sensor is, or several do.
@@ -94,7 +94,7 @@ class SensorComponent:
             self._node.give_up_configuration(err)
 
     def check_frame(self, frame_id: str) -> None:
-        """Look at each frame id once; report once what there is to remark.
+        """Check each frame id once, and report each remark once.
 
         Raises:
             SignalError: The wrench is in another frame.

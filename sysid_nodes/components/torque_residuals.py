@@ -43,16 +43,16 @@ class TorqueResidualsComponent:
         self._publisher = node.create_publisher(JointState, "~/torque_residuals", 10)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Predict this robot's torques by its URDF, as soon as somebody listens."""
+        """Predict the torques of this robot by its URDF, once there is a subscriber."""
         self._model, self._residuals = model, None
 
     def activate(self) -> None:
-        """Wait for somebody who listens."""
+        """Wait for a subscriber."""
         self._listening = None  # what there was went with the deactivation
         self.node.create_timer(1.0, self._look_for_listeners)
 
     def use(self, folder: Path, estimate: Estimate, model: RobotModel) -> None:
-        """Predict by what was identified; where that can't be (a closed chain), by the URDF.
+        """Predict by the identified parameters, or by the URDF for closed chains.
 
         Args:
             folder: Where `sysid identify` wrote parameters.yaml.
@@ -66,7 +66,7 @@ class TorqueResidualsComponent:
         try:
             found = load_identification(folder / "parameters.yaml", model, estimate)
         except SysIdError as err:
-            self.node.get_logger().info(f"Residual torques stay those of the URDF: {err}")
+            self.node.get_logger().info(f"Residual torques are still computed with the URDF: {err}")
         self._residuals = ResidualTorques(model, found)
 
     def _look_for_listeners(self) -> None:

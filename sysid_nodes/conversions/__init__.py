@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The crossing between ROS messages and the core's types; of single samples as bytes: `logging`."""
+"""Conversion between ROS messages and core types; single samples as bytes: `logging`."""
 
 from sysid_nodes.conversions.estimates import (
     estimate_from_message,

@@ -37,7 +37,7 @@ VERDICT_FROM_CODE = {code: verdict for verdict, code in VERDICT_CODE.items()}
 def message_from_identifiability(
     answer: StructuralAnswer, model: RobotModel, *, stamp_ns: int
 ) -> Identifiability:
-    """The structural answer of a robot."""
+    """Message of a structural identifiability result."""
     from sysid_core.identifiability.rpna import combination_text  # heavy: only the estimator's
 
     base = answer.base
@@ -69,7 +69,7 @@ def message_from_estimate(
     model: str,
     robot: RobotModel | None = None,
 ) -> InertialEstimate:
-    """The rich message of an `Estimate`.
+    """Message of an `Estimate`.
 
     Args:
         estimate: What was identified.
@@ -110,7 +110,7 @@ def message_from_estimate(
 
 
 def estimate_from_message(message: InertialEstimate) -> Estimate:
-    """The core's `Estimate` of a rich message (residuals per channel don't travel).
+    """`Estimate` of a message (without the residuals of single channels).
 
     Raises:
         SysIdError: Its arrays don't belong together, or a verdict is none.
@@ -120,7 +120,7 @@ def estimate_from_message(message: InertialEstimate) -> Estimate:
         raise SysIdError(
             f"The estimate of {p} parameters has a covariance of {len(message.covariance)} numbers"
             f" and verdicts {sorted(set(message.verdicts))}.",
-            remedy="Is it from another version of robot_sysid? Identify again.",
+            remedy="It may be from another version of robot_sysid. Identify again.",
         )
     consistent = {message.model: bool(message.physically_consistent)}
     return Estimate(
@@ -167,7 +167,9 @@ def inertia_message_from_estimate(
 def payload_message_from_estimate(
     estimate: Estimate, session: PayloadSession, *, stamp_ns: int
 ) -> PayloadEstimate:
-    """The running payload of a session, with the standard deviations of its parts."""
+    """Current payload estimate of a session, with the standard deviations of mass, centre of
+    mass and inertia.
+    """
     from sysid_core.estimation.payload import summarise_payload
 
     payload, change = summarise_payload(estimate), session.last_change

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces of packages that may not be installed, found by name."""
+"""Interfaces of packages that may not be installed, looked up by name."""
 
 from __future__ import annotations
 

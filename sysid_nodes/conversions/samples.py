@@ -58,8 +58,8 @@ def columns_of(names: Sequence[str], available: Sequence[str], what: str) -> lis
         fault = f"lacks {missing}" if missing else "names a joint twice"
         raise SignalError(
             f"{what} {fault}; it has {list(available)}.",
-            remedy="Remap the topic to this robot's, or load the URDF that belongs to it; joints"
-            " that nobody measures are named by the parameter `lock`.",
+            remedy="Remap the topic to this robot's, or load the URDF that belongs to it; list unmeasured joints in the parameter `lock`."
+            "",
             missing=missing,
         )
     return [index[name] for name in names]
@@ -121,7 +121,7 @@ def filtered_arrays(
         raise SignalError(
             f"data_logger/filtered has {len(message.name)} names and arrays of"
             f" {sorted({len(row) for row in rows})} values.",
-            remedy="Who else publishes on this topic? `ros2 topic info -v` says.",
+            remedy="Check if another node publishes on this topic. See `ros2 topic info -v`.",
         )
     q, v, a, *sds = (np.asarray(row, dtype=float)[k] for row in rows)
     return q, v, a, np.array(sds)

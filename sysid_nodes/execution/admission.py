@@ -41,7 +41,7 @@ class Admission:
         config: TrajectoryExecutorConfig,
         now: float,
     ) -> Executor:
-        """The executor of a goal, ready to check it.
+        """Executor for a goal, ready to check it.
 
         Raises:
             SysIdError: A reason why not, and what to do.
@@ -55,8 +55,8 @@ class Admission:
         if not (request.check_only or 0.0 < scale <= 1.0):
             raise SysIdError(
                 f"speed_scale is {scale:g}.",
-                remedy="Say how fast: a share of the planned speed, above 0 and at most 1; begin with"
-                " 0.2.",
+                remedy="Give the share of the planned speed, above 0 and at most 1; begin with 0.2."
+                "",
             )
         if not request.check_only:
             self._require_robot(model, config, now)
@@ -75,19 +75,19 @@ class Admission:
         config.require_dead_man()
         problem = self.safety.problem(now)
         if problem:
-            raise SysIdError(f"{problem}.", remedy="Release the robot first.")
+            raise SysIdError(f"{problem}.", remedy="Resume the robot at its controller first.")
         if self.robot.measured is None:
             others = f", only of {list(self.robot.others)}" if self.robot.others else ""
             raise SysIdError(
                 f"No joint state of {model.name} has arrived{others}.",
-                remedy="Is the driver running, is joint_states remapped to its topic, and is"
-                " robot_description of the same robot (joint names, prefix)?",
+                remedy="Check that the driver is running, that joint_states is remapped to its topic, and that robot_description belongs to the same robot (joint names, prefix)."
+                "",
             )
         self.robot.begin()
         if config.require_wrench and not self.robot.has_wrench:
             raise SysIdError(
                 "No wrench has arrived.",
-                remedy="Is the sensor's driver running, and wrench remapped to its topic?",
+                remedy="Check that the driver of the sensor is running, and that wrench is remapped to its topic.",
             )
         self.drive.begin()
 
@@ -101,7 +101,7 @@ def _load(name: str, folders: tuple[str, ...]) -> Trajectory:
     path = existing_inside_any(folders, name, "The trajectory")
     if not path.is_file():
         raise SysIdError(
-            f"Can't read the trajectory '{name}': it isn't a file.",
-            remedy="Make it with `sysid plan`.",
+            f"Can't read the trajectory '{name}': it is not a file.",
+            remedy="Create it with `sysid plan`.",
         )
     return Trajectory.load(path)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion needs somebody's word, given shortly before; nodes whose whole work is one action that moves the robot."""
+"""Arming of motions by a token that is requested shortly before; base of nodes with one moving
+action.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,11 @@ from sysid_nodes.lifecycle import ManagedNode, parameter
 
 def arm_timeout() -> Any:
     """The parameter `arm_timeout_s` of nodes with `~/arm`."""
-    return parameter(30.0, "How long a token of ~/arm is good [s].", minimum=1.0, maximum=600.0)
+    return parameter(30.0, "Validity of a token of ~/arm [s].", minimum=1.0, maximum=600.0)
 
 
 class Arming:
-    """Tokens that are good for one motion and expire; several people may hold one.
+    """Tokens that are valid for one motion and expire; several people may hold one.
 
     Args:
         valid_for: How long a token is good [s].
@@ -42,7 +44,7 @@ class Arming:
         def answer(request: Arm.Request, response: Arm.Response) -> Arm.Response:
             why_not = problem()
             if why_not:
-                response.message = f"{why_not}: release the robot first."
+                response.message = f"{why_not}: resume the robot at its controller first."
                 return response
             response.token, response.success = self.arm(), True
             response.valid_for, response.message = self.valid_for, remark
@@ -56,7 +58,7 @@ class Arming:
         return any(time.monotonic() < until for until in self._tokens.values())
 
     def arm(self) -> str:
-        """A new token; those of others stay good, so that nobody can void them by arming."""
+        """Issue a new token; those of others remain valid, so that nobody can void them by arming."""
         now = time.monotonic()
         self._tokens = {token: until for token, until in self._tokens.items() if now < until}
         token = secrets.token_hex(8)
@@ -78,11 +80,11 @@ class Arming:
             self.disarm()
             return
         raise SysIdError(
-            "The executor isn't armed for this goal."
+            "The executor is not armed for this goal."
             if until is None
             else "The token has expired.",
             remedy="Call ~/arm and send the goal with its token within"
-            f" {self.valid_for:g} s; each token is good for one goal.",
+            f" {self.valid_for:g} s; each token is valid for one goal.",
         )
 
 
@@ -97,7 +99,7 @@ class ServedAction(Protocol):
 
 
 class ActionNode(ManagedNode):
-    """Serves its action while it is active; otherwise nothing goes on.
+    """Node whose action is served only while it is active.
 
     Attributes:
         action: Made by `configure`.

@@ -19,13 +19,13 @@ class TrajectoryExecutorConfig:
     """Parameters of `trajectory_executor`."""
 
     robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
-    command_mode: CommandMode = parameter(CommandMode.TOPIC, "How the robot is driven.")
+    command_mode: CommandMode = parameter(CommandMode.TOPIC, "Interface that drives the robot.")
     action_name: str = parameter(
         "joint_trajectory_controller/follow_joint_trajectory",
         "Action of the robot's controller, for command_mode follow_joint_trajectory.",
     )
     rate_hz: float = parameter(
-        100.0, "Of monitoring and streamed commands [Hz].", minimum=20.0, maximum=1000.0
+        100.0, "Rate of monitoring and streamed commands [Hz].", minimum=20.0, maximum=1000.0
     )
     tcp_frame: str = parameter("", "Link whose speed is limited; empty: the last.", live=True)
     tcp_speed: float = parameter(
@@ -42,89 +42,107 @@ class TrajectoryExecutorConfig:
     )
     ground_height: float = parameter(
         -1000.0,
-        "Nothing moves below it [m]; -1000 for no ground.",
+        "Height of the ground, below which nothing may move [m]; -1000 for no ground.",
         minimum=-1000.0,
         maximum=1000.0,
         live=True,
     )
     workspace: tuple[float, ...] = parameter(
         (),
-        "Box that holds the robot: x y z of two corners; list of numbers, 6 or none [m].",
+        "Workspace box of the robot: x y z of two corners; list of numbers, 6 or none [m].",
         live=True,
     )
-    self_collision: bool = parameter(
-        True, "Whether contact of the robot with itself is checked.", live=True
-    )
+    self_collision: bool = parameter(True, "Enables the check of self-collisions.", live=True)
     effort_kind: EffortKind = parameter(
         EffortKind.UNKNOWN,
-        "What `effort` of joint_states means; torques are monitored, anything else isn't.",
+        "Kind of `effort` in joint_states; only torques are monitored.",
     )
     tracking_error: float = parameter(
-        0.1, "Abort beyond it [rad or m].", minimum=0.001, maximum=1.0, live=True
+        0.1,
+        "Largest tracking error; the motion is aborted beyond it [rad or m].",
+        minimum=0.001,
+        maximum=1.0,
+        live=True,
     )
     start_tolerance: float = parameter(
         0.02,
-        "Begin the motion within this distance from its start [rad or m]; controllers that hold"
-        " badly need more.",
+        "Largest distance from the start at which the motion may begin [rad or m]; larger for controllers with a poor steady state."
+        "",
         minimum=0.001,
         maximum=0.5,
         live=True,
     )
     rest_velocity: float = parameter(
         0.02,
-        "A joint below it stands [rad/s or m/s]; drivers with noisy velocities need more.",
+        "Speed below which a joint counts as at rest [rad/s or m/s]; larger for noisy velocities.",
         minimum=0.001,
         maximum=0.2,
         live=True,
     )
     max_force: float = parameter(
-        200.0, "Abort beyond this measured force [N].", minimum=1.0, maximum=5000.0, live=True
+        200.0,
+        "Largest measured force; the motion is aborted beyond it [N].",
+        minimum=1.0,
+        maximum=5000.0,
+        live=True,
     )
     max_torque: float = parameter(
-        30.0, "Abort beyond this measured torque [N m].", minimum=0.1, maximum=1000.0, live=True
+        30.0,
+        "Largest measured torque; the motion is aborted beyond it [N m].",
+        minimum=0.1,
+        maximum=1000.0,
+        live=True,
     )
     stale_s: float = parameter(
-        0.2, "Abort when joint_states are older [s].", minimum=0.01, maximum=2.0, live=True
+        0.2,
+        "Largest age of joint_states; the motion is aborted beyond it [s].",
+        minimum=0.01,
+        maximum=2.0,
+        live=True,
     )
     max_step_s: float = parameter(
         0.25,
-        "Abort when the clock (or this process) stalls for longer [s].",
+        "Longest stall of the clock or of this process; the motion is aborted beyond it [s].",
         minimum=0.05,
         maximum=2.0,
         live=True,
     )
     slow_start_s: float = parameter(
-        1.0, "Time in which the speed rises to full [s].", minimum=0.05, maximum=20.0, live=True
+        1.0,
+        "Duration of the acceleration to full speed [s].",
+        minimum=0.05,
+        maximum=20.0,
+        live=True,
     )
     stop_lead_s: float = parameter(
         0.05,
-        "Time that a stop for an exceeded limit has at least to reach a whole-trajectory controller"
-        " [s].",
+        "Minimum lead time of a stop for an exceeded limit, for controllers of whole trajectories [s]."
+        "",
         minimum=0.0,
         maximum=1.0,
         live=True,
     )
     wrench_stale_s: float = parameter(
         0.5,
-        "Abort when the wrench of a sensor that has measured is older [s].",
+        "Largest age of the wrench, if the sensor has measured before; the motion is aborted beyond it [s].",
         minimum=0.01,
         maximum=10.0,
         live=True,
     )
     require_wrench: bool = parameter(
-        False, "Whether a motion needs a wrench that is measured.", live=True
+        False, "Requires a measured wrench for every motion.", live=True
     )
     dead_man_s: float = parameter(
         0.65,
-        "The robot brakes so long after the last goal of a node that died or was cut off [s].",
+        "Dead-man time: the robot brakes this long after the last goal of a node that died or was disconnected [s].",
         minimum=0.4,
         maximum=3.0,
         live=True,
     )
     without_dead_man: bool = parameter(
         False,
-        "Whether a motion may begin in a command_mode in which the robot moves on, or stops with a"
-        " jerk, when this node dies.",
+        "Permits motions in a command_mode in which the robot moves on, or stops abruptly, when this node dies."
+        "",
     )
     arm_timeout_s: float = arm_timeout()
     trajectories: tuple[str, ...] = parameter(
@@ -143,7 +161,7 @@ class TrajectoryExecutorConfig:
     )
     safety_inputs: tuple[str, ...] = parameter(
         (),
-        "What must be true while moving, a text per input: TOPIC TYPE FIELD in VALUE,VALUE [within"
+        "Conditions that must hold during motion, one text per input: TOPIC TYPE FIELD in VALUE,VALUE [within"
         " SECONDS].",
     )
     enable_topic: str = parameter(
@@ -153,7 +171,9 @@ class TrajectoryExecutorConfig:
 
     @property
     def rolls(self) -> bool:
-        """True if the robot gets goals that each end at rest, so that it stops without this node."""
+        """True if the robot gets goals that each end at rest, so that it stops without this
+        node.
+        """
         return self.command_mode is CommandMode.FOLLOW or (
             self.command_mode is CommandMode.TOPIC and bool(self.speed_scaling_topic)
         )
@@ -162,9 +182,9 @@ class TrajectoryExecutorConfig:
     def no_dead_man(self) -> str:
         """Behaviour of a robot without a dead-man switch when this node dies; empty: it stops."""
         if self.command_mode is CommandMode.TOPIC and not self.rolls:
-            return "when this node dies the robot plays its trajectory to the end"
+            return "when this node dies, the robot executes its trajectory to the end"
         if self.command_mode is CommandMode.POSITION:
-            return "when this node dies the robot stops at once, without a ramp"
+            return "when this node dies, the robot stops at once, without a ramp"
         return ""
 
     def require_dead_man(self) -> None:
@@ -177,6 +197,6 @@ class TrajectoryExecutorConfig:
             raise SysIdError(
                 f"command_mode {self.command_mode.value} has no dead-man: {self.no_dead_man}.",
                 remedy="Use command_mode follow_joint_trajectory; or set speed_scaling_topic ('none'"
-                " for a robot without a slider) in joint_trajectory; or, where nobody can be hurt"
-                " such as in simulation, without_dead_man: true.",
+                " for a robot without a slider) in joint_trajectory; or without_dead_man: true where nobody can be injured, as in simulation."
+                "",
             )

@@ -30,7 +30,7 @@ _STALE_S = 1.0
 
 
 class SpeedScaling:
-    """The newest value of a topic in percent, as a share.
+    """Newest value of a percentage topic, as a share.
 
     Args:
         topic: Its name; `none` for a robot without a slider, empty where nobody says.
@@ -49,7 +49,7 @@ class SpeedScaling:
         """
         if not math.isfinite(percent) or not 0.0 <= percent <= 100.5:
             raise SysIdError(
-                f"{self.topic} says {percent} %, which is no speed scaling.",
+                f"{self.topic} says {percent} %, which is not a valid speed scaling.",
                 remedy="Give the topic with the driver's speed scaling in per cent.",
             )
         self._seen = (min(percent / 100.0, 1.0), now)
@@ -106,7 +106,9 @@ class RobotState:
         self.measured = Measured(stamp, names, q, v, effort, wrench, wrench_stamp)
 
     def on_wrench(self, message: WrenchStamped) -> None:
-        """Take in a wrench; its age counts from when it came: sensors have clocks of their own."""
+        """Process a wrench; its age counts from its arrival, because sensors have separate
+        clocks.
+        """
         self._stamp("wrench", message)
         wrench = conversions.wrench_from_message(message.wrench)
         self._wrench = (self._now(), wrench)
@@ -126,14 +128,14 @@ class RobotState:
         return self._wrench is not None
 
     def begin(self) -> None:
-        """A run begins: a sensor that hasn't measured for long isn't there."""
+        """Start of a run: a sensor without recent measurements counts as absent."""
         if self._wrench is not None and self._now() - self._wrench[0] > 10.0:
             self._wrench = None
         for gate in self.gates.values():
             gate.forget()
 
     def publishers_hint(self, publishers: list[str]) -> str:
-        """Why joint states may contradict each other, or nothing; publishers of their topic."""
+        """Explanation of contradictory joint states by several publishers, or empty."""
         if len(publishers) < 2 + len(self.others):  # a gripper's driver is one of them
             return ""
         backwards = self.gates["joint_states"].backwards
@@ -211,12 +213,12 @@ class RobotInputs:
 
     @property
     def problem(self) -> str:
-        """Why the robot must not move now, or nothing."""
+        """Reason why the robot must not move now, or empty."""
         return self.safety.problem(self.now())
 
     @property
     def publishers_hint(self) -> str:
-        """Why joint states may contradict each other, or nothing."""
+        """Explanation of contradictory joint states, or empty."""
         topic = self._node.resolve_topic_name("joint_states")
         publishers = self._node.get_publishers_info_by_topic(topic)
         return self.robot.publishers_hint(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The core's limits and settings that follow from the executor's parameters."""
+"""Limits and settings of the core that follow from the parameters of the executor."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LimitsConfig(Protocol):
 
 
 def planning_limits(config: LimitsConfig, model: RobotModel, **others: Any) -> MotionLimits:
-    """The limits of the file, or else those of the URDF.
+    """Limits of the file, otherwise of the URDF.
 
     Args:
         config: Says which file.
@@ -105,7 +105,7 @@ def executor_settings(config: TrajectoryExecutorConfig, speed_scale: float) -> E
 
 
 def limits_in_force(config: TrajectoryExecutorConfig, limits: MotionLimits) -> list[str]:
-    """Every limit in force, one a line."""
+    """All limits in force, one per line."""
     motion = limits.as_dict()
     motion.pop("notes", None)
     rows = [f"motion {key}: {_short(value)}" for key, value in motion.items()]
@@ -117,7 +117,7 @@ def limits_in_force(config: TrajectoryExecutorConfig, limits: MotionLimits) -> l
     if config.command_mode is CommandMode.GUARD:
         dead_man = "of the motion guard: its executor_timeout"
     elif not config.rolls:
-        dead_man = config.no_dead_man or "of the controller that the set points go to"
+        dead_man = config.no_dead_man or "of the controller that receives the set points"
     return [*rows, f"dead-man: {dead_man}", *(f"safety input: {x}" for x in config.safety_inputs)]
 
 

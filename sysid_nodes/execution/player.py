@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays motions: what is measured goes to the core, what the core commands to the robot."""
+"""Player of motions: passes measurements to the core and commands to the robot."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OWN_CLOCK_S = 0.5  # a controller whose stamps differ by more has another clock
 
 
 class MotionPlayer:
-    """Plays one motion at a time, a step each tick.
+    """Player of one motion at a time, one step per tick.
 
     Args:
         node: Whose topics are used, configured.
@@ -79,7 +79,9 @@ class MotionPlayer:
             self.core.cancel(fault)
 
     def stopping(self, fault: Fault) -> bool:
-        """Stop the motion under way; whether its stop still goes on. Ticks must go on."""
+        """Stop the current motion; True while the stop is in progress, which needs further
+        ticks.
+        """
         if self.core is None or self.core.state.is_final:
             return False
         self.core.cancel(fault)
@@ -87,7 +89,7 @@ class MotionPlayer:
         return time.monotonic() < self._stop_by
 
     def halt(self, fault: Fault) -> None:
-        """Stop the motion under way and play the stop to its end: nobody else will.
+        """Stop the current motion and play the stop to its end.
 
         No callback runs meanwhile, so the time is the steady clock's: simulated time stands still.
         """

@@ -20,7 +20,7 @@ _ANSWER_S = 20.0
 
 
 class Remote:
-    """Calls of one node's coroutine, one after the other.
+    """Calls of one node by a coroutine, one after the other.
 
     Args:
         node: That calls.
@@ -43,7 +43,9 @@ class Remote:
         """
         answer = await self._awaited(client.call_async(request), client.srv_name, timeout_s)
         if not answer.success:
-            raise SysIdError(f"{client.srv_name}: {answer.message}", remedy="See its node's log.")
+            raise SysIdError(
+                f"{client.srv_name}: {answer.message}", remedy="See the log of the node."
+            )
         return answer
 
     async def act(
@@ -55,7 +57,7 @@ class Remote:
         wanted: Callable[[], bool],
         timeout_s: float,
     ) -> Any:
-        """The result of an action, whatever it is.
+        """Result of an action with any status.
 
         Args:
             kind: Type of the action.
@@ -76,7 +78,9 @@ class Remote:
             client.send_goal_async(goal, feedback_callback=lambda m: report(m.feedback)), name
         )
         if not handle.accepted:
-            raise SysIdError(f"{name} rejects the goal.", remedy="Is another one running?")
+            raise SysIdError(
+                f"{name} rejects the goal.", remedy="Check if another goal is running."
+            )
         self._under_way = handle
         if not wanted():
             handle.cancel_goal_async()
@@ -91,7 +95,9 @@ class Remote:
     async def _awaited(self, future: Future, what: str, timeout_s: float = _ANSWER_S) -> Any:
         await self._node.waits.until(future.done, timeout_s)
         if not future.done():
-            raise SysIdError(f"{what} doesn't answer.", remedy="Is its node running? See its log.")
+            raise SysIdError(
+                f"{what} doesn't answer.", remedy="Check that the node is running. See its log."
+            )
         return future.result()
 
 
@@ -100,7 +106,7 @@ _BEFORE = (ExecutorState.CHECKING.value, ExecutorState.MOVING_TO_START.value)
 
 
 class RemoteExecutor:
-    """Client of `trajectory_executor`, which it arms for each motion.
+    """Client of `trajectory_executor` that arms each motion.
 
     Args:
         node: That has it play.

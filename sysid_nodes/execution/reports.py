@@ -35,7 +35,7 @@ def state_of(core: Executor, command: Command) -> ExecutorStateMessage:
 
 
 def feedback_of(state: ExecutorStateMessage) -> ExecuteTrajectory.Feedback:
-    """The same for who sent the goal."""
+    """Feedback for the client of the goal."""
     return ExecuteTrajectory.Feedback(
         state=state.state,
         segment=state.segment,
@@ -65,5 +65,5 @@ def result_of(core: Executor, duration: float, hint: str) -> ExecuteTrajectory.R
 
 
 def refusal(err: SysIdError) -> ExecuteTrajectory.Result:
-    """The result of a goal that was refused or failed."""
+    """Result of a refused or failed goal."""
     return ExecuteTrajectory.Result(final_state="aborted", message=str(err))

@@ -18,7 +18,7 @@ _VALUES = FileKind("list of allowed values", f"The form is {FORMAT}.", Parameter
 
 @dataclass
 class SafetyInput:
-    """One field of one topic.
+    """Safety condition on one field of one topic.
 
     Attributes:
         topic: Name of the topic.
@@ -40,7 +40,8 @@ class SafetyInput:
 
     @classmethod
     def parse(cls, text: str) -> SafetyInput:
-        """From a line such as `/ur/safety_mode ur_dashboard_msgs/msg/SafetyMode mode in 1`.
+        """Safety input from a line such as `/ur/safety_mode
+        ur_dashboard_msgs/msg/SafetyMode mode in 1`.
 
         Raises:
             ParameterError: It has another form.
@@ -73,10 +74,10 @@ class SafetyInput:
         self.seen, self.stamp = value, now
 
     def problem(self, now: float) -> str:
-        """Why the robot must not move, or nothing."""
+        """Reason why the robot must not move, or empty."""
         what = f"{self.topic} {self.path}"
         if self.seen is None:
-            return f"{what} has not been heard: is the robot's driver running?"
+            return f"{what} has not arrived: check that the driver of the robot is running."
         if not now - self.stamp <= self.max_age:
             return f"stale safety state: the newest {what} is {now - self.stamp:.2f} s old"
         if self.seen not in self.allowed:
@@ -102,7 +103,7 @@ class SafetyInputs:
             self.inputs.append(SafetyInput(enable_topic, "std_msgs/msg/Bool", "data", (True,)))
 
     def problem(self, now: float) -> str:
-        """The first reason why the robot must not move, or nothing."""
+        """First reason why the robot must not move, or empty."""
         return next((words for item in self.inputs if (words := item.problem(now))), "")
 
     def listen(
@@ -111,7 +112,7 @@ class SafetyInputs:
         now: Callable[[], float],
         changed: Callable[[], None],
     ) -> None:
-        """Subscribe to all; `changed` is called after each message.
+        """Subscribe to all inputs; `changed` is called after each message.
 
         Args:
             subscribe: Called with type, topic and callback.

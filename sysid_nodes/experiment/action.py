@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The action that does a whole experiment."""
+"""Action that executes a complete experiment."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class RunnerConfig:
     arm_timeout_s: float = arm_timeout()
     settled_s: float = parameter(
         SETTLED_S,
-        "A payload that stays the same for so long is final [s].",
+        "Time for which a payload must be constant to be final [s].",
         minimum=0.5,
         maximum=60.0,
     )
     patience_s: float = parameter(
         PATIENCE_S,
-        "How long a payload is waited for after the motion [s].",
+        "Longest wait for a payload after the motion [s].",
         minimum=5.0,
         maximum=3600.0,
     )
@@ -104,7 +104,7 @@ class RunAction:
 
 
 class _Graph:
-    """The other nodes, called from the runner's coroutine."""
+    """Other nodes, called from the coroutine of the runner."""
 
     def __init__(self, action: RunAction, goal: ServerGoalHandle) -> None:
         self._action, self._goal = action, goal

@@ -15,9 +15,7 @@ from robot_sysid.msg import PayloadEstimate
 from sysid_core.errors import SysIdError
 from sysid_nodes.conversions import ns_from_stamp
 
-SETTLED_S = (
-    2.0  # a payload that stays the same for so long is final; a running one changes at 10 Hz
-)
+SETTLED_S = 2.0  # a constant payload estimate for so long is final; a running one changes at 10 Hz
 PATIENCE_S = 60.0  # for a payload after the motion, on a machine that is busy catching up
 
 
@@ -28,19 +26,19 @@ class Graph(Protocol):
         """Time of the graph's clock [ns]."""
 
     async def check(self) -> None:
-        """Have the motion checked; nothing moves."""
+        """Check the motion; nothing moves."""
 
     async def play(self, step: str, speed_scale: float) -> None:
         """Play the motion at a share of its speed."""
 
     async def start_recording(self) -> str:
-        """Start the bag; its path."""
+        """Start the bag, and return its path."""
 
     async def stop_recording(self) -> None:
         """Close the bag."""
 
     async def payload(self, is_final: Callable[[PayloadEstimate | None], bool]) -> bool:
-        """Wait until the newest message of the running payload is final; False: in vain."""
+        """Wait until the newest message of the running payload is final; False on timeout."""
 
     async def save(self) -> str:
         """Save the payload; path of its estimate."""
@@ -72,21 +70,21 @@ async def run_experiment(
     confirmed: Callable[[], bool] = lambda: True,
     settled_s: float = SETTLED_S,
 ) -> ExperimentResult | None:
-    """Do it; None where it isn't confirmed after the checks: nothing has moved then.
+    """Run the experiment; None if it is not confirmed after the checks, without any motion.
 
     Args:
         graph: The nodes.
         slow: Speed of a first pass as a share of the plan's, below 1; 0: no first pass.
         method: "payload": weigh what the sensor carries; else the estimator of the robot.
         confirmed: Asked before anything moves.
-        settled_s: A payload that stays the same for so long is final [s].
+        settled_s: Time for which a payload must be constant to be final [s].
 
     Raises:
         SysIdError: A check fails, the motion is aborted, or nothing comes out.
     """
     if not 0.0 <= slow < 1.0:
         raise SysIdError(
-            f"A first pass at {slow:g} of the speed isn't slow.",
+            f"A first pass at {slow:g} of the speed is not slow.",
             remedy="Give a share below 1, such as 0.3, or 0 for no first pass.",
         )
     await graph.check()
@@ -107,8 +105,8 @@ async def run_experiment(
     if not await graph.payload(settled):
         raise SysIdError(
             "No payload was estimated.",
-            remedy="Are the estimator's sensor_frame and shape set, and does the wrench come? Its log"
-            " says more; `sysid payload` reads the bag.",
+            remedy="Check the estimator's sensor_frame and shape, and that the wrench arrives. See its log; `sysid payload` reads the bag."
+            "",
         )
     return ExperimentResult(payload=settled.first, saved=await graph.save())
 

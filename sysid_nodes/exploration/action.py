@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The action that moves until enough is known."""
+"""Action that moves until the requested accuracy is reached."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ExplorerConfig:
     period_s: float = parameter(10.0, "Longest duration of a piece [s].", minimum=2.0, maximum=60.0)
     arm_timeout_s: float = arm_timeout()
     iterations: int = parameter(
-        200, "Iterations of each piece's improvement.", minimum=0, maximum=1000
+        200, "Iterations of the optimisation of each piece.", minimum=0, maximum=1000
     )
 
 
@@ -48,7 +48,7 @@ _LONGEST_S = 600.0
 
 
 async def aside(node: ManagedNode, work: Callable[[], Any]) -> Any:
-    """Work in a thread of its own, while messages go on.
+    """Work in a separate thread, while messages are processed.
 
     Args:
         node: That waits.
@@ -71,7 +71,7 @@ async def aside(node: ManagedNode, work: Callable[[], Any]) -> Any:
     if "error" in out:
         raise out["error"]
     if "result" not in out:
-        raise SysIdError("Planning takes too long.", remedy="Ask for fewer iterations.")
+        raise SysIdError("Planning takes longer than permitted.", remedy="Choose fewer iterations.")
     return out["result"]
 
 
@@ -183,7 +183,7 @@ class ExploreAction:
         if not played.success:
             raise SysIdError(
                 f"The executor stopped the motion: {played.message}",
-                remedy="Remove the cause, arm again, and go on exploring.",
+                remedy="Remove the cause, arm again, and continue the exploration.",
             )
 
     async def _standing_at(self, goal: ServerGoalHandle) -> Any:
@@ -193,7 +193,7 @@ class ExploreAction:
         _require_uncancelled(goal)
         if not fresh():
             raise SysIdError(
-                "No filtered joint states come.", remedy="Start the data_logger and the robot."
+                "No filtered joint states arrive.", remedy="Start the data_logger and the robot."
             )
         return self._motion.positions
 

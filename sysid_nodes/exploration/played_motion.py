@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion of a piece as the robot really played it."""
+"""Motion of a piece as executed by the robot."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PlayedMotion:
         self._names, self._newest = tuple(names), None
 
     def take(self, message: FilteredJointState, stamp: int) -> None:
-        """Take in a filtered joint state of an instant [ns]; others than the robot's are left."""
+        """Add a filtered joint state at an instant [ns]; joints of other robots are ignored."""
         if not self._names or not set(self._names) <= set(message.name):
             return
         q, v, a = conversions.filtered_arrays(message, self._names)[:3]
@@ -54,12 +54,12 @@ class PlayedMotion:
         """
         if self._newest is None:
             raise SysIdError(
-                "No filtered joint states come.", remedy="Start the data_logger and the robot."
+                "No filtered joint states arrive.", remedy="Start the data_logger and the robot."
             )
         return np.array(self._newest[1][0])
 
     def begin(self) -> None:
-        """Keep what comes from now on."""
+        """Collect samples from now on."""
         self._samples, self._keeps = [], True
 
     def end(self) -> tuple[Array, Array, Array, float]:

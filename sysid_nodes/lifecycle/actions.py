@@ -22,7 +22,7 @@ def _reject(_: Any) -> GoalResponse:
 
 
 class Actions:
-    """Servers and clients by name; they live as long as their node.
+    """Servers and clients by name; they exist as long as their node.
 
     None is ever destroyed: the queue of rclpy's events executor holds what belongs to a waitable
     and frees it without Python's lock, so that a request to a server that has just been destroyed
@@ -79,7 +79,7 @@ class Actions:
 
 
 class SingleGoalAction:
-    """An action with one goal at a time; whatever fails ends the goal with its reason.
+    """Action with one goal at a time; any failure ends the goal with its reason.
 
     Args:
         node: That serves it.
@@ -109,7 +109,7 @@ class SingleGoalAction:
         self.goal: ServerGoalHandle | None = None
 
     def serve(self) -> SingleGoalAction:
-        """Accept goals from now on; a goal under way stays the only one."""
+        """Accept goals from now on; a current goal stays the only one."""
         self.accepting = True
         self._node.actions.serve(
             self._kind,

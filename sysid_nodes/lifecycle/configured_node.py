@@ -37,7 +37,9 @@ class ConfiguredNode(GuardedNode):
 
     @property
     def fixed_because(self) -> str:
-        """Why no parameter may change now, such as a motion under way; empty: they may."""
+        """Reason why no parameter may change now, such as a motion; empty if changes are
+        allowed.
+        """
         return ""
 
     def read_parameters(self) -> None:

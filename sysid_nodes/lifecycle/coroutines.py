@@ -35,7 +35,7 @@ class Ended:
 
 
 def answer_later(service: Service) -> None:
-    """Have a service answer when its coroutine ends, instead of rclpy resuming it again and again.
+    """Answer a service call when its coroutine ends, without polling by rclpy.
 
     Args:
         service: Its callback is a coroutine function that awaits nothing but `Ended`, and raises
@@ -59,7 +59,7 @@ def answer_later(service: Service) -> None:
 
 
 def advance(coroutine: Coroutine[Future, None, Any], then: Callable[[Any], None]) -> None:
-    """Run a coroutine to its next `Ended`, and on from there when that future is done.
+    """Run a coroutine to its next `Ended`, and continue when that future is done.
 
     Args:
         coroutine: That awaits nothing but `Ended`, and raises nothing.
@@ -100,9 +100,9 @@ class CoroutineActionServer(ActionServer):
 
     @staticmethod
     def _never(_: ServerGoalHandle) -> None:
-        raise AssertionError("rclpy must not run what waits")
+        raise AssertionError("rclpy must not execute waiting tasks")
 
     def notify_execute(self, goal_handle: ServerGoalHandle, execute_callback: Any) -> None:
-        """Play a goal; rclpy is told when the result is there."""
+        """Play a goal; rclpy is notified when the result is available."""
         give = super().notify_execute
         advance(self.play(goal_handle), lambda result: give(goal_handle, lambda _: result))

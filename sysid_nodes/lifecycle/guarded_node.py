@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node that no message, request or tick can end: what goes wrong in a callback is reported."""
+"""Node that survives errors in callbacks: they are reported instead of raised."""
 
 from __future__ import annotations
 
@@ -90,25 +90,25 @@ class GuardedNode(LifecycleNode):
         self.losses = LossWatch(self)
 
     def create_publisher(self, msg_type: Any, topic: str, *a: Any, **k: Any) -> Any:
-        """As rclpy's, without event callbacks."""
+        """Publisher of rclpy without event callbacks."""
         k.setdefault("event_callbacks", PublisherEventCallbacks(use_default_callbacks=False))
         return super().create_publisher(msg_type, topic, *a, **k)
 
     def create_subscription(
         self, msg_type: Any, topic: str, callback: Any, *a: Any, **k: Any
     ) -> Any:
-        """As rclpy's, guarded, without event callbacks."""
+        """Subscription of rclpy with guarded callbacks, without event callbacks."""
         callback = guarded(callback, partial(self._fault_in, topic))
         k.setdefault("event_callbacks", SubscriptionEventCallbacks(use_default_callbacks=False))
         return super().create_subscription(msg_type, topic, callback, *a, **k)
 
     def destroy_subscription(self, subscription: Any) -> bool:
-        """As rclpy's."""
+        """Destroy a subscription as rclpy does."""
         self.losses.forget(subscription)
         return bool(super().destroy_subscription(subscription))
 
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **k: Any) -> Any:
-        """As rclpy's, guarded; a coroutine function awaits nothing but `Ended`."""
+        """Service of rclpy with a guarded callback; a coroutine function awaits only `Ended`."""
         waits = inspect.iscoroutinefunction(callback)
         callback = guarded(callback, partial(self._fault_in, srv_name))
         service = super().create_service(srv_type, srv_name, callback, **k)
@@ -117,7 +117,7 @@ class GuardedNode(LifecycleNode):
         return service
 
     def create_timer(self, timer_period_sec: float, callback: Any, *a: Any, **k: Any) -> Timer:
-        """As rclpy's, guarded."""
+        """Timer of rclpy with a guarded callback."""
         callback = guarded(callback, partial(self._fault_in, "work"))
         return super().create_timer(timer_period_sec, callback, *a, **k)
 
@@ -155,7 +155,7 @@ class GuardedNode(LifecycleNode):
         self.health.fault(what or "fault", words)
 
     def log_error(self, words: str, key: str) -> None:
-        """Log an error, the same one at most each five seconds; `key` says which are the same."""
+        """Log an error at most every five seconds; errors with the same `key` count as the same."""
         now = time.monotonic()
         if now - self._logged.get(key, -_LOG_AGAIN_S) >= _LOG_AGAIN_S:
             self._logged[key] = now

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node's diagnostics: one updater, once a second, and at once when a level changes."""
+"""Diagnostics of a node: published once a second, and at once when a level changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Aspect:
 
 
 class Health:
-    """Aspects of a node's health, each with a level, what is the matter and what to do.
+    """Aspects of a node's health, each with level, problem and remedy.
 
     Args:
         node: That is diagnosed; each status is called `<node>: <aspect>` as diagnostic_updater's.
@@ -62,7 +62,7 @@ class Health:
         self.say(aspect, ERROR, message, for_s=_FAULT_S)
 
     def forget(self, aspect: str) -> None:
-        """Nothing is to be said of it any more."""
+        """Remove an aspect."""
         self._aspects.pop(aspect, None)
 
     def publish(self) -> None:

@@ -36,7 +36,7 @@ class Entities:
         self._served = frozenset(node.actions.open)
 
     def restore(self, keep: Collection[Any] = ()) -> None:
-        """Destroy what has been made since, but for some; served actions are closed."""
+        """Destroy the entities created since, except some; served actions are closed."""
         self._node.actions.close(keep=self._served)
         for kind, there in self._there.items():
             for entity in [e for e in getattr(self._node, f"{kind}s") if e not in there]:
@@ -65,7 +65,9 @@ class TwinWatch:
         if node.get_node_names_and_namespaces().count(mine) < 2:
             node.health.forget(_ASPECT)
             return
-        words = f"Another node is called {node.get_fully_qualified_name()} too: end one of them."
+        words = (
+            f"Another node is called {node.get_fully_qualified_name()} as well: end one of them."
+        )
         node.log_error(words, key=_ASPECT)
         node.health.say(_ASPECT, ERROR, words)
 
@@ -131,23 +133,23 @@ class ManagedNode(ConfiguredNode):
     # ---- to be filled by subclasses
 
     def configure(self) -> None:
-        """Read `self.config`, make publishers and services."""
+        """Read `self.config`, create publishers and services."""
 
     def activate(self) -> None:
         """Start working."""
 
     def deactivate(self) -> None:
-        """Stop working, keep what was configured."""
+        """Stop working, and keep the configuration."""
 
     def winding_down(self) -> bool:
-        """Asked to end, callbacks still running: end what goes on; whether more time is needed."""
+        """End running work after a request to stop; True if more time is needed."""
         return False
 
     def clean_up(self) -> None:
         """Give everything back; called at shutdown too."""
 
     def got_robot(self, model: RobotModel) -> None:
-        """The robot's description has arrived; an error takes the configuration back."""
+        """Called when the robot description has arrived; an error undoes the configuration."""
 
     # ---- lifecycle
 
@@ -164,7 +166,9 @@ class ManagedNode(ConfiguredNode):
             self.health.say("lifecycle", ERROR, f"{what} failed: {err}")
             return TransitionCallbackReturn.FAILURE
         except Exception:  # rclpy's lifecycle would swallow it
-            self.get_logger().fatal(f"{what} failed by a fault of ours:\n{traceback.format_exc()}")
+            self.get_logger().fatal(
+                f"{what} failed because of an internal error:\n{traceback.format_exc()}"
+            )
             return TransitionCallbackReturn.ERROR
         self.health.say("lifecycle", OK, f"{what} is done.")
         return TransitionCallbackReturn.SUCCESS
@@ -208,7 +212,9 @@ class ManagedNode(ConfiguredNode):
         return self._attempt(self.clean_up, "Shutting down")
 
     def give_up_configuration(self, err: SysIdError) -> None:
-        """Go back to unconfigured: what was configured doesn't fit the robot that has arrived."""
+        """Return to unconfigured, because the configuration does not fit the robot that has
+        arrived.
+        """
 
         def go_back() -> None:
             self.destroy_timer(timer)
@@ -238,5 +244,5 @@ class ManagedNode(ConfiguredNode):
         raw: bool = False,
         qos: QoSProfile = DATA,
     ) -> None:
-        """Subscribe with the qualities that the publisher offers, once it is there."""
+        """Subscribe with the QoS of the publisher, once it exists."""
         AdaptiveSubscription(self, message_type, topic, callback, raw=raw, qos=qos)

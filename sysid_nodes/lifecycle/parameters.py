@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a node as a frozen dataclass: names, types, ranges and descriptions stand there once."""
+"""Parameters of a node as a frozen dataclass that defines names, types, ranges and descriptions."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def descriptor_of(field: dataclasses.Field[Any]) -> ParameterDescriptor:
 
 
 def plain(value: Any) -> Any:
-    """A value as ROS has it: of an Enum its text."""
+    """Value in the form of ROS: the text of an Enum member."""
     return value.value if isinstance(value, Enum) else value
 
 
@@ -139,7 +139,7 @@ def check(schema: type, name: str, value: Any) -> Any:
 
 
 def typed(schema: type, name: str, value: Any) -> Any:
-    """A value as the configuration has it: checked, and a member of its Enum where it has one.
+    """Value in the form of the configuration: checked, and an Enum member where required.
 
     Raises:
         ParameterError: It doesn't fit.
@@ -152,10 +152,10 @@ def typed(schema: type, name: str, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class CommonConfig:
-    """Parameters of every node, besides its own."""
+    """Parameters common to all nodes."""
 
     autostart: bool = parameter(
-        True, "Configure and activate at once; false leaves that to a lifecycle manager."
+        True, "Configure and activate automatically; false for a lifecycle manager."
     )
     use_sim_time: bool = parameter(False, "Take the time from /clock.", live=True)
     joints: tuple[str, ...] = parameter(
@@ -165,12 +165,12 @@ class CommonConfig:
     )
     lock: tuple[str, ...] = parameter(
         (),
-        "Joints that are held besides, JOINT or JOINT=POSITION (rad or m); where no position is"
-        " given, the state or the description says it.",
+        "Further joints that are locked, JOINT or JOINT=POSITION (rad or m); without a position, that of the state or the description."
+        "",
     )
     mount: tuple[float, ...] = parameter(
         (),
-        "How the base is mounted in the world, where not as the description says: roll, pitch, yaw"
+        "Mounting of the base in the world, if it differs from the description: roll, pitch, yaw"
         " [rad]; list of numbers, 3 or none.",
     )
 
@@ -179,7 +179,7 @@ Config = TypeVar("Config")
 
 
 def value_to_set(schema: type, name: str, value: Any, *, configured: bool) -> Any:
-    """A value that somebody sets on a node, checked.
+    """Checked value of a parameter that a client sets.
 
     Raises:
         ParameterError: It doesn't fit, or the parameter is structural and the node configured.
@@ -195,7 +195,7 @@ def value_to_set(schema: type, name: str, value: Any, *, configured: bool) -> An
 
 
 def declare(node: Node, schema: type) -> None:
-    """Declare every field of the schema on a node, but those that it has already."""
+    """Declare every field of the schema on a node, except existing ones."""
     for field in dataclasses.fields(schema):
         if node.has_parameter(field.name):
             continue

@@ -33,7 +33,7 @@ _PATIENCE_S = 2.0  # without any state the description alone counts, until state
 
 
 class RobotSource:
-    """Gives a node its robot, and gives it again when description or measured joints change.
+    """Provides a node with its robot, again after each change of description or measured joints.
 
     Args:
         node: That needs the robot.
@@ -124,7 +124,7 @@ class RobotSource:
 
 
 def mounted(model: RobotModel, mount: Sequence[float]) -> RobotModel:
-    """The robot with gravity as the parameter `mount` says, or as its description does.
+    """Robot with gravity from the parameter `mount`, or from its description.
 
     Raises:
         ModelError: Neither three angles nor none.

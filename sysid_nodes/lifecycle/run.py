@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run one node as a process; how a process ends: with its parent, on a signal at its own moment."""
+"""Run one node as a process, and its end: with its parent, or on a signal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENDING_S = 10.0  # that ROS may take to give back what it holds
 
 
 def die_with_parent(parent: int) -> None:
-    """In the child: be terminated when the parent ends, however and whenever it ends.
+    """In the child process: terminate when the parent ends for any reason.
 
     A signal that came before Python's own handlers ends a process, too; an interrupt may be lost in
     the middle of an import. A parent that was started in the background of a script ignores SIGINT,
@@ -42,7 +42,7 @@ def die_with_parent(parent: int) -> None:
 
 @contextlib.contextmanager
 def stop_flag() -> Iterator[Callable[[], bool]]:
-    """In a `with` block SIGINT and SIGTERM only set a flag; gives what says whether it is set.
+    """In a `with` block, SIGINT and SIGTERM only set a flag; returns a function that reads it.
 
     A handler that ends rclpy's context, as rclpy's own do, invalidates handles in the middle of
     their use.
@@ -71,7 +71,7 @@ def _executor() -> Any:
 
 
 def run_node(node_class: type[ManagedNode], args: list[str] | None = None) -> int:
-    """Run one node until it is asked to stop; files are closed whatever the signal.
+    """Run one node until a stop is requested; files are closed for any signal.
 
     The process has to end then: what holds it up for longer than ten seconds ends it with status 1.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Qualities of service of our topics; subscriptions with those that a publisher offers, and their losses."""
+"""QoS of our topics; subscriptions that adopt the QoS of the publisher, and their losses."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def offered_qos(publishers: list[Any], wanted: QoSProfile) -> QoSProfile:
 
 
 class AdaptiveSubscription:
-    """A subscription that begins as soon as somebody publishes, with what is offered.
+    """Subscription that starts with the first publisher and adopts its QoS.
 
     Args:
         node: That subscribes; where the queue is deeper than 1, it reports what is lost.
@@ -114,7 +114,7 @@ class LossWatch:
         self._timer = node.create_timer(_PERIOD_S, self.look, clock=node.health.clock)
 
     def watch(self, subscription: Subscription) -> None:
-        """Report what this subscription loses from now on."""
+        """Report the losses of this subscription from now on."""
         kind = QoSSubscriptionEventType.RCL_SUBSCRIPTION_MESSAGE_LOST
         try:
             with subscription.handle:
@@ -125,7 +125,7 @@ class LossWatch:
             return
 
     def forget(self, subscription: Subscription) -> None:
-        """The subscription goes away."""
+        """Remove the subscription."""
         event = self._events.pop(subscription, None)
         if event is not None:
             event.destroy_when_not_in_use()
@@ -139,8 +139,8 @@ class LossWatch:
                 continue
             topic = subscription.topic_name
             words = (
-                f"{lost.total_count_change} messages of {topic} were lost on the way here"
-                f" ({lost.total_count} in all): is the network or this machine too busy? A wired"
+                f"{lost.total_count_change} messages of {topic} were lost in transport ("
+                f"{lost.total_count} in total): the network or this machine may be overloaded. A wired"
                 " connection, a reliable publisher or a larger net.core.rmem_max helps."
             )
             self._node.log_error(words, key=f"lost{topic}")

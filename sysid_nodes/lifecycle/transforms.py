@@ -49,7 +49,7 @@ class StaticTransforms:
 
     @property
     def serialised(self) -> bytes:
-        """One message with every frame; empty where there is none."""
+        """Message with all frames; empty if there are none."""
         if not self._stamped:
             return b""
         return bytes(serialize_message(self._type(transforms=list(self._stamped.values()))))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states and wrenches as they come: counted, filtered, sent on, with a plain mirror that every plotter reads."""
+"""Joint states and wrenches on arrival: counted, filtered, forwarded, and mirrored as standard
+messages for plotters.
+"""
 
 from __future__ import annotations
 
@@ -30,18 +32,21 @@ class DataLoggerConfig:
 
     robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
     effort_kind: EffortKind = parameter(
-        EffortKind.UNKNOWN, "What `effort` of joint_states means on this robot."
+        EffortKind.UNKNOWN, "Kind of `effort` in joint_states of this robot."
     )
-    directory: str = parameter("recordings", "Where bags go when no path is given.")
+    directory: str = parameter("recordings", "Folder for bags without a given path.")
     chunk_bytes: int = parameter(
-        4096, "Size of a chunk of the bag; a kill loses one [byte].", minimum=512, maximum=2**24
+        4096,
+        "Size of a chunk of the bag; a killed process loses one chunk [byte].",
+        minimum=512,
+        maximum=2**24,
     )
     max_gap_s: float = parameter(
-        0.1, "A longer gap starts the filters again [s].", minimum=0.001, maximum=10.0
+        0.1, "Gap after which the filters restart [s].", minimum=0.001, maximum=10.0
     )
     stale_s: float = parameter(
         1.0,
-        "Without joint_states for so long a running bag is closed [s].",
+        "Time without joint_states after which a running bag is closed [s].",
         minimum=0.05,
         maximum=60.0,
     )
@@ -54,7 +59,7 @@ class DataLoggerConfig:
 
 
 class Mirrored:
-    """Two publishers; the mirror `~/plain/<name>` costs nothing while nobody listens.
+    """Two publishers; the mirror `~/plain/<name>` costs nothing without subscribers.
 
     Args:
         node: That publishes.
@@ -70,7 +75,7 @@ class Mirrored:
         self._listened = False
 
     def send(self, data: bytes, mirror: Callable[[], bytes]) -> None:
-        """Publish serialised messages; `mirror` makes the plain one if it is wanted."""
+        """Publish serialised messages; `mirror` makes the standard one if it has subscribers."""
         self._rich.publish(data)
         if self._listened:
             self._plain.publish(mirror())
@@ -129,7 +134,7 @@ class LiveFiltering:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The robot's joints, once it is known."""
+        """Joints of the robot, once it is known."""
         return self._names
 
     def use_joints(self, names: Sequence[str]) -> None:
@@ -139,12 +144,12 @@ class LiveFiltering:
         self.restart()
 
     def restart(self) -> None:
-        """Reset the filters, so that a bag that starts here gives the same numbers in a replay."""
+        """Reset the filters, so that a bag that starts here gives the same results in a replay."""
         self._joint_filter = JointFilter(len(self._names), max_gap_s=self._max_gap_s)
         self._wrench_filter = WrenchFilter(max_gap_s=self._max_gap_s)
 
     def tare_until(self, ns: int) -> None:
-        """Take what the sensor reads until then as its bias."""
+        """Use the sensor readings until then as its bias."""
         self._wrench_filter.forget_bias()
         self._tare_until_ns = ns
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bags that a thread of its own writes, so that no disk delays a filter; services that start and stop them, mark, tare."""
+"""Bags written by a separate thread, so that no disk delays a filter; services to start, stop, mark
+and tare.
+"""
 
 from __future__ import annotations
 
@@ -82,12 +84,12 @@ class BagRecording:
         return self._writer.count + len(self._queue)
 
     def put(self, topic: str, data: bytes, now_ns: int) -> None:
-        """Take a message; it is on its way to the disk some 20 ms later."""
+        """Add a message; it is written to disk about 20 ms later."""
         if self.failure is None:
             self._queue.append((topic, data, now_ns))
 
     def close(self) -> None:
-        """Write what has been taken, index and metadata.
+        """Write the remaining messages, index and metadata.
 
         Raises:
             SysIdError: Not everything could be written.
@@ -124,7 +126,7 @@ TYPES = {
 
 
 class Recorder:
-    """The bag of a logger and who commands it.
+    """Bag of a logger and its control.
 
     Args:
         node: The logger; its parameters say where and how.
@@ -186,7 +188,7 @@ class Recorder:
             self.put(TRANSFORMS, self._transforms.serialised, self._node.now_ns())
 
     def close(self, reason: str) -> str:
-        """Close a running bag; what went wrong, or nothing."""
+        """Close a running bag; returns an error message or an empty string."""
         if self.bag is None:
             return ""
         bag, self.bag = self.bag, None
@@ -213,7 +215,7 @@ class Recorder:
         self._silent_s, self._watched_ns = 0.0 if heard else self._silent_s + passed_s, now
         if self._silent_s >= stale_s:
             self._node.diagnose(ERROR, "joint_states stopped")
-            words = "joint_states stopped: the bag is closed, nothing is lost."
+            words = "joint_states stopped: the bag was closed without loss."
             self._node.get_logger().error(words)
             self.close("joint_states stopped")
 
@@ -267,11 +269,11 @@ class Recorder:
             return f"Already recording to {self.bag.path}: call ~/stop first."
         if self._filtering.last_joints_ns:
             return ""
-        what = f"No joint state of this robot has come on {self._topics[JOINTS]} yet"
+        what = f"No joint state of this robot has arrived on {self._topics[JOINTS]} yet"
         if self._filtering.others:
             others = self._filtering.others
-            return f"{what}, only of {others}: does robot_description belong to it?"
-        return f"{what}: is the driver running, and is the topic remapped to its name?"
+            return f"{what}, only of {others}: check that robot_description belongs to it."
+        return f"{what}: check that the driver is running, and that the topic is remapped."
 
     def _on_stop(
         self, request: StopRecording.Request, response: StopRecording.Response
@@ -296,5 +298,5 @@ class Recorder:
         seconds = self._node.config.tare_s
         self._filtering.tare_until(self._node.now_ns() + round(seconds * 1e9))
         response.success = True
-        response.message = f"Taring for {seconds} s: nothing may touch or hang on the sensor."
+        response.message = f"Taring for {seconds} s: keep the sensor free of contact and load."
         return response

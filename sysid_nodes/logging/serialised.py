@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The logger's streams as bytes: read and written without making ROS messages of every sample.
+"""Streams of the logger as bytes, read and written without message objects for every sample.
 
 Bytes come from raw subscriptions and go to publishers and bags as they are. Where the numbers
 stand in them is found once for each driver (`Layout`); messages to send are filled into a template.
@@ -56,7 +56,7 @@ class JointStateReader:
         self._columns: dict[int, tuple[Layout, NDArray[np.intp]]] = {}
 
     def layout(self, data: bytes) -> Layout:
-        """The message's layout, with its joint names; SignalError where the bytes are none."""
+        """Layout of the message with its joint names; SignalError if the bytes are invalid."""
         return self._layouts.of(data)
 
     def arrays(self, layout: Layout, data: bytes) -> tuple[Array, Array | None, Array | None]:
@@ -85,12 +85,14 @@ class WrenchReader:
         self._layouts = _Layouts(wrench_layout)
 
     def layout(self, data: bytes) -> Layout:
-        """The message's layout, with its frame; SignalError where the bytes are none."""
+        """Layout of the fields in a message, with its `frame_id`; SignalError if the bytes
+        are invalid.
+        """
         return self._layouts.of(data)
 
 
 class Template:
-    """A message of which only the stamp and some float64 fields change.
+    """Message of which only the stamp and some float64 fields change.
 
     Args:
         store: Types.
@@ -118,7 +120,7 @@ class Template:
         }
 
     def fill(self, stamp_ns: int, **fields: Array) -> bytes:
-        """The bytes of the message with these values."""
+        """Bytes of the message with these values."""
         struct.pack_into("<iI", self._data, 4, *divmod(stamp_ns, 1_000_000_000))
         for field, view in self._views.items():
             view[:] = fields[field]
@@ -208,7 +210,7 @@ class WrenchWriter:
 
 
 def message_types() -> Any:
-    """The types that writers need."""
+    """Message types of the logger's streams, for the bag writer."""
     return build_typestore(interface_definitions())
 
 

@@ -88,7 +88,7 @@ def replay(
     try:
         with stop_flag() as stopped, pressed_keys() as key:
             for topic in node.left_out:
-                say(f"{topic} is left out: its type isn't installed here.")
+                say(f"{topic} is omitted, because its type is not installed.")
             _wait_for_listeners(node, wait_s, listeners, stopped)
             if node.unheard() and not stopped():
                 say(f"Nobody listens to {node.unheard()} after {wait_s:g} s.")
@@ -103,8 +103,8 @@ def replay(
             late = [topic for topic, n in node.matched().items() if n > heard[topic]]
             if late and not loop and not stopped():
                 say(
-                    f"Somebody began to listen to {late} after the replay had begun and has missed"
-                    " messages: replay again, with --for NODE to wait for that node."
+                    f"A subscriber to {late} started after the replay and has missed messages: replay again, with --for NODE to wait for that node."
+                    ""
                 )
             _let_arrive(node, max(topic.last_ns for topic in bag.topics), rate, stopped)
     finally:

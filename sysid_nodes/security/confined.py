@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that come over the network: below a folder of ours, and nothing is overwritten.
+"""Paths received over the network: only inside permitted folders, and never overwriting.
 
 A name in full is the same as the name relative to that folder, where it lies below it once links are
 followed: answers of services (a bag's path) can be sent on. Whoever may call a service gains nothing by
@@ -44,9 +44,9 @@ def inside(folder: str | Path, name: str, what: str) -> Path:
     path = root if bad else (root / name).resolve()
     if bad or ".." in Path(name).parts or path == root or not path.is_relative_to(root):
         raise PathError(
-            f"{what} '{name[:200]}' isn't allowed.",
-            remedy=f"Give a name below '{root}', without '..'; another folder is a parameter of the"
-            " node.",
+            f"{what} '{name[:200]}' is not permitted.",
+            remedy=f"Give a name below '{root}', without '..'; the folder is a parameter of the node."
+            "",
         )
     return path
 
@@ -76,14 +76,15 @@ def existing_inside(folder: str | Path, name: str, what: str) -> Path:
 
 
 def existing_inside_any(folders: Collection[str], name: str, what: str) -> Path:
-    """The same for the first of several folders that has it.
+    """`existing_inside` for the first of several folders that contains the path.
 
     Raises:
         PathError: It isn't allowed, isn't there, or is a pipe or device.
     """
     if not folders:
         raise PathError(
-            f"{what} '{name[:200]}' isn't allowed: no folder is.", remedy="Set the node's folders."
+            f"{what} '{name[:200]}' is not permitted, because no folder is.",
+            remedy="Set the node's folders.",
         )
     for folder in folders:
         lies_below = below(folder, name) != name
@@ -105,6 +106,6 @@ def new_inside(folder: str | Path, name: str, what: str) -> Path:
     )
     if path.exists():
         raise PathError(
-            f"{what} '{name[:200]}' exists: nothing is overwritten.", remedy="Give a new name."
+            f"{what} '{name[:200]}' exists and is not overwritten.", remedy="Give a new name."
         )
     return path

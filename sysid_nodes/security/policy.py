@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An SROS2 policy from a running graph: each node may do what it does, and nothing more.
+"""SROS2 policy of a running graph: each node gets exactly the permissions that it uses.
 
 `python -m sysid_nodes.client.policy [--seconds N] NODE... > policy.xml` while the nodes run and work. Besides
 the nodes there are three enclaves for people: `operator` moves the robot and records, `engineer` changes
@@ -61,7 +61,7 @@ _ASKS = ("/get_parameters", "/describe_parameters", "/list_parameters", "/get_pa
 
 
 def people(nodes: Mapping[str, Rights]) -> dict[str, Rights]:
-    """The rights of an operator, who moves, of an engineer, who changes limits, and of a monitor."""
+    """Access rights of an operator, who moves, an engineer, who changes limits, and a monitor."""
 
     def all_of(kind: tuple[str, str]) -> set[str]:
         return set().union(*(rights.get(kind, set()) for rights in nodes.values()))

@@ -29,7 +29,7 @@ class SimulatedRobotConfig:
     )
     sensor_frame: str = parameter("link_eef", "Frame of the force-torque sensor; empty for none.")
     payload: tuple[float, ...] = parameter(
-        (), "What the sensor carries, pi in the sensor frame; list of numbers, 10 or none [SI]."
+        (), "Load on the sensor, pi in the sensor frame; list of numbers, 10 or none [SI]."
     )
     start: tuple[float, ...] = parameter(
         (), "Posture at the start; list of numbers, one per joint [rad], empty for zero."
@@ -64,27 +64,30 @@ class SimulatedRobotConfig:
         (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), "Constant bias of the sensor: force, torque [N, N m]."
     )
     command_timeout_s: float = parameter(
-        0.1, "Without new efforts for so long it brakes and holds [s].", minimum=0.01, maximum=2.0
+        0.1,
+        "Time without new efforts after which the robot brakes and holds [s].",
+        minimum=0.01,
+        maximum=2.0,
     )
     clock: bool = parameter(
         False,
-        "Publish /clock, for nodes with use_sim_time. Time then waits for streamed commands that are"
-        " late, so that a busy machine slows the simulation down and changes nothing else.",
+        "Publish /clock, for nodes with use_sim_time. Simulated time then waits for late streamed commands, so that an overloaded machine only slows the simulation down."
+        "",
     )
     pace: float = parameter(
         1.0,
-        "Simulated seconds in one of the wall clock, at most, with clock: less for slow machines.",
+        "Largest ratio of simulated to real time, with clock; smaller for slow machines.",
         minimum=0.05,
         maximum=1.0,
     )
     patience_s: float = parameter(
         3.0,
-        "How long time waits for the next command, with clock: a commander that takes longer is gone"
-        " [s of the wall clock].",
+        "Longest wait for the next command, with clock, in real time; then the commander counts as gone [s]."
+        "",
         minimum=0.1,
         maximum=60.0,
     )
-    seed: int = parameter(0, "Of noise and link errors.", minimum=0)
+    seed: int = parameter(0, "Seed of noise and link errors.", minimum=0)
 
     @property
     def noise(self) -> SensorNoise:

@@ -39,7 +39,7 @@ class WallPace:
         return min(wall - self._began - simulated, CATCH_UP_S)
 
     def commanded(self, stream: str, wall: float, simulated: float, *, last: bool = False) -> None:
-        """A streamed command has come; real robots don't wait for the next one."""
+        """Record that a streamed command has arrived; real robots do not wait for the next one."""
 
 
 class LockStep(WallPace):
@@ -79,10 +79,14 @@ class LockStep(WallPace):
         return max(end - simulated, 0.0)
 
     def commanded(self, stream: str, wall: float, simulated: float, *, last: bool = False) -> None:
-        """A streamed command has come; the next one is waited for unless it is the last."""
+        """Record that a streamed command has arrived; the next one is awaited unless it is
+        the last.
+        """
         self._streams[stream] = (wall, math.inf if last else simulated + _AHEAD_S)
 
     def reported(self, state: str, wall: float, simulated: float) -> None:
-        """The executor has told its state; the next one is waited for while it moves the robot."""
+        """Record that the executor has reported its state; the next one is awaited while
+        the robot moves.
+        """
         moves = state in _MOVING
         self._streams["executor"] = (wall, simulated + _REPORTED_S if moves else math.inf)

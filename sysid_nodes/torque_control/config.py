@@ -19,40 +19,44 @@ class ComputedTorqueControllerConfig:
     robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
     loops: str = parameter("", "Loops file or own-leg, for closed chains; empty: none.")
     rate_hz: float = parameter(
-        200.0, "Of the commanded efforts [Hz].", minimum=20.0, maximum=1000.0
+        200.0, "Rate of the commanded efforts [Hz].", minimum=20.0, maximum=1000.0
     )
-    bandwidth: float = parameter(10.0, "Of the tracking error [rad/s].", minimum=0.5, maximum=200.0)
+    bandwidth: float = parameter(
+        10.0, "Bandwidth of the tracking error [rad/s].", minimum=0.5, maximum=200.0
+    )
     drive_inertia: float = parameter(
-        0.0, "Of every drive besides the loops file's, for the gains [kg m^2].", minimum=0.0
+        0.0,
+        "Drive inertia of the joints that the loops file lacks, for the gains [kg m^2].",
+        minimum=0.0,
     )
     feedback_limit: float = parameter(
         50.0,
-        "Largest acceleration that a set point or the tracking error may ask for [rad/s^2].",
+        "Largest acceleration due to a set point or the tracking error [rad/s^2].",
         minimum=1.0,
         maximum=10000.0,
     )
     largest_step: float = parameter(
         0.05,
-        "Largest distance of a set point from reference and robot that is no jump [rad or m].",
+        "Largest distance of a set point from reference and robot [rad or m].",
         minimum=0.001,
         maximum=0.5,
     )
     setpoint_timeout_s: float = parameter(
-        0.2, "Older set points end in a damped stop [s].", minimum=0.01, maximum=2.0
+        0.2, "Largest age of set points; a damped stop follows [s].", minimum=0.01, maximum=2.0
     )
     state_timeout_s: float = parameter(
         0.1,
-        "With older joint_states nothing is commanded: the robot's own watchdog stops it [s].",
+        "Largest age of joint_states; beyond it no effort is commanded, and the watchdog of the robot stops it [s].",
         minimum=0.01,
         maximum=2.0,
     )
     gravity_factor: float = parameter(
         3.0,
-        "Largest ratio of identified to nominal gravity torques; estimates beyond it stay unused.",
+        "Largest ratio of identified to nominal gravity torques; other estimates are refused.",
         minimum=1.1,
         maximum=100.0,
     )
-    use_at_rest: bool = parameter(False, "Take identified parameters at rest without being asked.")
+    use_at_rest: bool = parameter(False, "Use identified parameters at rest without a request.")
 
     def chain_of(self, model: RobotModel) -> ClosedChain:
         """The mechanism with its nominal parameters: the URDF's, and the loops file's.

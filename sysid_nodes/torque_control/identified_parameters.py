@@ -23,7 +23,7 @@ class ParameterSource(Kind):
 
 
 class IdentifiedParameters:
-    """The last estimate that fits the robot, until it is used.
+    """Last estimate that belongs to the robot, until it is used.
 
     Args:
         nominal: The mechanism with its nominal parameters.
@@ -48,7 +48,7 @@ class IdentifiedParameters:
             return
         if message.urdf_hash != self._nominal.model.urdf_hash:
             raise SysIdError(
-                f"The estimate is of another robot, '{message.robot}' ({message.urdf_hash}).",
+                f"The estimate belongs to another robot, '{message.robot}' ({message.urdf_hash}).",
                 remedy="Estimator and controller must use the same robot_description.",
             )
         estimate = conversions.estimate_from_message(message)
@@ -58,9 +58,9 @@ class IdentifiedParameters:
             verdict += judge_for_control(self._nominal, candidate, self._factor)
         if not verdict.ok:
             raise SysIdError(
-                f"The estimate stays unused: {' '.join(map(text_of, verdict.failures))}",
+                f"The estimate is refused: {' '.join(map(text_of, verdict.failures))}",
                 remedy="Check units, signs and the motion, and identify again (method lmi or"
-                " entropic); the set in use stays.",
+                " entropic); the present parameters remain in use.",
             )
         self.offered = candidate
 

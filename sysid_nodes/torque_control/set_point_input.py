@@ -34,7 +34,7 @@ class SetPointInput:
         )
 
     def take(self, message: JointTrajectory, now_ns: int) -> None:
-        """Take in a message; what is refused changes nothing, and so ends in a damped stop.
+        """Process a message; refused messages change nothing and lead to a damped stop.
 
         Args:
             message: Its last point is the set point.
@@ -46,7 +46,7 @@ class SetPointInput:
         if self._publishers() > 1:
             raise SetPointError(
                 SetPointFault.SECOND_PUBLISHER,
-                "Two nodes publish set points: neither is followed.",
+                "Two nodes publish set points: both are ignored.",
                 remedy="End one of them: `ros2 topic info -v` names both.",
             )
         names = self._controller.chain.actuated

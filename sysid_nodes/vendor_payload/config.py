@@ -29,33 +29,34 @@ class PayloadBridgeConfig:
     service_type: str = parameter("", "Type of the payload service; empty: the vendor's usual.")
     service_name: str = parameter("", "Its name; empty: where the vendor's driver has it.")
     dry_run: bool = parameter(True, "Propose only, send nothing.", live=True)
-    flange_frame: str = parameter("tool0", "Frame in which the controller counts its payload.")
+    flange_frame: str = parameter("tool0", "Frame of the payload in the controller.")
     robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
     tool: tuple[float, ...] = parameter(
         (),
-        "The load on the flange besides the estimated payload (sensor, gripper): list of numbers"
+        "Load on the flange in addition to the estimated payload (sensor, gripper): list of numbers"
         " m mx my mz Ixx Ixy Iyy Ixz Iyz Izz about the flange's origin.",
     )
     initial_payload: tuple[float, ...] = parameter(
-        (), "What the controller has set now, for a rollback: list of numbers as in `tool`."
+        (), "Payload presently set in the controller, for a rollback: list of numbers as in `tool`."
     )
     max_mass: float = parameter(3.0, "The robot's rated payload [kg].", minimum=0.0, maximum=2000.0)
     max_com: float = parameter(
         0.3, "Largest distance of the centre of mass from the flange [m].", minimum=0.0, maximum=5.0
     )
     max_radius: float = parameter(0.3, "Largest radius of gyration [m].", minimum=0.0, maximum=5.0)
-    patience_s: float = parameter(
-        60.0, "How long a proposal can be confirmed [s].", minimum=1.0, maximum=3600.0
-    )
+    patience_s: float = parameter(60.0, "Validity of a proposal [s].", minimum=1.0, maximum=3600.0)
     transition_s: float = parameter(
-        1.0, "How slowly the controller changes over, where it can [s].", minimum=0.0, maximum=60.0
+        1.0,
+        "Duration of the transition in the controller, if supported [s].",
+        minimum=0.0,
+        maximum=60.0,
     )
     timeout_s: float = parameter(
-        5.0, "Wait for the driver, and for the read-back [s].", minimum=0.1, maximum=60.0
+        5.0, "Longest wait for the driver and for the read-back [s].", minimum=0.1, maximum=60.0
     )
     readback_topic: str = parameter("", "Where the driver reports its payload; empty: nowhere.")
     readback_type: str = parameter("geometry_msgs/msg/InertiaStamped", "Type of that topic.")
-    readback_field: str = parameter("", "Path of the Inertia in it, such as inertia_load.")
+    readback_field: str = parameter("", "Field of the Inertia in it, such as inertia_load.")
 
     def exchange(self) -> PayloadExchange:
         """State of proposals and of the controller's payload.
@@ -74,7 +75,7 @@ class PayloadBridgeConfig:
         return PayloadExchange(limits, self.patience_s, before)
 
     def require_sending(self) -> None:
-        """Refuse to go on where nothing may be sent.
+        """Raise an error if sending is not permitted.
 
         Raises:
             NotTakenError: dry_run is on.
@@ -93,7 +94,7 @@ def payload_at_flange(
     model: RobotModel | None,
     now_s: float,
 ) -> ControllerPayload:
-    """The estimated payload and the tool, in the flange's frame.
+    """Estimated payload plus the tool, in the flange frame.
 
     Raises:
         SysIdError: There is none, it is too old, the frames can't be joined, or the numbers aren't
@@ -111,7 +112,7 @@ def payload_at_flange(
         gate.take(stamp_ns, round(now_s * 1e9))
     except StampError as err:
         raise NotTakenError(
-            f"{err.message} Something else may be held by now.",
+            f"{err.message} The robot may hold another object by now.",
             untouched=True,
             remedy="Weigh again, or raise patience_s."
             if err.code is StampFault.OLD
@@ -121,9 +122,9 @@ def payload_at_flange(
     if message.header.frame_id != config.flange_frame:
         if model is None:
             raise NotTakenError(
-                "The robot's description has not come yet.",
+                "The robot's description has not arrived yet.",
                 untouched=True,
-                remedy="Start what publishes robot_description, or give the estimate in the flange frame.",
+                remedy="Start the node that publishes robot_description, or give the estimate in the flange frame.",
             )
         pi = transform_pi(fixed_pose(model, config.flange_frame, message.header.frame_id), pi)
     return ControllerPayload.from_pi(pi + config.tool if config.tool else pi)

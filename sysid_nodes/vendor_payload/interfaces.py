@@ -15,7 +15,7 @@ from sysid_nodes.conversions import InterfaceError, inertia_message
 
 
 class NotTakenError(SysIdError):
-    """The controller doesn't have the payload.
+    """The controller does not have the payload.
 
     Args:
         message: Why.

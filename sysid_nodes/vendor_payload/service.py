@@ -84,7 +84,7 @@ class VendorService:
             raise NotTakenError(
                 f"The driver's service '{self.client.srv_name}' is not there.",
                 untouched=True,
-                remedy="Start the driver; is `service` in the bridge's file its name?",
+                remedy="Start the driver, and check `service` in the parameter file.",
             )
         reported = Future()
         self._waiting = (reported, payload, request.sends_inertia)
@@ -92,21 +92,21 @@ class VendorService:
         if not await self._until(answer.done):
             raise NotTakenError(
                 f"The driver did not answer within {self.timeout_s:g} s.",
-                remedy="Look at the pendant which payload is set before the robot moves.",
+                remedy="Check the payload on the pendant before the robot moves.",
             )
         accepted, words = response_accepted(as_mapping(answer.result()))
         if not accepted:
             raise NotTakenError(
                 f"The driver refused the payload: '{words}'.",
                 untouched=True,
-                remedy="Often a controller runs, or the robot isn't in the state for it.",
+                remedy="Possible causes: a running controller, or the state of the robot.",
             )
         if self._path is None:
-            return f"Set: {payload}. The driver said yes; there is no topic to read it back."
+            return f"Set: {payload}. The driver accepted it; there is no topic to read it back."
         if not await self._until(reported.done):
             raise NotTakenError(
-                f"The controller doesn't report what was sent ({payload}).",
-                remedy="Look at the pendant which payload is set before the robot moves.",
+                f"The controller does not report the payload that was sent ({payload}).",
+                remedy="Check the payload on the pendant before the robot moves.",
             )
         return f"Set and read back: {payload}."
 

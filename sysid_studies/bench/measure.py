@@ -48,7 +48,7 @@ METRICS = {
     },
     "coverage": "share of parameters inside the 95 % intervals of disjoint recordings' differences",
     "width": "median of standard deviation over difference between disjoint recordings; 1.48 at best",
-    "consistent": "whether every body is physically possible (1) or not (0)",
+    "consistent": "1 if every body is physically consistent, otherwise 0",
     "seconds": "processing time [s]",
 }
 
@@ -66,7 +66,7 @@ def bench_rows(item: tuple[Recipe, str, bool]) -> list[dict[str, Any]]:
     wrong = wrong_files(recipe, data)
     if wrong:
         raise BatchError(
-            f"{', '.join(wrong)} of '{recipe.name}' isn't the file that the recipe is for.",
+            f"{', '.join(wrong)} of '{recipe.name}' is not the file of the recipe.",
             remedy=f"Get commit {recipe.source.commit[:12]} of {recipe.source.repository}.",
         )
     if recipe.kind == "sensor":
@@ -117,7 +117,7 @@ def _peers(split: Split) -> Iterator[tuple[str, _Run]]:
             except Exception as err:  # whatever another tool raises: its row says so
                 raise BatchError(
                     f"{peer.name} ended with {type(err).__name__}: {err}",
-                    remedy="The other methods stand.",
+                    remedy="The other methods are not affected.",
                 ) from err
 
         return run

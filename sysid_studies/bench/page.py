@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark's table and page; where the defaults aren't the best, they say so."""
+"""Table and page of the benchmark."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def standing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         if first != "default":
             other = table[name][first]["moving"]
             lines.append(
-                f"{name}: the defaults aren't the best: {100 * error:.2f} % against"
+                f"{name}: the defaults are not the best: {100 * error:.2f} % against"
                 f" {100 * other:.2f} % by {METHODS[first]}."
             )
     return lines
@@ -160,7 +160,7 @@ def bench_report(
         outcome_of(rows),
         lines[0],
         next_steps=lines[1:],
-        asked="How good are defaults?",
+        asked="How accurate are the defaults?",
     )
     report.table(
         COLUMNS,
@@ -169,7 +169,7 @@ def bench_report(
             row if any(row[1:-1]) else [*row[:-1], "not run"]
             for row in summary_rows(rows, recipes, absent)
         ],
-        "Held-out relative error of raw efforts; the recordings weren't seen by any choice",
+        "Held-out relative error of raw efforts; no setting was chosen on these recordings",
     )
     report.bullets([f"{name}: {what}" for name, what in METHODS.items()])
     report.bullets([f"{name}: {what}" for name, what in METRICS.items()])

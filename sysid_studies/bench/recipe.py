@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recipes: what a public recording is, where it comes from, and how it is split; never the data."""
+"""Recipes: contents, source and split of public recordings, without the data."""
 
 from __future__ import annotations
 

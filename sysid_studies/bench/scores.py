@@ -37,7 +37,7 @@ class Scores:
 
 
 def score_deviations(error: ArrayLike, sd: ArrayLike, scale: ArrayLike = 1.0) -> Scores:
-    """Scores of Gaussian intervals; entries whose deviation isn't finite are left out.
+    """Scores of Gaussian intervals, without entries of non-finite deviation.
 
     Args:
         error: Estimate minus truth, or the difference of two independent estimates.
@@ -57,7 +57,7 @@ def score_deviations(error: ArrayLike, sd: ArrayLike, scale: ArrayLike = 1.0) ->
     if np.any(s <= 0.0) or np.any(unit <= 0.0):
         raise EstimationError(
             "A standard deviation or scale of zero or less has no score.",
-            remedy="Leave out what wasn't estimated.",
+            remedy="Omit parameters that were not estimated.",
         )
     if not len(e):
         nan = float("nan")

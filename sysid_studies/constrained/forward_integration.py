@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Forward integration of identified dynamics, to see where a robot would go.
+r"""Forward integration of identified dynamics, compared with the measured motion.
 
 The reduced equation `G^T W(q, q̇, q̈) theta = u` is solved for the actuated accelerations and
 integrated over short segments that start at measured states, with torques held between samples

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's own equations: motion and torques through filters of their own, then every tenth."""
+"""Equations of the paper: motion and torques with separate filters, every tenth sample."""
 
 from __future__ import annotations
 

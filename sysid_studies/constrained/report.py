@@ -32,11 +32,11 @@ def constrained_report(study: ConstrainedStudy) -> Report:
     report.paragraph(
         "Every robot is a MuJoCo model with the loops as equality constraints; friction, drive"
         f" inertia and offsets of its {study.chain.n_actuated} actuated joints differ from the"
-        f" description's by factors of 1.25 to {config.spread:g}. Known to the program: positions"
+        f" description's by factors of 1.25 to {config.spread:g}. Measured: positions"
         f" (steps of {config.noise.position_step:g} rad), velocities (noise"
         f" {config.noise.velocity_sd:g} rad/s) and torques (noise"
         f" {100 * config.noise.effort_share:g} % of RMS) of the actuated joints at 1 kHz. Inertial"
-        " parameters are held at the description's values, as the paper does for legs."
+        " parameters are fixed at the values of the description, as the paper does for legs."
     )
     report.heading("Goals")
     for name, (reached, text) in study.goals().items():
@@ -66,7 +66,7 @@ def constrained_report(study: ConstrainedStudy) -> Report:
     )
     report.heading("Table I: torque prediction on a held-out run, RMS [N m]")
     _table(report, study, study.torque_table(), PAPER_TORQUE_RMS)
-    report.paragraph("The same where the joint moves faster than 0.05 rad/s, without stiction:")
+    report.paragraph("The same for joint speeds above 0.05 rad/s, without stiction:")
     _table(report, study, study.torque_table(moving=True))
     report.heading("Table II: forward integration in segments of 0.5 s, L2 error [rad]")
     _table(report, study, study.integration_table(), PAPER_INTEGRATION_L2)
@@ -79,8 +79,8 @@ def constrained_report(study: ConstrainedStudy) -> Report:
     report.bullets(study.seeds[0].estimates["identified"].notes)
     report.bullets(study.conditions)
     report.paragraph(
-        "The paper's columns are of a Digit's left leg on hardware; magnitudes belong to that"
-        " robot, the comparison of identified with nominal is what carries over."
+        "The paper's columns are of a Digit's left leg on hardware; only the comparison of identified with nominal parameters is transferable."
+        ""
     )
     return report
 

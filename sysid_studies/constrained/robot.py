@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One simulated robot of the closed-chain study: excited, identified, put on trial."""
+"""One simulated robot of the closed-chain study: excited, identified, tested."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def study_robot(
     seed: int,
     progress: Progress,
 ) -> ConstrainedSeed:
-    """Excite, identify, and put the models on trial.
+    """Excite, identify, and test the models.
 
     Args:
         chain: Nominal mechanism, with a box.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Tracking a trajectory with feedforward from a model, on a plant, and what sensors make of it.
+r"""Tracking of a trajectory with model-based feedforward on a plant with sensors.
 
 `u = G^T(q_d) W(q_d, q̇_d, q̈_d) theta + K_p e + K_d ė` (Zhang, Haugk, Vasudevan 2024, eq. 34).
 """
@@ -158,7 +158,7 @@ class TrackingRun:
         return out
 
     def saturated_share(self, segments: Sequence[Segment] = ()) -> dict[str, float]:
-        """Share of samples at the torque limit of each actuated joint; as `error_degrees`."""
+        """Share of samples at the torque limit, one value for each actuated joint."""
         return {
             name: float(np.mean(self.at_limit[self._moved(name, segments), j]))
             for j, name in enumerate(self.actuated)

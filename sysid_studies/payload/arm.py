@@ -124,7 +124,7 @@ def _simulate(
 
 
 def solve_arm(thing: StudyObject, run: ArmRun) -> dict[str, Estimate]:
-    """The paper's methods and ours on one recording."""
+    """Methods of the paper and of this package on one recording."""
     shape = thing.shape
     return {
         "homogeneous": HomogeneousBody(shape).fit(run.causal),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One more of the payload study's experiments: standing still."""
+"""A further experiment of the payload study: static postures."""
 
 from __future__ import annotations
 

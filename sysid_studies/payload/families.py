@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects of other makes than the study's: hollow, lopsided, of two materials; and wrong shapes."""
+"""Further types of objects: hollow, asymmetric, of two materials; and wrong shapes."""
 
 from __future__ import annotations
 

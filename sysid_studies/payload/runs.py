@@ -282,7 +282,7 @@ class Runs:
 
 
 def run_all(extent: Extent, workers: int, progress: Progress) -> Runs:
-    """Simulate everything that the tables need, in one set of processes."""
+    """Simulate all runs of the tables, in one pool of processes."""
     with Engine(workers) as engine:
         return _run_all(extent, engine, progress)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The payload study's experiment: a wrist that swings an object, and what its sensors say.
+"""Experiment of the payload study: a wrist that swings an object, with simulated sensors.
 
 Nadeau, Giamou and Kelly 2022, section V: the last three joints follow `alpha_n + 45 deg sin(2 pi
 f_n s t)` with f = 0.1, 0.13, 0.16 and a scale s that gives the wanted mean angular speed.

@@ -115,7 +115,7 @@ def short(value: float) -> str:
 def accuracy_goals(
     clean: Sequence[Result], faults: Sequence[Result], noisy: Sequence[Result]
 ) -> list[Goal]:
-    """The first three goals of the project for its default estimator."""
+    """First three accuracy goals of the project for its default estimator."""
     goals = []
     for name, results, limits in (
         ("clean", clean, {"mass": (0.10,) * 3, "com": (0.15,) * 3, "inertia": (7.0, 4.0, 3.0)}),

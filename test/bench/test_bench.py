@@ -78,7 +78,7 @@ def test_one_table_and_one_page_come_from_recipes_with_and_without_data(
         assert 0.5 <= values[f"{method}.coverage"] <= 1.0
     clicks(tmp_path / "out" / "bench.html")
     page = (tmp_path / "out" / "bench.html").read_text()
-    assert "An arm of mine" in page and "not there" in page
+    assert "An arm of mine" in page and "missing" in page
     table = (tmp_path / "out" / "bench.md").read_text().splitlines()
     assert len(table) == 4 and table[2].startswith("| mine | ")
 
@@ -106,7 +106,7 @@ def test_the_page_says_where_the_defaults_arent_the_best() -> None:
     medians, worse = standing(rows)
     assert "3.50 % in motion" in medians and "2.00 % below 8 Hz" in medians
     assert "over 2 robots" in medians
-    assert worse.startswith("a: the defaults aren't the best: 5.00 % against 4.00 %")
+    assert worse.startswith("a: the defaults are not the best: 5.00 % against 4.00 %")
 
 
 def test_recipes_that_are_shipped_belong_to_the_recordings(shared_data: Path) -> None:

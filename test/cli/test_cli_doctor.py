@@ -93,4 +93,4 @@ def test_the_command_runs_as_users_run_it() -> None:
     command = [sys.executable, "-m", "sysid_cli", "doctor", "--offline"]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ)
     assert done.returncode == 0, done.stderr
-    assert "Everything needed is here." in done.stdout
+    assert "All requirements are met." in done.stdout

@@ -146,7 +146,7 @@ def test_a_known_centre_of_mass_is_kept(files, tmp_path):
     [
         ((), ModelError, "slide", "--lock slide"),
         (("--lock", "slide"), SignalError, "gains are unknown", "--loaded"),
-        (("--lock", "slide=wide"), ModelError, "no finite number", "--lock JOINT=POSITION"),
+        (("--lock", "slide=wide"), ModelError, "not a finite number", "--lock JOINT=POSITION"),
         (("--lock", "thumb"), ModelError, "thumb", "j1, j2, slide"),
         (("--lock", "slide", "--load-mass", "2"), EstimationError, "no run", "--loaded"),
         (("--lock", "slide", "--loaded", "{}"), EstimationError, "mass", "--load-mass"),
@@ -164,7 +164,7 @@ def test_a_known_centre_of_mass_is_kept(files, tmp_path):
         ),
         (
             ("--lock", "slide", "--loaded", "{}", "--method", "sequential"),
-            *(EstimationError, "--loaded", "Leave one"),
+            *(EstimationError, "--loaded", "Omit one"),
         ),
     ],
 )

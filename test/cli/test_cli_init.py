@@ -99,3 +99,21 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
     path.write_bytes(bytes(range(256)) * 20)
     with pytest.raises(SignalError):
         table_layout(path, JOINTS, 3.0)
+
+
+def test_an_entry_that_is_still_open_is_named_so(tmp_path: Path) -> None:
+    call = ["init", str(ROOT / "examples/ur5/train.csv"), "--robot", "ur5", "--out", str(tmp_path)]
+    assert CliRunner().invoke(app, [*call, "--effort-kind", "motor_current"]).exit_code == 0
+    with pytest.raises(SignalError, match=r"`drives.gain\[0\]` is still '\?': fill it in"):
+        ColumnMap.load(tmp_path / "columns.yaml")
+
+
+def test_on_a_terminal_it_asks_for_what_is_not_given(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    answers = iter([str(ROOT / "examples/ur5/train.csv"), "ur5", "motor_current"])
+    monkeypatch.setattr("typer.prompt", lambda text: next(answers))
+    from sysid_cli.init import init
+
+    init(out=tmp_path)
+    assert "kind: motor_current" in (tmp_path / "columns.yaml").read_text(encoding="utf-8")
+    assert next(answers, "all asked") == "all asked"

@@ -72,7 +72,7 @@ def test_the_robot_that_rubs_more_is_named_and_a_corrupt_recording_is_a_row(
 ) -> None:
     arguments = ["--registry", fleet / "fleet.yaml", "--out", tmp_path, "--workers", 1]
     code, said = call("fleet", "identify", fleet / "nights", *arguments)
-    assert code == 1 and "28 recordings (0 done before, 1 gave no numbers)" in said
+    assert code == 1 and "28 recordings (0 done before, 1 gave no estimate)" in said
     rows = Rows(tmp_path / "rows").latest()
     (bad,) = (row for row in rows if row["outcome"] == "refused")
     assert bad["robot"] == "r1" and "2026-03-05" in bad["recording"] and bad["reason"]
@@ -88,7 +88,7 @@ def test_the_robot_that_rubs_more_is_named_and_a_corrupt_recording_is_a_row(
         assert alarm["after"] / alarm["before"] == pytest.approx(1.15, abs=0.05)
     clicks(tmp_path / "fleet.html")
     page = (tmp_path / "fleet.html").read_text()
-    assert "j1.friction" in page and "gave no numbers" in page and "2026-03-05_0210" in page
+    assert "j1.friction" in page and "without an estimate" in page and "2026-03-05_0210" in page
     code, said = call("fleet", "identify", fleet / "nights", *arguments, "--resume")
     assert "28 recordings (28 done before" in said and code == 1
     value = {r["parameter"]: r for r in rows if r["recording"].endswith("r1/2026-03-01_0210.csv")}
@@ -144,7 +144,7 @@ def test_watching_takes_what_is_new_and_no_longer_grows(fleet: Path, tmp_path: P
     _, said = call("fleet", "watch", tmp_path / "nights", *out, "--looks", 1)
     assert "new recordings" not in said  # seen once: they may still grow
     _, said = call("fleet", "watch", tmp_path / "nights", *out, "--looks", 3)
-    assert said.count("3 new recordings, 0 gave no numbers") == 1
+    assert said.count("3 new recordings, 0 gave no estimate") == 1
     assert (tmp_path / "out" / "fleet.html").exists()
 
 

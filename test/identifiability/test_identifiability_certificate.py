@@ -42,7 +42,7 @@ def test_certificate_names_what_a_poor_motion_doesnt_show(rng):
     for name, value in missing.items():
         direction[names.index(name)] = value
     assert np.abs(Y @ direction).max() < 1e-9
-    assert "don't show" in str(excitation)
+    assert "do not excite" in str(excitation)
 
 
 def test_certificate_refuses_a_regressor_of_another_robot():

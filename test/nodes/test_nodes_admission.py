@@ -38,7 +38,7 @@ def config(**values: Any) -> execution.TrajectoryExecutorConfig:
     [
         ({"command_mode": "follow_joint_trajectory"}, ""),
         ({"command_mode": "joint_trajectory", "speed_scaling_topic": "none"}, ""),
-        ({"command_mode": "joint_trajectory"}, "plays its trajectory to the end"),
+        ({"command_mode": "joint_trajectory"}, "executes its trajectory to the end"),
         ({"command_mode": "position_stream"}, "stops at once"),
         ({"command_mode": "setpoint_stream"}, ""),
     ],
@@ -172,11 +172,11 @@ def test_nobody_voids_another_persons_token_by_arming(monkeypatch: pytest.Monkey
     for _ in range(50):
         arming.arm()
     for wrong in ("", mine[:-1], "ключ"):
-        with pytest.raises(SysIdError, match="isn't armed"):
+        with pytest.raises(SysIdError, match="is not armed"):
             arming.use(wrong)
     arming.use(mine)
     assert not arming.armed  # one motion, after which everybody looks anew
-    with pytest.raises(SysIdError, match="isn't armed"):
+    with pytest.raises(SysIdError, match="is not armed"):
         arming.use(mine)
     late = arming.arm()
     now[0] += 31.0

@@ -79,7 +79,7 @@ def test_lost_messages_are_named_with_their_topic_and_number(
         "7 messages of /joint_states",
         "3 messages of /joint_states",
     ]
-    assert "(10 in all)" in logged[-1] and "network" in logged[-1]
+    assert "(10 in total)" in logged[-1] and "network" in logged[-1]
     assert set(said) == {"lost /joint_states"}
     entry = said["lost /joint_states"]
     assert entry["level"] == WARN and entry["lost"] == 10 and entry["for_s"] > 1.0

@@ -149,7 +149,7 @@ def test_a_value_that_does_not_fit_is_refused_with_its_name(name: str, value: ob
             "`trajectory_executor`: Unknown parameter 'tcp_sped'",
         ),
         ("trajectory_executor: {stale_s: .nan}", "nan"),
-        ("data_logger: {}\ntrajectory_executor: {}\ndata_logger: {}", "a second time in line 3"),
+        ("data_logger: {}\ntrajectory_executor: {}\ndata_logger: {}", "again in line 3"),
         ("- 1", "expected a mapping"),
     ],
 )

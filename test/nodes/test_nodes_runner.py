@@ -128,7 +128,7 @@ def test_a_pass_that_fails_ends_the_run_and_closes_its_bag(failing: str, recorde
 def test_a_first_pass_that_is_not_slow_is_refused_before_anything(slow: float) -> None:
     graph = Graph()
     result, _ = run(graph, slow=slow)
-    assert "isn't slow" in result.message and not graph.asked
+    assert "is not slow" in result.message and not graph.asked
 
 
 def test_a_weighing_takes_the_payload_that_stays_the_same_and_none_from_before() -> None:

@@ -129,7 +129,7 @@ def test_two_robots_share_nothing_and_every_parameter_is_taken_or_refused_with_a
     assert len(topics) > 10
     shared = {"/parameter_events", "/rosout", "/diagnostics", "/clock"}
     assert [t for t in topics - shared if not t.startswith(("/left/", "/right/"))] == []
-    with pytest.raises(LiveError, match="isn't allowed"):
+    with pytest.raises(LiveError, match="not permitted"):
         client.execute("/etc/passwd", lambda _: None, timeout_s=20.0)
     check_parameters(client)  # last: it sets what is live to its default
     nodes.check()

@@ -38,7 +38,7 @@ def test_an_unsafe_way_to_the_start_is_refused():
     _, commands = play(q_start=far)
     assert states(commands) == ["checking", "aborted"] or states(commands) == ["aborted"]
     assert commands[-1].q is None
-    assert "way to the start" in commands[-1].message
+    assert "motion to the start" in commands[-1].message
 
 
 def test_planning_time_does_not_count_as_a_stale_state():

@@ -60,7 +60,7 @@ def test_an_exploration_ends_when_what_was_asked_for_is_known(checker):
         open_before = len(one.open_names)
     assert one.ending is Ending.REACHED and not one.open_names
     assert one.expectation.relative[-6:].max() <= 0.25 and one.n_pieces > 1
-    with pytest.raises(ExcitationError, match="no next piece: reached"):
+    with pytest.raises(ExcitationError, match="no further piece: reached"):
         one.next_piece(q)
 
 

@@ -113,7 +113,7 @@ def test_limits_survive_the_file(panda, tmp_path):
         (("acceleration:", "acceleratoin:"), "acceleratoin"),
         (("panda_joint1:", "joint_one:"), "joint_one"),
         (("schema: robot_sysid/limits/1", "schema: other"), "schema"),
-        (("speed: 0.25", "speed: [1"), "no valid YAML"),
+        (("speed: 0.25", "speed: [1"), "not valid YAML"),
     ],
 )
 def test_a_wrong_entry_is_named(panda, tmp_path, change, said):
@@ -179,7 +179,7 @@ def test_a_sensor_on_the_base_is_never_the_tool(robot):
     checker = MotionChecker(model, limits.replace(self_collision=False))
     assert checker.tcp_speed(q, q + 1.0)[0] > 0.1
     last = [f.name for f in model.pin_model.frames][-1]
-    with pytest.raises(ExcitationError, match="doesn't move with any joint"):
+    with pytest.raises(ExcitationError, match="does not move with any joint"):
         MotionLimits.from_model(model, tcp_frame=last)
 
 

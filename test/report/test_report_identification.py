@@ -26,4 +26,4 @@ def test_a_run_at_rest_has_no_r_squared(tmp_path, rng):
     report = Report("validation")
     prediction_table(report, [still])
     page = report.save(tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "at rest throughout" in page and "R²" not in page and "RMS [A]" in page
+    assert "at rest in the whole recording" in page and "R²" not in page and "RMS [A]" in page

@@ -65,10 +65,10 @@ def test_what_is_no_rigid_transform_is_refused(translation, rotation, words) -> 
 def test_the_sensor_is_where_the_description_the_user_or_tf_says(panda: RobotModel) -> None:
     assert mount_sensor(panda, "panda_link8", [ADAPTER, SENSOR])[1] == ""
     model, remark = mount_sensor(panda, "ft", [ADAPTER, SENSOR])
-    assert remark == "Sensor frame 'ft' is fixed to 'adapter', as tf_static says."
+    assert remark == "Sensor frame 'ft' is fixed to 'adapter', according to tf_static."
     by_user, remark = mount_sensor(panda, "ft", [ADAPTER, SENSOR], parent="panda_link7")
     assert remark == "" and np.allclose(placement(by_user, "ft"), placement(panda, "panda_link7"))
-    with pytest.raises(ModelError, match="tf_static fixes none of that name"):
+    with pytest.raises(ModelError, match="tf_static contains no fixed transform from it"):
         mount_sensor(panda, "ft", [SENSOR])
     assert check_wrench_frame(model, "ft", "ft") == ""
     with pytest.raises(SignalError, match="a link elsewhere"):

@@ -157,8 +157,8 @@ def test_backward_time_wrong_width_and_nan_name_the_row(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"effort": {"columns": [5, 6]}}, "doesn't say what the efforts mean"),
-        ({"effort": {"columns": [5, 6], "kind": "unknown"}}, "doesn't say what the efforts mean"),
+        ({"effort": {"columns": [5, 6]}}, "is not the kind of efforts"),
+        ({"effort": {"columns": [5, 6], "kind": "unknown"}}, "is not the kind of efforts"),
         ({"effort": {"columns": [5], "kind": "link_torque"}}, "1 columns for 2 joints"),
         ({"drives": {}}, "no drive gains"),
         ({"drives": {"gain": [1.0]}}, "gains"),
@@ -239,7 +239,7 @@ def test_unused_and_missing_efforts_read_as_none_measured(tmp_path):
         assert run.joints.effort[0].tolist() == [4.0, 0.0]
     with pytest.raises(SignalError, match=r"has none for \['b'\]"):
         ColumnMap.from_dict({**MAP, "effort": {"columns": [6, None], "kind": "motor_current"}})
-    with pytest.raises(SignalError, match="no joints"):
+    with pytest.raises(SignalError, match="not joints"):
         ColumnMap.from_dict({**MAP, "effort": {**MAP["effort"], "unused": ["c"]}})
 
 
@@ -279,7 +279,7 @@ def test_bad_rows_are_left_out_and_counted(tmp_path):
     run = read_table(tmp_path / "r.csv", ColumnMap.from_dict(MAP))
     keep = np.setdiff1d(np.arange(200), [50, 80, 120, 199])
     assert run.joints.q == pytest.approx(np.deg2rad(rows[keep, 1:3]))
-    assert run.notes == ("4 of 200 rows hold no number: left out.",)
+    assert run.notes == ("4 of 200 rows hold no number: omitted.",)
 
 
 def test_rows_of_another_recording_at_the_head_are_left_out(tmp_path):
@@ -288,7 +288,7 @@ def test_rows_of_another_recording_at_the_head_are_left_out(tmp_path):
     old[:, 0] += 50_000 - 90 * np.arange(6)  # a buffer that runs backward, later than the rest
     run = read_table(write(tmp_path / "r.csv", np.vstack([old, rows])), ColumnMap.from_dict(MAP))
     assert run.joints.q == pytest.approx(np.deg2rad(rows[:, 1:3]))
-    assert run.notes == ("6 of 206 rows go back in time: left out.",)
+    assert run.notes == ("6 of 206 rows go back in time: omitted.",)
 
 
 def test_a_first_sample_from_which_a_position_jumps_is_left_out(tmp_path):

@@ -182,7 +182,7 @@ def test_a_joint_worse_than_its_mean_on_unseen_runs_is_in_the_verdict() -> None:
 def test_a_fitted_recording_cannot_judge(from_files, tmp_path) -> None:
     copy = tmp_path / "another_name.csv"
     copy.write_bytes((EXAMPLES / "train.csv").read_bytes() + b"# written anew\n")
-    with pytest.raises(EstimationError, match="can't judge"):
+    with pytest.raises(EstimationError, match="cannot be used for validation"):
         identify(replace(SETTINGS, validate=(copy,)))
     found, _ = from_files
     found.write(tmp_path / "result")

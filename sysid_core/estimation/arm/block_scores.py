@@ -83,7 +83,7 @@ class BlockScores:
     def fits_without_blocks(
         self, prior_weight: float, parameters: Array, fixed: Sequence[str] = ()
     ) -> Array:
-        """Parameters of the fits that leave out one block each, shape (blocks, p).
+        """Parameters of the fits without one block each, shape (blocks, p).
 
         Args:
             prior_weight: rho of the prior.
@@ -92,7 +92,7 @@ class BlockScores:
         """
         free = self.regression.free_columns(fixed)
         prior, sd = self.regression.prior[free], self.regression.prior_sd[free]
-        # What is held is taken out of the torques: [Y tau] -> [Y_free, tau - Y_held x_held].
+        # The held object is taken out of the torques: [Y tau] -> [Y_free, tau - Y_held x_held].
         kept = np.zeros((len(free) + 1, len(prior) + 1))
         kept[:-1, :-1] = np.eye(len(free))[:, free]
         kept[:-1, -1], kept[-1, -1] = np.where(free, 0.0, -parameters), 1.0

@@ -61,7 +61,7 @@ class TorqueDelay:
 
 @dataclass(frozen=True)
 class JointDelay:
-    """Delay of the efforts of one joint against those of the others.
+    """Delay of the efforts of one joint relative to those of the other joints.
 
     Attributes:
         joint: Name.
@@ -75,7 +75,7 @@ class JointDelay:
 
     @property
     def odds(self) -> float:
-        """Odds that the channel is late, against what right recordings show."""
+        """Odds that the channel is late, relative to correct recordings."""
         usual, late = self.sd**2 + USUAL_S**2, self.sd**2 + LATE_S**2
         gain = 0.5 * self.seconds**2 * (1.0 / usual - 1.0 / late) - 0.5 * np.log(late / usual)
         return float(LATE_ODDS * np.exp(min(gain, 700.0)))
@@ -89,7 +89,8 @@ class JointDelay:
 def settled_delay(
     step: Callable[[float], tuple[float, float]], start: float, rounds: int
 ) -> TorqueDelay:
-    """Gauss-Newton steps until one is small beside its standard deviation.
+    """Delay after Gauss-Newton iterations, until the step is small compared with its standard
+    deviation.
 
     Args:
         step: From a delay that is taken out to what is left of it, and the deviation of that [s].
@@ -120,7 +121,7 @@ def delay_step(
     change = _torque_change(regression, torque_change)
     if not np.any(change):
         raise EstimationError(
-            "The torques don't vary: a delay can't be seen.",
+            "The torques are constant, so that the delay cannot be determined.",
             remedy="Give a recording in which the robot moves, or the delay as a number.",
         )
     (step,), (sd,) = _fitted_delays(regression, change[:, :, None])

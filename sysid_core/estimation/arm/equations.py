@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measurement equations of a chain, `tau = Y pi + Phi phi`; of a closed one, of its driven joints."""
+"""Measurement equations of a chain, `tau = Y pi + Phi phi` (rigid-body regressor and parameters,
+friction regressor and parameters).
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,7 @@ class ArmEquations:
         ).with_spans(parts)
 
     def with_spans(self, spans: Sequence[Span]) -> ArmEquations:
-        """The same robot with other data."""
+        """Copy with other data."""
         size = sum(len(s.tau) for s in spans) * self.model.nv * 10 * self.model.n_bodies
         Y = None
         if 8 * size <= HELD:
@@ -103,11 +105,11 @@ class ArmEquations:
         return replace(self, spans=tuple(spans), Y=Y)
 
     def with_friction(self, friction: FrictionModel) -> ArmEquations:
-        """The same data with other friction terms."""
+        """Copy with other friction terms."""
         return replace(self, friction=friction, structure=arm_structural_rows(self.model, friction))
 
     def with_delay(self, delay: float) -> ArmEquations:
-        """The same data with the motion as it was `delay` [s] before the efforts."""
+        """Copy with the motion shifted to `delay` [s] before the efforts."""
         by = delay - self.processing.delay
         Y = self.Y and tuple(
             shifted(Y, s.motion.time, by) for Y, s in zip(self.Y, self.spans, strict=True)
@@ -120,7 +122,7 @@ class ArmEquations:
         )
 
     def with_efforts_earlier(self, shifts: Array) -> ArmEquations:
-        """The same data with each joint's torques as they were `shifts` [s] later, shape (n,)."""
+        """Copy with the torques of each joint taken `shifts` [s] later, shape (n,)."""
         spans = []
         for span in self.spans:
             time, tau = span.motion.time, span.tau.copy()
@@ -130,7 +132,9 @@ class ArmEquations:
         return replace(self, spans=tuple(spans))
 
     def spread(self, samples: int) -> ArmEquations:
-        """About so many samples, in pieces evenly spread over the recordings; or all."""
+        """About `count` samples in pieces distributed evenly over the recordings, or all
+        samples.
+        """
         pieces = evenly_spread([len(s.tau) for s in self.spans], samples)
         if sum(len(s.tau) for s in self.spans) <= samples:
             return self
@@ -260,7 +264,7 @@ class ArmEquations:
         if not taus:
             raise EstimationError(
                 "No joint moves in these recordings.",
-                remedy=f"Nothing is faster than {p.moving} rad/s: move the robot, or lower the"
+                remedy=f"No joint is faster than {p.moving} rad/s: move the robot, or lower the"
                 " limit.",
             )
         return _Chosen(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file that keeps an identified robot, so that it can predict again."""
+"""File of an identified robot, from which predictions can be repeated."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def save_identification(identification: Identification, path: str | Path) -> Non
 
 
 def load_identification(path: str | Path, model: RobotModel, estimate: Estimate) -> Identification:
-    """Read what `save_identification` wrote.
+    """Read an identification written by `save_identification`.
 
     Args:
         path: `parameters.yaml`.
@@ -99,7 +99,7 @@ def load_identification(path: str | Path, model: RobotModel, estimate: Estimate)
         raise EstimationError(
             f"'{path}' was identified with another URDF ({file.urdf_hash}) than this one"
             f" ({model.urdf_hash}).",
-            remedy="Give the URDF that was used then.",
+            remedy="Give the URDF that was used for the identification.",
         )
     try:
         model = model.with_locked({j: q for j, q in file.locked.items() if j in model.joint_names})

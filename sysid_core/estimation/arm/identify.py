@@ -64,7 +64,7 @@ class Identification:
         return bool(np.all(is_physically_consistent(self.pi)) and np.all(signs >= 0.0))
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Joint torques along one gapless motion, shapes (K, n) to (K, n) [N m].
+        """Joint torques along a motion without gaps, shapes (K, n) to (K, n) [N m].
 
         Known springs give part of them, the drives the rest.
         """
@@ -79,7 +79,7 @@ class Identification:
         return [tau + self.friction.regressor(q, v, a, tau) @ beta + known for tau in rigid]
 
     def predict(self, recording: Recording) -> Array:
-        """Efforts at the recording's own stamps, in its own unit; NaN in gaps.
+        """Predicted efforts at the stamps and in the unit of the recording; NaN in gaps.
 
         Args:
             recording: Joint states; the efforts aren't looked at.
@@ -113,7 +113,7 @@ def identify(
     *,
     load_rounds: int = 3,
 ) -> Identification:
-    """Identify a chain from one or several recordings; a closed one as its `DrivenRobot`.
+    """Identify an open chain, or a closed one as its `DrivenRobot`, from one or several recordings.
 
     Args:
         model: The robot.
@@ -131,7 +131,7 @@ def identify(
 def identify_equations(
     equations: ArmEquations, estimator: Estimator, *, load_rounds: int = 3
 ) -> Identification:
-    """As `identify`, with the regressors at hand (to compare estimators and friction terms)."""
+    """`identify` with given regressors, for the comparison of estimators and friction terms."""
     pi = equations.prior
     for _ in range(load_rounds if equations.friction.needs_load else 1):
         regression = equations.regression(pi)
@@ -149,12 +149,12 @@ def identify_equations(
 
 
 def with_provenance(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estimate:
-    """The estimate with robot, data and what was left out noted."""
+    """Copy of the estimate with notes about robot, data and omitted samples."""
     together = replace(parts[0], spans=tuple(span for part in parts for span in part.spans))
     share = together.moving_share()
     still = (
-        f"{100.0 * (1.0 - share):.0f} % of the samples are at standstill and were left out of"
-        " the fit.",
+        f"{100.0 * (1.0 - share):.0f} % of the samples are at standstill and were excluded from the fit."
+        "",
     )
     model = together.model
     return replace(

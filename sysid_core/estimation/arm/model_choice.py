@@ -18,7 +18,7 @@ from sysid_core.robot import FrictionModel, FrictionTerm
 
 @dataclass(frozen=True)
 class Choice:
-    """A friction term that was tried at an axis, and how that did."""
+    """A friction term tried at an axis, and its effect on the error."""
 
     axis: str
     term: str

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion's smoothing and source chosen inside the training runs, on held-out blocks of time."""
+"""Selection of smoothing and source of the motion within the training runs, on held-out blocks of
+time.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,7 @@ def choose_differentiation(
 
 
 def held_out_error(equations: ArmEquations) -> float:
-    """Relative error on held-out blocks with the equations' own settings."""
+    """Relative error on held-out blocks with the settings of the equations."""
     return _root(held_out_blocks(equations))
 
 

@@ -56,7 +56,7 @@ def prediction_spread(
     *,
     fixed: Sequence[str] = (),
 ) -> PredictionSpread:
-    r"""Spread of predictions of typical motion over fits without one block of time each.
+    r"""Scatter of predictions of typical motion over fits without one block of time each.
 
     With predictions y_b, b = 1 … B, of the fits without block b, the jackknife's variance is
     `(B - 1) / B sum_b (y_b - mean(y))^2`; root mean squares over samples and joints, joints in the

@@ -42,7 +42,7 @@ def lowered_prior_weight(
     weight: float,
     estimator: Callable[[float], Estimator],
 ) -> float:
-    """The weight, lowered while the constraints turn the prior against the data.
+    """Weight of the prior, reduced while physical consistency contradicts the prior.
 
     `choose_prior_weight` judges fits without constraints. Where drives' gains contradict each other
     only impossible bodies come near the data with a strong prior: possible ones then have a much

@@ -80,7 +80,7 @@ class Processing:
             delay=(-1e6, 1e6),
         )
         chosen = Differentiation.named(
-            self.differentiate, "The way to differentiate positions", EstimationError
+            self.differentiate, "The method of differentiation", EstimationError
         )
         object.__setattr__(self, "differentiate", chosen)
 
@@ -178,7 +178,7 @@ def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
     if missing:
         raise SignalError(
             f"The recording has no passive joints {missing}; it has {list(stream.names)}.",
-            remedy="Leave them out of `measured` in the loops file: the loops give them then.",
+            remedy="Remove them from `measured` in the loops file, so that the loops determine them.",
             missing=missing,
         )
     seen = stream.ordered((*chain.actuated, *chain.measured))
@@ -196,7 +196,8 @@ def predicted_efforts(
     drives: DriveTrain,
     torques: Callable[[Array, Array, Array], Sequence[Array]],
 ) -> tuple[Array, ...]:
-    """Efforts that models predict at the recording's own stamps, in its own unit; NaN in gaps.
+    """Predicted efforts of several models, at the stamps and in the unit of the recording; NaN
+    in gaps.
 
     Args:
         model: The robot, whose order the joints get.
@@ -225,6 +226,6 @@ def predicted_efforts(
 
 
 def earlier(motion: JointStream, shift: float) -> JointStream:
-    """The motion as it was `shift` [s] before; the efforts, which aren't smooth, stay in place."""
+    """Motion shifted to `shift` [s] earlier; the efforts stay in place."""
     q, v, a = (shifted(filled(x), motion.time, shift) for x in (motion.q, motion.v, motion.a))
     return replace(motion, q=q, v=v, a=a)

@@ -16,7 +16,8 @@ from sysid_core.signals.filters import ZeroPhaseFilter
 
 @dataclass(frozen=True, eq=False)
 class RegressorBlocks:
-    """Rows `[Y Phi]` of several spans, filtered and decimated, computed as often as asked.
+    """Stacked rows of rigid-body and friction regressor of several spans of motion, filtered
+    and decimated, and computed again for each use instead of being stored.
 
     Attributes:
         model: The robot.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motion that comes back: periods of a Fourier series, or the same trajectory played again.
+"""Repeated motion: periods of a Fourier series, or one trajectory played several times.
 
 What a model lacks is a function of the motion and comes back with it. Blocks of time that are to
 disagree where the model is wrong must not hold the same motion.

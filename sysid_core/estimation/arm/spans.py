@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From recordings to equations: spans of samples, what is refused, and what estimates."""
+"""Equations from recordings: spans of samples, their checks, and the estimators."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def require_recordings(recordings: Sequence[Recording]) -> None:
     """Refuse to identify from nothing.
 
     Raises:
-        EstimationError: There is no recording.
+        EstimationError: There is not a recording.
     """
     if not recordings:
-        raise EstimationError("There is no recording to identify from.", remedy="Give a recording.")
+        raise EstimationError("No recording was given.", remedy="Give a recording.")
 
 
 def require_torques(stream: JointStream, source: str, *, currents: bool = False) -> None:
@@ -85,7 +85,7 @@ def require_torques(stream: JointStream, source: str, *, currents: bool = False)
     unit = "torques or currents" if currents else "torques"
     raise SignalError(
         f"The efforts of '{source}' are declared '{stream.effort_kind}', not {unit}.",
-        remedy="Declare what they are (`effort_kind: actuator_torque` …) in the column map or with"
+        remedy="Declare their kind (`effort_kind: actuator_torque` …) in the column map or with"
         " --effort-kind; gravity-compensated efforts can't be used: the weight has been subtracted."
         + ("" if currents else " Multiply motor currents by the drive gains first."),
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares with non-negative parameters, where no body is estimated."""
+"""Least squares with non-negative parameters, without estimation of bodies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from sysid_core.robot import Array
 def bounded_fit(
     regression: Regression, free: NDArray[np.bool_], R: Array, r: Array, rho: Array
 ) -> Array:
-    r"""`min ||R pi - r||^2 + ||sqrt(rho) (pi - pi_0)/s||^2` with `pi >= 0` where physics asks for it.
+    r"""Least squares with a prior and non-negative parameters: minimise `||R pi - r||^2 +
+    ||sqrt(rho) (pi - pi_0)/s||^2`.
 
     Friction and drives alone need no matrix inequality; this is exact and takes milliseconds.
 
@@ -40,7 +41,7 @@ def bounded_fit(
     if not solution.success:
         raise SolverError(
             f"The bounded least-squares problem wasn't solved: {solution.message}.",
-            remedy="Look for NaN or extreme values in the data; another --method does without bounds.",
+            remedy="Check the data for NaN and extreme values, or use a --method without bounds.",
         )
     values = np.array(regression.prior, dtype=float)
     values[free] = start + s * solution.x

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Triangular factors: everything that least squares needs of a recording, however long it was."""
+"""Triangular factors: a compressed form of recordings of any length for least squares."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Compressed:
     counts: Array
 
     def of(self, columns: Sequence[int], known: Array) -> Compressed:
-        """The equations of some columns, the others' share `R @ known` taken from the right sides.
+        """Equations of some columns, with the contribution `R @ known` of the others moved
+        to the right-hand side.
 
         Args:
             columns: Indices of the columns that stay.
@@ -97,7 +98,7 @@ def _factor(rows: Array) -> Array:
 
 
 def solve_compressed(R: Array, r: Array) -> Array:
-    """Least squares after scaling the columns; the shortest solution where they are dependent.
+    """Least squares after scaling of the columns; the shortest solution if they are dependent.
 
     Args:
         R: Shape (m, p).

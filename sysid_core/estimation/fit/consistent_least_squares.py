@@ -73,8 +73,8 @@ class ConsistentLeastSquares:
         weights = (self.prior_weight, *self.prior_weights.values(), *self.prior_sd.values())
         if not all(rho > 0.0 for rho in weights):
             raise EstimationError(
-                "The prior needs a positive weight: without one, what the data leave open is"
-                " arbitrary, and links of 150 kg fit as well as any.",
+                "The weight of the prior must be positive; otherwise parameters that the data do not determine are arbitrary (links of 150 kg fit as well)."
+                "",
                 remedy="Give a prior weight above zero.",
             )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The convex program behind `ConsistentLeastSquares`: least squares over bodies that can exist."""
+"""Convex program of `ConsistentLeastSquares`: least squares over physically consistent bodies."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def solve_consistent(problem: ConsistentProblem) -> tuple[Array, Certificate]:
     if values is None or not np.all(np.isfinite(values)):
         raise SolverError(
             "The solver returned no parameters.",
-            remedy="Look for NaN or extreme values in the data, or raise the prior's weight.",
+            remedy="Check the data for NaN and extreme values, or increase the weight of the prior.",
         )
     values = np.array(values)
     bounded = problem.non_negative

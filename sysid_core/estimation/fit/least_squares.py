@@ -58,7 +58,7 @@ class LeastSquares:
         return {"none": "ols", "joint": "wls", "robust": "irls"}[self.weighting.value]
 
     def fit(self, regression: Regression) -> Estimate:
-        """Estimate the base parameters; those that are fixed keep their prior values.
+        """Estimate the base parameters; fixed ones keep their prior values.
 
         Args:
             regression: Measurement equations.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Model error in deviations: how far fits without one block of the motion differ.
+r"""Contribution of the model error to standard deviations, from fits without one block of motion
+each.
 
 What a model lacks (hysteresis, elasticity, temperature) leaves residuals that are functions of the
 motion. They look uncorrelated after a second and come back with the next similar motion, which no
@@ -58,14 +59,14 @@ class ModelError:
         out = []
         if max(inertial, friction) > _NOTABLE:
             out.append(
-                "Fits without one block of the motion each differ by more than noise: deviations are"
-                f" widened by measured model error, inertial parameters {inertial:.1f} times,"
-                f" friction and drives {friction:.1f} times (medians)."
+                "Fits without one block of the motion differ by more than the noise: standard deviations are enlarged by the measured model error, for inertial parameters"
+                f" {inertial:.1f} times, for friction and drives"
+                f" {friction:.1f} times (medians)."
             )
         if self.recordings == 1 and not np.all(self.inertial):
             out.append(
-                "One recording: its friction's deviations hold what friction usually does from day to"
-                f" day, {100 * self.days:.0f} %, not what it does on this robot."
+                "Single recording: the standard deviations of friction include a typical day-to-day variation,"
+                f" {100 * self.days:.0f} %, not the variation of this robot."
             )
         return tuple(out)
 
@@ -78,7 +79,7 @@ def model_error(
     weights: Weights,
     alone: ParameterUncertainty,
 ) -> ModelError:
-    r"""Compare fits that leave out one block of motion each with their covariance.
+    r"""Scatter of the fits without one block of motion each, relative to their covariance.
 
     Blocks hold equally many samples, and no motion is in two of them: a model error that comes back in
     every period would be in all.
@@ -134,7 +135,7 @@ def spread_between(size: Array, own: Array, scatter: Array | None, count: int) -
 def scatter_factors(
     H: Array, right: Array, covariance: Array, natural: Array, *, leave_out: bool = True
 ) -> Array:
-    r"""Factors by which fits scatter more over blocks than their covariance says, shape (b,).
+    r"""Ratio of the scatter over blocks to the standard deviation by the covariance, shape (b,).
 
     Ratios of variances are chi-square about true ones, which differ from parameter to parameter: they
     are drawn together as far as their own scatter allows (`moderated`). What the data don't show keeps
@@ -161,7 +162,7 @@ def scatter_factors(
 
 
 def block_scatter(H: Array, right: Array, natural: Array, *, leave_out: bool) -> Array:
-    r"""Variances of the fit to everything, from what its blocks say each, shape (b,).
+    r"""Variances of the fit to all blocks, from the scatter of fits to single blocks, shape (b,).
 
     Without block k of B the estimate moves by `d_k = -(H - H_k + w N^{-1})^{-1} Y_k^T psi_k`, N the
     natural covariance and w small; the delete-a-block jackknife's variance (Kuensch 1989) is

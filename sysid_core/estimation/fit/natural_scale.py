@@ -11,12 +11,13 @@ from sysid_core.robot import Array
 
 
 def friction_scale(Phi: Array, tau: Array, names: Sequence[str] = ()) -> Array:
-    """As `friction_scale_from_squares`, from the friction regressor itself, shape (K, n, p)."""
+    """`friction_scale_from_squares` from the friction regressor, shape (K, n, p)."""
     return friction_scale_from_squares(np.mean(Phi**2, axis=0), tau, names)
 
 
 def friction_scale_from_squares(squares: Array, tau: Array, names: Sequence[str] = ()) -> Array:
-    r"""Natural scale of friction parameters: what would explain a joint's whole torque.
+    r"""Natural scale of friction parameters: the value that alone would explain the torque of
+    the joint.
 
     Args:
         squares: Mean square of every column of the friction regressor, shape (n, p).

@@ -61,13 +61,13 @@ class Certificate:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A sentence for the result where the problem is only almost solved, or none."""
+        """Note if the problem is only solved approximately, or none."""
         if not self.almost_solved:
             return ()
         return (
-            f"The convex problem of {self.what} is almost solved (gap {self.gap:.1g}, residuals"
-            f" {self.primal_residual:.1g} and {self.dual_residual:.1g}): the solver reached its"
-            " reduced accuracy only, and what the data hardly show may be off by more than it says.",
+            f"The convex problem of {self.what} is solved only approximately (gap {self.gap:.1g}, residuals"
+            f" {self.primal_residual:.1g} and {self.dual_residual:.1g}): the solver reached only its reduced accuracy, and weakly excited parameters may have larger errors than stated."
+            "",
         )
 
 
@@ -93,12 +93,12 @@ def solve_convex(problem: cp.Problem, what: str) -> Certificate:
     except cp.error.SolverError as err:
         raise SolverError(
             f"The convex problem of {what} could not be solved: {err}.",
-            remedy="Check the data for absurd values, or loosen the bounds.",
+            remedy="Check the data for extreme values, or relax the bounds.",
         ) from err
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise SolverError(
             f"The convex problem of {what} is {problem.status}.",
-            remedy="Bounds or fixed parameters contradict physical consistency: loosen them.",
+            remedy="Bounds or fixed parameters contradict physical consistency: relax them.",
             status=problem.status,
         )
     gap = abs(raw.obj_val - raw.obj_val_dual)

@@ -19,7 +19,7 @@ BLOCK = 8192  # samples of a regressor that are held at once
 
 
 class RegressorBlocks(Protocol):
-    """A regressor that is too long to be held: its rows come in blocks, as often as asked."""
+    """A regressor too large for memory: its rows are computed in blocks for every pass."""
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -128,7 +128,7 @@ class Regression:
 
     @cached_property
     def matrix(self) -> Array:
-        """Y as one array, shape (K, n, p), for recordings short enough to be held."""
+        """Y as one array, shape (K, n, p), for recordings that fit into memory."""
         return self.Y if isinstance(self.Y, np.ndarray) else np.concatenate(list(self.Y))
 
     @property
@@ -178,8 +178,8 @@ class Regression:
             free &= ~self.columns_of(entry)
         if not np.any(free):
             raise EstimationError(
-                "Everything is fixed: there is nothing to estimate.",
-                remedy="Leave something to be estimated out of `fixed`.",
+                "All parameters are fixed: there is nothing to estimate.",
+                remedy="Remove the parameters to be estimated from `fixed`.",
             )
         return free
 
@@ -198,7 +198,7 @@ class Regression:
             )
         if not np.any(hit):
             raise EstimationError(
-                f"'{entry}' can't be fixed: no parameter is called so.",
+                f"'{entry}' can't be fixed: no parameter has this name.",
                 remedy="Give 'inertials', 'friction', a link, a joint, or names such as"
                 f" {self.names[0]} or {self.names[-1]}.",
             )

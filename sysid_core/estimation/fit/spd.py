@@ -15,7 +15,7 @@ def symmetric(M: Array) -> Array:
 
 
 def root(M: Array, tolerance: float = 1e-9) -> Array:
-    """R with `R^T R` the nearest positive semi-definite matrix, scaled to its own diagonal.
+    """R with `R^T R` the nearest positive semi-definite matrix, scaled by its diagonal.
 
     Args:
         M: Shape (n, n).

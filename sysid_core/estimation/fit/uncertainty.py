@@ -71,7 +71,7 @@ class ParameterUncertainty:
         return cls(covariance, prior, np.maximum(ratios, 0.0), natural @ U)
 
     def widened(self, factors: Array, added: Array) -> ParameterUncertainty:
-        """The same with factors of the deviations and added variances, shapes (b,)."""
+        """Copy with scaled standard deviations and added variances, shapes (b,)."""
         wider = self.covariance * np.outer(factors, factors) + np.diag(added)
         return self._of(wider, self.prior)
 
@@ -86,7 +86,7 @@ class ParameterUncertainty:
         return np.asarray(np.diag(self.covariance) >= self.tolerance * np.diag(self.prior))
 
     def sentences(self, names: Sequence[str], limit: int = 8) -> tuple[str, ...]:
-        """The directions that the data hardly show, worst first, with the parameters in them."""
+        """Weakly excited directions, worst first, with the parameters in them."""
         out = []
         order = np.argsort(self.ratios)[::-1]
         unseen = [i for i in order if self.ratios[i] >= self.tolerance]
@@ -95,11 +95,11 @@ class ParameterUncertainty:
             top = np.argsort(np.abs(u))[::-1][:4]
             parts = [names[k] for k in top if abs(u[k]) > 0.3 * abs(u[top[0]])]
             out.append(
-                f"Hardly seen by these data: {' with '.join(parts)} (standard deviation"
-                f" {_times(float(np.sqrt(self.ratios[i])))} what is natural)."
+                f"Poorly excited by these data: {' with '.join(parts)} (standard deviation"
+                f" {_times(float(np.sqrt(self.ratios[i])))} the natural scale)."
             )
         if len(unseen) > limit:
-            out.append(f"{len(unseen) - limit} further directions are hardly seen.")
+            out.append(f"{len(unseen) - limit} further directions are poorly excited.")
         return tuple(out)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints whose efforts are zero throughout: their drivers measure none, as those of grippers."""
+"""Joints whose efforts are zero throughout, because their drivers measure none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def refuse_unmeasured(unmeasured: NDArray[np.bool_]) -> None:
     """
     if np.all(unmeasured):
         raise EstimationError(
-            "All efforts are zero: the driver measures none.",
+            "All efforts are zero: the driver does not measure efforts.",
             remedy="Record from a driver that reports torques or currents.",
         )
 
@@ -40,6 +40,6 @@ def unmeasured_notes(names: Sequence[str], unmeasured: NDArray[np.bool_]) -> tup
     if not joints:
         return ()
     return (
-        f"The efforts of {', '.join(joints)} are zero throughout: what only they would tell is"
-        " left open.",
+        f"The efforts of {', '.join(joints)} are zero throughout: parameters that only they determine remain undetermined."
+        "",
     )

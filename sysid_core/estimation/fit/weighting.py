@@ -41,7 +41,7 @@ def tukey_slope(u: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    r"""Weights that have settled, and what the covariance needs of them.
+    r"""Converged weights, and the data for the covariance.
 
     Attributes:
         of_joints: Inverse residual variance of every joint, shape (n,).
@@ -89,12 +89,12 @@ class Weights:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A sentence for the result where the rounds didn't settle, or none."""
+        """Note if the iterations did not converge, or none."""
         if self.settled:
             return ()
         return (
-            f"The weights of the residuals did not settle in {ROUNDS} rounds: values may be off"
-            " by more than a thousandth of their standard deviations.",
+            f"The weights of the residuals did not converge in {ROUNDS} rounds: values may still change by more than 0.001 of their standard deviations."
+            "",
         )
 
 

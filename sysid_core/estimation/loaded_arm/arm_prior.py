@@ -69,7 +69,7 @@ class PriorFit:
 
 
 def noise_weights(regression: Regression, max_lag: int, x: Array | None = None) -> Array:
-    """Inverse noise variance of each joint, samples that say the same counted once; (n,).
+    """Inverse noise variance of each joint, repeated states counted once; (n,).
 
     Args:
         regression: K samples of n torques.
@@ -180,7 +180,7 @@ def arm_prior(
 def drift_precision(
     friction: FrictionModel, parameters: Array, natural: Array, drift: float
 ) -> Array:
-    """Precision of the change of friction between two runs, shape (p, p).
+    """Inverse covariance of the change of friction between two runs, shape (p, p).
 
     Args:
         friction: Its terms; rotors and gear waves don't change.

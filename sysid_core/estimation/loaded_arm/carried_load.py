@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A body that an arm carries at one of its frames, seen in the joint torques."""
+"""Effect of a body carried at a frame of the arm on the joint torques."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def carried_by(model: RobotModel, frame: str) -> Array:
     if body < 0:
         raise EstimationError(
             f"'{frame}' is fixed to the base of '{model.name}': no joint carries it.",
-            remedy="Give a frame of the moving arm, such as its flange.",
+            remedy="Give a frame on the moving part of the arm, such as the flange.",
         )
     out = np.zeros((10 * model.n_bodies, 10))
     out[10 * body : 10 * body + 10] = parameter_transform(placed.placement.homogeneous)
@@ -61,7 +61,7 @@ def carried_by(model: RobotModel, frame: str) -> Array:
 
 
 def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
-    """The robot with a body fixed to one of its frames.
+    """Robot with a body fixed to one of its frames.
 
     Args:
         model: The robot without it.

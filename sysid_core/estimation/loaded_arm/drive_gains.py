@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drive gains from what the controller itself believes.
+"""Drive gains from the model torques and target currents of the controller.
 
 Without a known load, currents show masses only up to the gains. But many controllers publish their
 own model torque beside the motor current they ask for (UR: `target_moment` and `target_current`),
@@ -116,7 +116,7 @@ def drive_gains_from_targets(
     torque: ArrayLike,
     v: ArrayLike,
 ) -> DriveGains:
-    """Gains by which a controller turns the torques of its own model into motor currents.
+    """Drive gains by which a controller converts the torques of its model to motor currents.
 
     Args:
         current: Desired motor currents, shape (K, n) [A].
@@ -148,8 +148,8 @@ def drive_gains_from_targets(
         slope_sd = np.sqrt(variance * np.linalg.pinv((X / scale).T @ (X / scale))[0, 0]) / scale[0]
         if not slope > 0.0 or slope_sd > _MAX_SD * slope:
             raise EstimationError(
-                f"The desired torque of joint {j + 1} hardly shows in its desired current"
-                f" (slope {slope:.3g} ± {slope_sd:.1g} A/(N m)).",
+                f"The desired torque of joint {j + 1} is poorly correlated with its desired current (slope"
+                f" {slope:.3g} ± {slope_sd:.1g} A/(N m)).",
                 remedy="Use a recording in which every joint moves, or give the gains yourself.",
                 joint=j,
             )

@@ -145,13 +145,13 @@ def _settled_gains(
         if fitting is estimator and np.all(np.abs(step) < 1e-4):
             return _Settled(gains, estimate, full, regression.names)
     raise EstimationError(
-        "The drive gains don't settle.",
-        remedy="The load moves too little, or is too light against the arm.",
+        "The estimation of the drive gains does not converge.",
+        remedy="The load moves too little, or is too light compared with the arm.",
     )
 
 
 def with_gains(equations: ArmEquations, gains: ArrayLike) -> ArmEquations:
-    """The same data with other gains of the drives, shape (n,)."""
+    """Copy with other drive gains, shape (n,)."""
     drives = equations.friction.drives
     found = drives.with_gains(gains)
     return replace(
@@ -168,13 +168,13 @@ def _require_gains(model: RobotModel, silent: NDArray[np.bool_]) -> None:
     """Refuse joints whose gains nothing shows, and a robot that has a link called as the load is."""
     if LOAD in model.body_names:
         raise EstimationError(
-            f"A link of '{model.name}' is called '{LOAD}', as the known load is.",
+            f"A link of '{model.name}' has the name '{LOAD}', which is reserved for the known load.",
             remedy="Give the link another name in the URDF.",
         )
     if np.any(silent):
         joints = np.array(model.joint_names)[silent].tolist()
         raise EstimationError(
-            f"The efforts of {joints} are zero throughout: their gains can't be found.",
+            f"The efforts of {joints} are zero throughout: their gains cannot be estimated.",
             remedy="Lock joints without a measured drive, such as a gripper's: "
             f"--lock {' --lock '.join(joints)}.",
             joints=joints,
@@ -200,8 +200,8 @@ def _with_absolute_gains(estimate: Estimate, gains: Array) -> Estimate:
         relative = estimate.standard_deviations[i]
         if relative > 0.1:
             notes.append(
-                f"The drive gain {estimate.names[i]} is known to {100 * relative:.0f} % only: the"
-                " load's weight hardly shows in that joint's effort."
+                f"The drive gain {estimate.names[i]} is known to {100 * relative:.0f} % only, because the weight of the load has little effect on that joint."
+                ""
             )
     return replace(
         estimate,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A load of known mass in an arm's hand, and what an identification makes of it."""
+"""Known load in the hand of an arm, and its use in an identification."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class KnownLoad:
 
     @property
     def prior(self) -> Array:
-        """`pi` in the frame, shape (10,): a ball where nothing is known."""
+        """Parameters `pi` in the frame, shape (10,); a ball if nothing else is known."""
         com = np.zeros(3) if self.com is None else self.com
         return pi_from_mass_com_inertia(self.mass, com, np.eye(3) * 0.4 * self.mass * _RADIUS**2)
 
@@ -72,7 +72,9 @@ class KnownLoad:
 
 
 def load_estimate(estimate: Estimate, pi_L: Array, load: KnownLoad) -> Estimate:
-    """The load alone. What only shows together with other parameters has its natural scale."""
+    """Estimate of the load. Directions identifiable only in combination have their natural
+    scale.
+    """
     names = [f"{LOAD}.{name}" for name in INERTIAL_NAMES]
     index = {name: i for i, name in enumerate(estimate.names)}
     own = [k for k, name in enumerate(names) if name in index]
@@ -123,7 +125,7 @@ class SupposedLoad:
     density: DensityPrior | None
 
     def prior(self, pi: Array) -> tuple[Array, Array]:
-        """Mean and covariance of the payload, given roughly what it is."""
+        """Mean and covariance of the payload, from an approximate description."""
         if self.density is not None:
             mass = max(float(pi[0]), MIN_MASS)
             shape = self.density.cells
@@ -144,8 +146,8 @@ class SupposedLoad:
         surprise = _surprise(R, r - R @ mean, prior)
         if surprise > _MAX_SURPRISE:
             notes.append(
-                "The torques contradict what was assumed of the payload"
-                f" ({'shape' if self.density else 'reach and size'}) by"
+                "The torques contradict the assumed payload ("
+                f"{'shape' if self.density else 'reach and size'}) by"
                 f" {np.sqrt(surprise):.1f} standard deviations: give the right one, in the axes of"
                 f" '{self.frame}'."
             )
@@ -156,7 +158,7 @@ class SupposedLoad:
         if not bool(is_physically_consistent(pi)):
             pi = nearest_consistent(pi, covariance, self.size)
             notes.append(
-                "The plain estimate was not physically consistent: this is the nearest one that is."
+                "The unconstrained estimate was not physically consistent: this is the nearest consistent one."
             )
         return pi, notes
 

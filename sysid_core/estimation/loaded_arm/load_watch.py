@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm without force-torque sensor whose load is taken up, put down or slips while it moves."""
+"""Change of the load of an arm without a force-torque sensor during the motion."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LoadWatch:
         self._began: float | None = None
 
     def update(self, time_s: float, extra: Array, Y: Array) -> PayloadChange | None:
-        """Take one sample; the change, if the load has changed.
+        """Add one sample; returns the change if the load has changed.
 
         Args:
             time_s: Time [s], increasing.
@@ -132,7 +132,7 @@ def _contrast(before: Part, after: Part) -> float:
 def change_note(
     stream: JointStream, extra: Array, Y: Array, noise: Array, prior: Array, run: Recording | None
 ) -> tuple[str, ...]:
-    """A remark on the largest change of a span; none without.
+    """Note about the largest change of the load in a span, or none.
 
     Args:
         stream: The span, K samples; the other arrays as for `load_changes`.
@@ -149,7 +149,7 @@ def change_note(
     begins = 0.0 if run is None else float(stream.stamps_ns[0] - run.joints.stamps_ns[0]) * 1e-9
     where = "a recording" if run is None else f"'{run.source}'"
     return (
-        f"The load seems to change {begins + largest.stamp_s:.1f} s into {where}"
-        f" ({largest.kind.value}, {largest.mass:+.2g} kg): weigh what is before and after on their"
-        " own.",
+        f"The load probably changes {begins + largest.stamp_s:.1f} s into {where}"
+        f" ({largest.kind.value}, {largest.mass:+.2g} kg): weigh the parts before and after separately."
+        "",
     )

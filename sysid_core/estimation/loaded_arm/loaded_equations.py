@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations of an arm's recordings with and without payload, in one regression."""
+"""Equations of recordings with and without payload, in one regression."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sysid_core.signals import JointStream
 
 @dataclass(frozen=True, eq=False)
 class LoadedEquations:
-    """Linear equations in the arm, the change of its friction and the payload.
+    """Linear equations for the arm, the change of its friction, and the payload.
 
     Attributes:
         model: The unloaded robot.
@@ -39,7 +39,7 @@ class LoadedEquations:
 
     @property
     def arm_names(self) -> tuple[str, ...]:
-        """Names of the arm's own parameters: inertial, then friction."""
+        """Names of the arm parameters: inertial, then friction."""
         return inertial_parameter_names(self.model) + self.friction.names
 
     def regression(self, streams: Sequence[tuple[JointStream, bool]], x: Array) -> Regression:

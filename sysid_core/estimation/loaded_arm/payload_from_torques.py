@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""The payload from joint torques alone: what the loaded arm needs more than the unloaded one.
+r"""Payload from joint torques: difference between the loaded and the unloaded arm.
 
 Both recordings are fitted at once. With the arm's parameters pi, its friction phi, the change d of
 friction between the runs, and the payload pi_L in frame F of a link,
@@ -125,7 +125,7 @@ class PayloadFromTorques:
 
     @property
     def arm_names(self) -> tuple[str, ...]:
-        """Names of the arm's own parameters: inertial, then friction."""
+        """Names of the arm parameters: inertial, then friction."""
         return self._equations.arm_names
 
     def fit(
@@ -136,7 +136,7 @@ class PayloadFromTorques:
         identified: Estimate | None = None,
         source: str = "",
     ) -> Estimate:
-        """Estimate the payload; see `compare` for the arguments and errors."""
+        """Estimate the payload, with the arguments and errors of `compare`."""
         return self.compare(loaded, unloaded, identified=identified, source=source).estimate
 
     def compare(
@@ -148,7 +148,7 @@ class PayloadFromTorques:
         source: str = "",
         runs: Sequence[Recording] = (),
     ) -> LoadedArm:
-        """Estimate the payload, and show what it rests on.
+        """Estimate the payload, with the data that support it.
 
         Args:
             loaded: Spans at equal steps with q, v, a and torques [N m] (`smooth_motion`).
@@ -173,8 +173,8 @@ class PayloadFromTorques:
         notes = estimate.notes
         if step > _SETTLED * added[1]:
             notes += (
-                "The passes for noise and load-dependent friction haven't settled: the last changed"
-                f" the mass by {step:.2g} kg.",
+                "The iterations for noise and load-dependent friction have not converged: the last one changed the mass by"
+                f" {step:.2g} kg.",
             )
         starts = fit.regression.recordings[len(unloaded) :]
         parts = span_slices(starts, fit.regression.n_samples)
@@ -210,7 +210,7 @@ class PayloadFromTorques:
         information = inverse(fit.gain[-10:, -10:]) - np.linalg.inv(prior)
         pi, notes = self._load.consistent(fit.x[-10:], covariance, information, mean, prior)
         if pi[0] < 3.0 * np.sqrt(covariance[0, 0]):
-            notes.append("The mass is less than three standard deviations: it may well be nothing.")
+            notes.append("The mass is less than three standard deviations: there may be no load.")
         structural_rank, structural = structural_verdicts(self.model, self.frame)
         verdicts = tuple(
             found if can is ParameterVerdict.IDENTIFIABLE else can

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a payload before it is weighed, when not even its shape is given; Gaussians given data."""
+"""Prior of a payload without a known shape, as Gaussians that depend on the data."""
 
 from __future__ import annotations
 
@@ -100,7 +100,9 @@ def probabilities(logs: Array) -> Array:
 
 
 def conditioned(R: Array, r: Array, means: Array, covariances: Array) -> tuple[Array, Array, Array]:
-    """Means (H, 10), covariances and log evidences of Gaussians given `r = R pi + N(0, I)`."""
+    """Means (H, 10), covariances and log-evidences of H Gaussian priors given the data `r = R
+    pi + N(0, I)`.
+    """
     RC = R @ covariances  # (H, p, 10)
     S = RC @ R.T + np.eye(len(r))
     d = r - means @ R.T
@@ -112,7 +114,7 @@ def conditioned(R: Array, r: Array, means: Array, covariances: Array) -> tuple[A
 
 
 def nearest_body(pi: Array) -> Array:
-    """The nearest body of the same mass and centre of mass, second moments about it positive."""
+    """Nearest body with the same mass and centre of mass and positive second moments about it."""
     if is_physically_consistent(pi):
         return pi
     P = pseudo_inertia_from_pi(pi)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What all payload estimators share: the data, the compressed data, and how a result is shown.
+r"""Data, compressed data and the presentation of results, shared by all payload estimators.
 
 Frames: everything in the axes of the force-torque sensor S, at its origin. The wrench is the one
 that the sensor exerts on the object, `wrench = wrench_regressor(a, omega, alpha) @ pi`, with the
@@ -74,7 +74,7 @@ class PayloadData:
                 raise EstimationError(
                     f"'{key}' holds NaN or infinite values at {len(bad)} of {K} samples,"
                     f" first at sample {bad[0]}.",
-                    remedy="Leave those samples out, and look for the cause in the driver.",
+                    remedy="Remove these samples, and look for the cause in the driver.",
                     samples=bad,
                 )
             array.setflags(write=False)
@@ -102,7 +102,7 @@ class PayloadData:
 
     @classmethod
     def joined(cls, parts: Sequence[PayloadData]) -> PayloadData:
-        """Parts one after the other; what one of them doesn't know isn't known."""
+        """Concatenated parts; a value missing in one part is missing in the result."""
         columns = {key: [getattr(part, key) for part in parts] for key in _SHAPES}
         known = {k: x for k, x in columns.items() if not any(one is None for one in x)}
         return cls(**{k: np.concatenate(x) for k, x in known.items()}, source=parts[0].source)
@@ -159,7 +159,7 @@ class CompressedWrenches:
         if dynamism_scale is not None and not dynamism_scale > 0:
             raise EstimationError(
                 "The dynamism scale c_1 must be greater than zero.",
-                remedy="Leave it out for the paper's value.",
+                remedy="Omit it to use the value of the paper.",
             )
         self.dynamism_scale = dynamism_scale
         self._factors = [np.zeros((size, size)) for size in (11, 11, 11, 15)]
@@ -263,7 +263,7 @@ class CompressedWrenches:
         }
 
     def noise_sd(self) -> tuple[float, float]:
-        """Force and torque noise [N, N m], from what the best unconstrained fit leaves over."""
+        """Force and torque noise [N, N m], from the residual of the best unconstrained fit."""
         R = np.vstack([self.force, self.torque])
         length = np.linalg.norm(R[:, :10], axis=0)
         length = np.where(length > 0, length, 1.0)
@@ -273,7 +273,9 @@ class CompressedWrenches:
         return rms["force"] * free, rms["torque"] * free
 
     def noise_moment(self) -> Array:
-        """`A^T Sigma A` under independent noise of the forces and of the torques, (10, 10)."""
+        """Increase of the normal matrix by independent noise of the forces and of the
+        torques, (10, 10).
+        """
         sd_force, sd_torque = self.noise_sd()
         F, T = self.force[:, :10], self.torque[:, :10]
         return sd_force**2 * F.T @ F + sd_torque**2 * T.T @ T
@@ -288,9 +290,9 @@ def positive_mass(moment: float, power: float) -> float:
     mass = moment / power if power > 0 else 0.0
     if not mass > 0:
         raise EstimationError(
-            f"The forces ask for a mass of {mass:.4g} kg.",
-            remedy="Is the wrench that of the sensor on the object, and gravity's direction"
-            " right? Turned signs or a sensor mounted upside down look like this.",
+            f"The forces correspond to a mass of {mass:.4g} kg.",
+            remedy="Check that the wrench is the one exerted by the sensor on the object, and the direction of gravity."
+            " Reversed signs or a sensor mounted upside down have this effect.",
             mass=mass,
         )
     return mass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What a shape says of a payload before any measurement: about uniform density, never negative.
+r"""Prior of a payload from its shape: approximately uniform, non-negative density.
 
 The masses of the cells are drawn to a homogeneous body by their relative entropy
 
@@ -27,7 +27,7 @@ _SAME_MASS = 1e-12  # relative
 
 
 def shape_covariance(shape: Shape, mass: float, contrast: float) -> Array:
-    """Prior covariance of `pi` where densities vary independently from place to place.
+    """Prior covariance of `pi` for densities that vary independently between cells.
 
     Args:
         shape: In the sensor frame.
@@ -58,17 +58,19 @@ class DensityPrior:
         if not self.contrast > 0:
             raise EstimationError(
                 "The contrast of a density prior must be greater than zero.",
-                remedy="Leave it out for the usual value.",
+                remedy="Omit it to use the default.",
             )
         if self.shape.fingers is not None:
             raise EstimationError(
-                "The opening of a gripper is not a shape: it has no density.",
-                remedy="Give the whole shape, or none.",
+                "The opening of a gripper is not a shape and has no density.",
+                remedy="Give the complete shape, or none.",
             )
 
     @cached_property
     def cells(self) -> Shape:
-        """The shape's cells cut in eight, so that a single layer of cells can be unbalanced too."""
+        """Cells of the shape, each cut in eight, so that a single layer of cells can be
+        unbalanced.
+        """
         return self.shape.refined()
 
     def covariance(self, mass: float) -> Array:
@@ -76,7 +78,7 @@ class DensityPrior:
         return shape_covariance(self.cells, mass, self.contrast)
 
     def most_likely_masses(self, R: Array, r: Array, near: Array | None = None) -> Array:
-        """Minimise `|R Phi m - r|^2 / 2` plus the relative entropy; Phi is that of `cells`.
+        """Cell masses that minimise the data misfit plus the relative entropy to the prior masses.
 
         The homogeneous body has the mass of the solution itself, found by repetition.
 
@@ -144,5 +146,5 @@ def _entropic_masses(
         z, (current, m) = z + t * step, trial
     raise SolverError(
         "The entropic payload problem did not converge.",
-        remedy="Check the wrench and the shape for absurd sizes.",
+        remedy="Check the wrench and the shape for implausible values.",
     )

@@ -38,7 +38,7 @@ class EntropicRegression(WrenchEstimator):
         if not weight > 0:
             raise EstimationError(
                 "The weight of the prior must be greater than zero.",
-                remedy="Leave it out for the usual value.",
+                remedy="Omit it to use the default.",
             )
         self.shape = shape
         self.weight = weight
@@ -59,7 +59,7 @@ class EntropicRegression(WrenchEstimator):
 
 
 def minimise_entropic(R: Array, r: Array, prior_pi: Array, weight: float) -> tuple[Array, Array]:
-    """Newton's method; `|R pi - r|^2` plus the weighted divergence.
+    """Minimise the data misfit plus the weighted divergence by Newton's method.
 
     Args:
         R: Shape (p, 10).
@@ -101,5 +101,5 @@ def minimise_entropic(R: Array, r: Array, prior_pi: Array, weight: float) -> tup
         pi, current = pi + t * step, trial
     raise SolverError(
         "The entropic regression did not converge.",
-        remedy="Check the wrench and the shape for absurd sizes.",
+        remedy="Check the wrench and the shape for implausible values.",
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The baseline that every method must beat: weigh the object, and assume uniform density."""
+"""Baseline for all methods: mass from the forces, and uniform density."""
 
 from __future__ import annotations
 

@@ -222,6 +222,6 @@ def solve_cone_program(
     if str(solution.status) not in ("Solved", "AlmostSolved", "InsufficientProgress"):
         raise SolverError(
             f"Clarabel ended {what} as '{solution.status}'.",
-            remedy="Check the wrench and the shape for absurd sizes.",
+            remedy="Check the wrench and the shape for implausible values.",
         )
     return np.array(solution.x)

@@ -49,7 +49,7 @@ def payload_estimate(
     source: str = "",
     warnings: tuple[Reason, ...] = (),
 ) -> Estimate:
-    """The common result of all payload estimators."""
+    """Result type of all payload estimators."""
     return Estimate(
         method=method,
         names=PAYLOAD_NAMES,
@@ -85,7 +85,7 @@ def shrunk_estimate(
 def verdicts_from_prior(
     covariance: Array, prior_covariance: Array, mass_sd: float | None = None
 ) -> tuple[ParameterVerdict, ...]:
-    """Prior-dominated where the data have not even halved the prior's variance.
+    """Prior-dominated if the data have reduced the prior variance to less than a half.
 
     Moments of inertia are judged with mass and centre of mass given: knowing these from gravity
     alone narrows the inertia about the sensor's origin, but says nothing of the spread of the mass.
@@ -118,7 +118,7 @@ def _given_first_moments(covariance: Array) -> Array:
 
 
 def verdicts_from_rank(information: CompressedWrenches) -> tuple[ParameterVerdict, ...]:
-    """What the data alone determine: alone, in combination, or not at all."""
+    """Verdicts from the data alone: identifiable alone, in combination, or not at all."""
     R = np.vstack([information.force[:, :10], information.torque[:, :10]])
     length = np.linalg.norm(R, axis=0)
     _, s, Vt = np.linalg.svd(R / np.where(length > 0, length, 1.0))
@@ -134,7 +134,7 @@ def verdicts_from_rank(information: CompressedWrenches) -> tuple[ParameterVerdic
 
 @dataclass(frozen=True)
 class PayloadSummary:
-    """The estimate as people and robots' settings want it, with standard deviations.
+    """Payload with standard deviations in the units of robot controllers.
 
     Attributes:
         mass: [kg].
@@ -164,13 +164,13 @@ def summarise_payload(estimate: Estimate) -> PayloadSummary:
     if estimate.names != PAYLOAD_NAMES:
         raise EstimationError(
             f"An estimate of {len(estimate.names)} parameters is not that of a payload.",
-            remedy="Give what a payload estimator returned.",
+            remedy="Give the result of a payload estimator.",
         )
     pi = estimate.values
     if not pi[0] > 0:
         raise EstimationError(
             f"The estimated mass is {pi[0]:.4g} kg: there is no centre of mass.",
-            remedy="Is something held, and is the wrench that of the sensor on the object?",
+            remedy="Check that an object is held, and that the wrench is the one exerted by the sensor on the object.",
         )
     mass, com, inertia = mass_com_inertia_from_pi(pi)
     J = _summary_jacobian(pi)

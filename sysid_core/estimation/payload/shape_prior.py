@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What may be held, before any measurement: kinds of bodies, weighed by how well each explains the data.
+r"""Prior over classes of bodies, weighted by their evidence.
 
 Each hypothesis is a Gaussian of the parameters `pi = m p` of a body of mass m: its mean body, and how
 bodies of its kind vary. Given a shape there are solids whose density varies independently from place
@@ -81,7 +81,7 @@ MASS_SPREAD = 2.0  # of the mass, relative: left to the data
 
 @dataclass(frozen=True, eq=False)
 class PayloadPosterior:
-    """What data and prior say together.
+    """Posterior of a payload.
 
     Attributes:
         pi: Mean, shape (10,).
@@ -100,7 +100,7 @@ class PayloadPosterior:
 
     @property
     def verdicts(self) -> tuple[ParameterVerdict, ...]:
-        """Which of the ten come from the data, and which mostly from the prior."""
+        """Verdicts of the ten parameters: determined by the data, or mainly by the prior."""
         return verdicts_from_prior(self.covariance, self.spread, MASS_SPREAD * float(self.pi[0]))
 
 
@@ -129,12 +129,12 @@ class ShapePrior:
 
     @property
     def guessed(self) -> float:
-        """How far the shape is a guess: 0 where it is exact, 1 where somebody typed it."""
+        """Uncertainty of the shape: 0 for an exact shape, 1 for a typed one."""
         return 0.0 if self.shape is None else min(1.0, self.shape.size_sd / TYPED_SD)
 
     @cached_property
     def solids(self) -> tuple[DensityPrior, ...]:
-        """The given shape with every contrast; they come first among the hypotheses."""
+        """The given shape with every density contrast; these are the first hypotheses."""
         if self.shape is None:
             return ()
         return tuple(DensityPrior(self.shape, contrast) for contrast in self.contrasts)
@@ -190,7 +190,7 @@ class ShapePrior:
         return np.array(bodies * (n + 1)), np.array(spreads), logs
 
     def posterior(self, R: Array, r: Array) -> PayloadPosterior:
-        """Mean and covariance of `pi` with data `|R pi - r|`.
+        """Posterior mean and covariance of the payload parameters, given compressed data (R, r).
 
         Args:
             R: Whitened factor of the data, shape (p, 10).
@@ -231,8 +231,25 @@ class ShapePrior:
         total = float(np.logaddexp.reduce(logs[0] + evidence))
         return PayloadPosterior(nearest_body(pi), covariance, spread, wrong, total)
 
+    def moments(self, about: Array, R: Array, r: Array) -> tuple[Array, Array]:
+        """Mean (10,) and covariance (10, 10) of all hypotheses about a body, as the data weigh them.
+
+        Args:
+            about: Parameters found so far, shape (10,).
+            R: Whitened factor of the data, shape (p, 10).
+            r: Shape (p,).
+        """
+        means, spreads, logs = self._hypotheses(about)
+        spreads = spreads + MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
+        weights = probabilities(logs[0] + conditioned(R, r, means, spreads)[2])
+        mean = weights @ means
+        off = means - mean
+        return mean, np.einsum("h,hij->ij", weights, spreads + off[:, :, None] * off[:, None, :])
+
     def log_evidences(self, data: Sequence[tuple[Array, Array]], first: Array) -> list[float]:
-        """As in the posterior, of each (R, r), about a first answer, shape (10,): much quicker."""
+        """Log-evidences for several compressed data (R, r) near a first solution, shape
+        (10,); faster than `posterior`.
+        """
         means, spreads, logs = self._hypotheses(first)
         wide = spreads + MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
         return [
@@ -267,7 +284,7 @@ class ShapePrior:
         ]
 
     def first(self, R: Array, r: Array) -> Array:
-        """A quick consistent answer: the solid of middle contrast, or a ball; shape (10,)."""
+        """Fast consistent estimate: the solid of middle contrast, or a ball; shape (10,)."""
         if self.shape is not None:
             solid = self.solids[self._middle]
             try:
@@ -277,7 +294,7 @@ class ShapePrior:
         return ball_first(R, r, self.extent)
 
     def gaussian(self, R: Array, r: Array, mass: float) -> tuple[Array, Array]:
-        """The Gaussian version of `first`, about a mass found before: mean and covariance.
+        """Gaussian version of `first`, about a known mass: mean and covariance.
 
         A shape that the data contradict isn't insisted on.
         """

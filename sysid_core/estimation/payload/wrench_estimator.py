@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The common face of the payload estimators that need the compressed wrenches only."""
+"""Common interface of the payload estimators that use only compressed wrenches."""
 
 from __future__ import annotations
 

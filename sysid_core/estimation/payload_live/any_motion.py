@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload weighed from any motion: no marks, no plan, nobody having tared the sensor."""
+"""Payload estimation from any motion, without marks, plan or tare."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def weigh_motion(
     clock: bool = True,
     still: bool = False,
 ) -> Weighing:
-    """Weigh what was held throughout a recording.
+    """Estimate the payload carried throughout a recording.
 
     Sign and axes of the wrench are found where they aren't given; the bias is found with the load
     where nobody has tared the sensor: what doesn't turn with gravity.
@@ -116,7 +116,7 @@ def weigh_motion(
     estimate = PayloadMAP(shape, sensor=errors).fit(data, belief)
     if calibration is None:
         notes.append(
-            "Nobody has tared the sensor: its bias was found with the load, from how the weight turns."
+            "The sensor was not tared: its bias was estimated together with the load, from the rotation of the weight."
         )
     estimate, doubts = _doubted(estimate, convention)
     return Weighing(estimate, data, frame, calibration, notes=tuple(notes), doubts=doubts)
@@ -131,7 +131,7 @@ def held_likelihood(
     sensor: SensorModel | None = None,
     convention: WrenchConvention | None = None,
 ) -> tuple[Array, Array]:
-    """What some tenths of a second say of any load, none too, as `|R pi - r|` (`RunningMAP.likelihood`).
+    """Likelihood of any load from a few tenths of a second of data, in compressed form (R, r).
 
     Args:
         recording: Joint states and wrench.
@@ -244,7 +244,7 @@ def _postures(
     )
     if len(stamps) < _FEWEST_POSTURES:
         raise EstimationError(
-            f"{len(stamps)} still postures are too few to weigh with.",
+            f"{len(stamps)} static postures are too few.",
             remedy=f"Hold still in {_FEWEST_POSTURES} postures or more, tilted about two axes.",
         )
     q = joints.q[rows]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Something is taken up, put down or slips while it is being weighed."""
+"""Detection of a load that is picked up, put down or slips during the estimation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sysid_core.robot import Array
 
 
 class ChangeKind(Kind):
-    """What became of the load."""
+    """Kind of change of the load."""
 
     ATTACHED = "attached"
     DETACHED = "detached"
@@ -25,7 +25,7 @@ _CROSSTALK = 0.025  # [m] of a force in the torques, of which a share is an erro
 
 @dataclass(frozen=True)
 class PayloadChange:
-    """A change of the load.
+    """Change of the load.
 
     Attributes:
         stamp_s: When it was noticed [s].
@@ -39,7 +39,7 @@ class PayloadChange:
 
 
 class ChangeDetector:
-    """Watches what a known payload leaves of the wrench, or of joint torques.
+    """Detector of changes in the residual of the wrench or of the joint torques.
 
     An exponentially weighted mean of the residual (Roberts 1959) is held against its deviation: noise,
     what the estimate itself leaves open, and a share of the signal for gains and delay. A change is
@@ -70,7 +70,7 @@ class ChangeDetector:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the past, as after a change."""
+        """Delete all samples, as after a change."""
         self._mean = np.zeros(len(self.noise_sd))
         self._signal = np.zeros(len(self.noise_sd))
         self._last: float | None = None
@@ -84,7 +84,7 @@ class ChangeDetector:
     def update(
         self, stamp_s: float, residual: ArrayLike, predicted: ArrayLike, open_sd: ArrayLike
     ) -> bool:
-        """Take one sample; whether the load has changed.
+        """Add one sample; True if the load has changed.
 
         Args:
             stamp_s: Time [s], increasing.

@@ -33,7 +33,7 @@ _SETTLED = 50  # samples before a change can be told from the estimate's own set
 
 
 class PayloadState(Kind):
-    """How far a running identification has come."""
+    """Progress of a running identification."""
 
     COLLECTING = "collecting"
     MASS_KNOWN = "mass known"
@@ -43,7 +43,7 @@ class PayloadState(Kind):
 
 
 class OnlinePayload:
-    """A payload estimator that takes one sample at a time and can answer at any moment.
+    """Payload estimator that processes samples one by one and gives an estimate at any time.
 
     The same samples in the same order give the same answer, live or from a file.
 
@@ -98,12 +98,12 @@ class OnlinePayload:
 
     @property
     def information(self) -> CompressedWrenches:
-        """The samples so far, compressed: any estimator can be asked from it."""
+        """All samples so far, compressed, in a form that any estimator accepts."""
         return self._running.information if self.estimator is None else self._own_wrenches
 
     @property
     def n_samples(self) -> int:
-        """How many samples it has seen."""
+        """Number of samples so far."""
         own = self._own_wrenches.n_samples
         return self._running.n_samples if self.estimator is None else own
 
@@ -123,7 +123,7 @@ class OnlinePayload:
             raise EstimationError(
                 f"The sample at {data.time[0]:.6f} s is not newer than the last"
                 f" ({self._last_stamp:.6f} s).",
-                remedy="Leave it out; it was not used.",
+                remedy="Omit it; it was not used.",
             )
         changes = []
         if self.estimator is not None:
@@ -161,7 +161,7 @@ class OnlinePayload:
         return True
 
     def estimate(self) -> Estimate:
-        """The answer from all samples so far (computed once per new sample at most).
+        """Estimate from all samples so far (computed at most once per new sample).
 
         Raises:
             EstimationError: There are no samples.
@@ -177,7 +177,8 @@ class OnlinePayload:
         return self._estimate
 
     def which(self, parts: Mapping[str, KnownLoad]) -> dict[str, float]:
-        """Probabilities of known loads, since the load last changed (`part_probabilities`).
+        """Probabilities of the known loads since the last change of the load
+        (`part_probabilities`).
 
         Raises:
             EstimationError: There are no samples.
@@ -186,7 +187,7 @@ class OnlinePayload:
 
     @property
     def state(self) -> PayloadState:
-        """What is known by now."""
+        """Current state of knowledge."""
         if self.n_samples < 3:
             return PayloadState.COLLECTING
         try:
@@ -208,7 +209,9 @@ class OnlinePayload:
 
     @property
     def warnings(self) -> tuple[Reason, ...]:
-        """What the estimate says against itself: a misfit, a shape that can't be right."""
+        """Warnings about the estimate: a residual that is too large, or a shape that
+        contradicts the data.
+        """
         return self.estimate().warnings if self.n_samples else ()
 
     def uncertainty(self, summary: PayloadSummary) -> tuple[float, Array, Array]:
@@ -224,7 +227,7 @@ class OnlinePayload:
 
     @property
     def advice(self) -> str:
-        """What motion would help most, in one sentence."""
+        """Most useful next motion, in one sentence."""
         state = self.state
         if state is PayloadState.COLLECTING:
             try:
@@ -236,17 +239,17 @@ class OnlinePayload:
         if state is PayloadState.MASS_KNOWN:
             axis = "xyz"[int(np.argmax(com))]
             return (
-                f"Tilt the sensor so that its {axis} axis becomes horizontal: the centre of mass"
-                f" along {axis} is the least known."
+                f"Tilt the sensor so that its {axis} axis becomes horizontal: the centre of mass along {axis} is the least accurate."
+                f""
             )
         if self.warnings:
             return advice_of(self.warnings[0])
         axis = "xyz"[int(np.argmax(inertia))]
         if state is PayloadState.INERTIA_KNOWN:
-            return "Enough is known; more motion only sharpens it."
+            return "The accuracy is sufficient; more motion improves it further."
         return (
-            f"Turn faster, back and forth, about the sensor's {axis} axis: the inertia about it is"
-            " the least known."
+            f"Turn faster, back and forth, about the sensor's {axis} axis: the inertia about this axis is the least accurate."
+            ""
         )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of some known loads is held: probabilities from the likelihood that weighs it too.
+"""Recognition of known loads: probabilities from the likelihood of the payload estimator.
 
 A load is a Gaussian of the ten parameters: what its parts weigh and how they lie. Nothing held and
 something unknown are always among them, and all are as probable before the readings.
@@ -37,7 +37,7 @@ EMPTY, UNKNOWN = "empty", "unknown"
 _FILE = FileKind(
     "file of known loads",
     "Write `parts:`, and below each name either mass, mass_sd, com, com_sd and size (kg, m), or"
-    " `estimate: FILE` of `sysid payload`, or `of: [NAME, NAME]`; com_sd says how it may lie.",
+    " `estimate: FILE` of `sysid payload`, or `of: [NAME, NAME]`; com_sd is the uncertainty of its position.",
     EstimationError,
 )
 
@@ -55,14 +55,14 @@ class _Part(FileSchema):
 
 
 class _Parts(FileSchema):
-    """The file."""
+    """Schema of the file of known loads."""
 
     parts: Annotated[dict[Name, _Part], Field(min_length=1)]
 
 
 @dataclass(frozen=True, eq=False)
 class KnownLoad:
-    """A load as it may be.
+    """Known load with its uncertainty.
 
     Attributes:
         mean: The ten parameters in the sensor's frame, shape (10,).
@@ -91,7 +91,7 @@ class KnownLoad:
         return cls(mean, of_mass + of_inertia).lying(com_sd)
 
     def lying(self, sd: float) -> KnownLoad:
-        """The same, but it may lie elsewhere by a deviation along each axis [m]."""
+        """Copy with an additional position uncertainty along each axis [m]."""
         if not sd:
             return self
         shift = affine_derivatives(self.mean, np.zeros(3))[:, :3]
@@ -110,7 +110,9 @@ def load_parts(path: Path) -> dict[str, KnownLoad]:
             raise _FILE.refusal(path, f"'{name}' is always among the loads")
         if part.of is not None:
             if missing := [one for one in part.of if one not in found]:
-                raise _FILE.refusal(path, f"'{name}' is of {missing}, which don't stand before it")
+                raise _FILE.refusal(
+                    path, f"'{name}' is of {missing}, which are not defined before it"
+                )
             parts = [found[one] for one in part.of]
             load = KnownLoad(
                 np.sum([one.mean for one in parts], axis=0),
@@ -119,7 +121,7 @@ def load_parts(path: Path) -> dict[str, KnownLoad]:
         elif part.estimate is not None:
             estimate = Estimate.load(path.parent / part.estimate)
             if estimate.names != PAYLOAD_NAMES:
-                raise _FILE.refusal(path, f"'{part.estimate}' is no payload's estimate")
+                raise _FILE.refusal(path, f"'{part.estimate}' is not the estimate of a payload")
             load = KnownLoad(estimate.values, estimate.covariance).lying(part.com_sd)
         elif part.mass and part.mass_sd is not None and part.com is not None and part.size:
             com = np.array(part.com)
@@ -131,7 +133,7 @@ def load_parts(path: Path) -> dict[str, KnownLoad]:
 
 
 def part_probabilities(R: Array, r: Array, parts: Mapping[str, KnownLoad]) -> dict[str, float]:
-    """Probability of each load, of none and of another one, the likeliest first.
+    """Probability of each load, of none and of an unknown one, most probable first.
 
     Args:
         R: Whitened factor of the readings, `|R pi - r|` (`RunningMAP.likelihood`), shape (p, 10).
@@ -159,7 +161,7 @@ def part_probabilities(R: Array, r: Array, parts: Mapping[str, KnownLoad]) -> di
 
 
 def judge_part(found: Mapping[str, float], expected: str = "") -> Reason:
-    """Whether the expected load is held, or without one, whether any known one or none is.
+    """Verdict on the expected load or, without one, on any known load or none.
 
     Args:
         found: Probabilities, the likeliest first (`part_probabilities`).

@@ -17,7 +17,7 @@ _RARER = 0.1  # of the motion so far, between remembered estimates: what changes
 def replay_payload(
     recording: Recording, session: PayloadSession, *, history_period_s: float = 0.1
 ) -> FilteredJointStream:
-    """Run a recording through a session, as the live nodes do.
+    """Process a recording in a session, as the live nodes do.
 
     Args:
         recording: Raw joint states, wrenches and marks.

@@ -37,7 +37,7 @@ TARE_PREFIX = "tare_"
 
 @dataclass(frozen=True)
 class LoadChange:
-    """A change of the load in the middle of a motion; the samples before it are no longer used.
+    """Change of the load during the motion; the samples before it are no longer used.
 
     Attributes:
         stamp_ns: When it was noticed [ns].
@@ -52,7 +52,7 @@ class LoadChange:
 
 @dataclass(frozen=True, eq=False)
 class PayloadMoment:
-    """The estimate at one time of the run, for the picture of its convergence.
+    """Estimate at one time of the run, for the convergence chart.
 
     Attributes:
         time: Since the first wrench used [s].
@@ -70,7 +70,8 @@ class PayloadMoment:
 
 
 class PayloadSession:
-    """Takes streams and marks; gives the sensor's calibration and the running payload.
+    """Processes streams and marks; gives the calibration of the sensor and the running payload
+    estimate.
 
     Marks `<segment>:start` and `<segment>:end` (those of the trajectory's segments) say which
     samples are what: segments `tare_…` are still postures, and the motion segments are identified.
@@ -148,7 +149,7 @@ class PayloadSession:
 
     @property
     def segment(self) -> str:
-        """The segment that is being worked on, "" between segments."""
+        """Label of the current segment, "" between segments."""
         return self._segment
 
     def add_joints(
@@ -173,7 +174,9 @@ class PayloadSession:
         self._streams.add_mark(stamp_ns, label)
 
     def advance(self, until_ns: int | None = None) -> None:
-        """Use what is complete up to a stamp, live some tenths of a second ago; default: everything."""
+        """Use the data that are complete up to a stamp, live a few tenths of a second ago;
+        default: all.
+        """
         if self._streams.late:
             if self._trimmed and self._idle:
                 self._streams.read_again()
@@ -187,7 +190,7 @@ class PayloadSession:
         self._use_waiting()
 
     def keep_newest(self, seconds: float) -> None:
-        """Between runs, drop what has been read but for the newest seconds.
+        """Between runs, drop the samples that were read, except the newest seconds.
 
         Live streams go on for days. What comes late by more than that is of no run any more.
         """
@@ -196,7 +199,7 @@ class PayloadSession:
             self._trimmed = True
 
     def finish(self) -> None:
-        """Use all that is left; marks after the last wrench count too.
+        """Process the remaining samples, including marks after the last wrench.
 
         Raises:
             SysIdError: The sensor could not be tared.
@@ -324,7 +327,7 @@ class PayloadSession:
         return PayloadData.of(time, wrench, motion, covariance=covariance)
 
     def recent_wrenches(self, seconds: float) -> WrenchStream:
-        """The newest readings, for a look at the sensor's health."""
+        """Newest readings, for checks of the sensor."""
         return self._streams.recent_wrenches(self.sensor_frame, seconds)
 
     # ---- results
@@ -350,26 +353,28 @@ class PayloadSession:
 
     @property
     def motion_s(self) -> float:
-        """From the first wrench of the motion to the last that was used [s]."""
+        """Time from the first wrench of the motion to the last one used [s]."""
         return (self.last_stamp_ns - (self._origin_ns or 0)) * 1e-9 if self._used else 0.0
 
     @property
     def last_change(self) -> LoadChange | None:
-        """The last change of the load; the estimate rests on what came after it."""
+        """Last change of the load; the estimate uses only later samples."""
         return self.changes[-1] if self.changes else None
 
     @property
     def first_stamp_ns(self) -> int:
-        """Stamp of the first wrench that the estimate rests on [ns]; 0 before one."""
+        """Stamp of the first wrench used by the estimate [ns]; 0 if there is none."""
         return int(self._used[0][0][0]) if self._used else 0
 
     @property
     def last_stamp_ns(self) -> int:
-        """Stamp of the last wrench that the estimate rests on [ns]; 0 before one."""
+        """Stamp of the last wrench used by the estimate [ns]; 0 if there is none."""
         return int(self._used[-1][0][-1]) if self._used else 0
 
     def motion_stamps_ns(self) -> Stamps:
-        """When the motions of `data` were, shape (K,): a late sensor's stamps, put back."""
+        """Stamps of the motion samples of `data`, corrected for the delay of the sensor,
+        shape (K,).
+        """
         return np.asarray(self._stamps_ns - self._lag_ns)
 
     def data(self) -> PayloadData:

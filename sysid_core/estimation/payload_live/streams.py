@@ -75,7 +75,7 @@ class PayloadStreams:
         self._release(self._now - _DISORDER_NS)
 
     def add_wrench(self, stamp_ns: int, wrench: ArrayLike) -> None:
-        """A reading of the sensor, shape (6,); left out when it isn't finite."""
+        """Add a reading of the sensor, shape (6,); non-finite ones are omitted."""
         values = np.asarray(wrench, dtype=float)
         if np.all(np.isfinite(values)):
             self._take("wrench", (stamp_ns, tuple(values.tolist())))
@@ -85,7 +85,7 @@ class PayloadStreams:
         self._take("mark", (stamp_ns, label))
 
     def end(self) -> None:
-        """Nothing more comes: what might have been the next run's is of this one."""
+        """End the session, and assign the remaining samples to it."""
         self._release(None)
 
     def _take(self, stream: str, item: tuple[int, Any]) -> None:
@@ -131,14 +131,14 @@ class PayloadStreams:
         self.late = True
 
     def forget_before(self, stamp_ns: int) -> None:
-        """Drop what has been read, but for joint states since `stamp_ns`, and rewind."""
+        """Drop the samples that were read, except joint states since `stamp_ns`, and rewind."""
         self._joints = [sample for sample in self._joints if sample[0] >= stamp_ns]
         self._wrenches = self._wrenches[self._next["wrench"] :]
         self._marks = self._marks[self._next["mark"] :]
         self.rewind()
 
     def keep_newest(self, seconds: float) -> None:
-        """Drop what is older, read or not, and what still comes of it; reading goes on."""
+        """Drop older samples, used or not, and those that arrive later; reading continues."""
         newest = self._now
         if newest is None:  # a sensor without a robot
             newest = self._wrenches[-1][0] if self._wrenches else 0
@@ -165,7 +165,7 @@ class PayloadStreams:
     # ---- out
 
     def coming_wrench(self, until_ns: int | None = None) -> int | None:
-        """Stamp of the next wrench whose motion is known, None if there is none (until then)."""
+        """Stamp of the next wrench whose motion is known; None if there is none yet."""
         while self._next["wrench"] < len(self._wrenches):
             stamp = self._wrenches[self._next["wrench"]][0]
             if until_ns is not None and stamp > until_ns:
@@ -178,7 +178,7 @@ class PayloadStreams:
         return None
 
     def next_wrench(self) -> Array:
-        """The one that `coming_wrench` announced, shape (6,)."""
+        """Wrench of the stamp from `coming_wrench`, shape (6,)."""
         self._last_wrench, wrench = self._wrenches[self._next["wrench"]]
         self._next["wrench"] += 1
         return np.array(wrench)

@@ -26,7 +26,7 @@ MASS_LIMIT = 0.3  # of the mass: beyond, nothing is known
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
-    """One recording's answer.
+    """Result of weighing one recording.
 
     Attributes:
         estimate: By `PayloadMAP`.
@@ -104,7 +104,7 @@ def judge_weighing(
     calibration: SensorCalibration | None,
     changes: Sequence[LoadChange] = (),
 ) -> Verdict:
-    """Whether a payload may be sent to a controller.
+    """Judge if a payload may be sent to a controller.
 
     It fails without a positive mass that is known to 30 %, or where no body has these parameters; it
     warns of what the estimate and the tare say against themselves.
@@ -135,7 +135,7 @@ def judge_weighing(
 
 @dataclass(frozen=True, eq=False)
 class Repeatability:
-    """Several weighings of one object.
+    """Repeatability of several weighings of one object.
 
     Attributes:
         mass: Mass of each, shape (K,) [kg].
@@ -161,7 +161,7 @@ class Repeatability:
 
     @property
     def chi(self) -> float:
-        """Scatter in units of the stated deviations; 1 where these are right."""
+        """Scatter in units of the stated deviations; 1 if these are correct."""
         z = np.hstack(
             [
                 ((self.mass - self.mass.mean()) / self.mass_sd)[:, None],
@@ -179,8 +179,8 @@ def repeatability(estimates: Sequence[Estimate]) -> Repeatability:
     """
     if len(estimates) < 2:
         raise EstimationError(
-            f"{len(estimates)} weighing(s) don't show how repeatable they are.",
-            remedy="Record the same object two times or more; ten are better.",
+            f"{len(estimates)} result(s) are not sufficient to determine the repeatability.",
+            remedy="Record the same object at least twice, better ten times.",
         )
     payloads = [summarise_payload(estimate) for estimate in estimates]
     return Repeatability(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The default payload estimator: maximum a posteriori, in batch and running."""
+"""Default payload estimator: maximum a posteriori, batch and running."""
 
 from sysid_core.estimation.payload_map.estimator import PayloadMAP
 from sysid_core.estimation.payload_map.joint_spline import JointSplines

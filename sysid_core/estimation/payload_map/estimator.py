@@ -7,8 +7,9 @@ Maximum a posteriori of
 
 where the motion x is known as well as encoders and smoothness let it be (`motion_belief`), the
 sensor's errors (bias, drift, delay, gains, mounting, gravity's direction: `sensor_model`) have Gaussian
-priors, and the payload one of what bodies may be (`ShapePrior`). Gauss-Newton; everything but the ten
-parameters is eliminated exactly in each pass, whatever the number of samples.
+priors and the payload one of what bodies may be (`ShapePrior`). No step is
+taken that explains the data worse (Levenberg, Marquardt); everything but the ten parameters is eliminated
+exactly in each, whatever the number of samples.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import (
     CONTRASTS,
@@ -49,9 +51,11 @@ from sysid_core.signals.wrench import Stretches, learned_noise
 
 _ARITHMETIC = 1e-5  # of the force: finer noise is lost in differences
 _LIGHT = 0.05  # [kg], where Gauss-Newton starts when the bias hides the weight
-_DOUBTED = 0.5  # probability of another shape, from which it is no longer insisted on
 _LESSONS = 8  # at most that many times noise is learned anew
-_SETTLED = 0.1  # of the noise: a smaller change is none
+_SETTLED = 0.1  # of noise, sizes of errors, deviations of the payload: a smaller change is none
+_FLAT = 0.1  # of -2 log probability: nobody sees such a difference (odds of 1.05 to 1)
+_LEAST_DAMPING = 0.1  # of the information; ten times as much after each step that was refused
+_NARROWEST = 1e-6  # of a prior's variance: bodies of no width in some directions get this one
 _STRONG = 3.0  # [nat] of evidence: 20 to 1 (Kass, Raftery, Bayes factors, 1995, sec. 3.2)
 _SPIKED = 1e6  # by which a spike's noise is larger
 
@@ -64,7 +68,7 @@ class PayloadMAP:
         sensor: What the sensor's errors may be.
         contrasts: Contrasts of the density, that are possible (`ShapePrior`).
         extent: Size of the space in which something of unknown shape is held [m].
-        passes: At most that many Gauss-Newton passes.
+        passes: At most that many steps between two lessons about the noise.
     """
 
     method = "MAP"
@@ -76,7 +80,7 @@ class PayloadMAP:
         sensor: SensorModel | None = None,
         contrasts: tuple[float, ...] = CONTRASTS,
         extent: float = EXTENT,
-        passes: int = 6,
+        passes: int = 30,
     ) -> None:
         self.shape = shape
         self.sensor = sensor or SensorModel()
@@ -100,39 +104,36 @@ class PayloadMAP:
         floor = self._floor(data, unexplained)
         level = floor if self.sensor.noise else learned_noise(unexplained, floor)
         spiked = np.zeros(len(data), dtype=bool)
-        fit = _GaussNewton(self, data, belief, _deviations(level, spiked), self._start(compressed))
+        fit = _Fit(self, data, belief, _deviations(level, spiked), self._start(compressed))
         for _ in range(_LESSONS):
-            residual = fit.run(self.passes)
+            residual = fit.run()
             spiked = spikes(residual / level)
             before, level = level, learned_noise(residual[~spiked], floor)
             fit.noise_sd = _deviations(level, spiked)
-            if np.all(np.abs(np.log(level / before)) < _SETTLED):
+            if fit.settle() and np.all(np.abs(np.log(level / before)) < _SETTLED):
                 break
-        residual = fit.run(self.passes)
-        found = self.prior.posterior(fit.R, fit.r)
-        if found.wrong_shape > _DOUBTED and not fit.doubted:
-            residual = fit.run(self.passes)
-            found = self.prior.posterior(fit.R, fit.r)
+        fit.run()
         found = self._posterior(fit)
         stretches = Stretches.of(*fit.whitened())
         u = len(fit.nuisances)
         seen = np.concatenate([np.arange(self.sensor.biases), np.arange(u, u + 10)])
         misfit = Misfit(
             stretches.disagreement(seen, np.append(fit.nuisances, np.zeros(10))),
-            nuisance_misfit(fit.nuisances, fit.precision),
+            nuisance_misfit(fit.nuisances, fit.prior),
             found.wrong_shape,
             colour=float(np.max(level / floor)),
             left=(float(level[0]), float(level[3])),
         )
+        unfinished = np.outer(fit.left, fit.left)
         covariance, warnings = reported_misfit(
-            found.covariance, misfit, int(spiked.sum()), len(data)
+            found.covariance + unfinished, misfit, int(spiked.sum()), len(data)
         )
         pi = found.pi
         if _is_simpler_better(stretches, seen, fit.prior, found):
             rows = np.append(seen, u + 10)
             precision = fit.prior[: self.sensor.biases]
             R, r, _ = eliminate_nuisances(fit.information[np.ix_(rows, rows)], precision)
-            simple = self.prior.posterior(R, r + R @ fit.at)
+            simple = self.prior.posterior(R, r + R @ fit.pi)
             off = simple.pi - pi
             if np.any(off**2 > np.diag(covariance)):
                 warnings = (*warnings, warning("simpler-sensor"))
@@ -147,20 +148,20 @@ class PayloadMAP:
             warnings=warnings,
         )
 
-    def _posterior(self, fit: _GaussNewton) -> PayloadPosterior:
+    def _posterior(self, fit: _Fit) -> PayloadPosterior:
         """The payload by what the bias may be, averaged by evidence."""
-        scales = self.sensor.bias_scales
-        if len(scales) == 1 or not self.sensor.biases:
+        if len(fit.priors) == 1:
             return self.prior.posterior(fit.R, fit.r)
         found, evidence = [], []
-        for scale in scales:
-            precision = fit.precision.copy()
-            precision[: self.sensor.biases] /= scale**2
-            R, r, _ = eliminate_nuisances(fit.information, precision)
-            found.append(self.prior.posterior(R, r + R @ fit.at))
-            of_errors = 0.5 * float(np.log(precision).sum())
-            evidence.append(of_errors + left_evidence(fit.information, precision, r))
-        weights = probabilities(np.array(evidence) + [one.log_evidence for one in found])
+        for prior, (R, r), log in zip(fit.priors, *fit.by_bias(), strict=True):
+            try:
+                found.append(self.prior.posterior(R, r))
+            except EstimationError:  # a load of negative weight: the bias isn't like that
+                if prior is fit.prior:
+                    raise
+            else:
+                evidence.append(log + found[-1].log_evidence)
+        weights = probabilities(np.array(evidence))
         pi = np.asarray(weights @ [one.pi for one in found])
         off = np.array([one.pi - pi for one in found])
         each = np.array([one.covariance for one in found]) + off[:, :, None] * off[:, None, :]
@@ -189,7 +190,9 @@ class PayloadMAP:
         return self.homogeneous(max(mass, _LIGHT))
 
     def homogeneous(self, mass: float) -> Array:
-        """An even body of the shape, or a ball in the sensor's origin without one; shape (10,)."""
+        """Uniform body of the shape, or a ball at the origin of the sensor without one;
+        shape (10,).
+        """
         if self.shape is not None:
             return self.shape.homogeneous(mass)
         inertia = 0.4 * mass * 0.05**2
@@ -197,8 +200,14 @@ class PayloadMAP:
 
 
 @dataclass(eq=False)
-class _GaussNewton:
-    """Passes over the data; after `run`, `|R pi - r|` is what they say of the payload."""
+class _Fit:
+    """Maximum a posteriori of payload, sensor errors and motion, by Levenberg and Marquardt.
+
+    Noise, hypotheses about the body, and the body with which errors of motion and sensor are linearised
+    are constant during `run` and updated by `settle`: if the errors grew with the estimate, the mass
+    would be drawn to where they are as large as expected. After `run`, R and r contain the compressed
+    data about the payload; after `settle`, `left` is its distance from the body before, shape (10,).
+    """
 
     estimator: PayloadMAP
     data: PayloadData
@@ -207,40 +216,110 @@ class _GaussNewton:
     pi: Array
 
     def __post_init__(self) -> None:
-        self.duration = duration = float(self.data.time[-1] - self.data.time[0])
-        self.doubted = False  # whether the shape is no longer insisted on
-        self.prior = self.estimator.sensor.prior_sd(duration) ** -2.0
-        self.precision = self.prior
+        self.duration = float(self.data.time[-1] - self.data.time[0])
+        self.priors = self.estimator.sensor.priors(self.duration)
+        self.prior = self.priors[-1]
+        self.nuisances = np.zeros(len(self.prior))
+        self.body = self.mean = self.pi
+        self.change, self.share = np.inf, 1.0
+        self.weight: Array = np.zeros((10, 10))
+        self._take(self._at(self.pi))
+        self._believe(self.estimator.prior.first(self.R, self.r))
 
     def whitened(self) -> tuple[Array, Array]:
-        """Linear model (K, 6, u + 10) and residuals (K, 6) about the last answer, in noise."""
+        """Linear model (K, 6, u + 10) and residuals (K, 6) about the last estimate, in
+        units of noise.
+        """
         rows = self._rows(self.belief.corrected(), self.pi)
         X = np.concatenate([rows(part)[1] for part in chunks(len(self.data))])
         X = X / self.noise_sd[:, :, None]
         return X[:, :, :-1], X[:, :, -1]
 
-    def run(self, passes: int) -> Array:
-        """Repeat until the payload settles; the residual of the wrench, shape (K, 6)."""
-        prior = self.estimator.prior
-        for k in range(passes):
-            rows = self._rows(self.belief.motion(), self.pi)
-            self.information, self.at = self.belief.information(rows, self.noise_sd), self.pi
-            R, r, back = eliminate_nuisances(self.information, self.precision)
-            self.R, self.r = R, r + R @ self.pi
-            found = prior.posterior(R, self.r) if k == 0 or self.doubted else None
-            if found is not None and found.wrong_shape > _DOUBTED:
-                self.doubted = True
-            new = found.pi if found is not None and self.doubted else prior.first(R, self.r)
-            step = new - self.pi
-            self.nuisances = back[:, -1] - back[:, :-1] @ step
-            self.belief.correct(np.concatenate([self.nuisances, step]))
-            self.precision = self.prior * self.estimator.sensor.weights(
-                self.nuisances**2 * self.prior
-            )
-            self.pi = new
-            if np.linalg.norm(R @ step) < 1e-3:
+    def run(self) -> Array:
+        """Iterate until the payload converges; the residual of the wrench, shape (K, 6)."""
+        self._take(self._at(self.pi))
+        damping = 0.0
+        for _ in range(self.estimator.passes):
+            step = self._step(damping)
+            if self.gradient @ step < _FLAT:
                 break
+            u = self.back[:, -1] - self.back[:, :-1] @ step
+            self.belief.correct(np.concatenate([u, step]))
+            tried = self._at(self.pi + step)
+            gain = self.merit - self._merit(*tried)
+            if gain >= 0.0:
+                self._take(tried)
+                damping = 0.1 * damping if damping > _LEAST_DAMPING else 0.0
+            else:
+                damping = max(10.0 * damping, _LEAST_DAMPING)
+            if abs(gain) < _FLAT:
+                break
+        self.nuisances = self.back[:, -1]
+        self.belief.correct(np.concatenate([self.nuisances, np.zeros(10)]))
         return self._residual()
+
+    def _step(self, damping: float) -> Array:
+        H = self.R.T @ self.R + self.weight
+        scale = 1.0 / np.sqrt(np.diag(H))
+        H = H * np.outer(scale, scale) + damping * np.eye(10)
+        return np.asarray(scale * np.linalg.solve(H, scale * self.gradient))
+
+    def settle(self) -> bool:
+        """Update the body and the hypotheses; True if the body has converged.
+
+        If a step is no shorter than the one before, this and all later ones are halved.
+        """
+        before, change = self.body, self.change
+        found = nearest_body(self.pi) if self.pi[0] > 0 else before
+        self.left = found - before
+        self.change = float(np.linalg.norm(self.R @ self.left))
+        self.share *= 0.5 if self.change >= change else 1.0
+        self._believe(before + self.share * self.left)
+        if len(self.priors) > 1:
+            data, evidence = self.by_bias()
+            payload = self.estimator.prior.log_evidences(data, self.body)
+            self.prior = self.priors[int(np.argmax(evidence + payload))]
+        return self.change < _SETTLED
+
+    def by_bias(self) -> tuple[list[tuple[Array, Array]], Array]:
+        """Compressed data (R, r) and log-evidence given the payload, for each size of the bias."""
+        data, evidence = [], []
+        for prior in self.priors:
+            R, r, _ = eliminate_nuisances(self.information, prior)
+            data.append((R, r + R @ self.pi))
+            evidence.append(
+                0.5 * float(np.log(prior).sum()) + left_evidence(self.information, prior, r)
+            )
+        return data, np.array(evidence)
+
+    def _believe(self, body: Array) -> None:
+        """Set the body, and the prior of the payload by the hypotheses about it."""
+        self.body = body
+        self.mean, C = self.estimator.prior.moments(body, self.R, self.r)
+        scale = 1.0 / np.sqrt(np.diag(C))
+        inverse = np.linalg.inv(C * np.outer(scale, scale) + _NARROWEST * np.eye(10))
+        self.weight = inverse * np.outer(scale, scale)
+
+    def _at(self, pi: Array) -> tuple[Array, Array]:
+        """A payload and the information about it and the sensor's errors."""
+        rows = self._rows(self.belief.motion(), pi)
+        return pi, self.belief.information(rows, self.noise_sd)
+
+    def _merit(self, pi: Array, information: Array) -> float:
+        """Objective of `run`: minus twice the log-posterior of the payload."""
+        u = len(self.prior)
+        N, right = information[:u, :u] + np.diag(self.prior), information[:u, -1]
+        off = pi - self.mean
+        left = information[-1, -1] - right @ np.linalg.solve(N, right)
+        return float(left + off @ self.weight @ off)
+
+    def _take(self, found: tuple[Array, Array]) -> None:
+        self.pi, self.information = found
+        self.belief.accept()
+        self.R, r, self.back = eliminate_nuisances(self.information, self.prior)
+        self.r = r + self.R @ self.pi
+        self.merit = self._merit(*found)
+        self.gradient = self.R.T @ r + self.weight @ (self.mean - self.pi)
 
     def _rows(self, x: Array, pi: Array) -> Callable[[slice], tuple[Array, Array]]:
         """Sensitivity (K, 6, 9) and linear model (K, 6, u + 11) of any of the samples."""
@@ -249,8 +328,8 @@ class _GaussNewton:
 
         def rows(part: slice) -> tuple[Array, Array]:
             A = wrench_regressor(x[part, :3], x[part, 3:6], x[part, 6:])
-            T = wrench_sensitivity(x[part], pi)
-            wrench = A @ pi
+            T = wrench_sensitivity(x[part], self.body)
+            wrench = A @ self.body
             U = sensor.columns(
                 wrench,
                 _rate(time[part], wrench),
@@ -260,7 +339,7 @@ class _GaussNewton:
                 time=time[part],
                 duration=self.duration,
             )
-            return T, np.concatenate([U, A, (data.wrench[part] - wrench)[:, :, None]], axis=2)
+            return T, np.concatenate([U, A, (data.wrench[part] - A @ pi)[:, :, None]], axis=2)
 
         return rows
 
@@ -277,12 +356,12 @@ class _GaussNewton:
 
 
 def _rate(time: Array, wrench: Array) -> Array:
-    """Time derivative, shape (K, 6)."""
+    """Time derivative, shape of the signal."""
     return np.gradient(wrench, time, axis=0) if len(time) > 2 else np.zeros_like(wrench)
 
 
 def _unexplained(data: PayloadData) -> Array:
-    """What least squares with a bias leave over: no linear body explains it; shape (K, 6)."""
+    """Residual of least squares with a bias, which no rigid body explains; shape (K, 6)."""
     X = np.concatenate([data.regressor, np.tile(np.eye(6), (len(data), 1, 1))], axis=2)
     residual = np.empty((len(data), 6))
     for rows in (slice(0, 3), slice(3, 6)):

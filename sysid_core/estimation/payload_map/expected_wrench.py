@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wrench that is expected of what is held, if it stays what it was."""
+"""Wrench expected from the current payload estimate if the load does not change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sysid_core.robot import Array
 
 @dataclass(frozen=True, eq=False)
 class ExpectedWrench:
-    """Payload and sensor's bias as the samples so far say, with hardly any prior.
+    """Payload and sensor bias from the samples so far, with a weak prior.
 
     What is believed of a body (its shape, small rather than large) may be wrong, and would then look
     like a change of the load whenever the motion turns.
@@ -30,7 +30,8 @@ class ExpectedWrench:
 
     @classmethod
     def of(cls, R: Array, r: Array, back: Array, pi: Array, extent: float) -> ExpectedWrench:
-        """From `|R pi - r|` and the way back to the bias (`eliminate_nuisances`).
+        """Expected wrench from compressed data (R, r) and the map back to the bias
+        (`eliminate_nuisances`).
 
         Args:
             R: Shape (p, 10).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the model doesn't explain of the wrench: noise, spikes, slow remainders, unlikely errors."""
+"""Residual of the wrench: noise, spikes, slow remainders, unlikely sensor errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FEW_SPIKES = 0.002  # of the samples: less is nobody's worry
 
 @dataclass(frozen=True)
 class Misfit:
-    """How badly the model explains the wrench; each of the first two is 1 where all is as assumed.
+    """Measures of the residual of the wrench; the first two are 1 if all assumptions hold.
 
     Attributes:
         spread: How much stretches of the recording disagree, or samples, in what the noise explains.
@@ -41,13 +41,15 @@ class Misfit:
 
     @property
     def factor(self) -> float:
-        """By which standard deviations have to be widened; 1 where nothing is wrong."""
+        """Factor by which the standard deviations are enlarged; 1 if the residual is as
+        expected.
+        """
         found = [1.0, self.spread, self.nuisance if self.nuisance >= MISFIT_LIMIT else 1.0]
         return max(found)
 
 
 def white_noise_sd(wrench: Array) -> Array:
-    """Noise of force and torque from fourth differences, which no slow motion survives; (6,).
+    """Noise of force and torque from fourth differences, which remove slow motion; (6,).
 
     The median makes it indifferent to steps, such as between postures.
     """
@@ -64,7 +66,7 @@ def nuisance_misfit(u: Array, precision: Array) -> float:
 
 
 def spikes(relative: Array) -> NDArray[np.bool_]:
-    """Samples far from the rest, shape (K,); none where there are too many to be spikes."""
+    """Samples far from all others, shape (K,); none if they are too many to be spikes."""
     scale = np.maximum(1.4826 * np.median(np.abs(relative), axis=0), 1.0)
     found = np.any(np.abs(relative) > _SPIKE * scale, axis=1)
     return found if 0 < found.sum() <= _MAX_SPIKES * len(found) else np.zeros_like(found)
@@ -73,12 +75,12 @@ def spikes(relative: Array) -> NDArray[np.bool_]:
 def reported_misfit(
     covariance: Array, misfit: Misfit, n_spikes: int = 0, n_samples: int = 0
 ) -> tuple[Array, tuple[Reason, ...]]:
-    """Wider standard deviations, and warnings, where the model doesn't explain the wrench.
+    """Enlarged standard deviations, and warnings, if the residual exceeds the model.
 
     Args:
         covariance: Shape (10, 10).
         misfit: What isn't explained.
-        n_spikes: Samples that were left out.
+        n_spikes: Samples that were omitted.
         n_samples: Number of all.
     """
     found = []

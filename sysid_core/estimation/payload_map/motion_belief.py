@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What is believed of the motion while a payload is estimated.
+r"""Motion estimate used by the payload estimator, with its uncertainty.
 
 The motion x = (a, omega, alpha) of the sensor is never known exactly. With the wrench's sensitivity
 `T = d(A(x) pi)/dx`, an estimator marginalises the motion's error: rows `X` (regressor, nuisances,
@@ -34,12 +34,12 @@ _KEPT = 20_000  # samples whose sensitivities are kept between passes (1.5 kB ea
 
 
 def chunks(count: int) -> list[slice]:
-    """Slices that cover so many samples."""
+    """Slices of about `size` samples that cover all."""
     return [slice(first, min(first + _CHUNK, count)) for first in range(0, count, _CHUNK)]
 
 
 class MotionBelief(Protocol):
-    """Motion at K wrench samples, with what is known of its error."""
+    """Motion at K wrench samples, with its uncertainty."""
 
     def motion(self) -> Array:
         """Motion (a, omega, alpha) at which to linearise, shape (K, 9)."""
@@ -56,8 +56,11 @@ class MotionBelief(Protocol):
             Shape (p, p).
         """
 
+    def accept(self) -> None:
+        """Let corrections start from the last `information`, not from one accepted before."""
+
     def correct(self, y: Array) -> None:
-        """Take in the wrenches, with the solution `X[..., :-1] @ y` of `information`."""
+        """Take in the wrenches, with the solution `X[..., :-1] @ y` of the `information` accepted."""
 
     def corrected(self) -> Array:
         """Best motion (a, omega, alpha), wrenches taken in by `correct`, shape (K, 9)."""
@@ -76,7 +79,7 @@ class ExactMotion:
         self._x = np.hstack([np.asarray(u, dtype=float) for u in (a, omega, alpha)])
 
     def motion(self) -> Array:
-        """As given."""
+        """Motion as given."""
         return self._x
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
@@ -88,11 +91,14 @@ class ExactMotion:
             total = W.T @ W if total is None else total + W.T @ W
         return np.asarray(total)
 
-    def correct(self, y: Array) -> None:
+    def accept(self) -> None:
         """Nothing to correct."""
 
+    def correct(self, y: Array) -> None:
+        """No correction."""
+
     def corrected(self) -> Array:
-        """As given."""
+        """Motion as given."""
         return self._x
 
 
@@ -110,6 +116,7 @@ class WhiteMotion:
         self._measured = np.hstack([np.asarray(u, dtype=float) for u in (a, omega, alpha)])
         self._x = self._measured
         self._variance = np.asarray(sd, dtype=float) ** 2
+        self._tried: tuple[Array, Array, Array] | None = None
         self._last: tuple[Array, Array, Array] | None = None
 
     def motion(self) -> Array:
@@ -117,32 +124,40 @@ class WhiteMotion:
         return self._x
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
-        """Sample by sample; the residual is that at the measured motion, to first order."""
+        """Information sample by sample; the residual is that at the measured motion, to
+        first order.
+        """
         T, X = rows(slice(0, len(noise_sd)))
         X[:, :, -1] += np.einsum("kij,kj->ki", T, self._x - self._measured)
         Sigma = (T * self._variance) @ T.transpose(0, 2, 1) + np.eye(6) * noise_sd[:, :, None] ** 2
         weighted = np.linalg.solve(Sigma, X)
-        self._last = (T, X, weighted)
+        self._tried = (T, X, weighted)
         return np.einsum("kip,kiq->pq", X, weighted)
 
+    def accept(self) -> None:
+        """Corrections start from here."""
+        self._last = self._tried
+
     def correct(self, y: Array) -> None:
-        """`x = x_measured + Lambda T^T Sigma^-1 (residual)`."""
+        """Correct the motion by the residual of the wrench: `x = x_measured + Lambda T^T
+        Sigma^-1 residual`.
+        """
         if self._last is None:
             raise EstimationError(
                 "`information` comes before `correct`.",
-                remedy="Call `information` first: it gives what `correct` needs.",
+                remedy="Call `information` first, because `correct` uses its result.",
             )
         T, _, weighted = self._last
         left = weighted[:, :, -1] - weighted[:, :, :-1] @ y
         self._x = self._measured + self._variance * np.einsum("kij,ki->kj", T, left)
 
     def corrected(self) -> Array:
-        """The same as `motion`."""
+        """Corrected motion, here the motion as measured."""
         return self._x
 
 
 class SplineMotion:
-    """Motion of a robot's frame from smoothed joints, errors correlated in time as they are.
+    """Motion of a robot's frame from smoothed joints, with correlated errors.
 
     Args:
         model: The robot.
@@ -161,6 +176,7 @@ class SplineMotion:
         self._span = basis.span_of(self._time)
         self._values = np.stack([basis.values(self._time, d) for d in range(3)], axis=1)
         self._n = model.nv
+        self._tried: Array | None = None
         self._solved: Array | None = None
         self._sensitivities: dict[tuple[int, int], Array] = {}  # by first and last sample
 
@@ -207,8 +223,12 @@ class SplineMotion:
             total += flat.T @ flat
         factor = (scipy.linalg.cholesky_banded(band, lower=True, overwrite_ab=True), True)
         solved = scipy.linalg.cho_solve_banded(factor, rhs)
-        self._solved = solved
+        self._tried = solved
         return np.asarray(total - rhs.T @ solved)
+
+    def accept(self) -> None:
+        """Corrections start from here."""
+        self._solved = self._tried
 
     def _sensitivity(self, part: slice) -> Array:
         """`frame_motion_sensitivity` at some samples; kept, where there is room for it."""
@@ -225,7 +245,7 @@ class SplineMotion:
         if self._solved is None:
             raise EstimationError(
                 "`information` comes before `correct`.",
-                remedy="Call `information` first: it gives what `correct` needs.",
+                remedy="Call `information` first, because `correct` uses its result.",
             )
         step = self._solved[:, -1] - self._solved[:, :-1] @ y
         self._corrected = self._c + step.reshape(-1, self._n)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""The default payload estimator for samples that arrive one by one.
+r"""Default payload estimator for samples that arrive one by one.
 
 The same model as `payload_map` (sensor errors, uncertain motion, density prior), in information
 form: the rows of each sample are whitened once, with the payload known by then, and added up. The
@@ -91,7 +91,7 @@ class RunningMAP:
         self.reset()
 
     def reset(self, sensor: SensorModel | None = None) -> None:
-        """Forget all samples, and believe something else of the sensor from now on if given."""
+        """Delete all samples, and optionally replace the sensor model."""
         if sensor is not None:
             self._batch.sensor = sensor
         self._sum = RunningBelief(self._batch.sensor, self._batch.prior)
@@ -109,7 +109,7 @@ class RunningMAP:
         self.information = CompressedWrenches()
 
     def take(self, data: PayloadData, k: int) -> None:
-        """Take sample `k`; its motion's covariance is a typical one where the data hold none."""
+        """Add sample `k`; a typical covariance of its motion is used if the data contain none."""
         b, A = data.wrench[k], data.regressor[k]
         self._noise.follow(b)
         if self._is_spike(b, A):
@@ -173,7 +173,7 @@ class RunningMAP:
         self._last_time = float(samples.time[-1])
 
     def _attenuation(self, omega: Array, motion: Array, weight: Array) -> Array:
-        """What errors of a measured motion add to `A^T Sigma^-1 A`, shape (10, 10)."""
+        """Increase of `A^T Sigma^-1 A` by errors of a measured motion, shape (10, 10)."""
         root = np.linalg.cholesky(motion + _TINY * np.eye(9))
         errors = np.tensordot(root.T, regressor_derivatives(omega), axes=1)  # (9, 6, 10)
         return np.asarray(np.einsum("eik,il,elj->kj", errors, weight, errors, optimize=True))
@@ -191,14 +191,14 @@ class RunningMAP:
         self._refresh()
 
     def fit(self, data: PayloadData) -> Estimate:
-        """Start anew, take all samples of a recording, and answer."""
+        """Delete all samples, use all samples of a recording, and estimate."""
         self.reset()
         for k in range(len(data)):
             self.take(data, k)
         return self.estimate(source=data.source)
 
     def estimate(self, *, source: str = "") -> Estimate:
-        """The answer from all samples so far.
+        """Estimate from all samples so far.
 
         Raises:
             EstimationError: No samples, or nothing that weighs is held.
@@ -219,7 +219,8 @@ class RunningMAP:
         )
 
     def likelihood(self) -> tuple[Array, Array]:
-        """What the samples say of any body, as `|R pi - r|`, the sensor's errors as declared.
+        """Likelihood of any body given the samples, in compressed form (R, r), with the
+        declared sensor errors.
 
         Noise is no less than what no body explains.
 
@@ -239,7 +240,7 @@ class RunningMAP:
         return R / noise, r / noise
 
     def prediction(self, regressor: Array) -> tuple[Array, Array, Array] | None:
-        """Wrench that what is held needs by the samples so far, what that leaves open, and the noise.
+        """Wrench predicted for the load from the samples so far, its uncertainty, and the noise.
 
         Args:
             regressor: `wrench_regressor` of the sensor's motion, shape (6, 10).
@@ -301,7 +302,9 @@ class RunningMAP:
         )
 
     def _persistence(self, steps: Array) -> Array:
-        """How many samples share one error of the motion, by the time since the last one, shape (K,)."""
+        """Number of samples that share one error of the motion, by the time since the last
+        one, shape (K,).
+        """
         with np.errstate(invalid="ignore"):
             shared = 2.0 * self._correlation / np.maximum(steps, 1e-6)
         return np.asarray(np.where(np.isnan(steps), 1.0, np.maximum(1.0, shared)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples that arrive one by one, under several beliefs of the sensor: as declared, or worse.
+"""Accumulation of samples under several sensor models: as declared, or worse.
 
 A tare may be stale, and a hum near a multiple of the sampling rate looks like a bias that wanders.
 All beliefs take the same samples, and are weighed by their evidence (MacKay 2003, Information
@@ -25,7 +25,7 @@ _LITTLE = 0.01  # probability below which a belief isn't followed up
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    """What one belief says: the payload, the misfit, and the logarithm of its evidence."""
+    """Payload, residual and log-evidence under one sensor model."""
 
     found: PayloadPosterior
     misfit: Misfit
@@ -46,7 +46,7 @@ class RunningBelief:
         self._sums = [RunningInformation(belief) for belief in beliefs]
 
     def add(self, gram: Array, attenuation: Array | None = None) -> None:
-        """One sample, as `RunningInformation.add` takes it."""
+        """Add one sample, in the form of `RunningInformation.add`."""
         for one in self._sums:
             one.add(gram, attenuation)
 
@@ -60,11 +60,11 @@ class RunningBelief:
         return self._sums[0].compressed()
 
     def left(self, u: Array, pi: Array, samples: int) -> float:
-        """As `RunningInformation.left`, of the sensor as declared."""
+        """`RunningInformation.left` for the sensor as declared."""
         return self._sums[0].left(u, pi, samples)
 
     def posterior(self, samples: int) -> tuple[PayloadPosterior, Misfit]:
-        """The beliefs, averaged.
+        """Average over the sensor models.
 
         Args:
             samples: How many there were.

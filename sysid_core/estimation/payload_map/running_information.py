@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What whitened samples say of sensor errors and payload together, the bias wandering meanwhile."""
+"""Joint information about sensor errors and payload from whitened samples, with a drifting bias."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _DRIFT_S = 0.1  # [s] between steps of the bias: a hum that aliases moves within
 
 
 class RunningInformation:
-    """Sum of `X^T Sigma^-1 X` over samples `X = [U, A, b]`: sensor errors, payload, wrench.
+    """Accumulated information about sensor errors, payload and wrench: the sum of `X^T Sigma^-1
+    X` over samples.
 
     With the logarithm of what integrals over the sensor's errors leave as factors, so that beliefs
     of how far the bias may be off, and wander, can be weighed by evidence.
@@ -60,7 +61,7 @@ class RunningInformation:
         return float(np.sqrt(max(y @ self._gram @ y, 0.0) / (6 * samples)))
 
     def compressed(self) -> tuple[Array, Array, Array]:
-        """As `eliminate_nuisances`, without attenuation by errors of a measured motion."""
+        """`eliminate_nuisances` without attenuation by errors of a measured motion."""
         R, r, back = eliminate_nuisances(self._gram, self._precision)
         if self._attenuation.any():
             scale = np.linalg.norm(R, axis=0)
@@ -69,7 +70,8 @@ class RunningInformation:
         return R, r, back
 
     def log_evidence(self, r: Array) -> float:
-        """Log-likelihood of the samples given a payload with `R pi = r`, but for what doesn't depend on the belief.
+        """Log-likelihood of the samples given a payload with `R pi = r`, up to a constant
+        common to all sensor models.
 
         Args:
             r: As `compressed` gives it.
@@ -77,7 +79,7 @@ class RunningInformation:
         return self._log_factor + left_evidence(self._gram, self._precision, r)
 
     def drift(self, seconds: float) -> None:
-        """Let the bias wander: the old bias is eliminated, a new one lies near it.
+        """Let the bias drift: the old bias is eliminated, and a new one near it is added.
 
         The prediction of a Kalman filter in information form (Maybeck 1979, sec. 5.7), once per
         `_DRIFT_S`.

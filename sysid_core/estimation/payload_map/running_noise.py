@@ -13,7 +13,7 @@ _FEW, _ENOUGH = 20, 40  # samples
 
 
 class RunningNoise:
-    """Mean size of the wrench's fourth differences, which no slow motion survives.
+    """Mean magnitude of the fourth differences of the wrench, which remove slow motion.
 
     Args:
         given: Noise of force and torque [N, N m], where it is known.
@@ -28,11 +28,11 @@ class RunningNoise:
 
     @property
     def known(self) -> bool:
-        """Whether enough samples have been seen."""
+        """True if there are enough samples."""
         return self._count >= _ENOUGH
 
     def follow(self, wrench: Array) -> None:
-        """Take one reading, shape (6,)."""
+        """Add one reading, shape (6,)."""
         self._recent = [*self._recent[-4:], wrench]
         if len(self._recent) == 5:
             size = np.abs(_FOURTH @ np.array(self._recent)).reshape(2, 3).mean(axis=1)

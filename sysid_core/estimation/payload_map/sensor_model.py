@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a force-torque sensor may be off, and how that shows in the wrench."""
+"""Magnitudes of the errors of a force-torque sensor, and their effect on the wrench."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ _UNTARED = (
     30.0,
     1.5,
 )  # [N], [N m]: what wrist sensors read without load, at most (LARA8, Panda: 17)
-_UNCHECKED_GAIN = 0.03  # of an axis; against scales LARA8's and Axia80's real sensors: 0.03 to 0.08
+_UNCHECKED_GAIN = (
+    0.05  # of an axis; the best interval score of real sensors, on either half of them
+)
 _STALE, _WANDERING = 6.0, 10.0  # times the bias, and the drift, that are declared
 _RAMP_S = 5.0  # [s] over which a drift may change
 _MAX_RAMPS = 6
-_FREEDOM = 3.0  # of Student's t for gains, axes and gravity
 
 
 class SensorQuality(Kind):
-    """How well the gains, axes and delay of a force-torque sensor are known."""
+    """Quality of a force-torque sensor: knowledge of gains, axes and delay."""
 
     ORDINARY = "ordinary"
     CALIBRATED = "calibrated"
@@ -33,14 +34,14 @@ class SensorQuality(Kind):
 
 @dataclass(frozen=True)
 class SensorModel:
-    """How far a force-torque sensor may be off, as standard deviations.
+    """Errors of a force-torque sensor as standard deviations.
 
     Attributes:
         noise: Least deviation of force and torque per sample [N, N m]; learned from the data when None.
         bias: Deviation of the bias of force and torque [N, N m].
         drift: Random walk of the bias, of force and torque [N/sqrt(s), N m/sqrt(s)].
         delay: Between wrench and motion [s].
-        gain: Standard deviation of each axis [-].
+        gain: Standard deviation of the gain of each axis, half of its variance shared by all axes [-].
         crosstalk: Standard deviation of each other entry of the 6x6 gain matrix [-].
         mounting: Angle about each axis between the sensor and its description [rad].
         gravity: Tilt of gravity about each horizontal axis [rad].
@@ -71,7 +72,7 @@ class SensorModel:
         return _OF_QUALITY[found]
 
     def tared(self, calibration: SensorCalibration, age_s: float = 0.0) -> SensorModel:
-        """What remains after a tare: its own uncertainty, and drift since; gains stay as they are.
+        """Errors after a tare: its own uncertainty and the drift since; gains are unchanged.
 
         A full calibration says itself what is left of mounting and gravity. Gains of torques are not
         seen by it: they are an ordinary sensor's, whatever was declared.
@@ -101,24 +102,24 @@ class SensorModel:
 
     @property
     def untared(self) -> SensorModel:
-        """The same sensor, nobody having looked at it here: zeroed by its driver or never, gains unchecked."""
+        """Sensor without a tare: zeroed by its driver or never, gains unchecked."""
         gain = max(self.gain, _UNCHECKED_GAIN)
         return replace(self, bias=_UNTARED, bias_scales=(0.01, 0.1, 1.0), gain=gain)
 
     @property
     def stale(self) -> SensorModel:
-        """The same sensor long after its tare: the bias is much farther off."""
+        """Sensor long after its tare, with a much larger uncertainty of the bias."""
         bias = (_STALE * self.bias[0], _STALE * self.bias[1])
         return replace(self, bias=bias)
 
     @property
     def wandering(self) -> SensorModel:
-        """The same sensor, its bias far off and not constant: aliased hum, a cable that pulls."""
+        """Sensor with a large and varying bias, due to aliased hum or cable pull."""
         drift = (_WANDERING * self.drift[0], _WANDERING * self.drift[1])
         return replace(self.stale, drift=drift)
 
     def ramps(self, duration: float) -> int:
-        """How many straight pieces a drift over that many seconds is made of."""
+        """Number of straight pieces of a drift over `duration` seconds."""
         if max(self.drift) <= 0 or duration <= 0:
             return 0
         return int(np.clip(np.ceil(duration / _RAMP_S), 1, _MAX_RAMPS))
@@ -134,40 +135,25 @@ class SensorModel:
         if self.delay > 0:
             sd.append(self.delay)
         if max(self.gain, self.crosstalk) > 0:
+            each = max(np.sqrt(0.5) * self.gain, 1e-9)
             matrix = np.full((6, 6), max(self.crosstalk, 1e-9))
-            np.fill_diagonal(matrix, max(self.gain, 1e-9))
-            sd += matrix.ravel().tolist()
+            np.fill_diagonal(matrix, each)
+            sd += [each, *matrix.ravel().tolist()]
         sd += [self.mounting] * 3 if self.mounting > 0 else []
         sd += [self.gravity] * 2 if self.gravity > 0 else []
         return np.array(sd)
 
+    def priors(self, duration: float = 0.0) -> list[Array]:
+        """Precisions of the errors, (u,) each, by what the bias may be: as likely each, widest last."""
+        sd = self.prior_sd(duration)
+        scale = np.ones((len(self.bias_scales), len(sd)))
+        scale[:, : self.biases] = np.sort(self.bias_scales)[:, None]
+        return list((scale * sd) ** -2.0)
+
     @property
     def biases(self) -> int:
-        """How many of the errors are the bias; they come first."""
+        """Number of bias errors; they come first."""
         return 6 if max(self.bias) > 0 else 0
-
-    def weights(self, squares: Array) -> Array:
-        """Weights of priors by which gains, axes and gravity may be off by more than declared, (u,).
-
-        Each kind of error as a whole is Student's t, not Gaussian: `(n + d) / (n + |z|^2)` for d of
-        them (Lange, Little, Taylor 1989, eq. (3)), never surer. Bias and drift aren't: they could
-        stand for the load itself.
-
-        Args:
-            squares: Squares of the errors in units of their standard deviations, shape (u,).
-        """
-        out = np.ones(len(squares))
-        end = len(squares)
-        for present, size in (
-            (self.gravity > 0, 2),
-            (self.mounting > 0, 3),
-            (max(self.gain, self.crosstalk) > 0, 36),
-        ):
-            if present:
-                part = slice(end - size, end)
-                out[part] = min(1.0, (_FREEDOM + size) / (_FREEDOM + squares[part].sum()))
-                end -= size
-        return out
 
     def columns(
         self,
@@ -180,7 +166,7 @@ class SensorModel:
         time: Array | None = None,
         duration: float = 0.0,
     ) -> Array:
-        """How the errors that are assumed show in the wrench.
+        """Columns of the wrench due to each assumed sensor error.
 
         Args:
             wrench: Wrench of the object, shape (K, 6).
@@ -192,8 +178,8 @@ class SensorModel:
             duration: Duration of the whole recording [s]; 0 for no drift.
 
         Returns:
-            Shape (K, 6, u): bias, ramps of its drift, delay, the gain matrix row by row, mounting,
-            gravity.
+            Shape (K, 6, u): bias, ramps of its drift, delay, the gain that all axes share, the gain matrix
+            row by row, mounting, gravity.
         """
         K = len(wrench)
         columns = [np.zeros((K, 6, 0))]
@@ -211,7 +197,7 @@ class SensorModel:
             cross = np.zeros((K, 6, 36))
             for i in range(6):
                 cross[:, i, 6 * i : 6 * i + 6] = unit[i] * wrench / unit
-            columns.append(cross)
+            columns += [wrench[:, :, None], cross]
         if self.mounting > 0:
             columns.append(-np.concatenate([skew(wrench[:, :3]), skew(wrench[:, 3:])], axis=1))
         if self.gravity > 0:

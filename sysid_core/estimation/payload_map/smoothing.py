@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From recorded joints and wrenches to what the default payload estimator wants."""
+"""Data of the default payload estimator from recorded joints and wrenches."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Unexcited(Kind):
 
 @dataclass(frozen=True, eq=False)
 class SequentialFit:
-    """An estimate and how it came about.
+    """Sequential estimate with its steps.
 
     Attributes:
         estimate: In base parameters, comparable with every other estimator's.
@@ -111,7 +111,7 @@ class SequentialLeastSquares:
 
     @property
     def fast(self) -> float:
-        """Speed below which a joint's equations, and those nearby, are left out [rad/s or m/s]."""
+        """Speed below which equations of a joint, and nearby ones, are omitted [rad/s or m/s]."""
         return MOVING if self.locked is LockedTorque.HIDDEN else 0.0
 
     @property
@@ -131,7 +131,7 @@ class SequentialLeastSquares:
         return self.fit_steps(regression).estimate
 
     def fit_steps(self, regression: Regression) -> SequentialFit:
-        """As `fit`, with the steps, the constants and the growth of the error."""
+        """`fit`, also returning the steps, the constants and the growth of the error."""
         system = solvable_equations(self.minimal, regression)
         usable = self._usable_rows(regression)
         n = len(regression.joints)
@@ -196,7 +196,7 @@ class SequentialLeastSquares:
             name = f"{joint}.F_v"
             if name not in regression.names:
                 raise EstimationError(
-                    f"Without the viscous friction of '{joint}' it can't be told when it moves.",
+                    f"Without the viscous friction of '{joint}' the start of its motion cannot be detected.",
                     remedy="Use friction terms that include 'viscous', or declare that torques are"
                     " measured behind the gears (link_torque).",
                 )
@@ -209,16 +209,16 @@ class SequentialLeastSquares:
     ) -> EstimationError:
         hidden = self.locked is LockedTorque.HIDDEN
         why = (
-            " Torques of joints at standstill were left out, since friction hides them there."
+            " Torques of joints at standstill were excluded, because friction is undetermined there."
             if hidden
             else ""
         )
         remedy = "Add postures or joints to the motion (`sysid plan sequential` chooses them)"
-        remedy += ", let two joints move together" if hidden else ""
+        remedy += ", move two joints together" if hidden else ""
         return EstimationError(
             f"The motion doesn't excite {len(open_names)} direction(s) of the constants:"
             f" {_listed(open_names)}.{why}",
-            remedy=f"{remedy}, or keep the URDF's values for them (unexcited: prior).",
+            remedy=f"{remedy}, or keep the URDF's values for them (--unexcited prior).",
             open=open_names,
             n_rows=n_rows,
         )

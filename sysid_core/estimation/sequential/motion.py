@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From recordings in which one joint moves at a time to a sequential estimate."""
+"""Sequential estimate from recordings in which one joint moves at a time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOAD_ROUNDS = 3  # of load-dependent friction
 
 @dataclass(frozen=True, eq=False)
 class SequentialIdentification:
-    """A robot identified one joint at a time.
+    """Result of a sequential identification.
 
     Attributes:
         identification: The robot, its parameters and predictions, as from every other method.
@@ -156,17 +156,17 @@ def _choose_segments(
         keep.append(chosen)
     if not used:
         raise EstimationError(
-            "In none of the recordings does one joint move alone.",
-            remedy="Play the motion that `sysid plan sequential` writes, or use a method for all"
-            " joints at once.",
+            "No recording contains a motion of a single joint.",
+            remedy="Execute a motion of `sysid plan sequential`, or use a method for all joints at once."
+            "",
             found=tuple(left_out),
         )
     notes = []
     if left_out:
         joints = max(left_out, key=lambda key: left_out[key])
         notes.append(
-            f"{sum(left_out.values()):.1f} s of motion were left out: transfers and joints that"
-            f" weren't meant to move (longest: {', '.join(joints)})."
+            f"{sum(left_out.values()):.1f} s of motion were excluded: transfers and unplanned motions of joints (longest:"
+            f" {', '.join(joints)})."
         )
     missing = plan.not_found(used)
     if missing:
@@ -197,7 +197,7 @@ class _Plan:
     def recognise(
         self, found: Segment, posture: Array, start_ns: int, end_ns: int
     ) -> Segment | None:
-        """The segment with its planned label, or None where it isn't to be used."""
+        """Segment with its planned label, or None if it is not to be used."""
         if self.swings:
             still = np.array([name not in found.joints for name in self.names])
             for planned, q in self.swings:

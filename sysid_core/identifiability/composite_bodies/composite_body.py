@@ -121,7 +121,7 @@ class MinimalConstants:
         if error > tolerance:
             raise IdentifiabilityError(
                 f"The minimal constants and the base parameters span different spaces: {error:.1e}.",
-                remedy="Axes that are only nearly parallel in the URDF do this: round its angles.",
+                remedy="Nearly parallel axes in the URDF have this effect: round its angles.",
                 error=error,
             )
         return M
@@ -134,7 +134,7 @@ class MinimalConstants:
 
 
 def minimal_constants(model: RobotModel) -> MinimalConstants:
-    """The minimal inertia constants of a serial arm (theorem 2), with its own gravity.
+    """Minimal inertia constants of a serial arm (theorem 2), with its gravity.
 
     Raises:
         ModelError: It isn't a serial arm of revolute and prismatic joints.

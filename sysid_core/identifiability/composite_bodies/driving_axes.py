@@ -102,12 +102,14 @@ class DrivingAxisChain:
 
     @cached_property
     def first_revolute(self) -> int:
-        """Index of joint r, the first revolute one; n where there is none."""
+        """Index of joint r, the first revolute one; n if there is none."""
         return int(np.argmax(self.revolute)) if self.revolute.any() else self.n
 
     @cached_property
     def first_not_parallel(self) -> int:
-        """Index of joint s, the nearest revolute one after r not parallel to r; n where there is none."""
+        """Index of joint s, the first revolute one after r that is not parallel to r; n if
+        there is none.
+        """
         z = self.axes_at_zero
         for j in range(self.first_revolute + 1, self.n):
             if self.revolute[j] and not are_parallel(z[j], z[self.first_revolute]):
@@ -162,7 +164,7 @@ def _joint_frames(model: RobotModel) -> tuple[Array, Array, NDArray[np.bool_]]:
             )
         if pin_model.parents[j] != j - 1:
             raise ModelError(
-                f"'{model.name}' is not a serial arm: joint '{name}' doesn't hang on '{names[j - 2]}'.",
+                f"'{model.name}' is not a serial arm: joint '{name}' is not a child of '{names[j - 2]}'.",
                 remedy="Lock the joints of the other branches (`RobotModel.with_locked`, `--lock`).",
                 joint=name,
             )

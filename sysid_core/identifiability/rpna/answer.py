@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer of the structural analysis: verdicts, dimensions, regroupings."""
+"""Result of the structural analysis: verdicts, dimensions, regroupings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def system_nullspace(layout: Layout, results: Sequence[StageResult], n_parameter
 def identifiable_combinations(
     layout: Layout, results: Sequence[StageResult], n_parameters: int
 ) -> Array:
-    r"""Rows that data can show: block upper-triangular, `N_ii = N_i`, `N_ij = N_i,p(j) B_j`.
+    r"""Rows that data can excite: block upper-triangular, `N_ii = N_i`, `N_ij = N_i,p(j) B_j`.
 
     Wensing, Niemeyer and Slotine (2023), eqs. (28), (45), appendix G.
 
@@ -138,7 +138,8 @@ class ParameterVerdict:
 
 @dataclass(frozen=True, eq=False)
 class Identifiability:
-    """The exact answer for one robot. Parameters are in pinocchio's order, rotors' last.
+    """Exact identifiability of one robot. Parameters are in pinocchio's order, those of rotors
+    last.
 
     Attributes:
         robot: Name of the robot.
@@ -186,7 +187,7 @@ class Identifiability:
 
     @property
     def practical(self) -> Identifiability:
-        """The answer to use with real data: with exact angles where the URDF's are rounded."""
+        """Result for use with real data: with exact instead of rounded angles of the URDF."""
         return self if self.exact_angles is None else self.exact_angles
 
     @cached_property
@@ -227,7 +228,9 @@ class Identifiability:
 
     @cached_property
     def nullspace(self) -> Array:
-        r"""Changes of the parameters that no data show, one per column; R of appendix G, (p, d)."""
+        r"""Parameter changes without effect on any data, one per column; R of appendix G,
+        (p, d).
+        """
         return system_nullspace(self._layout, self._results, len(self.parameter_names))
 
     @cached_property
@@ -240,7 +243,7 @@ class Identifiability:
 
     @cached_property
     def transfers(self) -> tuple[Transfer, ...]:
-        """For every body, what can pass into its parent unnoticed."""
+        """Undetectable transfers of each body to its parent."""
         return transfers_of(
             self._layout,
             self._results,
@@ -251,7 +254,7 @@ class Identifiability:
 
     @property
     def bodies_of_parameters(self) -> tuple[str, ...]:
-        """The link (or rotor) that each parameter belongs to."""
+        """Link (or rotor) of each parameter."""
         links = [body.name for body in self.bodies for _ in INERTIAL_NAMES]
         return tuple(links) + tuple(f"rotor of {name[:-3]}" for name in self.rotor_names)
 

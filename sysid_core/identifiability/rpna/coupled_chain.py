@@ -17,7 +17,7 @@ from sysid_core.robot.loops import mimic_joints
 
 @dataclass(frozen=True)
 class CoupledGroup:
-    """Joints that one coordinate q moves: `q_j = multiplier * q + offset`.
+    """Joints moved by one coordinate q: `q_j = multiplier * q + offset`.
 
     Attributes:
         joints: Pinocchio's indices, ascending, with multiplier and offset.
@@ -31,7 +31,7 @@ class CoupledGroup:
 
 
 def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
-    """The groups of joints that mimic each other; they must sit together on one link.
+    """Groups of joints that mimic each other; they must be mounted on one link.
 
     Raises:
         IdentifiabilityError: Between members there is a joint that isn't one, or one has several
@@ -62,10 +62,9 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
         ):
             names = [pin_model.names[j] for j, _, _ in followers]
             raise IdentifiabilityError(
-                f"The joints {names} of '{model.name}' mimic '{leader}', but they don't sit"
-                " together with it on one link, so that one coordinate moves bodies in a way that"
-                " the structural recursion doesn't cover.",
-                remedy="Analyse them as joints of their own (mimic='independent'; --mimic"
+                f"The joints {names} of '{model.name}' mimic '{leader}', but are mounted on another link than it, which the structural recursion does not cover."
+                "",
+                remedy="Analyse them as independent joints (mimic='independent'; --mimic"
                 " independent on the command line), which is an upper bound, or lock them.",
                 joints=names,
                 leader=leader,
@@ -76,7 +75,8 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
 
 
 def coupling_matrix(model: RobotModel) -> Array:
-    r"""`G` with `v = G @ v_leading` for a model with coupled mimic joints; `tau_leading = G^T tau`.
+    r"""Matrix that maps the leading joint velocities to all joint velocities of a model with
+    coupled mimic joints.
 
     Returns:
         Shape (nv, m), m being nv without the followers.
@@ -118,7 +118,7 @@ class CoupledChain:
     modes: Sequence[Array]
 
     def at(self, q: float) -> tuple[Array, Array, Array, Array]:
-        """The maps at one value of the coordinate; m members.
+        """Maps at one value of the coordinate; m members.
 
         Returns:
             X (m, 6, 6), J (m, 6), B (m, 10, 10), and `momenta` (m, 6, 10) with I(pi) J.

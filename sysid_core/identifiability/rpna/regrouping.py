@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base parameters from the transfers of the RPNA, and what the regroupings mean in words."""
+"""Base parameters from the transfers of the RPNA, and the regroupings in words."""
 
 from __future__ import annotations
 

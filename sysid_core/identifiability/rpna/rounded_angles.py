@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Angles that a URDF rounds: found, made exact, and how far the rounding casts doubt on the answer."""
+"""Rounded angles in a URDF: detection, exact values, and the effect of the rounding on the result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXACT = 1e-10  # [rad] closer than this, an angle needs no snapping
 
 
 def exact_angle(text: str) -> float:
-    """The angle that a rounded decimal stands for: "1.5708" is pi/2, "1.4" is 1.4.
+    """Exact angle of a rounded decimal: "1.5708" is pi/2, "1.4" is 1.4.
 
     An angle is taken for a multiple of pi/2, pi/4 or pi/6 when it agrees to its last digit.
     """
@@ -55,7 +55,7 @@ def has_rounded_angles(urdf_xml: str) -> bool:
 
 
 def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
-    """The same robot with the rounded angles of its joints' origins replaced by the exact ones.
+    """Copy with exact instead of rounded angles of the joint origins.
 
     Args:
         model: A robot from a URDF.
@@ -117,8 +117,8 @@ def doubts_in_words(model: RobotModel, layout: Layout, results: Sequence[StageRe
                 weak.append(name)
     if weak:
         near.append(
-            f"Some of the answer on {listed(weak)} rests on offsets or angles of less than"
-            f" {_ROUNDING:g} of the robot's size: real data will hardly show it."
+            f"Part of the result for {listed(weak)} depends on offsets or angles of less than"
+            f" {_ROUNDING:g} of the robot's size, which real data will hardly excite."
         )
     return near
 
@@ -146,10 +146,10 @@ def mimic_in_words(model: RobotModel, mimic: Mimic) -> list[str]:
         return []
     what = listed([f"{f.joint} (follows {f.leader})" for f in followers])
     if mimic is Mimic.COUPLED:
-        return [f"Mimic joints move with their leaders, without torques of their own: {what}."]
+        return [f"Mimic joints move with their leaders, without separate torques: {what}."]
     return [
-        f"Mimic joints count as joints of their own with measured torques, which is an upper bound:"
-        f" {what}. Choose mimic='coupled' for what one drive can tell."
+        f"Mimic joints count as independent joints with measured torques, which gives an upper bound: "
+        f" {what}. Choose mimic='coupled' for the parameters identifiable from one drive."
     ]
 
 

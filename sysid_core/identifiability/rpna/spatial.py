@@ -40,7 +40,8 @@ def motion_transforms(X_PC: Array) -> Array:
 
 
 def parameter_transforms(X_PC: Array) -> Array:
-    r"""`B` with `pi_P = B @ pi_C`: B(X) of the paper, eq. 39; (n, 4, 4) to (n, 10, 10).
+    r"""Maps of the ten parameters of a body from its frame to that of the parent (eq. 39); (n,
+    4, 4) to (n, 10, 10).
 
     Wensing, Niemeyer and Slotine (2023), eqs. (39), (42).
     """
@@ -49,7 +50,7 @@ def parameter_transforms(X_PC: Array) -> Array:
 
 
 def parameter_rates(phi: Array) -> Array:
-    r"""`A(phi)`, eq. 40: how fast parameters, as the parent sees them, change along a free mode.
+    r"""Rates of the ten parameters in the parent frame along a free mode of the joint (eq. 40).
 
     Wensing, Niemeyer and Slotine (2023), eqs. (13), (40).
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""A robot laid out for the RPNA: one stage per coordinate set, in natural units.
+r"""Robot in the form of the RPNA: one stage per coordinate set, in natural units.
 
 A stage holds the bodies that one joint moves: nearly always one link; with a rotor, its spin as a
 seventh velocity; with coupled mimic joints, several links of the same parent (remark 11). Velocities
@@ -61,7 +61,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Stage:
-    """Bodies that one joint (or one group of coupled joints) moves.
+    """Bodies moved by one joint (or one group of coupled joints).
 
     Attributes:
         parent: Index of the body that carries it, -1 for the world.
@@ -84,7 +84,9 @@ class Stage:
 
     @property
     def B(self) -> Array:
-        """Parameters of the stage to those of the parent at zero position, shape (10, P)."""
+        """Map of the parameters of the stage to those of the parent at zero position, shape
+        (10, P).
+        """
         if self.chain is not None:
             return np.hstack(list(self.chain.at(0.0)[2]))
         out = self.steps[0].B
@@ -176,7 +178,9 @@ def build_layout(
 
 
 class _Joints:
-    """All joints' steps in flat arrays in natural units, so that the maps are computed at once."""
+    """Steps of all joints in flat arrays in natural units, so that the maps are computed at
+    once.
+    """
 
     def __init__(self, model: RobotModel, groups: Sequence[CoupledGroup]) -> None:
         pin_model = model.pin_model
@@ -257,7 +261,7 @@ class _Joints:
             raise IdentifiabilityError(
                 f"Joint '{self.names[rotors[0][0]]}' has a rotor and is coupled with joints that"
                 " carry each other.",
-                remedy="Leave the rotor out, or choose mimic='independent'.",
+                remedy="Omit the rotor, or choose mimic='independent'.",
             )
         order = [j for j, _ in members]
         at = [self.at[self.first[j]] for j in order]

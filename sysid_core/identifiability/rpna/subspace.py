@@ -43,7 +43,7 @@ class Decision:
 
 @dataclass
 class SubspaceAlgebra:
-    """Spans, invariant spans and nullspaces with one tolerance; doubtful decisions are collected.
+    """Spans, invariant spans and nullspaces with one tolerance; uncertain decisions are recorded.
 
     Attributes:
         tolerance: Relative to the natural scale.
@@ -64,7 +64,7 @@ class SubspaceAlgebra:
         return rank
 
     def take_doubts(self) -> list[Decision]:
-        """The doubtful decisions so far; they are forgotten here."""
+        """Return the uncertain decisions so far, and clear them."""
         doubts, self.doubts = self.doubts, []
         return doubts
 

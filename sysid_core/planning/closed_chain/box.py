@@ -92,7 +92,7 @@ def assembly_map(
 
 
 def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
-    """The chain's own box, or one found by trying: motors that share a loop get sum and difference.
+    """Box of the chain, or one found by search; motors that share a loop move by sum and difference.
 
     Each coordinate is widened on its own, then all are shrunk together until every random posture
     of the box, and its corners, assemble within the limits and away from dead centres.
@@ -121,7 +121,7 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
     stuck = [name for name, reach in zip(names, half, strict=True) if reach <= 0.0]
     if stuck:
         raise ExcitationError(
-            f"At the home posture of '{chain.name}' the loops or joint limits let {stuck} not move.",
+            f"At the home posture of '{chain.name}' the loops or joint limits prevent {stuck} from moving.",
             remedy="Name fewer joints as actuated than the mechanism has degrees of freedom, or"
             " give `home` a posture off its limits.",
             coordinates=stuck,
@@ -136,13 +136,13 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
             return dataclasses.replace(box, half=0.9 * half)
         half = half * np.where(coupled, 0.88, 0.94)
     raise ExcitationError(
-        f"No box of postures around the home of '{chain.name}' assembles everywhere.",
+        f"No box of postures around the home of '{chain.name}' closes everywhere.",
         remedy="Give `excitation` coordinates in the loops file.",
     )
 
 
 def reach_alone(chain: ClosedChain, box: MotionBox) -> MotionBox:
-    """The box with every coordinate as wide as it can be while the others stay in the centre."""
+    """Box with every coordinate as wide as possible while the others are at the centre."""
     steps = np.linspace(0.0, 1.6, 65)[1:]
     half = np.array(box.half)
     for i in range(chain.n_actuated):

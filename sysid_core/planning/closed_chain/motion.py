@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A closed chain's exciting motions as one trajectory of all joints, slow enough for its limits."""
+"""Exciting motions of a closed chain as one trajectory of all joints, slow enough for its limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MARGIN = 0.99  # of the limits that the fastest sample may use
 
 
 def of_all_joints(chain: ClosedChain, trajectory: Trajectory) -> Trajectory:
-    """The motion with the passive joints that follow, so that it can be checked and monitored."""
+    """Motion including the passive joints, so that it can be checked and monitored."""
     motion = constrained_motion(chain, trajectory.q, trajectory.v, trajectory.a)
     return dataclasses.replace(
         trajectory, joint_names=chain.model.joint_names, q=motion.q, v=motion.v, a=motion.a
@@ -29,7 +29,7 @@ def of_all_joints(chain: ClosedChain, trajectory: Trajectory) -> Trajectory:
 
 
 def slowed(trajectory: Trajectory, pace: float, rate_hz: float) -> Trajectory:
-    """The same path at another pace: velocities times `pace`, accelerations times its square."""
+    """Path at another pace: velocities times `pace`, accelerations times its square."""
     path = scipy.interpolate.BPoly.from_derivatives(
         trajectory.time, np.stack([trajectory.q, trajectory.v, trajectory.a], axis=1)
     )
@@ -57,7 +57,7 @@ def plan_loop_motion(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[Trajectory, MotionCheck]:
-    """Exciting motions, one after another with rests between, of all joints.
+    """Plan exciting motions of all joints, separated by rests.
 
     Where a limit of speed, acceleration or jerk is broken, all are slowed down until it holds.
 
@@ -88,7 +88,11 @@ def plan_loop_motion(
             notes.append(
                 f"Then {shown.rank} of {len(shown.names)} directions are excited; condition number"
                 f" {shown.condition_number:.4g}, against vigorous motion."
-                + ("" if shown.rank == len(shown.names) else " A higher limit lets more be seen.")
+                + (
+                    ""
+                    if shown.rank == len(shown.names)
+                    else " A higher limit excites more parameters."
+                )
             )
     builder = MotionBuilder(checker, motions[0].q[0], rate_hz=config.rate_hz)
     builder.rest(still, "still")
@@ -122,7 +126,7 @@ def _with_closed_loops(
         usage={**check.usage, "effort": float(share.max())},
         notes=(
             *check.notes,
-            "Efforts are those of the nominal motors, with the loops closed and what is held.",
+            "The efforts are those of the nominal motors, including the loop closures and the held mass.",
         ),
     )
 

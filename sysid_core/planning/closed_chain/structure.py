@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structural rows of a closed chain, and what planned motions show of its parameters."""
+"""Structural equations of a closed chain, and the excitation of its parameters by planned motions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of quintic B-splines that begin and end at rest: local where Fourier series are global."""
+"""Motions of quintic B-splines from rest to rest; local, whereas Fourier series are global."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ USEFUL = 1e-6
 
 
 class Criterion(Kind):
-    """Optimality criterion to be minimised; the value is its name on the command line."""
+    """Optimality criterion to be minimised; its value is the name on the command line."""
 
     D = "d"  # log-determinant of the expected covariance: the volume of its ellipsoid
     MEAN = "mean"  # geometric mean of the deviations: the number that plans are compared by
@@ -33,7 +33,7 @@ class Criterion(Kind):
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    r"""A criterion ready to use: `f(count T^T mean(Phi^T W^2 Phi) T + prior)`.
+    r"""An optimality criterion as a function of a motion's information and the prior.
 
     Attributes:
         criterion: Which.
@@ -124,7 +124,7 @@ def build_score(
     count = duration / unknowns.correlation
     if (criterion is Criterion.TARGET) != bool(targets or task):
         raise ExcitationError(
-            "Targets belong to the criterion 'target', and it needs some.",
+            "The criterion 'target' needs targets, and other criteria have none.",
             remedy="Name base parameters or give the motion whose torques matter.",
         )
     if criterion is Criterion.TARGET:

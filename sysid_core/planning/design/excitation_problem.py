@@ -57,7 +57,7 @@ class ExcitationProblem:
         self.last_excess: dict[LimitKind, float] = {}
 
     def __reduce__(self) -> tuple[type[ExcitationProblem], tuple[object, ...]]:
-        """Other processes build it from what it was built from."""
+        """Support for pickling: rebuild from the constructor's arguments."""
         return ExcitationProblem, self._given
 
     @property
@@ -101,7 +101,7 @@ class ExcitationProblem:
         return centre + Q, V, A, B
 
     def fitted_to_joint_limits(self, x: Array) -> Array:
-        """Every joint's amplitude scaled so that it uses nine tenths of its tightest limit."""
+        """Series with the amplitude of every joint scaled to 0.9 of its tightest limit."""
         centre, coefficients = self.split(x)
         q, v, a, jerk = self.motion(x)
         limits = self.checker.limits

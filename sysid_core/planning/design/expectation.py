@@ -37,7 +37,7 @@ class Expectation:
 
     @classmethod
     def of(cls, unknowns: Unknowns, information: Array, duration: float) -> Expectation:
-        """From the information (b, b) that a motion adds."""
+        """Expectation from the information matrix (b, b) added by a motion."""
         size = unknowns.size
         scaled = information * np.outer(size, size)
         prior = unknowns.prior_information * np.outer(size, size)
@@ -69,7 +69,7 @@ class Expectation:
 
     @property
     def mean_friction_deviation(self) -> float:
-        """The same of friction and drive; NaN where none is estimated."""
+        """Mean deviation of friction and drive parameters; NaN if none is estimated."""
         own = self.relative[self.n_rigid :]
         return float(np.exp(np.mean(np.log(own)))) if len(own) else float("nan")
 

@@ -37,7 +37,7 @@ SHORTEST = 2.0  # piece [s]
 
 
 class Ending(Kind):
-    """Why an exploration ended, or that it hasn't."""
+    """Reason for the end of an exploration, or running."""
 
     OPEN = "open"  # more pieces are wanted
     REACHED = "reached"  # everything that was asked for is known well enough
@@ -62,7 +62,7 @@ class Goal:
     def __post_init__(self) -> None:
         if not (0 < self.deviation < 1 and self.longest > 0):
             raise ExcitationError(
-                f"A goal of deviation {self.deviation} in {self.longest} s makes no sense.",
+                f"A goal of deviation {self.deviation} in {self.longest} s is invalid.",
                 remedy="Give a relative deviation between 0 and 1, and a time above 0.",
             )
 
@@ -111,7 +111,7 @@ class Explorer:
 
     @property
     def open_names(self) -> tuple[str, ...]:
-        """Base parameters that were asked for and aren't known well enough yet."""
+        """Requested base parameters that are not yet accurate enough."""
         return self._open_after(self.unknowns)
 
     def _open_after(self, unknowns: Unknowns) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ class Explorer:
 
     @property
     def ending(self) -> Ending:
-        """Decision to end or to go on."""
+        """Decision to end or to continue."""
         if not self.open_names:
             return Ending.REACHED
         if self._poor >= PATIENCE:
@@ -142,7 +142,7 @@ class Explorer:
         return text + (f"; not known well enough: {', '.join(left[:8])}" if left else "")
 
     def next_piece(self, q_now: Array, stop: Callable[[], bool] = lambda: False) -> Trajectory:
-        """A checked motion from where the robot stands, for what is still unknown.
+        """Checked motion from the current posture, for the parameters that are still unknown.
 
         Args:
             q_now: Where the robot stands, shape (n,).
@@ -152,7 +152,7 @@ class Explorer:
             ExcitationError: Nothing is open, or no safe motion leads on from here.
         """
         if self.ending is not Ending.OPEN:
-            raise ExcitationError(f"There is no next piece: {self}.", remedy="Look at the result.")
+            raise ExcitationError(f"There is no further piece: {self}.", remedy="Use the result.")
         q_now = np.asarray(q_now, dtype=float)
         period = min(self.period, self._left)
         piece = self._best_piece(q_now, period, stop)
@@ -182,7 +182,7 @@ class Explorer:
                 if safe is not None and (piece := self._piece(problem, safe)) is not None:
                     return piece
         raise ExcitationError(
-            "No safe motion leads on from where the robot stands.",
+            "No safe motion was found from the current posture.",
             remedy="Move the robot to a posture with more room around it, or widen the limits.",
         )
 

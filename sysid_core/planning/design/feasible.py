@@ -59,7 +59,7 @@ def build_series_motion(
 def largest_safe(
     problem: ExcitationProblem, x: Array
 ) -> tuple[Array | None, float, tuple[Violation, ...]]:
-    """The motion with its amplitude reduced until the dense check passes, and the share that is left.
+    """Motion with its amplitude reduced until the dense check passes, and the remaining share.
 
     None if it never does; then all that the smallest breaks.
     """
@@ -102,10 +102,10 @@ def infeasible(
         ranked if any(v.kind in ranked for v in first) else sorted({v.kind for v in first})
     )
     return ExcitationError(
-        f"No motion of '{model.name}' was found that keeps to its limits. In the way: {ways}."
-        f" Even the smallest motions break: {details}.",
-        remedy="The series is too fast for its samples: ask for fewer harmonics or spans, a longer"
-        " period, or a higher rate."
+        f"No motion of '{model.name}' was found that keeps to its limits. Limiting: {ways}."
+        f" Even the smallest motions violate: {details}.",
+        remedy="The series is too fast for its sampling: choose fewer harmonics or spans, a longer period, or a higher rate."
+        ""
         if coarse
         else "Widen that limit, hold joints still, or try another seed.",
         blame=ranked,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Violation of limits by a sampled motion, as one smooth function with gradients.
+"""Violation of limits by a sampled motion as a smooth function with gradients.
 
 Position, velocity, acceleration and jerk are held to the share of their limits that keeps the
 series inside between samples (`share_between_samples`); torques, speeds and distances, which are no
@@ -49,7 +49,7 @@ class Excess:
     total: float = field(init=False, default=0.0)
 
     def add(self, kind: LimitKind, squares: Array) -> None:
-        """Add squares of one kind, shape (K,) or (K, m)."""
+        """Add squares of one kind of violation, shape (K,) or (K, m)."""
         self.by_sample += squares if squares.ndim == 1 else squares.sum(axis=1)
         amount = float(np.sum(squares))
         self.by_kind[kind] = self.by_kind.get(kind, 0.0) + amount
@@ -57,7 +57,7 @@ class Excess:
 
 
 class LimitPenalties:
-    """Penalties of one robot's limits.
+    """Penalties for the limits of one robot.
 
     Args:
         checker: Checker of the robot and its limits.
@@ -96,7 +96,7 @@ class LimitPenalties:
         self.contact_weight = 1.0
 
     def forget(self) -> None:
-        """Ask for all distances anew: what comes after doesn't depend on what came before."""
+        """Recompute all distances, so that the result does not depend on earlier calls."""
         self._seen = None
 
     def excess(

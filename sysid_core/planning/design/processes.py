@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches in several processes that say how far they are, and end with their best on Ctrl-C."""
+"""Searches in several processes with progress reports, which return their best on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _parent: tuple[Any, Any]  # in a process of the pool: where shares are told, and
 def run_searches(
     searches: Sequence[Search[Result]], workers: int, report: Callable[[float, bool], None]
 ) -> list[Result]:
-    """Results in the order of the searches; Ctrl-C asks all to end and keeps what they return.
+    """Results in the order of the searches; on Ctrl-C all searches return their best.
 
     Args:
         searches: Sent to the processes.
@@ -60,8 +60,8 @@ def run_searches(
             return [future.result() for future in futures]
         except BrokenProcessPool as err:
             raise SolverError(
-                "A process of the search ended before its work was done.",
-                remedy="Give the machine more memory, or take fewer processes: --workers 1.",
+                "A process of the search ended prematurely.",
+                remedy="Provide more memory, or use fewer processes: --workers 1.",
             ) from err
 
 

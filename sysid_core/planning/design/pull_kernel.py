@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The innermost loop of the regressor's slopes, compiled; imported only where it is used."""
+"""Inner loop of the regressor gradients, compiled; imported on demand."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def _add_to_world(R, p, f, out):  # type: ignore[no-untyped-def]  # pragma: no c
 def pull_slopes(  # type: ignore[no-untyped-def]  # pragma: no cover
     G: Array, subtree: Array, R: Array, p: Array, J: Array, V: Array, A: Array
 ):
-    """Slopes by V, A, what bodies carry, and J: see `TreeMotion.regressor_pull`.
+    """Gradients of the regressor by the motion of the bodies, compiled (see
+    `TreeMotion.regressor_pull`).
 
     Args:
         G: Pull on the ten parameters of body i in row r, shape (K, n, n, 10).

@@ -85,7 +85,7 @@ class _Variables:
         return np.round(self._times(self._units, np.round(y, DIGITS)), 2 + DIGITS)
 
     def of(self, x: Array) -> Array:
-        """The variables of a motion."""
+        """Motion of a vector of variables."""
         return self._times(np.linalg.inv(self._units), x)
 
     def value_and_gradient(self, y: Array) -> tuple[float, Array]:
@@ -178,7 +178,9 @@ def improve_safely(
     n_iterations: int,
     report: Callable[[float], bool],
 ) -> Improved:
-    """`improve`, and again from its largest safe amplitude where the dense check left too little."""
+    """`improve`, repeated from the largest safe amplitude if the dense check requires a large
+    reduction.
+    """
     run = improve(problem, start, n_iterations, lambda share: report(MAIN * share))
     if run.interrupted:
         return run
@@ -198,7 +200,7 @@ def improve_all(
     workers: int,
     report: Report,
 ) -> list[Improved]:
-    """Improve every start, several at once; the result doesn't depend on how many.
+    """Improve every start, in parallel; the result does not depend on the number of processes.
 
     Ctrl-C ends the search and keeps what was found until then.
 

@@ -152,7 +152,9 @@ class TreeMotion:
         return BodySlopes(*parts)
 
     def joint_slopes(self, by: BodySlopes) -> tuple[Array, Array, Array]:
-        """Slopes by q, v and a of every joint, each (K, n), from those by the bodies' motion."""
+        """Gradients by q, v and a of every joint, each (K, n), from those by the motion of
+        the bodies.
+        """
         to_subtree = self.tree.subtree
 
         def gathered(f: Array) -> Array:

@@ -70,7 +70,7 @@ class Unknowns:
         effort_sd: ArrayLike | None = None,
         correlation: float = CORRELATION,
     ) -> Unknowns:
-        """The unknowns of an arm about which only its URDF is known.
+        """Unknowns of an arm of which only the URDF is known.
 
         Args:
             model: The robot.
@@ -110,7 +110,7 @@ class Unknowns:
 
     @property
     def n_rigid(self) -> int:
-        """Number of base parameters that stand for inertial ones; they come first."""
+        """Number of inertial base parameters; they come first."""
         return sum(i < 10 * self.model.n_bodies for i in self.base.independent)
 
     @cached_property
@@ -122,12 +122,12 @@ class Unknowns:
         return np.asarray(np.linalg.inv(covariance) / np.outer(self.size, self.size))
 
     def smooth(self) -> Unknowns:
-        """The same with a softer sign of Coulomb friction, whose slopes an optimiser can follow."""
+        """Copy with a smoother sign of Coulomb friction, for gradient-based optimisation."""
         v_0 = max(SMOOTH_SIGN, self.friction.coulomb_velocity)
         return replace(self, friction=replace(self.friction, coulomb_velocity=v_0))
 
     def after(self, names: Sequence[str], covariance: ArrayLike) -> Unknowns:
-        """The same, with what an earlier estimate adds to what is known of its parameters.
+        """Copy with the knowledge of an earlier estimate.
 
         Information is added, `P^-1 = P_prior^-1 + P_estimate^-1`: nothing is known less than before.
 
@@ -142,7 +142,7 @@ class Unknowns:
         pairs = [(mine[name], j) for j, name in enumerate(names) if name in mine]
         if not pairs:
             raise ExcitationError(
-                "The earlier estimate has none of the parameters that are planned for.",
+                "The earlier estimate contains none of the planned parameters.",
                 remedy=f"It has {', '.join(names[:6])} …; planned for {', '.join(self.base.names[:6])} ….",
             )
         rows, columns = (np.array(x) for x in zip(*pairs, strict=True))
@@ -155,7 +155,7 @@ class Unknowns:
         return replace(self, prior_covariance=0.5 * (new + new.T))
 
     def after_information(self, information: Array) -> Unknowns:
-        """The same, once a motion with this information (b, b) has been played."""
+        """Copy with the information (b, b) of an executed motion."""
         R = self.base.regrouping
         gain = np.linalg.solve(
             information @ R @ self.prior_covariance @ R.T + np.eye(len(information)), information
@@ -169,7 +169,8 @@ class Unknowns:
         return self.base.base_regressor(np.concatenate([Y, self.friction.regressor(q, v, a)], 2))
 
     def information(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, duration: float) -> Array:
-        r"""Information of a motion about the base parameters, `sum Phi^T R^-1 Phi`, shape (b, b).
+        r"""Information matrix of a motion about the base parameters, `sum Phi^T R^-1 Phi`,
+        with Phi their regressor and R the noise covariance; shape (b, b).
 
         Args:
             q: Evenly spaced samples, shape (K, n).
@@ -183,7 +184,7 @@ class Unknowns:
 
 
 def typical_efforts(model: RobotModel) -> Array:
-    """Effort limits, and their median where the URDF states none; shape (n,) [N m or N]."""
+    """Effort limits, with their median where the URDF has none; shape (n,) [N m or N]."""
     effort = model.effort_limits
     usable = np.isfinite(effort) & (effort > 0)
     return np.where(usable, effort, float(np.median(effort[usable])) if usable.any() else 1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion for validation: safe, lively, and not the one that was identified from."""
+"""Safe motion for validation that differs from the training motion."""
 
 from __future__ import annotations
 

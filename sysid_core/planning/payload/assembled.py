@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload motion put together: tare postures, standstill, oscillation, and moves between."""
+"""Composition of a payload motion: tare postures, standstill, oscillation, and moves between."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class PayloadMotion:
         )
 
     def information(self, q: Array) -> float:
-        """Logarithm of the determinant of what the oscillation says about the load."""
+        """Log-determinant of the information of the oscillation about the load."""
         _, *motion = oscillation(
             q,
             self.columns,

@@ -24,7 +24,7 @@ TARE_MARGIN = 0.1  # [rad], of static postures from the planned range
 def payload_information(
     model: RobotModel, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
 ) -> Array:
-    r"""Information of a motion about a load held at a frame, `A^T Sigma^-1 A`.
+    r"""Information matrix of a motion about a load held at a frame.
 
     With independent wrench noise of `FORCE_NOISE` and `TORQUE_NOISE` per sample.
 
@@ -45,7 +45,9 @@ def payload_information(
 
 
 def log_determinant(information: Array) -> float:
-    """Log-determinant of the information (10, 10) in units of a typical load; a tiny prior keeps it finite."""
+    """Log-determinant of the information (10, 10) in units of a typical load, with a small
+    prior to keep it finite.
+    """
     return float(np.linalg.slogdet(information * np.outer(LOAD_SCALE, LOAD_SCALE) + 1e-12)[1])
 
 
@@ -82,7 +84,7 @@ def choose_tare_postures(
     drawn = np.array([q for q in drawn if not checker.contacts(q)])
     if len(drawn) < n_postures:
         raise ExcitationError(
-            "Hardly any wrist posture is free of contact here.",
+            "Almost no posture of the wrist is free of contact.",
             remedy="Free the space around the robot, start elsewhere, or check the cell's obstacles.",
         )
     still = np.zeros_like(drawn)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions that show what a robot holds: static postures, then an oscillation of the wrist."""
+"""Motions for payload identification: static postures, then an oscillation of the wrist."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _first_safe(
     least = "; ".join(v.demand for v in nearest)
     raise ExcitationError(
         f"None of {len(tries)} postures of '{checker.model.name}' allows a payload motion of"
-        f" {make.mean_angular_speed:.2f} rad/s. In the way:"
+        f" {make.mean_angular_speed:.2f} rad/s. Limiting:"
         f" {', '.join(f'{kind} ({n} times)' for kind, n in kinds.most_common())}."
         + (f" Nearest: {least}." if least else ""),
         remedy="Lower the angular speed or the amplitude, widen that limit, or give a posture.",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quintics through given postures, and static postures chosen for what gravity shows in them."""
+"""Quintics through given postures, and selection of static postures that excite gravity."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONGEST_TURN = 2.0  # [rad or m] of one joint between two postures
 
 @dataclass(frozen=True, eq=False)
 class PosturePlan:
-    """Static postures and the way through them; it passed its check.
+    """Static postures and the motion through them; it passed its check.
 
     Attributes:
         trajectory: With segments `posture K` and `transfer`.
@@ -65,7 +65,7 @@ def plan_through(
     Q = np.asarray(postures, dtype=float)
     if Q.ndim != 2 or len(Q) < 2 or Q.shape[1] != checker.model.nv or not np.isfinite(Q).all():
         raise ExcitationError(
-            f"Postures of shape {Q.shape} are no way of a robot with {checker.model.nv} joints.",
+            f"Postures of shape {Q.shape} do not belong to a robot with {checker.model.nv} joints.",
             remedy="Give two rows or more, a column for each joint.",
         )
     builder = MotionBuilder(checker, Q[0], rate_hz=rate_hz, share=SHARE)
@@ -87,7 +87,7 @@ def plan_static_postures(
     seed: int = 0,
     progress: Callable[[float, str], None] = lambda share, text: None,
 ) -> PosturePlan:
-    """Postures whose gravity torques show most, one after the other, and the way through them.
+    """Static postures with the most informative gravity torques, and the motion through them.
 
     Each next posture is the one of many random ones that makes the log-determinant of the
     information largest (greedy D-optimal design, Fedorov 1972) and to which a straight way is safe.
@@ -106,7 +106,7 @@ def plan_static_postures(
     """
     if count < 2:
         raise ExcitationError(
-            f"{count} postures show no difference.", remedy="Ask for two postures or more."
+            f"{count} postures are not sufficient.", remedy="Ask for two postures or more."
         )
     rng, n = np.random.default_rng(seed), checker.model.nv
     M = unknowns.prior_information * np.outer(unknowns.size, unknowns.size)
@@ -155,7 +155,7 @@ def _next_safe(checker: MotionChecker, drawn: Array, order: Array, before: Array
             continue
         return k
     raise ExcitationError(
-        f"No safe straight way leads on from posture {len(before)}."
+        f"No safe straight motion was found from posture {len(before)}."
         if len(before)
         else f"None of {len(drawn)} random postures keeps to the limits.",
         remedy="Ask for fewer postures, widen the limits, or try another seed.",

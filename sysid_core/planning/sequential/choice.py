@@ -69,7 +69,7 @@ class MoveChooser:
         return np.concatenate([rigid, self.friction.regressor(q, v, a)], axis=2)
 
     def rows(self, move: Move) -> Array:
-        """White rows of every joint's torque (zero where unusable), (samples, n, p)."""
+        """Whitened rows of the torque of every joint (zero if unusable), (samples, n, p)."""
         keep = np.linspace(0, len(move.time) - 1, SAMPLES).astype(int)
         Y = self.groups.base_regressor(self._rows(move.q[keep], move.v[keep], move.a[keep]))
         Y = Y * self.scale / self.noise[:, None] * np.sqrt(len(move.time) / SAMPLES)
@@ -91,7 +91,7 @@ class MoveChooser:
     def choose_pairs(
         self, pool: list[Move], hidden: Array, is_safe: Callable[[Move], bool]
     ) -> list[Move]:
-        """As few two-joint moves as make the hidden directions clear."""
+        """Smallest number of two-joint moves that excite the hidden directions."""
         left = [(move, hidden.T @ self.information(move) @ hidden) for move in pool]
         total = np.eye(hidden.shape[1])
         chosen: list[Move] = []
@@ -124,13 +124,13 @@ class MoveChooser:
         if not chosen:
             raise ExcitationError(
                 f"None of {len(pool)} random moves is safe within the limits.",
-                remedy="Allow more room, make the swings smaller, or start from a posture further"
-                " from obstacles.",
+                remedy="Permit more space or smaller swings, or start from a posture further from obstacles."
+                "",
             )
         return chosen
 
     def steps(self, moves: list[Move], max_condition: float) -> tuple[Step, ...]:
-        """The recursion on these moves, last joint first.
+        """Steps of the recursion for these moves, last joint first.
 
         Raises:
             ExcitationError: Constants stay open, or a step is conditioned worse than allowed.

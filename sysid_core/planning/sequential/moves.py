@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Swings of one joint (or two) about a posture of the others."""
+"""Swings of one or two joints about a posture of the others."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Move:
 def strokes(
     checker: MotionChecker, posture: Array, joints: Sequence[int], amplitude: Sequence[float]
 ) -> Move:
-    """There and back in both directions, fast and slow, so that friction shows its two signs.
+    """Strokes in both directions, fast and slow, so that both signs of friction are excited.
 
     One joint: to +A, to -A, slowly to +A, back. Two joints: along both diagonals.
 
@@ -130,7 +130,7 @@ def candidate_moves(
         if found == 0:
             raise ExcitationError(
                 f"No free posture to swing joint '{name}' by {size:.3g} was found.",
-                remedy="Allow more room (workspace, ground) or effort, or make the swings smaller.",
+                remedy="Permit more space (workspace, ground) or effort, or smaller swings.",
                 joint=name,
             )
         if progress is not None:

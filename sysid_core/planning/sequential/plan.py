@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans that move one joint at a time, in postures that make every step well-conditioned."""
+"""Plans that move one joint at a time, in postures that give well-conditioned steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STARTS = 200  # random postures among which a free one to start from is looked 
 
 @dataclass(frozen=True, eq=False)
 class SequentialPlan:
-    """A motion that moves one joint at a time, and what it is good for.
+    """Motion of one joint at a time, with its expected conditioning.
 
     Attributes:
         trajectory: The whole motion as one file, every swing a segment; checked.
@@ -132,7 +132,7 @@ def _start_posture(checker: MotionChecker, q_start: ArrayLike | None, rate_hz: f
         raise ExcitationError(
             f"Neither zero nor any of {_STARTS} random postures is free to start from:"
             f" at zero, {broken}.",
-            remedy="Widen that limit, or give a start posture in which the robot stands freely.",
+            remedy="Widen that limit, or give a start posture without contact.",
         )
     q = np.array(q_start, dtype=float)
     if q.shape != limits.lower.shape or np.any(q < limits.lower) or np.any(q > limits.upper):
@@ -144,7 +144,7 @@ def _start_posture(checker: MotionChecker, q_start: ArrayLike | None, rate_hz: f
     if broken := _at_rest(checker, q, rate_hz):
         raise ExcitationError(
             f"The start posture itself isn't free: {broken}.",
-            remedy="Give one in which the robot stands freely, or widen that limit.",
+            remedy="Give a posture without contact, or widen that limit.",
         )
     return q
 
@@ -217,8 +217,8 @@ def _choose_moves(
         report("two-joint moves", 0.0)
         chosen = chooser.choose_pairs(pair_moves(checker, pool), hidden, is_safe)
         remarks.append(
-            f"Torques at the motors hide {hidden.shape[1]} direction(s) while one joint moves at a"
-            f" time, since friction holds the others: {len(chosen)} moves of two joints show them."
+            f"Motor torques do not determine {hidden.shape[1]} direction(s) while one joint moves at a time, because friction holds the others:"
+            f" {len(chosen)} moves of two joints excite them."
         )
     singles = chooser.choose(pool, chosen, n_wanted, is_safe, report)
     if len(singles) < n_wanted:

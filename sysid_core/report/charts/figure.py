@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chart as data: panels of lines, dots, bars and colours, or one view in space; drawn by page.js."""
+"""Charts as data: panels of lines, dots, bars and colours, or a 3D view; drawn by page.js."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def thinned(values: ArrayLike, most: int = MOST_POINTS) -> NDArray[np.intp]:
 
 
 class Figure:
-    """A chart of one or more panels, or of one view in space.
+    """Chart of one or more panels, or of one 3D view.
 
     Args:
         titles: One per panel.
@@ -76,7 +76,7 @@ class Figure:
         self.layout["row"] = height
 
     def add(self, panel: int, kind: str, x: Any, y: Any, name: str = "", **style: Any) -> None:
-        """A trace; `style` is what page.js draws it with."""
+        """Add a trace; `style` is passed to page.js."""
         self.data.append({"panel": panel, "type": kind, "x": x, "y": y, "name": name, **style})
 
     def line(
@@ -115,7 +115,7 @@ class Figure:
             self.axis("x", k, title="time [s]")
 
     def json(self) -> str:
-        """Data, layout and frames as JSON that can stand inside a page."""
+        """Data, layout and frames as JSON that is safe inside a page."""
         raw = {"data": self.data, "layout": self.layout, "frames": self.frames}
         return json.dumps(_packed(raw), separators=(",", ":")).replace("</", "<\\/")
 

@@ -33,7 +33,7 @@ def scene(traces: Sequence[Trace], height: int = 480) -> Figure:
 
 
 def points(where: Array, name: str, **style: Any) -> Trace:
-    """Points (K, 3) [m], or lines where `mode` is lines; NaN interrupts a line."""
+    """Points (K, 3) [m], or lines if `mode` is lines; NaN interrupts a line."""
     x, y, z = np.round(np.asarray(where, dtype=float).reshape(-1, 3), 4).T
     return {"type": "points3d", "x": x, "y": y, "z": z, "name": name, **style}
 
@@ -124,7 +124,7 @@ def link_points(model: RobotModel) -> list[tuple[int, Array]]:
 
 
 def solid_robot(model: RobotModel, q: Array, opacity: float = 1.0) -> list[Trace]:
-    """The robot's links in one posture, (n,), as the hulls of their collision shapes."""
+    """Links of the robot in one posture, (n,), as convex hulls of their collision shapes."""
     placed = _placed(model, link_points(model), np.atleast_2d(q))[0]
     return [
         hull(some, name=model.name, colour=LINKS[k % 2], opacity=opacity)

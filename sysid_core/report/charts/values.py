@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values: dots with bars beside references, correlations, shares of limits."""
+"""Values: dots with bars and references, correlations, shares of limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONG = 16  # lines of a panel; longer ones take the whole width
 
 @dataclass(frozen=True, eq=False)
 class Dots:
-    """Estimates of one unit, one line a parameter.
+    """Estimates of one unit, one parameter per line.
 
     Attributes:
         title: Name of the panel.
@@ -42,7 +42,7 @@ class Dots:
 
 
 def dots_with_bars(panels: Sequence[Dots]) -> Figure:
-    """Estimates with bars of ± 2 standard deviations, filled where the data determine them.
+    """Estimates with bars of ± 2 standard deviations, filled if the data determine them.
 
     Values that the data don't determine are hollow, within the band plausible before the measurement.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page that lays results of several runs side by side."""
+"""Page that compares the results of several runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def differences_from_first(runs: Sequence[SavedRun]) -> list[EstimateDifference]
 
 
 def comparison_report(runs: Sequence[SavedRun], found: Sequence[EstimateDifference]) -> Report:
-    """Parameters, errors, verdicts and settings of two or more runs; the first is compared with.
+    """Parameters, errors, verdicts and settings of several runs, compared with the first.
 
     Args:
         runs: Results; the first is what the others are compared with.

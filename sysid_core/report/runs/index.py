@@ -91,7 +91,7 @@ def save_and_list(report: Report, path: str | Path) -> Path:
 
 
 def read_summary(file: Path) -> dict[str, str] | None:
-    """Title, time, verdict and answer of a report; None for any other page."""
+    """Title, time, verdict and headline of a report; None for any other page."""
     try:
         with open_regular(file, _PAGE) as stream:
             match = _SUMMARY.search(stream.read(_HEAD).decode("utf-8", errors="replace"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saved files of one run, as read by the pages on several runs."""
+"""Saved files of one run, for pages on several runs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Verdict(_More):
 
 
 class SavedResult(_More):
-    """What is read of a result.json."""
+    """Fields read from a result.json."""
 
     inputs: _Inputs = Field(default_factory=_Inputs)
     verdict: _Verdict = Field(default_factory=_Verdict)
@@ -103,7 +103,7 @@ class SavedRun:
 
     @property
     def recordings(self) -> frozenset[str]:
-        """Hashes of the recordings that were fitted, where they are known."""
+        """Hashes of the fitted recordings, if known."""
         files = self.result.inputs.files
         return frozenset(f.sha256 for f in files if f.role in ("recordings", "loaded"))
 

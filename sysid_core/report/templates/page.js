@@ -134,7 +134,7 @@ class Panels {
     }
     for (const m of p.marks) if (m.at.length === 1 || m.axis === "y") (m.axis === "x" ? xs : ys).push(...m.at);
     const bar = kind === "bars", heat = kind === "heat";
-    const ax = axisOf(p.ax, xs, bar && !flat || heat ? 0 : bar ? 0.04 : 0.01), ay = axisOf(p.ay, ys, heat ? 0 : 0.06);
+    const ax = axisOf(p.ax, xs, bar && !flat || heat ? 0 : bar ? 0.04 : p.traces.some(t => t.type === "dots") ? 0.03 : 0.01), ay = axisOf(p.ay, ys, heat ? 0 : 0.06);
     if (this.zoom && shared && !ax.names) [ax.low, ax.high] = this.zoom;
     else if (this.zoom && !shared && this.zoom.panel === p.key) [ax.low, ax.high] = this.zoom;
     const title = p.title ? 20 : 6, ty = ticksOf(ay, Math.max(2, H / 42)), narrow = W < 500;
@@ -408,6 +408,7 @@ const again = () => views.forEach((view, chart) => { if (chart.offsetParent) vie
 // What is folded away is drawn when it is opened.
 charts.forEach(chart => Object.assign(chart, unpacked(JSON.parse(chart.nextElementSibling.textContent))));
 charts.forEach(chart => { if (!chart.closest("details:not([open])")) show(chart); });
+if (innerWidth < 600) document.querySelectorAll("details[open]").forEach(d => { if (d.getBoundingClientRect().bottom + scrollY > 5 * innerHeight) d.open = false; });
 document.addEventListener("toggle", event => {
   if (event.target.open) event.target.querySelectorAll(".chart").forEach(chart => { if (!chart.closest("details:not([open])")) show(chart).draw(); });
 }, true);

@@ -54,7 +54,7 @@ class DriveTrain:
             raise ModelError(
                 "Drive gains must be finite and not zero.",
                 gains=self.gains,
-                remedy="Give N m/A at the joint; 1 where the effort is a torque already.",
+                remedy="Give N m/A at the joint; 1 if the effort is already a torque.",
             )
         for axis, factors in self.couplings.items():
             unknown = [joint for joint in factors if joint not in self.joint_names]
@@ -133,7 +133,7 @@ class DriveTrain:
         return np.asarray(efforts, dtype=float) * self.gains + self._of_springs(q)
 
     def efforts(self, torques: ArrayLike, q: ArrayLike) -> Array:
-        """Efforts of the drives that, with known springs, make these torques, shape (K, n)."""
+        """Efforts of the drives that, with known springs, give these torques, shape (K, n)."""
         return (np.asarray(torques, dtype=float) - self._of_springs(q)) / self.gains
 
     def _of_springs(self, q: ArrayLike) -> Array | float:
@@ -151,7 +151,7 @@ class DriveTrain:
         return tuple(self.waves.get(kind, {}).get(axis, ()))
 
     def ordered(self, names: Sequence[str]) -> DriveTrain:
-        """The same drives in another order of joints.
+        """Drives in another order of joints.
 
         Raises:
             ModelError: A joint is missing.
@@ -167,5 +167,5 @@ class DriveTrain:
         return replace(self, joint_names=tuple(names), gains=self.gains[k])
 
     def with_gains(self, gains: ArrayLike) -> DriveTrain:
-        """The same drives with other gains, shape (n,)."""
+        """Copy with other gains, shape (n,)."""
         return replace(self, gains=np.asarray(gains, dtype=float))

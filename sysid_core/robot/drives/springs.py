@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Springs and counterbalances that hold part of a robot's weight beside its drives.
+r"""Springs and counterbalances that support part of a robot's weight in parallel to its drives.
 
 With the extension x(q) of a spring and its pull F(x), the torque on the joint is `-F(x) dx/dq`
 (virtual work). A spring at the joint itself has `x = q - zero` and pulls in N m; one between two
@@ -71,7 +71,7 @@ class Spring:
         if not self.identified and self.preload == 0.0 and self.stiffness == 0.0:
             raise ModelError(
                 f"The spring at '{self.axis}' has neither preload nor stiffness.",
-                remedy="Give what is known of it, or `identified: true` to find it from the data.",
+                remedy="Give the known values, or `identified: true` to estimate it from the data.",
             )
 
     @property
@@ -113,7 +113,9 @@ class Spring:
         return tuple(f"{force}/{per}" if s == "S_k" else force for s in self.symbols)
 
     def torque(self, q: Array) -> Array:
-        """Torque of a known spring on its axis, of the shape of q; zero where it is identified."""
+        """Torque of a known spring on its axis, with the shape of q; zero if it is to be
+        identified.
+        """
         if self.identified:
             return np.zeros_like(q)
         given = {"S_p": self.preload, "S_k": self.stiffness}

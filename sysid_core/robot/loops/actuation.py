@@ -43,7 +43,7 @@ def actuation_map_rate(chain: ClosedChain, q: ArrayLike, v: ArrayLike) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ClosureState:
-    """Everything that the loops say of K states of motion.
+    """Loop closure of K states of motion: positions, velocities and Jacobians.
 
     Attributes:
         q: Positions of all joints, shape (K, n).
@@ -93,8 +93,8 @@ def closure_state(
 
 
 def passive_condition(chain: ClosedChain, q: ArrayLike) -> Array:
-    """Condition number of J_u, shape (K,): where it explodes, the actuated joints don't decide
-    the passive ones (Assumption 1 fails; a dead centre).
+    """Condition number of J_u, shape (K,); very large near a dead centre, where Assumption 1
+    fails.
     """
     if not chain.passive:
         return np.ones(len(postures_of(chain, q)))
@@ -122,8 +122,8 @@ def require_determined(chain: ClosedChain, q: ArrayLike) -> None:
     motion = np.abs(V_T[lost[0], -1])
     free = [j for j, x in zip(chain.passive, motion, strict=True) if x > 0.1 * motion.max()]
     raise ModelError(
-        f"The loops of '{chain.name}' don't decide the passive joints {free}: they can move while"
-        f" the actuated ones stand still ({len(lost)} of {len(s)} postures).",
+        f"The loops of '{chain.name}' do not determine the passive joints {free}: they can move while the actuated ones are at rest ("
+        f"{len(lost)} of {len(s)} postures).",
         remedy="Check both ends of the loops, name a further joint as actuated, or keep away from"
         " dead centres.",
         free=free,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closing the loops: the dependent joints Γ(q_a) by Newton, or which loop doesn't assemble where."""
+"""Loop closure: the dependent joints Γ(q_a) by Newton's method."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ def assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None)
 
 
 def assemble_along(chain: ClosedChain, q_a: ArrayLike) -> Array:
-    """Γ along a recording or trajectory, (K, n_a) to (K, n); neighbours start each other.
+    """Passive joint positions along a recording or trajectory, (K, n_a) to (K, n); each sample
+    starts from its neighbour.
 
     Raises:
         ModelError: A loop doesn't close somewhere.
@@ -122,7 +123,7 @@ def _actuated(chain: ClosedChain, q_a: ArrayLike) -> Array:
     if not np.all(np.isfinite(q_a)):
         raise ModelError(
             "Actuated positions hold NaN or infinite values.",
-            remedy="Leave out the samples that aren't finite.",
+            remedy="Remove non-finite samples.",
         )
     return q_a
 
@@ -181,10 +182,10 @@ def _require_assembled(chain: ClosedChain, found: Assembly) -> None:
     }
     where = ", ".join(f"{joint} = {value:.4f}" for joint, value in posture.items())
     raise ModelError(
-        f"Loop '{loop.name}' of '{chain.name}' doesn't assemble at {where} [rad] (sample {k} of"
-        f" {len(found.q)}, {len(lost)} such): a gap of {1e3 * found.residual[k].max():.3g} mm stays.",
-        remedy="Keep the actuated joints inside the mechanism's reach (`sysid loops check` shows it)"
-        " or correct the loop's points.",
+        f"Loop '{loop.name}' of '{chain.name}' does not close at {where} [rad] (sample {k} of"
+        f" {len(found.q)}, {len(lost)} such samples): a gap of {1e3 * found.residual[k].max():.3g} mm remains.",
+        remedy="Keep the actuated joints within the range of the mechanism (see `sysid loops check`), or correct the points of the loop."
+        "",
         loop=loop.name,
         posture=posture,
         samples=lost.tolist(),

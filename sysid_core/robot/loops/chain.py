@@ -287,11 +287,11 @@ class ClosedChain:
         return np.array(limits, dtype=float)
 
     def with_model(self, model: RobotModel) -> ClosedChain:
-        """The same loops on another set of inertial parameters."""
+        """Copy with another set of inertial parameters."""
         return replace(self, model=model)
 
     def with_drives(self, drives: Mapping[str, JointDrive]) -> ClosedChain:
-        """The same chain with other friction and drive values; joints not named keep theirs."""
+        """Copy with other friction and drive values; joints not named keep theirs."""
         return replace(self, drives={**self.drives, **drives})
 
     def _attach(self, loop: Loop, end: LoopEnd) -> Attachment:
@@ -299,7 +299,7 @@ class ClosedChain:
             frame = self.model.pin_model.frames[self.model.frame_id(end.link)]
         except ModelError as err:
             raise ModelError(
-                f"Loop '{loop.name}' ends on '{end.link}', which is no link of '{self.name}'.",
+                f"Loop '{loop.name}' ends on '{end.link}', which is not a link of '{self.name}'.",
                 remedy=err.remedy,
                 loop=loop.name,
             ) from err

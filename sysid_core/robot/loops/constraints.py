@@ -24,7 +24,7 @@ def loop_residual(chain: ClosedChain, q: ArrayLike) -> Array:
 
 
 def residual_at(chain: ClosedChain, at: EndMotion) -> Array:
-    """As `loop_residual`, from the ends' poses."""
+    """`loop_residual` from the poses of the ends."""
     parts = [np.empty((at.p.shape[1], 0))]
     for loop, a, b in _pairs(chain):
         d = at.p[a] - at.p[b]
@@ -51,7 +51,7 @@ def loop_jacobian(chain: ClosedChain, q: ArrayLike) -> Array:
 
 
 def jacobian_at(chain: ClosedChain, at: EndMotion) -> Array:
-    """As `loop_jacobian`, from the ends' poses and Jacobians."""
+    """`loop_jacobian` from the poses and Jacobians of the ends."""
     blocks = [np.empty((at.p.shape[1], 0, chain.n))]
     for loop, a, b in _pairs(chain):
         J = at.J[a] - at.J[b]

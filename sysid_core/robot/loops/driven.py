@@ -44,7 +44,7 @@ class DrivenRobot(RobotModel):
 
     @classmethod
     def of(cls, chain: ClosedChain) -> DrivenRobot:
-        """The robot that a closed chain is to whoever drives it."""
+        """Closed chain as a driven robot."""
         tree = chain.model
         return cls(
             tree.name, tree.pin_model, tree.urdf_hash, tree.urdf_xml, tree.locked, mechanism=chain
@@ -56,7 +56,7 @@ class DrivenRobot(RobotModel):
         return RobotModel(self.name, self.pin_model, self.urdf_hash, self.urdf_xml, self.locked)
 
     def on_tree(self, tree: RobotModel) -> DrivenRobot:
-        """The same loops on another tree with the same joints."""
+        """Loops on another tree with the same joints."""
         return DrivenRobot.of(self.chain.with_model(tree))
 
     @cached_property
@@ -120,7 +120,7 @@ class DrivenRobot(RobotModel):
         return self.tree.configuration(flat).reshape(*q.shape[:-1], -1)
 
     def with_locked(self, joints: Sequence[str] | Mapping[str, float]) -> RobotModel:
-        """The robot itself where nothing is locked.
+        """The robot itself if no joint is locked.
 
         Raises:
             ModelError: Joints of loops can't be locked.
@@ -173,7 +173,9 @@ class DrivenRobot(RobotModel):
         return {}
 
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """`G^T Y`, from (K, n_a) each to (K, n_a, 10 N)."""
+        """Rigid-body regressor projected onto the driven joints, from (K, n_a) each to (K,
+        n_a, 10 N).
+        """
         return projected_inertial_regressor(self.chain, self.motion(q, v, a))
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
@@ -197,5 +199,5 @@ class DrivenRobot(RobotModel):
         return self.tree.frame_motion(frame, moved.q, moved.v, moved.a)
 
     def with_pi(self, pi: ArrayLike) -> DrivenRobot:
-        """The same robot with other inertial parameters of its bodies, shape (n_bodies, 10)."""
+        """Copy with other inertial parameters of its bodies, shape (n_bodies, 10)."""
         return replace(self, pin_model=self.tree.with_pi(pi).pin_model)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops, drives and actuated joints from YAML beside the URDF."""
+"""Loops, drives and actuated joints from a YAML file that accompanies the URDF."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
     if str(loops) == MIMIC:
         if urdf is None:
             raise ModelError(
-                "Mimic joints stand in the URDF: which one?", remedy="Give the URDF (--robot)."
+                "--loops mimic needs the URDF that defines the mimic joints.",
+                remedy="Give the URDF (--robot).",
             )
         return chain_of_mimic_joints(RobotModel.from_urdf(urdf))
     path = _reference_loops().get(str(loops), Path(loops))
@@ -61,7 +62,9 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
         raise _FILE.refusal(path, "there is none", f"{_FILE.remedy} Or give one of: {examples}.")
     file = read_schema(path, LoopsFile, _FILE)
     if urdf is None and not file.urdf:
-        raise _FILE.refusal(path, "`urdf` is missing", "Name the URDF beside the file, or give it.")
+        raise _FILE.refusal(
+            path, "`urdf` is missing", "Name the URDF in the file, or give it as an option."
+        )
     if urdf is None:
         source: str | Path = path.parent / file.urdf
     else:
@@ -95,7 +98,7 @@ def _closed_chain(file: LoopsFile, model: RobotModel) -> ClosedChain:
             if joint not in model.joint_names:
                 close = nearest(joint, model.joint_names)
                 raise ModelError(
-                    f"`{key}` names '{joint}', which is no moving joint of '{model.name}'.",
+                    f"`{key}` names '{joint}', which is not a moving joint of '{model.name}'.",
                     remedy=f"Write `{close}`?"
                     if close
                     else f"Moving joints of the URDF: {', '.join(model.joint_names)}.",

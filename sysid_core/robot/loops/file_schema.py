@@ -41,7 +41,7 @@ class EndEntry(FileSchema):
     rpy: Angles3 = Field(default_factory=lambda: [0.0] * 3)
 
     def end(self) -> LoopEnd:
-        """As a value."""
+        """Loop end as a value."""
         return LoopEnd(self.link, np.array(self.xyz), pin.rpy.rpyToMatrix(*self.rpy))
 
 
@@ -62,7 +62,7 @@ class LoopEntry(FileSchema):
         return self
 
     def loop(self) -> Loop:
-        """As a value."""
+        """Loop as a value."""
         return Loop(self.name, self.type, self.a.end(), self.b.end(), self.length or 0.0)
 
 
@@ -74,7 +74,7 @@ class CouplingEntry(FileSchema):
     offset: Number = 0.0
 
     def coupling(self) -> Coupling:
-        """As a value."""
+        """Coupling as a value."""
         return Coupling(self.name, self.joints, self.offset)
 
 

@@ -69,7 +69,7 @@ def _mimic_elements(urdf_xml: str) -> dict[str, tuple[str, float, float]]:
 
 
 def chain_of_mimic_joints(model: RobotModel) -> ClosedChain:
-    """The mechanism whose leaders are driven and whose followers follow as the URDF says.
+    """Mechanism with driven leaders, and followers coupled as the URDF states.
 
     Raises:
         ModelError: The URDF has no mimic joints, or a leader that isn't a moving joint.
@@ -78,7 +78,7 @@ def chain_of_mimic_joints(model: RobotModel) -> ClosedChain:
     if not followers:
         raise ModelError(
             f"The URDF of '{model.name}' has no mimic joints.",
-            remedy="Leave --loops out, or give the file of its loops (docs/closed_chains.md).",
+            remedy="Omit --loops, or give the loops file (docs/closed_chains.md).",
         )
     return ClosedChain(
         model,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""The closed posture and velocity that agree best with what was measured.
+r"""Closed posture and velocity with the smallest difference from the measured ones.
 
 Encoders on passive joints (the tarsus of Digit) are worth something: they replace a missing
 actuated encoder, choose the branch, and reduce noise.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Torques of the actuated joints of a closed chain, linear in the parameters: `u = G^T W theta`."""
+r"""Torques of the actuated joints of a closed chain, linear in the parameters."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def actuated_inertia(chain: ClosedChain) -> Array:
 def chain_with_parameters(
     chain: ClosedChain, names: Sequence[str], values: ArrayLike
 ) -> ClosedChain:
-    """The chain with drives `joint.F_c` … and, where all are there, masses `link.m` ….
+    """Chain with drives `joint.F_c` … and, if all are given, masses `link.m` ….
 
     Args:
         chain: The mechanism; what isn't named keeps its values.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of bodies and what they weigh."""
+"""Shapes of bodies and their inertial parameters."""
 
 from sysid_core.robot.shapes.file import load_shape
 from sysid_core.robot.shapes.shape import TYPED_SD, Shape

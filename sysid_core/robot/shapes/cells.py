@@ -54,7 +54,7 @@ def cut_into_cells(
 def with_moments(
     cells: tuple[Array, Array, Array], volume: float, centre: Array, spread: Array
 ) -> tuple[Array, Array, Array]:
-    """The cells moved and stretched as little as need be, so that their sums are exact.
+    """Cells moved and stretched by the smallest amount that makes their moments exact.
 
     The symmetric map `S^1/2 (S^1/2 T S^1/2)^-1/2 S^1/2` between two covariances T and S moves mass
     least (Peyre and Cuturi 2019, Computational optimal transport, remark 2.31).

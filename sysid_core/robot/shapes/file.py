@@ -27,9 +27,8 @@ from sysid_core.robot.shapes.shape import DEFAULT_CELLS, Shape
 
 MESHES = (".stl", ".obj", ".ply")
 _FORMS = (
-    "'box LX LY LZ', 'cylinder RADIUS LENGTH', 'sphere RADIUS', 'gripper OPENING' (something of that"
-    " width between fingers that close along y; metres), each with 'at X Y Z' where"
-    " its centre isn't the sensor's origin, a mesh or point cloud"
+    "'box LX LY LZ', 'cylinder RADIUS LENGTH', 'sphere RADIUS', 'gripper OPENING' (an object of this width between fingers that close along y; metres), each with 'at X Y Z' if its centre is not at the origin of the sensor"
+    ", a mesh or point cloud"
     f" ({', '.join(MESHES)}; 'hull FILE' for one that isn't closed, 'FILE scale 0.001' for"
     " millimetres), or a YAML file with 'boxes' or 'mesh' and 'pose_in_sensor'"
 )

@@ -30,7 +30,7 @@ Solid = tuple[Array, Array, Array, Array, Array]  # points, volumes, spreads, lo
 
 
 def cut_mesh_file(path: Path, scale: float, hull: bool, cells: int) -> Solid:
-    """Cells of the solid in a file; the same content is cut once.
+    """Cells of the solid in a file, cached by its content.
 
     Args:
         path: STL, OBJ, PLY; one without faces is a point cloud, whose convex hull is taken.

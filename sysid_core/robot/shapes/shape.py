@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""The shape of a held object as cells, each with a volume and an inertia of its own.
+r"""Shape of a held object as cells, each with a volume and an inertia.
 
 A body whose density is constant within each cell, `m_i >= 0`, has the inertial parameters
 `pi = Phi @ m` (Nadeau et al. 2022, eq. 5, with the cells' own inertia added), and is physically
@@ -35,7 +35,7 @@ TYPED_SD, CLOUD_SD = 0.5, 0.1  # of lengths: what somebody typed, what a camera 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A shape cut into n cells, in a frame of its own or, after `posed`, the sensor's.
+    """Shape of n cells, in its own frame or, after `posed`, in the sensor frame.
 
     Attributes:
         points: Centroids of the cells, shape (n, 3) [m].
@@ -153,7 +153,7 @@ class Shape:
         )
 
     def of_size_sd(self, size_sd: float) -> Shape:
-        """The same shape, given more or less exactly.
+        """Copy with another relative uncertainty of the size.
 
         Raises:
             ModelError: The deviation is negative or no number.
@@ -284,7 +284,7 @@ class Shape:
         cells: int = DEFAULT_CELLS,
         name: str = "shape",
     ) -> Shape:
-        """Any solid that can say which points are inside it.
+        """Solid from a function that tests which points are inside.
 
         A cubic grid with about `cells` filled cells; cells that the surface cuts keep the volume,
         centroid and second moments of their inner part.

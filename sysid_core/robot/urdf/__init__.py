@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robot descriptions: where they come from, and whether they hold."""
+"""Robot descriptions: sources and validation."""
 
 from sysid_core.robot.urdf.check import doubtful_units, sound_urdf
 from sysid_core.robot.urdf.source import (

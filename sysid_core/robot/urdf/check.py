@@ -37,7 +37,7 @@ _NUMBERS = {
 
 @lru_cache(maxsize=32)
 def sound_urdf(text: str) -> ET.Element:
-    """The root of a description whose structure and numbers hold; not to be changed.
+    """Root element of a valid URDF; not to be modified.
 
     Raises:
         ModelError: It isn't XML, declares entities, isn't one tree, or a number can't be one.
@@ -48,7 +48,7 @@ def sound_urdf(text: str) -> ET.Element:
 
 
 def urdf_root(text: str) -> ET.Element:
-    """The root of a description or of a part of one, whose numbers are numbers.
+    """Root element of a description or of a part of one, with valid numbers.
 
     Raises:
         ModelError: It isn't XML, declares entities, or a number can't be one.
@@ -113,7 +113,7 @@ def _require_numbers(owner: ET.Element, element: ET.Element, attribute: str, cou
     if element.tag == "origin" and attribute == "xyz" and max(map(abs, values)) > _FARTHEST:
         raise ModelError(f"{where} is far outside any robot.", remedy="Lengths are in metres.")
     if element.tag == "axis" and owner.get("type") in _TYPES[:3] and not any(values):
-        raise ModelError(f"{where} is no direction.", remedy="Give the joint an axis: '0 0 1'.")
+        raise ModelError(f"{where} is not a direction.", remedy="Give the joint an axis: '0 0 1'.")
 
 
 def _require_tree(root: ET.Element) -> None:
@@ -125,7 +125,7 @@ def _require_tree(root: ET.Element) -> None:
             if not name.strip() or len(name) > _LONGEST_NAME:
                 raise ModelError(
                     f"A {element.tag} has {'no name' if not name.strip() else 'a huge name'}.",
-                    remedy="Give every link and joint a name of its own.",
+                    remedy="Give every link and joint a unique name.",
                 )
         twice = (
             next((name for name in names if names.count(name) > 1), None)
@@ -171,7 +171,7 @@ def _require_tree(root: ET.Element) -> None:
         reached += len(level)
     if reached < len(known):
         raise ModelError(
-            f"{len(known) - reached} links hang in a circle, or on more than {_LONGEST_CHAIN}"
+            f"{len(known) - reached} links form a circle, or are connected by more than {_LONGEST_CHAIN}"
             " joints.",
             remedy="Every chain of joints must lead to the base.",
         )
@@ -195,7 +195,7 @@ def _ends(joint: ET.Element, known: set[str]) -> tuple[str, str]:
         if link not in known:
             close = nearest(link, sorted(known))
             raise ModelError(
-                f"The {tag} of joint '{name}' is the link '{link}', which isn't there.",
+                f"The {tag} of joint '{name}' is the link '{link}', which does not exist.",
                 remedy=f"Write '{close}'?" if close else f"Give <{tag} link=…/> of a link.",
             )
         ends.append(link)

@@ -30,7 +30,7 @@ _EXPAND = "Expand xacro files first: xacro FILE > robot.urdf."
 
 
 def example_robots() -> dict[str, Path]:
-    """Names and files of all URDFs of `example-robot-data` (empty where it isn't installed)."""
+    """Names and files of all URDFs of `example-robot-data` (empty if it is not installed)."""
     share = example_share()
     if share is None:
         return {}
@@ -41,7 +41,7 @@ def example_robots() -> dict[str, Path]:
 
 
 def example_share() -> Path | None:
-    """Where `example-robot-data` keeps its files, wherever pip put it; None where it isn't installed."""
+    """Folder of the files of `example-robot-data`; None if it is not installed."""
     try:
         package = metadata.distribution("example-robot-data")
     except metadata.PackageNotFoundError:
@@ -86,7 +86,7 @@ def _example(name: str) -> Path:
 
 
 def received_urdf(text: str) -> str:
-    """A description that came over the network: its text, never a path or a robot's name.
+    """Robot description received from the network: only its text, never a path or a robot's name.
 
     Raises:
         ModelError: It isn't a URDF, or larger than any.
@@ -94,8 +94,8 @@ def received_urdf(text: str) -> str:
     if "<robot" not in text or len(text) > _LONGEST_TEXT:
         what = f"{len(text)} characters" if "<robot" in text else "no <robot> element"
         raise ModelError(
-            f"What came as a robot's description has {what}.",
-            remedy="Who publishes it? `ros2 topic info -v` tells.",
+            f"The received robot description has {what}.",
+            remedy="Who publishes it? See `ros2 topic info -v`.",
         )
     return text
 

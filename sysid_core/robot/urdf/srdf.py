@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of links that may touch, from a robot's semantic description (SRDF) as MoveIt writes it."""
+"""Pairs of links that may touch, from a semantic description (SRDF) of MoveIt."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of one stream as columns: blocks of bytes become arrays at once, memory stays bounded."""
+"""Messages of one stream as columns: blocks of bytes are converted at once in bounded memory."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ class _Columns:
         if self.thinning == 1:
             return ()
         return (
-            f"{topic}: so many samples that means of {self.thinning} in a row stand for them"
-            " (memory stays bounded).",
+            f"{topic}: many samples; means of {self.thinning} consecutive samples are used, to limit the memory."
+            "",
         )
 
 
@@ -119,7 +119,7 @@ class JointColumns(_Columns):
         self.names = names
 
     def stream(self, topic: str, kind: EffortKind) -> tuple[JointStream, tuple[str, ...]]:
-        """The stream in order, and what there is to say about it."""
+        """Stream in time order, and remarks about it."""
         seen: dict[tuple[str, ...], int] = {}
         for index, places, *_ in self._blocks:
             found = self._layouts[index].names
@@ -143,7 +143,7 @@ class JointColumns(_Columns):
         if count < total:
             notes.append(
                 f"{topic}: {total - count} messages lack some of the joints {list(names)} or their"
-                " positions and were left out."
+                " positions and were omitted."
             )
         arrays: dict[str, Any] = {
             "q": np.concatenate([block[4].pop("position")[:, k] for block, k in used])
@@ -185,7 +185,7 @@ class WrenchColumns(_Columns):
         super().__init__(wrench_layout, thinning)
 
     def stream(self, topic: str) -> tuple[WrenchStream, tuple[str, ...]]:
-        """The stream in order, and what there is to say about it."""
+        """Stream in time order, and remarks about it."""
         frames: dict[str, int] = {}
         for index, places, *_ in self._blocks:
             frame = self._layouts[index].frame
@@ -193,7 +193,7 @@ class WrenchColumns(_Columns):
         if len(frames) > 1:
             raise SignalError(
                 f"Wrenches on '{topic}' come in several frames: {frames}.",
-                remedy="Record each sensor on a topic of its own.",
+                remedy="Record each sensor on a separate topic.",
             )
         stamps, notes = _stamps(self._blocks, topic)
         values = [block[4]["wrench"] for block in self._blocks] or [np.empty((0, 6))]
@@ -229,7 +229,7 @@ def _stamps(blocks: list[Any], what: str) -> tuple[NDArray[np.int64], tuple[str,
     header = np.concatenate([block[2] for block in blocks])
     if header.any():
         return header, ()
-    note = f"{what}: headers carry no stamps; the time of reception stands for them."
+    note = f"{what}: the headers contain no stamps; the time of reception is used instead."
     return np.concatenate([block[3] for block in blocks]), (note,)
 
 
@@ -240,10 +240,10 @@ def _optional(rows: list[Array], what: str) -> tuple[Array | None, str]:
     if missing == total:
         return None, ""
     if missing:
-        return None, f"{what} are missing in {missing} of {total} messages and were left out."
+        return None, f"{what} are missing in {missing} of {total} messages and were omitted."
     values = np.concatenate(rows)
     if not np.isfinite(values).all(axis=1).any():
-        return None, f"{what} are NaN or infinite throughout and were left out."
+        return None, f"{what} are NaN or infinite throughout and were omitted."
     return values, ""
 
 

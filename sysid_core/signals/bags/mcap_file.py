@@ -169,7 +169,7 @@ class _Scan:
         with contextlib.suppress(McapError):
             yield from self._channels.take(partial_chunk_content(tail), cut_off=True)
         if not _begins_as_mcap(self._file):
-            yield Damage(f"'{self._file.name}' doesn't begin as an MCAP file does.")
+            yield Damage(f"'{self._file.name}' does not begin like an MCAP file.")
             return
         lost_s = max(0, partial_chunk_end(tail) - self._channels.last_ns) * 1e-9
         yield Damage(
@@ -181,7 +181,7 @@ class _Scan:
     def _faults(self) -> Iterator[Damage]:
         name, lost_s = self._file.name, self._bad_ns * 1e-9
         if self._bad_chunks:
-            text = f"{self._bad_chunks} damaged chunks of '{name}' were left out: {lost_s:.2f} s."
+            text = f"{self._bad_chunks} damaged chunks of '{name}' were omitted: {lost_s:.2f} s."
             yield Damage(text, lost_s)
         found = self._channels.found
         if self._stated not in (None, found) and not self._bad_chunks:
@@ -224,7 +224,7 @@ def read_ros1(file: Path) -> Iterator[MessageBlock | StoredTopic | Damage]:
             f"'{file}' can't be read: {err}", remedy="Repair it with `rosbag reindex`."
         ) from err
     if unknown:
-        text = f"Messages of types that ROS 2 doesn't have were left out: {sorted(unknown)}."
+        text = f"Messages of types that ROS 2 doesn't have were omitted: {sorted(unknown)}."
         yield Damage(text)
 
 

@@ -28,7 +28,7 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # no CDR message begins so
 
 
 def require_plausible_size(unfolded: int, file_size: int) -> None:
-    """Refuse a file whose chunks unfold to far more than any recording's do.
+    """Raise an error if the chunks of a file decompress to an implausible size.
 
     Args:
         unfolded: Bytes of the chunks' contents so far.
@@ -42,7 +42,7 @@ def require_plausible_size(unfolded: int, file_size: int) -> None:
 
 
 def chunk_content(chunk: Chunk) -> bytes:
-    """The records of a chunk, decompressed up to the size that it declares.
+    """Records of a chunk, decompressed up to the declared size.
 
     Raises:
         McapError: It declares more than a chunk may have, or isn't what it declares.
@@ -96,7 +96,7 @@ def partial_chunk_content(tail: bytes) -> bytes:
 
 
 def partial_chunk_end(tail: bytes) -> int:
-    """Log time of the last message that a cut-off chunk was to hold [ns]; 0 where it isn't known.
+    """Log time of the last message of a truncated chunk [ns]; 0 if unknown.
 
     Args:
         tail: As in `partial_chunk_content`.
@@ -119,7 +119,7 @@ def _unfold_in_pieces(data: bytes, size: int) -> bytes:
 
 
 def message_content(data: bytes) -> bytes:
-    """A message's CDR bytes, unfolded where the recorder compressed messages one by one.
+    """CDR bytes of a message, decompressed if the recorder compressed messages one by one.
 
     Raises:
         McapError: It declares more than a message may have.
@@ -203,7 +203,7 @@ class Channels:
         bad = is_message & (length < 0)
         if bad.any():
             if not cut_off:
-                raise McapError("a chunk holds what is no record")
+                raise McapError("a chunk contains invalid records")
             n = int(np.argmax(bad))
             starts, opcodes, length, is_message = (
                 starts[:n],

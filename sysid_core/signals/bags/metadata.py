@@ -28,7 +28,7 @@ class _MetadataFile(FileSchema):
 
 
 def read_metadata(path: Path) -> tuple[BagMetadata | None, tuple[str, ...]]:
-    """The contents of metadata.yaml, None where there is none, and what is wrong with it."""
+    """Contents of metadata.yaml (None if it is missing), and its faults."""
     file = path / "metadata.yaml"
     if not file.exists():
         return None, ()

@@ -18,7 +18,7 @@ MOST_SAMPLES = 200_000  # of a stream in memory, seven minutes at 500 Hz: with 7
 
 
 def read_marks(bag: StoredBag) -> tuple[Mark, ...]:
-    """Only the marks of a bag, in time order: what part of a long one to read.
+    """Marks of a bag in time order, to select the part of a long bag to read.
 
     Args:
         bag: Opened.
@@ -81,7 +81,7 @@ def read_bag(
     notes += texts.notes
     broken = joint_columns.broken + wrench_columns.broken + texts.broken
     if broken:
-        notes.append(f"{broken} messages couldn't be deserialised and were left out.")
+        notes.append(f"{broken} messages couldn't be deserialised and were omitted.")
     kind, kind_notes = _effort_kind(effort_kind, bag.custom_data)
     joint_stream, joint_notes = joint_columns.stream(joint.name, kind)
     notes += [*joint_notes, *(kind_notes if joint_stream.effort is not None else ())]
@@ -156,7 +156,7 @@ def _choose(
     if len(topics) > 1:
         raise SignalError(
             f"'{bag.path}' has several {type_name} topics: {list(topics)}.",
-            remedy=f"Say which one with `{key}` (`--{key.replace('_', '-')}`).",
+            remedy=f"Select one with `{key}` (`--{key.replace('_', '-')}`).",
             topics=list(topics),
         )
     return next(iter(topics.values()), None)
@@ -178,7 +178,7 @@ def _effort_kind(
     recorded = custom_data.get("effort_kind")
     value = recorded if given is None else given
     if value is None:
-        return EffortKind.UNKNOWN, ("Nothing says what `effort` means: declare `effort_kind`.",)
+        return EffortKind.UNKNOWN, ("The kind of `effort` is not declared: give `effort_kind`.",)
     try:
         kind = EffortKind(value)
     except ValueError as err:
@@ -187,5 +187,5 @@ def _effort_kind(
             remedy=f"Choose one of {[kind.value for kind in EffortKind]}.",
         ) from err
     if given is not None and recorded not in (None, kind.value):
-        return kind, (f"The bag says that effort is {recorded}; {kind.value} was declared.",)
+        return kind, (f"The kind of effort in the bag is {recorded}; {kind.value} was declared.",)
     return kind, ()

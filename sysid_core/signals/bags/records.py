@@ -24,7 +24,7 @@ class StoredMessage(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MessageBlock:
-    """Serialised messages in the order of the storage, k of them, as places in one piece of bytes.
+    """k serialised messages in storage order, as positions in one block of bytes.
 
     Attributes:
         topics: Names that `topic` counts.
@@ -67,7 +67,7 @@ class MessageBlock:
         return self if wanted.all() else self.select(wanted[self.topic])
 
     def rows(self, length: int) -> NDArray[np.uint8]:
-        """Bytes of the messages, which all have this length, shape (k, length)."""
+        """Bytes of the messages, which all have the same length, shape (k, length)."""
         found = np.frombuffer(self.content, np.uint8)
         return np.lib.stride_tricks.sliding_window_view(found, length)[self.start]
 
@@ -88,7 +88,7 @@ def message_block(messages: Collection[StoredMessage]) -> MessageBlock:
 
 
 def in_blocks(messages: Iterable[StoredMessage]) -> Iterator[MessageBlock]:
-    """Messages that come one by one, in blocks."""
+    """Messages that arrive one by one, in blocks."""
     source = iter(messages)
     while batch := list(islice(source, _BLOCK)):
         yield message_block(batch)

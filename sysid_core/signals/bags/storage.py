@@ -64,7 +64,7 @@ class StoredBag:
             yield from block
 
     def blocks(self, topics: Collection[str] = ()) -> Iterator[MessageBlock]:
-        """The same messages, many at a time: what reads columns has no use for single ones."""
+        """Messages in blocks, for readers of columns."""
         wanted = set(topics)
         whole = (self.path / "metadata.yaml").is_file()
         for item in stored_items(self.path, self.files, whole=whole):
@@ -73,7 +73,7 @@ class StoredBag:
 
 
 def open_bag(path: str | Path) -> StoredBag:
-    """Look through a bag: a rosbag2 folder, or one of its storage files.
+    """Open a bag: a rosbag2 folder, or one of its storage files.
 
     Raises:
         SignalError: There is no bag, or nothing in it can be read.
@@ -87,7 +87,7 @@ def open_bag(path: str | Path) -> StoredBag:
     if path.is_dir() and metadata is None and not damage:
         damage.append(f"'{path}' has no metadata.yaml: its logger didn't close it.")
     damage += [
-        f"'{name}' is listed in metadata.yaml and isn't there."
+        f"'{name}' is listed in metadata.yaml, but missing."
         for name in named
         if path.is_dir() and not (path / name).is_file()
     ]
@@ -142,7 +142,7 @@ def _storage_files(path: Path, named: Collection[str]) -> tuple[Path, ...]:
     if path.is_file():
         if path.suffix not in (".mcap", ".db3", ".bag"):
             raise SignalError(
-                f"'{path}' is no bag.",
+                f"'{path}' is not a bag.",
                 remedy="Give a rosbag2 folder, or an .mcap, .db3 or (ROS 1) .bag file.",
             )
         return (path,)

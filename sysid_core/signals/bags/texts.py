@@ -56,7 +56,7 @@ class Texts:
             used = [t for t in mine if len(namespace_of(t.name)) == nearest]
             others = [t.name for t in topics if t not in used]
             if others:
-                self.notes.append(f"{what} on {others} are another robot's and were left out.")
+                self.notes.append(f"{what} on {others} belong to another robot and were omitted.")
             self._used |= {topic.name: (topic, take) for topic in used}
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message types: the standard ones, and those whose definitions are given as text."""
+"""Message types: the standard ones, and those with definitions given as text."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def build_typestore(
 
 
 def stored_typestore(name: str, definition: str, encoding: str) -> Typestore:
-    """The types that a bag itself describes for one of its topics.
+    """Types defined in a bag for one of its topics.
 
     Raises:
         SignalError: The definition can't be parsed.
@@ -80,7 +80,7 @@ def stored_typestore(name: str, definition: str, encoding: str) -> Typestore:
 
 
 def message_decoder(store: Typestore, type_name: str) -> Callable[[bytes], Any]:
-    """A function that makes messages of one type out of their CDR bytes.
+    """Function that decodes messages of one type from their CDR bytes.
 
     Bytes beyond the message are padding and left alone: `rclpy.serialization` leaves some behind
     messages that end in an empty array, which `Typestore.deserialize_cdr` refuses.

@@ -37,7 +37,7 @@ class OfferedQos:
     depth: int = 50
 
     def profile(self) -> dict[str, Any]:
-        """As rosbag2 writes it down."""
+        """QoS profile in the form that rosbag2 writes."""
         return {
             "history": "keep_last",
             "depth": self.depth,
@@ -61,7 +61,8 @@ class _Topic:
 
 
 class BagWriter:
-    """A rosbag2 folder with one MCAP file in small chunks, each on its way to the disk when full.
+    """Writer of a rosbag2 folder with one MCAP file in small chunks, each written to disk when
+    full.
 
     What is lost when the process is killed is the chunk being filled; `read_bag` reads the rest.
 
@@ -216,8 +217,7 @@ class BagWriter:
                 self._stream.close()
             raise SignalError(
                 f"The bag '{self.path}' can't be written: {err.strerror or err}.",
-                remedy="Make room on the disk; `sysid bag recover` makes a whole bag of what is"
-                " there.",
+                remedy="Free disk space; `sysid bag recover` repairs the written part of the bag.",
             ) from err
 
     def __enter__(self) -> BagWriter:

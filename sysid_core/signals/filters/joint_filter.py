@@ -118,7 +118,7 @@ class JointFilter:
 
     @property
     def noise(self) -> NoiseLevels:
-        """Position noise, jerk density and (where measured) velocity noise in use, (n,) each."""
+        """Current position noise, jerk density and (if measured) velocity noise, (n,) each."""
         n, levels = self.n_joints, self._filters.noise
         rate_sd = self._filters.rate_sd if self._measured[0] else None
         return NoiseLevels(levels.measurement_sd[:n], levels.density[:n], rate_sd)
@@ -130,7 +130,7 @@ class JointFilter:
         v: ArrayLike | None = None,
         effort: ArrayLike | None = None,
     ) -> FilteredSample:
-        """Take in one sample.
+        """Process one sample.
 
         Args:
             stamp_ns: When it was measured.

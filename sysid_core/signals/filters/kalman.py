@@ -38,14 +38,14 @@ def unit_step(order: int) -> tuple[Array, Array]:
 
 @cache
 def kernels() -> ModuleType:
-    """The compiled steps; numba is loaded by who filters, not by who imports."""
+    """Compiled filter steps; numba is imported at the first use of a filter."""
     from sysid_core.signals.filters import kernels as compiled
 
     return compiled
 
 
 class KinematicBank:
-    """n independent Kalman filters of one structure, stepped together.
+    """n independent Kalman filters of the same structure, stepped together.
 
     The same as n `filterpy.kalman.KalmanFilter` with filterpy's `kinematic_state_transition` and
     `Q_continuous_white_noise`, to 1e-12 of the standard deviations (tested). A bank, because
@@ -93,7 +93,7 @@ class KinematicBank:
         self._kernels.predict(self.x, self.P, *self.unit_step, dt, self.density)
 
     def observe(self, component: int, z: Array, variance: Array) -> None:
-        """Take in a measurement of one component of every state, or of the first k.
+        """Process a measurement of one component of every state, or of the first k.
 
         Args:
             component: 0 for the value, 1 for its rate…

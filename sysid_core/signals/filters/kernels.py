@@ -107,7 +107,7 @@ def predict(
 def observe(
     x: Array, P: Array, component: int, z: Array, variance: Array
 ) -> None:  # pragma: no cover - compiled
-    r"""Take in one component of the first k states, in place, by Joseph's form as filterpy does.
+    r"""Process one component of the first k states, in place, by Joseph's form as filterpy does.
 
     \(K = P H^T / S,\; x \to x + K\nu,\; P \to (I - KH) P (I - KH)^T + K R K^T\)
 

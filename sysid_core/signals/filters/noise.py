@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Noise levels found from the data: measurement noise and how fast the motion changes.
+r"""Noise levels estimated from the data: measurement noise and rate of change of the motion.
 
 A bank of Kalman filters runs over a grid of ratios \(\lambda\) = driving density / measurement
 variance. Given \(\lambda\), the likelihood of the innovations is maximal at the measurement
@@ -61,7 +61,7 @@ class NoiseLevels:
             object.__setattr__(self, key, value)
 
     def for_signals(self, n: int) -> NoiseLevels:
-        """The same with every level of shape (n,)."""
+        """Copy with every level of shape (n,)."""
         try:
             return NoiseLevels(
                 np.broadcast_to(self.measurement_sd, (n,)),
@@ -118,7 +118,7 @@ class NoiseEstimator:
         self._since_start = 0
 
     def restart(self, signal: int, z: float) -> None:
-        """Begin one signal again at the value `z`; the levels so far stay."""
+        """Restart one signal at the value `z`; the noise levels are kept."""
         self._states[:, signal] = 0.0
         self._states[:, signal, 0] = z
         self._recent[:, signal] = 0.0
@@ -162,7 +162,7 @@ class NoiseEstimator:
         return NoiseLevels(sd, np.maximum(density, _FLOOR_DENSITY))
 
     def nearest_filter(self, noise: NoiseLevels) -> NDArray[np.intp]:
-        """The filter of the bank that is tuned like the levels of the first k signals, (k,)."""
+        """Filter of the bank whose tuning is closest to the levels of the first k signals, (k,)."""
         ratio = noise.density / np.square(noise.measurement_sd)
         return np.minimum(np.searchsorted(self._ratio, ratio), len(self._ratio) - 1)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Angles that wrap, and samples that can't be true, put right before a fit."""
+"""Correction of wrapped angles and impossible samples before a fit."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _continued(values: Array, end: Array) -> Array:
 
 
 def bridged(time: Array, z: Array, bad: NDArray[np.bool_]) -> Array:
-    """The signals with their bad samples on the line between good neighbours."""
+    """Signals with bad samples replaced by linear interpolation."""
     out = z.copy()
     for j in np.flatnonzero(bad.any(axis=0)):
         good = ~bad[:, j]

@@ -101,7 +101,7 @@ class TunedBank:
             self._estimator.start(z if rate is None else np.concatenate([z, rate]))
 
     def restart(self, signal: int, z: float, rate: float | None, start_sd: Array) -> None:
-        """Begin one signal again, at the value `z`.
+        """Restart one signal at the value `z`.
 
         Args:
             signal: Index of the signal.

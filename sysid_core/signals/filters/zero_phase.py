@@ -104,7 +104,7 @@ def split_at_gaps(stream: JointStream, max_gap_s: float) -> tuple[JointStream, .
 
 
 def in_pieces(spans: Iterable[JointStream], rate_hz: float) -> Iterator[JointStream]:
-    """Spans in pieces, whose filtered copies are what memory has to bear.
+    """Spans in pieces, which limit the memory of filtered copies.
 
     Args:
         spans: Without gaps.
@@ -120,7 +120,7 @@ def in_pieces(spans: Iterable[JointStream], rate_hz: float) -> Iterator[JointStr
 
 
 def resample(stream: JointStream, rate_hz: float) -> JointStream:
-    """A span at equal steps: linear between neighbours, low-pass first where samples drop out.
+    """Span at equal steps: linear interpolation; low-pass first if samples are removed.
 
     Args:
         stream: Without gaps.

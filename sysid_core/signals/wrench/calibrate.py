@@ -42,7 +42,7 @@ _TORQUE_BIAS, _TORQUE_DRIFT = _entries(3, 9), _entries(6, 9)
 
 @dataclass(frozen=True, eq=False)
 class FullCalibration:
-    """Everything that still postures say of a sensor; deviations beside the values.
+    """Calibration of a sensor from static postures, with standard deviations.
 
     Attributes:
         calibration: To be kept and used: bias at the last posture, correction matrix, load.
@@ -231,7 +231,7 @@ def _torques(torque: Array, g: Array, share: Array) -> WanderingFit:
 
 def _confounded(known: bool) -> tuple[str, ...]:
     confounded = (
-        [] if known else ["The mean gain of the axes and the mass: say the mass that hangs there."]
+        [] if known else ["The mean gain of the axes and the mass: give the mass on the sensor."]
     )
     confounded.append("A turned mounting and skew crosstalk of the forces: both count as mounting.")
     confounded.append("Gains of the torques: they are left as they are.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is the sensor alive? NaN, frozen and saturated wrenches, found and named before a fit."""
+"""Detection of NaN, frozen and saturated wrenches before a fit."""
 
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ def require_sound_wrench(
 
 
 def slow_part(samples: Array) -> float:
-    """Slow changes of readings that should be constant, in their white noise; 1 for white noise.
+    """Slow variation of readings that should be constant, relative to their white noise; 1 for
+    white noise.
 
     Moving averages against fourth differences, which no slow change survives; the worse of forces
     and torques. A hum near a multiple of the sampling rate, vibration or drift give more.
@@ -135,8 +136,8 @@ def slow_note(parts: Sequence[float]) -> tuple[str, ...]:
     if not parts or float(np.median(parts)) < SLOW_LIMIT:
         return ()
     return (
-        f"The readings wander {np.median(parts):.1f} times more than their noise while the arm stands"
-        " still: a hum near a multiple of the sampling rate (aliasing), vibration or contact. Sample"
+        f"The readings vary by {np.median(parts):.1f} times their noise while the arm is at rest"
+        ": a hum near a multiple of the sampling rate (aliasing), vibration or contact. Sample"
         " faster, or switch on the sensor's low-pass filter before the samples are thinned out.",
     )
 
@@ -165,7 +166,7 @@ def _frozen(wrench: Array, time: Array, max_frozen_s: float) -> list[WrenchFault
                 n_samples,
                 f"The wrench is frozen for {longest:.2f} s from {time[first]:.3f} s: not a digit"
                 " changes.",
-                "A live sensor always shows noise. The driver repeats its last value: check its"
+                "A working sensor always has noise. The driver repeats its last value: check its"
                 " connection, then record again.",
             )
         )
@@ -213,7 +214,7 @@ def _clipped_rows(values: Array, full_scale: float | None) -> Array:
 
 
 def require_sensor_frame(frame_id: str, sensor_frame: str, source: str) -> None:
-    """Refuse a wrench that says it belongs to another frame than the sensor's.
+    """Raise an error if the wrench is in another frame than that of the sensor.
 
     Args:
         frame_id: Frame of the wrench's header, or of a calibration; "" where it says nothing.

@@ -71,7 +71,7 @@ class ClockOffset:
         return offset + (0.5 * self.span_s * abs(self.drift) if self.drifts else 0.0)
 
     def corrected(self, stamps_ns: Stamps) -> Stamps:
-        """The wrench's stamps on the joints' clock; a drift within its deviation is left out."""
+        """Stamps of the wrench on the clock of the joints; an insignificant drift is ignored."""
         stamps: Stamps = np.asarray(stamps_ns, dtype=np.int64)
         shift = np.full(len(stamps), self.offset_s)
         if self.drifts:
@@ -80,7 +80,7 @@ class ClockOffset:
         return out
 
     def apply(self, recording: Recording) -> Recording:
-        """The recording with the wrench on the joints' clock, and a note that says so."""
+        """Recording with the wrench on the clock of the joints, and a note about it."""
         if recording.wrench is None:
             return recording
         wrench = replace(recording.wrench, stamps_ns=self.corrected(recording.wrench.stamps_ns))
@@ -128,7 +128,7 @@ def clock_of_recording(
         recording = replace(recording, joints=recording.joints.select(rows))
     if recording.wrench is None or len(recording.joints) < 20:
         raise SignalError(
-            f"'{recording.source}' has no wrench, or no motion beside it.",
+            f"'{recording.source}' has no wrench, or no motion.",
             remedy="Record the force-torque sensor and the joint states of a motion.",
         )
     time, motion, origin = motion_of(recording, model, frame)
@@ -147,7 +147,7 @@ def estimate_clock(
     *,
     max_offset_s: float = 0.5,
 ) -> ClockOffset:
-    """Offset and drift of one stream's stamps against the other's.
+    """Offset and drift of the stamps of one stream relative to the other.
 
     Args:
         time_wrench: Stamps of the wrench, increasing, shape (N,) [s].

@@ -102,7 +102,7 @@ class WrenchConvention:
     rivals: tuple[Rival, ...] = ()
 
     def apply(self, wrench: Array, R_WS: Array) -> Array:
-        """Readings (K, 6) turned into what they should be, at true orientations (K, 3, 3)."""
+        """Corrected readings (K, 6), at true orientations (K, 3, 3)."""
         out = -wrench if self.sign is WrenchSign.LOAD_ON_SENSOR else wrench
         if self.axes is WrenchAxes.BASE:
             out = np.einsum("kji,kaj->kai", R_WS, out.reshape(-1, 2, 3)).reshape(-1, 6)
@@ -115,12 +115,12 @@ class WrenchConvention:
         return float(sum(r.probability * r.is_elsewhere(mass, share) for r in self.rivals))
 
     def variance(self, mass: float) -> float:
-        """Mean square of what the rivals' masses are off a mass [kg^2]."""
+        """Mean square difference of the alternatives' masses from a mass [kg^2]."""
         return float(sum(r.probability * ((r.mass - mass) ** 2 + r.sd**2) for r in self.rivals))
 
     @property
     def between(self) -> float:
-        """Mean square of what the rivals' masses are off the likeliest one's [kg^2]."""
+        """Mean square difference of the alternatives' masses from the most probable one [kg^2]."""
         first = self.rivals[0].mass if self.rivals else 0.0
         return float(sum(r.probability * (r.mass - first) ** 2 for r in self.rivals))
 
@@ -148,7 +148,7 @@ class WrenchConvention:
 
 
 def inverted_motion(motion: FrameMotion) -> FrameMotion:
-    """The motion with the inverse of its orientations, its origin where it was."""
+    """Motion with inverted orientations and unchanged origin."""
     R = motion.R_WF
 
     def turned(x: Array) -> Array:
@@ -174,7 +174,7 @@ def find_convention(
     may_be_inverse: bool = False,
     shifts: Sequence[int] = (0,),
 ) -> WrenchConvention:
-    """Sign and axes by which a load explains the readings best, and what else would.
+    """Sign and axes with which a load explains the readings best, and their alternatives.
 
     Args:
         wrench: Readings, shape (K, 6).
@@ -386,7 +386,7 @@ class _Linear:
 
     @classmethod
     def of(cls, X: Array, y: Array) -> _Linear:
-        """From columns (K, 3, p) and readings (T, K, 3)."""
+        """Regression from columns (K, 3, p) and readings (T, K, 3)."""
         W, r = X.reshape(-1, X.shape[2]), y.reshape(len(y), -1)
         return cls(W.T @ W, r @ W, np.sum(r**2, axis=1))
 

@@ -109,7 +109,7 @@ class WrenchFilter:
     def update(
         self, stamp_ns: int, wrench: ArrayLike, expected: ArrayLike | None = None
     ) -> FilteredWrench:
-        """Take in one reading.
+        """Process one reading.
 
         Args:
             stamp_ns: When it was measured.

@@ -33,7 +33,7 @@ def mount_sensor(
     parent: str = "",
     pose: Sequence[float] = (0.0,) * 6,
 ) -> tuple[RobotModel, str]:
-    """The robot with the sensor's frame, and where that is if the description doesn't say.
+    """Robot with the frame of the sensor, mounted as given if the description lacks it.
 
     Args:
         model: The robot.
@@ -55,22 +55,22 @@ def mount_sensor(
         index = out.frame_id(sensor_frame)
     except ModelError as err:
         raise ModelError(
-            f"The robot '{model.name}' has no frame '{sensor_frame}', and tf_static fixes none of that"
-            " name to its links.",
-            remedy="Choose one of its links, publish a static transform to one, or say where the sensor"
-            f" is mounted (sensor_parent and sensor_pose). {err.remedy}",
+            f"The robot '{model.name}' has no frame '{sensor_frame}', and tf_static contains no fixed transform from it to a link."
+            "",
+            remedy="Choose one of its links, publish a static transform to one, or give the mounting of the sensor ("
+            f"sensor_parent and sensor_pose). {err.remedy}",
         ) from err
     if model.pin_model.existFrame(sensor_frame):  # of the description, or of the user
         return out, ""
     frame = out.pin_model.frames[index]
     link = out.pin_model.frames[frame.parentFrame].name
-    return out, f"Sensor frame '{sensor_frame}' is fixed to '{link}', as tf_static says."
+    return out, f"Sensor frame '{sensor_frame}' is fixed to '{link}', according to tf_static."
 
 
 def check_wrench_frame(
     model: RobotModel, frame_id: str, sensor_frame: str, accepted: Sequence[str] = ()
 ) -> str:
-    """Check that the `frame_id` of a wrench may be taken as the sensor frame.
+    """Check if the `frame_id` of a wrench is acceptable as the sensor frame.
 
     Args:
         model: The robot.
@@ -96,7 +96,7 @@ def check_wrench_frame(
         there, here = (_placement(model, name) for name in (frame_id, sensor_frame))
     except ModelError:
         return (
-            f"The wrench is in frame '{frame_id}', which is no link of {model.name}: its axes are"
+            f"The wrench is in frame '{frame_id}', which is not a link of {model.name}: its axes are"
             f" taken to be those of '{sensor_frame}'."
         )
     if there[0] == here[0] and np.allclose(

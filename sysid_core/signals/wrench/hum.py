@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines in the spectrum of a wrench, above any motion: mains, drives, a sensor's own filter.
+"""Lines in the spectrum of a wrench above the motion: mains, drives, the filter of the sensor.
 
 A motion ends below some 10 Hz. What a wrench shows beyond is noise, of one power throughout, and
 lines. At the rate at which the sensor is read a line lies where it is; read more slowly, a line
@@ -45,15 +45,15 @@ class Hum:
         """The finding in a sentence."""
         unit = "N" if self.axis.startswith("f") else "N m"
         return (
-            f"The wrench hums at {self.frequency_hz:.1f} Hz ({self.amplitude:.2g} {unit} in {self.axis}, read"
-            f" at {self.rate_hz:.0f} Hz): whoever reads it more slowly may see a load that turns"
-            " instead (aliasing). Switch on the sensor's low-pass filter, or look for mains, drives and"
+            f"The wrench contains a hum at {self.frequency_hz:.1f} Hz ({self.amplitude:.2g} {unit} in {self.axis}, read"
+            f" at {self.rate_hz:.0f} Hz): at a lower rate it may look like a rotating load (aliasing)."
+            " Switch on the sensor's low-pass filter, or look for mains, drives and"
             " loose cables."
         )
 
 
 def wrench_hum(stream: WrenchStream) -> Hum | None:
-    """The strongest line above any motion; None without one, or with too few readings.
+    """Strongest line above the motion; None if there is none, or with too few readings.
 
     The power of noise is exponentially distributed about its mean in every bin of a spectrum
     (Schuster 1898, On the investigation of hidden periodicities); a line has more than that reaches

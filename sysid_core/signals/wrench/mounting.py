@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Is the sensor mounted as the model says? Gravity shows it, through the weight of what it holds.
+r"""Check of the mounting of the sensor against the model, by the direction of gravity.
 
 Still postures obey `f_k = -m R g_k + b`, with R the rotation between the axes that the robot model
 claims and the true ones (identity when all is right). Centring removes the bias, and R with m is
@@ -86,7 +86,7 @@ def check_mounting(
     R_WS: ArrayLike | None = None,
     max_misalignment: float = np.deg2rad(15.0),
 ) -> Mounting:
-    r"""Compare the described axes and gravity with those that the weight shows.
+    r"""Compare the described axes and gravity with those determined from the weight.
 
     Args:
         force: Force readings in still postures, shape (K, 3) [N].
@@ -110,8 +110,8 @@ def check_mounting(
             np.pi,
             f"The wrench has the opposite sign{also}: a resting load must push against gravity,"
             " f = -m g.",
-            "Say --wrench-sign load-on-sensor (drivers differ). If the robot hangs from a ceiling, turn"
-            " the model's gravity round instead.",
+            "Give --wrench-sign load-on-sensor (the sign depends on the driver). If the robot hangs from a ceiling, reverse the gravity of the model instead."
+            "",
         )
     if R_WS is not None:
         tilt, rms_g, g_W, _ = _gravity_in_base(force, np.asarray(R_WS, dtype=float), gravity_S)
@@ -119,7 +119,7 @@ def check_mounting(
             return Mounting(
                 MountingKind.GRAVITY_DIRECTION,
                 tilt,
-                f"Gravity comes from another direction than the model says: [{g_W[0]:.2f}"
+                f"The direction of gravity differs from that of the model: [{g_W[0]:.2f}"
                 f" {g_W[1]:.2f} {g_W[2]:.2f}] m/s^2 in the base frame,"
                 f" {np.rad2deg(tilt):.0f} degrees off.",
                 "Is the robot on a wall, a ceiling or a slope? Give the model that gravity.",
@@ -156,7 +156,7 @@ def require_weight(
     expected_mass: float | None = None,
     R_WS: ArrayLike | None = None,
 ) -> float:
-    """The mass that turns with gravity, whatever the sensor's axes and signs are [kg].
+    """Mass whose weight rotates with gravity, for any axes and signs of the sensor [kg].
 
     For a moving load give minus the proper acceleration instead of gravity: `f = m a` holds all the
     same up to the small terms of rotation.
@@ -193,7 +193,7 @@ def require_weight(
             f"Only {mass:.3g} ± {sd:.1g} kg{expected} turn with gravity: the wrench looks already"
             " compensated for its payload.",
             remedy="Set the payload in the robot's controller to zero, or subscribe to the raw"
-            " sensor topic. If the sensor is truly bare, say so: `sysid tare --bare` (`allow_bare=True`).",
+            " sensor topic. If the sensor carries no load, declare it: `sysid tare --bare` (`allow_bare=True`).",
             mass=mass,
         )
     return mass
@@ -213,7 +213,7 @@ def is_reversed(
 def require_mounting(
     force: ArrayLike, gravity_S: ArrayLike, R_WS: ArrayLike | None, max_misalignment: float
 ) -> float:
-    """The misalignment [rad], when it is small enough.
+    """Misalignment [rad], if it is small enough.
 
     Raises:
         SignalError: The sensor is upside down, turned, of opposite sign, or gravity is elsewhere.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""The wrench's noise, its level and colour learned from what a fit leaves over.
+r"""Noise of the wrench: magnitude and spectrum, from the residual of a fit.
 
 What a fit leaves over hangs together in time: elasticity, hum, wandering. Each axis is taken as an
 autoregression, `e_k = sum_i phi_i e_{k-i} + s w_k`; its order follows from the data by Schwarz's
@@ -23,7 +23,7 @@ _SAMPLES_PER_LAG = 20  # fewer don't show a correlation
 
 
 def learned_noise(residual: Array, floor: Array) -> Array:
-    """Deviations of white noise that is as strong as what a fit leaves over, shape (6,).
+    """Standard deviations of white noise of the same power as the residual of a fit, shape (6,).
 
     Forces share one, and torques: a single axis may look quiet because something has explained it away.
 
@@ -82,7 +82,7 @@ class Stretches:
 
     @classmethod
     def of(cls, rows: Array, residual: Array, count: int = 4) -> Stretches:
-        """From rows (K, 6, p) and residuals (K, 6), in noise, in time order."""
+        """Estimate from rows (K, 6, p) and residuals (K, 6), in units of noise, in time order."""
         p = rows.shape[2]
         H, g, square = np.zeros((count, p, p)), np.zeros((count, p)), np.zeros(count)
         for b, part in enumerate(np.array_split(np.arange(len(rows)), count)):

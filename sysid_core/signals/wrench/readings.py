@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings of a force-torque sensor that can be used: repeated ones, spikes and gaps left out."""
+"""Usable readings of a force-torque sensor, without repeated ones, spikes and gaps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REPEATING = 0.05  # of the samples: fewer are chance, such as of coarse readings
 
 
 def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]]:
-    """Readings in time order without those that aren't finite, single spikes and repeated ones.
+    """Readings in time order without non-finite, repeated ones and single spikes.
 
     A driver that publishes faster than its sensor measures repeats each reading: kept, they would
     count as measured at stamps at which nothing was measured.
@@ -36,7 +36,7 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
     notes = []
     spiked = single_spikes(wrench)
     if spiked.any():
-        notes.append(f"{int(spiked.sum())} single spikes of the wrench were left out.")
+        notes.append(f"{int(spiked.sum())} single spikes of the wrench were omitted.")
         stamps, wrench = stamps[~spiked], wrench[~spiked]
     repeated = np.concatenate([[False], np.all(wrench[1:] == wrench[:-1], axis=1)])
     if repeated.any() and not repeated[1:].all():
@@ -50,13 +50,15 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
 def repeating_note(share: float) -> str:
     """Note on a stream in which a share of the samples repeats the previous one."""
     return (
-        f"{share:.0%} of the wrench's samples repeat the one before (a sensor slower than its"
-        " topic): they were left out."
+        f"{share:.0%} of the wrench samples repeat the previous one (a sensor slower than its topic) and were omitted."
+        ""
     )
 
 
 def single_spikes(wrench: Array) -> NDArray[np.bool_]:
-    """Readings (K, 6) far from both neighbours, where nothing near differs as much; shape (K,)."""
+    """Single spikes: readings (K, 6) far from both neighbours, in a smooth surrounding; shape
+    (K,).
+    """
     if len(wrench) < 3:
         return np.zeros(len(wrench), dtype=bool)
     off = np.abs(wrench - scipy.ndimage.median_filter(wrench, (3, 1), mode="nearest"))

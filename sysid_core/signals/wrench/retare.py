@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kept tare looked at again: the bias anew from one still posture, everything else as it was."""
+"""Renewal of a stored tare: the bias from one static posture, all else unchanged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SPREAD = 5.0  # standard deviations between postures
 def retare(
     kept: SensorCalibration, postures: StaticPostures, *, temperature: float = float("nan")
 ) -> tuple[SensorCalibration, Array]:
-    """The kept calibration with today's bias, nothing but its known tool hanging there.
+    """Stored calibration with the current bias; only the known tool may be on the sensor.
 
     Args:
         kept: From an earlier tare.
@@ -43,9 +43,9 @@ def retare(
     if np.any(np.abs(change) > most) or np.any(spread > np.maximum(_SPREAD * sd, 0.1 * most)):
         force, torque = np.abs(change[:3]).max(), np.abs(change[3:]).max()
         raise SignalError(
-            f"The sensor reads {force:.2g} N and {torque:.2g} N m else than at its tare, or not the"
-            " same in every posture: that is no drift.",
-            remedy="Open the gripper; where nothing is held, tare anew in three tilted postures.",
+            f"The sensor reads {force:.2g} N and {torque:.2g} N m different from the tare, or depending on the posture: this is not a drift."
+            "",
+            remedy="Open the gripper; without a load, tare again in three tilted postures.",
         )
     covariance = np.array(kept.covariance)
     covariance[4:, 4:] += np.diag(sd**2) / max(len(each), 1)

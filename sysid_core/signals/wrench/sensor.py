@@ -115,7 +115,7 @@ class SensorCalibration:
             object.__setattr__(self, key, value)
 
     def of_opposite_sign(self) -> SensorCalibration:
-        """The calibration for readings of the other sign: that of the load on the sensor."""
+        """Calibration for readings of the opposite sign, those of the load on the sensor."""
         turn = np.append(np.ones(4), -np.ones(6))
         return dataclasses.replace(
             self,
@@ -134,7 +134,7 @@ class SensorCalibration:
         return np.sqrt(np.diag(self.covariance)[4:])
 
     def age_s(self, now_ns: int) -> float:
-        """Time since the tare [s]; infinite where its stamp is unknown, or lies ahead."""
+        """Time since the tare [s]; infinite if its stamp is unknown or in the future."""
         if not 0 < self.stamp_ns <= now_ns:
             return float("inf")
         return (now_ns - self.stamp_ns) * 1e-9
@@ -155,7 +155,7 @@ class SensorCalibration:
         return com, np.sqrt(np.diag(jacobian @ self.covariance[:4, :4] @ jacobian.T))
 
     def with_tool(self, tool_pi: ArrayLike) -> SensorCalibration:
-        """The same sensor with a known load to subtract, `pi` in the sensor frame, shape (10,).
+        """Copy with a known load to subtract, `pi` in the sensor frame, shape (10,).
 
         Raises:
             SignalError: No body has these parameters.
@@ -165,7 +165,7 @@ class SensorCalibration:
             raise SignalError(
                 "The tool's parameters are not those of a body.",
                 remedy="Give [m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz] about the sensor's"
-                " origin in its axes; `pi_from_mass_com_inertia` makes them.",
+                " origin in its axes; `pi_from_mass_com_inertia` computes them.",
             )
         return dataclasses.replace(self, tool_pi=tool_pi)
 
@@ -210,7 +210,7 @@ class SensorCalibration:
 
     @classmethod
     def load(cls, path: str | Path) -> SensorCalibration:
-        """Read what `save` wrote.
+        """Read a calibration written by `save`.
 
         Raises:
             SignalError: It is another kind of file, or a field is missing.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Taring: what a force-torque sensor reads in still postures, and what follows from it.
+r"""Tare of a force-torque sensor from static postures.
 
 A bias stays with the sensor, a weight turns with gravity. Several tilted postures give both; a
 single one gives the bias of a sensor whose load is known.
@@ -28,7 +28,7 @@ _MIN_TILT = 0.05
 
 @dataclass(frozen=True, eq=False)
 class StaticPostures:
-    """Still spans of a recording, one row each.
+    """Static spans of a recording, one row each.
 
     Attributes:
         wrench: Mean reading, shape (K, 6).
@@ -62,7 +62,7 @@ def static_postures(
     min_duration: float = 0.5,
     settle: float = 0.2,
 ) -> StaticPostures:
-    """Find where the robot stood still, and average the wrench there.
+    """Find static postures of the robot, and average the wrench there.
 
     Args:
         recording: Joint positions and wrench, each with its own stamps (same clock).
@@ -105,7 +105,7 @@ def static_postures(
         spans.append(_StillSpan(samples, start_ns, joints.q[first : last + 1].mean(axis=0)))
     if not spans:
         raise SignalError(
-            f"The robot never stands still for {min_duration:.1f} s in '{recording.source}'.",
+            f"The robot is never at rest for {min_duration:.1f} s in '{recording.source}'.",
             remedy="Hold each tare posture for about a second, or raise `tolerance`.",
         )
     return _postures(spans, model, frame)
@@ -221,7 +221,7 @@ def tare_single(
     frame: str = "",
     source: str = "",
 ) -> SensorCalibration:
-    """Bias from one still posture before the grasp, the tool being known (or absent).
+    """Bias from one static posture before the grasp, with a known tool or none.
 
     Args:
         wrench: Samples of the posture, shape (N, 6) [N, N m].
@@ -267,15 +267,15 @@ def _require_postures(wrench: Array, gravity_S: Array) -> None:
     if not (np.all(np.isfinite(wrench)) and np.all(np.isfinite(gravity_S))):
         raise SignalError(
             "The tare postures hold values that are not finite.",
-            remedy="Leave out the posture, or look at the sensor's driver.",
+            remedy="Remove the posture, or check the driver of the sensor.",
         )
     directions = gravity_S / np.maximum(np.linalg.norm(gravity_S, axis=1, keepdims=True), 1e-9)
     spread = np.linalg.svd(directions - directions.mean(axis=0), compute_uv=False)
     tilt = spread[1] / np.sqrt(len(wrench)) if len(spread) > 1 else 0.0
     if len(wrench) < 3 or tilt < _MIN_TILT:
         raise SignalError(
-            f"{len(wrench)} still posture(s) show gravity from too few directions to tell bias"
-            f" from weight (tilt about the second axis {np.rad2deg(tilt):.1f} degrees).",
+            f"{len(wrench)} static posture(s) have too few directions of gravity to separate bias and weight ("
+            f"tilt about the second axis {np.rad2deg(tilt):.1f} degrees).",
             remedy="Hold still in at least three postures, the sensor tilted by 30 degrees or more"
             " about two different axes; six (each axis up and down) are best.",
             tilt=float(tilt),

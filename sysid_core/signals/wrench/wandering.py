@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Linear regression of a force or a torque whose zero wanders, each axis in its own way.
+r"""Linear regression of a force or torque with a drifting zero, each axis separately.
 
     y_i(s) = Y_i(s) x + w_i(s) + e_i,   w_i a Wiener process of variance q_i^2 s,   e_i white, sd_i
 
@@ -24,7 +24,7 @@ _RANGE = 16.0  # of the same, at most
 
 @dataclass(frozen=True, eq=False)
 class WanderingFit:
-    """Unknowns x and the course of the zero, with what both have left open.
+    """Unknowns x and the course of the zero, with their residual.
 
     Attributes:
         values: Shape (n,).
@@ -82,7 +82,7 @@ def fit_wandering(
     n, centre = len(mean), np.log(np.repeat(usual, 3))
 
     def solved(logs: Array) -> tuple[Array, Array, Array, Array]:
-        """Root of the precision, its right side, standard deviations of the rows, what is left."""
+        """Root of the precision, right-hand side, standard deviations of the rows, residual."""
         sd = np.sqrt(np.exp(2 * logs[:3, None]) + np.exp(2 * logs[3:, None]) * values)
         A = np.concatenate([(Y_U / sd[..., None]).reshape(-1, n), prior])
         b = np.concatenate([(r_U / sd).ravel(), np.zeros(n)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways in which a robot takes commands: an action, a topic of trajectories, a stream."""
+"""Interfaces of robots for commands: an action, a topic of trajectories, a stream."""
 
 from sysid_nodes.execution.drives.action_drive import follow_action
 from sysid_nodes.execution.drives.build import build_drive

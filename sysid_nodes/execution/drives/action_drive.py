@@ -39,7 +39,7 @@ def follow_action() -> Any:
 
 
 class ActionDrive(RobotDrive):
-    """Sends goals; needs control_msgs, which every robot with ros2_control has.
+    """Drive by an action; needs control_msgs, which every robot with ros2_control has.
 
     Args:
         node: Whose client this is.
@@ -68,7 +68,7 @@ class ActionDrive(RobotDrive):
 
     @property
     def lateness(self) -> float:
-        """As in RobotDrive; a goal that is still on its way has taken as long as it has so far."""
+        """As in RobotDrive; the lateness of a goal on its way is at least its time so far."""
         now_ns = self._node.now_ns()
         return max(
             self._longest, 1e-9 * (now_ns - min(self._on_their_way.values(), default=now_ns))
@@ -82,7 +82,7 @@ class ActionDrive(RobotDrive):
         super().begin()
 
     def send(self, out: Outgoing) -> None:
-        """Send a goal that replaces what is being played."""
+        """Send a goal that replaces the current one."""
         begin_ns = 0 if out.begin is None else round(out.begin * 1e9)
         message = message_from_trajectory(out.trajectory, start_ns=begin_ns)
         goal = self._action.Goal(trajectory=message)
@@ -144,4 +144,4 @@ class ActionDrive(RobotDrive):
             cancelled = outcome.status == GoalStatus.STATUS_CANCELED
             code = f"error code {outcome.result.error_code}"
             why = outcome.result.error_string or ("it was cancelled" if cancelled else code)
-            self.dropped = f"the robot's controller ended the trajectory: {why}"
+            self.dropped = f"the controller of the robot ended the trajectory: {why}"

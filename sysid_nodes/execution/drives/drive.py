@@ -105,7 +105,7 @@ class RobotDrive:
         return self._longest
 
     def begin(self) -> None:
-        """Forget the run before; somebody must be there to move the robot, and nobody else do it.
+        """Reset; require a controller that moves the robot, and no other client.
 
         Raises:
             SysIdError: Nobody listens, or another one drives the robot.
@@ -118,18 +118,18 @@ class RobotDrive:
             )
         if self.watch is not None and self.watch.driven_by_others:
             raise SysIdError(
-                "The robot's controller plays a goal of somebody else.",
-                remedy="End it there (another executor, MoveIt, a teach pendant), then try again.",
+                "The controller of the robot is executing a goal of another client.",
+                remedy="End it (another executor, MoveIt, a teach pendant), then try again.",
             )
 
     def send(self, out: Outgoing) -> None:
-        """Send a goal that replaces what is being played, where the controller takes goals."""
+        """Send a goal that replaces the current one, if the controller accepts goals."""
 
     def stream(self, command: Command) -> None:
-        """Send the set point of this instant, where the controller takes a stream."""
+        """Send the current set point, if the controller accepts a stream."""
 
     def stop(self) -> None:
         """Have the controller brake, where that is its own task and no goal's."""
 
     def cancel(self) -> None:
-        """Have the controller hold the robot, where it takes goals and still plays one."""
+        """Make the controller hold the robot, if it accepts goals and still plays one."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _TopicDrive(RobotDrive):
-    """Publishes; whoever subscribes moves the robot."""
+    """Drive by a topic; the subscriber moves the robot."""
 
     message_type: type
     topic: str
@@ -44,7 +44,7 @@ class TrajectoryDrive(_TopicDrive):
     message_type, topic = JointTrajectory, "joint_trajectory"
 
     def send(self, out: Outgoing) -> None:
-        """Send a trajectory that replaces what is being played."""
+        """Send a trajectory that replaces the current one."""
         begin_ns = 0 if out.begin is None else round(out.begin * 1e9)
         self._publisher.publish(message_from_trajectory(out.trajectory, start_ns=begin_ns))
 

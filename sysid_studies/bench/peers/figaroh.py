@@ -33,7 +33,7 @@ def fit(model: RobotModel, recordings: Sequence[Recording], drives: DriveTrain) 
     if model.pin_model.nq != model.pin_model.nv:
         raise BatchError(
             "figaroh gets joint positions as numbers, but a joint turns without end.",
-            remedy="Leave this method out for the robot.",
+            remedy="Omit this method for the robot.",
         )
     processing = Processing()
     streams = [_regular(run.joints.ordered(model.joint_names)) for run in recordings]

@@ -18,10 +18,12 @@ from typer.testing import CliRunner
 import sysid_core.signals.bags
 from sysid_cli.app import app
 from sysid_core.errors import SignalError
+from sysid_core.reasons import Verdict, failure
 from sysid_core.robot import RobotModel, StaticTransform, wrench_regressor
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Mark, Recording, WrenchStream
 from sysid_core.signals.wrench.tare import tare_single
+from sysid_core.workflows import WeighedRecording
 
 SHAPE = Shape.box((0.2, 0.1, 0.06), centre=(0.0, 0.0, 0.05))
 
@@ -100,7 +102,7 @@ def test_tf_static_in_the_bag_says_where_the_sensor_is(run, monkeypatch):
     assert values[0] == pytest.approx(pi[0], rel=0.02)
     com = R.T @ (pi[1:4] / pi[0] - p)
     np.testing.assert_allclose(values[1:4] / values[0], com, atol=3e-3)
-    assert "'ft' is fixed to 'link7', as tf_static says" in " ".join(result.stderr.split())
+    assert "'ft' is fixed to 'link7', according to tf_static" in " ".join(result.stderr.split())
 
 
 def test_an_unknown_method_is_refused(run):
@@ -142,6 +144,17 @@ def test_a_calibrated_sensor_gives_smaller_deviations_and_settings_for_controlle
         assert answer["controllers"]["UR"]["error_torque"] < 0.02
     assert sds[1] < 0.3 * sds[0]
     assert "guess" in str(payload(folder, "--sensor", "guess").exception)
+
+
+@pytest.mark.parametrize(("reasons", "vendors"), [((), 3), ((failure("no-body"),), 0)])
+def test_a_failed_verdict_leaves_nothing_to_paste(reasons, vendors):
+    """Neither on the console, nor in the report, nor in result.json: all have it from here."""
+    estimate = SimpleNamespace(
+        values=np.array([1.0, 0.0, 0.0, 0.1, 0.02, 0.0, 0.02, 0.0, 0.0, 0.01])
+    )
+    unused = [None] * 11
+    weighed = WeighedRecording(estimate, Verdict(reasons), *unused)
+    assert len(weighed.settings) == vendors
 
 
 def test_repeated_weighings_are_a_table_with_their_scatter(run):

@@ -74,7 +74,7 @@ def test_a_problem_that_is_almost_solved_says_so():
     barely = cp.bmat([[x[0], 1e-7], [1e-7, x[1]]]) >> 0  # impossible with x_0 = 0, but for 1e-7
     program = cp.Problem(cp.Minimize(x[1]), [barely, x[0] == 0.0])
     notes = solve_convex(program, "the test").notes
-    assert len(notes) == 1 and "the test is almost solved" in notes[0]
+    assert len(notes) == 1 and "the test is solved only approximately" in notes[0]
 
 
 def test_mujoco_torques_give_its_damping_and_armature():

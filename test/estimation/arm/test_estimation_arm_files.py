@@ -116,14 +116,14 @@ def test_nan_missing_efforts_and_standstill_are_refused():
     still = recording(truth, friction, USUAL_VALUES, rng, duration=3.0, still=True)
     with pytest.raises(EstimationError, match="No joint moves"):
         identify(truth, [still], friction, LeastSquares())
-    with pytest.raises(EstimationError, match="no recording"):
+    with pytest.raises(EstimationError, match="No recording"):
         identify(truth, [], friction, LeastSquares())
 
 
 def test_fixing_an_unknown_name_and_a_prior_without_weight_are_refused(equations):
     with pytest.raises(EstimationError, match="link9"):
         identify_equations(equations, LeastSquares(fixed=["link9"]))
-    with pytest.raises(EstimationError, match="positive weight"):
+    with pytest.raises(EstimationError, match="must be positive"):
         ConsistentLeastSquares(prior_weight=0.0)
 
 

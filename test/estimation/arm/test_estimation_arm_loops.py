@@ -129,7 +129,7 @@ def test_positions_of_another_robot_do_not_assemble(leg):
     run = run_of(leg, 1)
     joints = dataclasses.replace(run.joints, q=run.joints.q + np.array([0, 0, 0, 0, 0.7, 0.7]))
     other = dataclasses.replace(run, joints=joints)
-    with pytest.raises(ModelError, match="doesn't assemble"):
+    with pytest.raises(ModelError, match="does not close"):
         ArmEquations.build(DrivenRobot.of(leg), [other], friction_of(leg), Processing())
 
 

@@ -88,7 +88,7 @@ def test_a_motion_of_one_joint_names_what_it_does_not_show():
     estimate = result.estimate
     assert estimate.rank < estimate.structural_rank
     assert any(reason.code == "estimate-rank" for reason in estimate.certify())
-    assert any("Hardly seen" in note for note in estimate.notes)
+    assert any("Poorly excited" in note for note in estimate.notes)
     verdict = dict(zip(estimate.names, estimate.verdicts, strict=True))
     assert verdict["joint1.F_v"] is ParameterVerdict.PRIOR_DOMINATED
     assert verdict["joint3.F_v"] is ParameterVerdict.IDENTIFIABLE

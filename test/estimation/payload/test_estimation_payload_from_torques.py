@@ -148,7 +148,7 @@ def test_arm_without_payload_carries_nothing(
         [run(arm, nothing, rng, 0.5, 0.3)], [run(arm, nothing, rng, 0.5, 0.0)]
     )
     assert estimate["payload.m"] < 3 * estimate.standard_deviations[0] + 1e-9
-    assert any("may well be nothing" in note for note in estimate.notes)
+    assert any("may be no load" in note for note in estimate.notes)
 
 
 def test_nominal_model_alone_gives_a_wider_but_honest_mass(

@@ -312,3 +312,29 @@ def test_an_open_contrast_leans_to_the_one_that_explains_the_data(rng):
     assert np.allclose(found.pi, even, rtol=1e-4, atol=1e-6)
     assert np.all(np.diag(found.covariance) < np.diag(found.spread))
     assert found.wrong_shape < 0.1
+
+
+def test_more_steps_change_nothing_however_wrong_the_sensors_gains_are():
+    """Steps without control went on by 0.7 standard deviations in one of these."""
+    sensor = SensorModel().untared
+    unit = np.repeat([1.0, sensor.crosstalk_length], 3)
+    for seed in range(2, 5):
+        rng = np.random.default_rng(seed)
+        _, pi = hammer_like(rng)
+        data = swinging(pi, rng, speed=0.3)
+        gain = np.eye(6) + 0.5 * rng.normal(size=(6, 6)) * unit[:, None] / unit
+        wrench = data.wrench @ gain.T + NOISE * rng.normal(size=data.wrench.shape)
+        few, many = (
+            PayloadMAP(sensor=sensor, passes=steps).fit(replace(data, wrench=wrench))
+            for steps in (6, 13)
+        )
+        assert abs(few.values[0] - many.values[0]) < 0.1 * many.standard_deviations[0]
+
+
+def test_a_sensor_that_reads_too_little_on_all_axes_widens_the_mass(rng):
+    """As an Axia80 of 1.24 kg does; what all axes share shows in no motion."""
+    _, pi = hammer_like(rng)
+    data = swinging(pi, rng, noise=True)
+    low = PayloadMAP(sensor=SensorModel().untared).fit(replace(data, wrench=0.94 * data.wrench))
+    assert abs(low.values[0] - pi[0]) < 2.0 * low.standard_deviations[0]
+    assert low.standard_deviations[0] < 0.07 * pi[0]

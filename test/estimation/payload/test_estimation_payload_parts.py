@@ -77,7 +77,7 @@ def test_three_tenths_of_a_second_tell_known_loads_apart(load, still, tmp_path):
     [
         ("parts: {a: {mass: 1.0}}", "lacks one of"),
         ("parts: {empty: {mass: 1.0}}", "always among"),
-        ("parts: {a: {of: [b, b]}}", "don't stand before"),
+        ("parts: {a: {of: [b, b]}}", "not defined before"),
     ],
 )
 def test_a_file_of_parts_that_lacks_something_is_refused_by_name(text, why, tmp_path):

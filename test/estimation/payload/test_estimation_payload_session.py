@@ -95,7 +95,7 @@ def test_a_sensor_slower_than_its_topic_is_weighed_as_if_it_were_not(
     weighing = weigh_recording(repeated, session, load_shape("box 0.2 0.2 0.16"))
     assert len(weighing.data) == pytest.approx(len(alone.data()), abs=5)
     assert session.n_repeated == pytest.approx(4 * len(weighing.data), rel=0.02)
-    assert "80% of the wrench's samples repeat" in " ".join(weighing.notes)
+    assert "80% of the wrench samples repeat" in " ".join(weighing.notes)
     np.testing.assert_allclose(weighing.estimate.values[:4], PAYLOAD[:4], atol=5e-3)
 
     first = next(mark for mark in run.marks if mark.label.startswith("tare"))

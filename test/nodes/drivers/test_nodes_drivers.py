@@ -127,7 +127,7 @@ def test_a_speed_slider_is_followed_and_a_blocked_arm_is_let_go(
         pause(client, 1.0)
         result, _ = play(client, file, intrude)
         assert result.success, result.message
-        assert len(refusals) == 1 and "plays a goal of somebody else" in refusals[0]
+        assert len(refusals) == 1 and "executing a goal of another client" in refusals[0]
         moved = truth(client, log)
         assert moved.acceleration.max() < 1.3 * ACCELERATION
         result, _ = play(client, file, lambda: cause(client, blocked=True))

@@ -153,7 +153,7 @@ def test_an_estimator_goes_on_with_its_tare_keeps_its_structure_and_notices_a_tw
     calibration = SensorCalibration("tool0", np.zeros(6), np.zeros(4), 1e-6 * np.eye(10))
     calibration.save(tmp_path / "tare_of_estimator_tool0.yaml")
     client, nodes = start_nodes([NodeSpec("estimator", "estimator", parameters=ESTIMATOR)])
-    words = "Going on with the tare"
+    words = "Using the stored tare"
     client.wait_until(lambda: words in log_of(tmp_path, "estimator"), 20.0, words)
     client.wait_for_active("estimator")
 

@@ -152,7 +152,7 @@ def test_payload_that_reads_back_otherwise_is_rolled_back(bench: Bench) -> None:
     bench.propose()
     done, text = bench.ask("confirm")
     assert not done
-    assert "doesn't report" in text
+    assert "does not report" in text
     assert "Rolling back" in text
     masses = [request["mass"] for request in bench.requests()]
     np.testing.assert_allclose(masses, [at_flange().mass, GRIPPER[0]], rtol=1e-6)

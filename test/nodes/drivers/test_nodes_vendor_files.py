@@ -75,7 +75,7 @@ def process(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 def live_and_offline_find_the_sensor_by_tf(client: LiveClient, log: Path, folder: Path) -> None:
     """The estimator says where the sensor is; of the bag, the command line says the same."""
-    words = "Sensor frame 'toe' is fixed to 'toe_roll_link', as tf_static says."
+    words = "Sensor frame 'toe' is fixed to 'toe_roll_link', according to tf_static."
     client.wait_until(lambda: words in log.read_text(), 10.0, words)
     bag = client.call(StartRecording, "data_logger/start", StartRecording.Request()).path
     pause(client, 0.5)

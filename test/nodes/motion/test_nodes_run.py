@@ -45,7 +45,7 @@ def test_a_plan_is_checked_asked_for_played_recorded_and_weighed_in_one_command(
         model.urdf_hash == RobotModel.from_urdf("xarm7").urdf_hash
         and model.urdf_hash in done.stdout
     )
-    assert sysid("robot", "save", str(saved)).returncode == 2, "nothing is overwritten"
+    assert sysid("robot", "save", str(saved)).returncode == 2, "is not overwritten"
 
     executor = {
         "tcp_frame": FRAME,

@@ -127,7 +127,7 @@ BAD_OFFERS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"verdicts": [9] * 60}, "verdicts [9]"),
     ({"values": [1.0]}, "'values' has shape (1,)"),
     ({"names": [*(f"l.{i}" for i in range(59)), "elbow_joint.S_k"]}, "contains springs"),
-    ({"urdf_hash": ""}, "of another robot"),
+    ({"urdf_hash": ""}, "to another robot"),
     ({"consistency_known": True, "physically_consistent": False}, "Not physically consistent"),
 )
 

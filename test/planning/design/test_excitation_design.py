@@ -218,7 +218,7 @@ def test_a_rich_motion_reaches_the_structural_rank_and_a_poor_one_says_what_is_m
     only = np.array([0.0, 0.0, 1.0])
     poor = conditioning(unknowns, q[0] + (q - q[0]) * only, v * only, a * only)
     assert not poor.excitation.maximally_exciting
-    assert "don't show" in str(poor)
+    assert "do not excite" in str(poor)
 
 
 def test_drive_inertia_that_joins_a_link_is_counted_once(wrist):
@@ -267,7 +267,7 @@ def test_an_estimate_s_information_is_added_to_the_prior(unknowns):
     np.testing.assert_allclose(
         found, 1.0 / (1.0 / np.diag(alone.prior_covariance)[mine] + 1e6), rtol=1e-6
     )
-    with pytest.raises(ExcitationError, match="none of the parameters"):
+    with pytest.raises(ExcitationError, match="none of the planned parameters"):
         unknowns.after(["other.m"], [[1.0]])
 
 

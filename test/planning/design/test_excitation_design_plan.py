@@ -103,7 +103,7 @@ def test_the_limit_in_the_way_is_named_with_what_it_would_have_to_give(wrist, li
     boxed = limits.replace(workspace=((-0.01, -0.01, -0.01), (0.01, 0.01, 0.01)))
     quick = {"n_candidates": 2, "n_starts": 1, "n_iterations": 4}
     with pytest.raises(
-        ExcitationError, match=r"In the way: workspace.*have to give 0\.\d+"
+        ExcitationError, match=r"Limiting: workspace.*required torque 0\.\d+"
     ) as info:
         plan_arm_motion(wrist, boxed, **quick)
     assert info.value.data["blame"][0] == "workspace"

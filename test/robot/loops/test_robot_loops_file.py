@@ -83,7 +83,7 @@ def test_wrong_entries_are_named(changes, message):
 def test_a_loop_that_holds_nothing_is_refused():
     """Both ends on the coupler: the rocker may swing as it likes."""
     loose = closed_chain_from_mapping(entry(loops=[PIN | {"b": PIN["a"]}]), four_bar("point").model)
-    with pytest.raises(ModelError, match="don't decide the passive joints"):
+    with pytest.raises(ModelError, match="do not determine the passive joints"):
         require_determined(loose, np.zeros((1, 3)))
     require_determined(four_bar("point"), np.zeros((1, 3)))
 

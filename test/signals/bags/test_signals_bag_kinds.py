@@ -177,7 +177,7 @@ def test_more_samples_than_memory_bears_become_means(
     monkeypatch.setattr("sysid_core.signals.bags.reader.MOST_SAMPLES", 1000)
     recording = read_bag(write(tmp_path / "bag", StoragePlugin.MCAP))
     joints = recording.joints
-    assert len(joints) == 1000 and "means of 3 in a row" in recording.notes[0]
+    assert len(joints) == 1000 and "means of 3 consecutive samples" in recording.notes[0]
     assert_allclose(joints.q, Q.reshape(-1, 3, 2).mean(axis=1), atol=1e-12)
     assert_array_equal(joints.stamps_ns, np.array(stamps())[1::3])
 
@@ -197,5 +197,5 @@ def test_exported_tables_hold_the_numbers(tmp_path: Path) -> None:
     assert head == "stamp_ns,q.a,q.b,v.a,v.b" and first == f"{T0},0.0,0.0,1.0,1.0"
     with pytest.raises(SignalError, match="exists already"):
         export_recording(recording, tmp_path / "run.csv")
-    with pytest.raises(SignalError, match="ending says"):
+    with pytest.raises(SignalError, match="extension of the file selects"):
         export_recording(recording, tmp_path / "run.xlsx")

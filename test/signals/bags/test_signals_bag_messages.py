@@ -89,12 +89,12 @@ def test_the_meaning_of_effort_is_declared_never_guessed(bag: Path, tmp_path: Pa
     write(tmp_path / "plain", count=20)
     recording = read_bag(tmp_path / "plain")
     assert recording.joints.effort_kind is EffortKind.UNKNOWN
-    assert any("declare `effort_kind`" in note for note in recording.notes)
+    assert any("give `effort_kind`" in note for note in recording.notes)
     declared = read_bag(tmp_path / "plain", effort_kind="motor_current")
     assert declared.joints.effort_kind is EffortKind.MOTOR_CURRENT and declared.notes == ()
     contradicted = read_bag(bag, effort_kind=EffortKind.MOTOR_CURRENT)
     assert contradicted.joints.effort_kind is EffortKind.MOTOR_CURRENT
-    assert any("says that effort is link_torque" in note for note in contradicted.notes)
+    assert any("kind of effort in the bag is link_torque" in note for note in contradicted.notes)
     with pytest.raises(SignalError, match="link_torque"):
         read_bag(bag, effort_kind="guess")
 
@@ -154,10 +154,10 @@ def test_what_is_no_usable_bag_is_named_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(SignalError, match="Nothing can be read"):
         read_bag(tmp_path / "zero.mcap")
     (tmp_path / "noise.mcap").write_bytes(b"no bag at all, but long enough to be one" * 10)
-    with pytest.raises(SignalError, match=r"Nothing can be read.*doesn't begin as an MCAP file"):
+    with pytest.raises(SignalError, match=r"Nothing can be read.*does not begin like an MCAP file"):
         read_bag(tmp_path / "noise.mcap")
     (tmp_path / "table.csv").write_text("1,2,3\n")
-    with pytest.raises(SignalError, match=r"table\.csv' is no bag"):
+    with pytest.raises(SignalError, match=r"table\.csv' is not a bag"):
         read_bag(tmp_path / "table.csv")
     path = write_joints(tmp_path / "bag", [joint_state(T0, np.zeros(3))])
     with pytest.raises(SignalError, match=r"Joints there: .*elbow"):

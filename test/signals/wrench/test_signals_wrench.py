@@ -233,7 +233,7 @@ def refused_as(
         ("upside down", [180, 0, 0], 1.0, GRAVITY, 0.3),
         ("turned", [0, 0, 90], 1.0, GRAVITY, 0.3),
         ("opposite sign", [0, 0, 0], -1.0, GRAVITY, 0.3),
-        ("another direction", [0, 0, 0], 1.0, np.array([9.81, 0.0, 0.0]), 0.3),
+        ("direction of gravity differs", [0, 0, 0], 1.0, np.array([9.81, 0.0, 0.0]), 0.3),
         ("already compensated", [0, 0, 0], 1.0, GRAVITY, 0.0),
     ],
 )
@@ -245,7 +245,13 @@ def test_faults_are_told_apart_in_any_six_postures(
     mass: float,
     rng: np.random.Generator,
 ) -> None:
-    names = ("upside down", "turned", "opposite sign", "another direction", "already compensated")
+    names = (
+        "upside down",
+        "turned",
+        "opposite sign",
+        "direction of gravity differs",
+        "already compensated",
+    )
     found = []
     for _ in range(40):
         R_WS = Rotation.random(6, rng=rng).as_matrix()

@@ -132,7 +132,7 @@ def test_moving_recording_has_no_postures(robot: RobotModel, rng: np.random.Gene
         wrench=WrenchStream("link7", stamps, np.zeros((300, 6))),
         source="run",
     )
-    with pytest.raises(SignalError, match="never stands still"):
+    with pytest.raises(SignalError, match="is never at rest"):
         static_postures(recording, robot, "link7")
 
 
