@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid bench`: public recordings of real robots, defaults against peers."""
+"""`sysid bench`: the default settings beside other packages, on public recordings of real robots."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class JointResult:
 
 @dataclass(frozen=True)
 class ServoIdentification:
-    """Servos of a robot and how far they can be trusted.
+    """Identified servos of a robot, with their deviations, findings and assumptions.
 
     Attributes:
         model: The simulator.

@@ -19,7 +19,7 @@ _MAX_SAMPLES = 600_000  # in all
 def cut_into_cells(
     inside: Callable[[Axes], Mask], lower: Array, upper: Array, cells: int
 ) -> tuple[Array, Array, Array] | None:
-    """A cubic grid with about that many filled cells.
+    """A grid of cubic cells, of which about the wanted number lie inside the solid.
 
     Args:
         inside: From the axes of a grid to booleans of shape (nx, ny, nz).
