@@ -208,7 +208,7 @@ def test_parallel_joint_is_refused_with_its_property(rng) -> None:
     seen = visible_constants(minimal.chain, 0, 1, [0.0, 0.0])
     assert seen.names == ("U2_33",) and "1.1c" in seen.reason
     moved_straight = minimal_constants(arm(rng, "PR", [Z, Z]))
-    with pytest.raises(ExcitationError, match=r"Property 2\.1b"):
+    with pytest.raises(ExcitationError, match=r"property 2\.1b"):
         check_postures(moved_straight, 0, 1, [[0.0, 0.0]])
 
 

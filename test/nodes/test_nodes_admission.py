@@ -72,8 +72,8 @@ NAMES = ["/etc/passwd", "../motion.npz", "a/../../b.npz", "--help", "~x", "", "a
 @pytest.mark.parametrize("name", NAMES)
 def test_trajectories_are_confined_to_their_folders(tmp_path: Path, name: str) -> None:
     (tmp_path.parent / "motion.npz").touch()
-    refused(name, (str(tmp_path), str(tmp_path / "other")), "isn't allowed")
-    refused(name, SCHEMA().trajectories, "isn't allowed")
+    refused(name, (str(tmp_path), str(tmp_path / "other")), "is not permitted")
+    refused(name, SCHEMA().trajectories, "is not permitted")
 
 
 def test_a_trajectory_may_be_named_in_full_below_one_of_the_folders(tmp_path: Path) -> None:
@@ -82,9 +82,9 @@ def test_a_trajectory_may_be_named_in_full_below_one_of_the_folders(tmp_path: Pa
     file.write_text("not a trajectory")
     for name in (str(file), "motion.npz"):
         refused(name, folders, "motion.npz")
-    refused(str(tmp_path / "plans" / ".." / "plans2"), folders, "isn't allowed")
+    refused(str(tmp_path / "plans" / ".." / "plans2"), folders, "is not permitted")
     (tmp_path / "plans" / "link").symlink_to("/etc/passwd")
-    refused("link", folders, "isn't allowed")
+    refused("link", folders, "is not permitted")
     os.mkfifo(tmp_path / "plans" / "pipe")
     refused("pipe", folders, "neither a file nor a folder")
     refused("motion.npz", (), "no folder is")

@@ -166,7 +166,7 @@ def test_parameters_are_exchanged_at_rest_only_and_without_a_jump(arm: ClosedCha
     controller = tracking(arm)
     controller.set_point(1.0, Q, np.full(6, 0.3), ZERO)
     controller.measured(1.0, Q, np.full(6, 0.3))
-    with pytest.raises(SignalError, match=r"(?s)moves.*stands still"):
+    with pytest.raises(SignalError, match=r"(?s)is moving.*at rest"):
         controller.use(1.1, heavier)
     controller.set_point(1.2, Q, ZERO, ZERO)
     controller.measured(1.5, Q, ZERO)
