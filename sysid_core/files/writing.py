@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,7 +39,8 @@ def written_whole(path: str | Path) -> Iterator[BinaryIO]:
             raise OSError(err.errno, err.strerror, str(path)) from err
         raise
     finally:
-        hidden.unlink(missing_ok=True)
+        with suppress(OSError):  # not there; the folder isn't one
+            hidden.unlink()
 
 
 def move_whole(file: Path, place: Path) -> None:

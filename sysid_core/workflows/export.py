@@ -96,7 +96,7 @@ class _ProofFile(_Part):
 
     result: Name | None
     model: _File | None
-    carried: _Held | None = None
+    carried: _Held | _Part | None = None  # a frame alone: of a payload in memory
     states: Annotated[int, Field(strict=True, ge=1, le=MOST_STATES)]
     seed: Count
     exports: list[_Export]
@@ -408,16 +408,18 @@ def verify_export(
         SysIdError: It is no proof, or its result can't be read.
     """
     proof = validated(read_json(path, _PROOF), _ProofFile, _PROOF, path)
-    if proof.result is None or proof.model is None:
+    held = proof.carried
+    in_memory = held is not None and not isinstance(held, _Held)
+    if proof.result is None or proof.model is None or in_memory:
         raise _PROOF.refusal(path, "belongs to a result in memory without stored data")
-    folder, held = Path(proof.result), proof.carried
+    folder = Path(proof.result)
     checks = [_same(proof.model, folder, "model")]
     checks += [_same(f, path.parent, one.target) for one in proof.exports for f in one.files]
-    if held is not None:
+    if isinstance(held, _Held):
         checks.append(_same(held, Path(held.folder), "payload"))
     if not all(check.ok for check in checks):
         return checks
-    carried = None if held is None else Carried.load(Path(held.folder), held.frame)
+    carried = Carried.load(Path(held.folder), held.frame) if isinstance(held, _Held) else None
     result = replace(load_result(folder, data), carried=carried)
     for one in proof.exports:
         target = Target.named(one.target, "A target of the proof", EstimationError)

@@ -76,7 +76,7 @@ def test_a_vendors_wrench_weighs_the_load(
           "--out", tmp_path / "out")  # fmt: skip
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     found = {p["name"].split(".")[-1]: p for p in result["estimate"]["parameters"]}
-    assert abs(found["m"]["value"] - LOAD[0]) < 3 * found["m"]["sd"] < 0.15
+    assert abs(found["m"]["value"] - LOAD[0]) < 3 * found["m"]["sd"] < 0.2
     for key, true in zip(("mx", "my", "mz"), LOAD[1:4], strict=True):
         assert abs(found[key]["value"] - true) < 3 * found[key]["sd"] < 0.015
     assert result["verdict"]["outcome"] in ("pass", "warn")

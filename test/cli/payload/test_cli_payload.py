@@ -165,7 +165,7 @@ def test_repeated_weighings_are_a_table_with_their_scatter(run):
     command += ["--calibration", str(folder / "sensor.yaml"), "--out", str(folder / "out")]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output + repr(result.exception)
-    assert "3 weighings" in result.stdout
+    assert "Repeated results" in result.stdout
     found = json.loads((folder / "out" / "repeatability.json").read_text())
     assert found["mass_scatter"] == pytest.approx(0.0, abs=1e-9)
     assert isinstance(

@@ -87,7 +87,7 @@ ESTIMATOR = {"robot": "ur5", "sensor_frame": "tool0", "shape": "box 0.1 0.1 0.1"
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({}, "which is no link of ur5"),
+        ({}, "which is not a link of ur5"),
         ({"wrench_frames": ["other"]}, "accepted are ['tool0', 'other']"),
     ],
 )
