@@ -98,10 +98,13 @@ def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
     refused = ran(client, file, [])
     assert "armed" in refused.message and not refused.success and not refused.recording
     steps: list[str] = []
-    token = client.call(Arm, "runner/arm", Arm.Request()).token
-    refused = ran(client, tmp_path / "bag", steps, token)
-    assert refused.message.startswith("checking: ") and not refused.recording
-    client.wait_until(lambda: steps == ["checking"], 20.0, "the feedback: its topic is its own")
+    for _ in range(3):  # feedback that is sent before its topic is discovered is lost
+        token = client.call(Arm, "runner/arm", Arm.Request()).token
+        refused = ran(client, tmp_path / "bag", steps, token)
+        assert refused.message.startswith("checking: ") and not refused.recording
+        if steps:
+            break
+    assert set(steps) == {"checking"}
     assert set(nodes.stop().values()) == {0}
 
 
