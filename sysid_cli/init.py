@@ -157,10 +157,7 @@ def _map_of_bag(model: RobotModel, kind: str) -> tuple[str, list[str]]:
     return "\n".join(lines) + "\n", missing + _gain_missing(kind)
 
 
-_EFFORT_MISSING = (
-    f"effort.kind, one of {', '.join(_KINDS)}: the meaning of the effort depends on the vendor (docs/vendors.md)."
-    ""
-)
+_EFFORT_MISSING = f"effort.kind, one of {', '.join(_KINDS)}: the meaning of the effort depends on the vendor (docs/vendors.md)."
 
 
 def _gain_missing(kind: str) -> list[str]:

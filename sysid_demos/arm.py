@@ -73,7 +73,6 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     report.paragraph(
         "A Fourier motion was executed by computed_torque_controller, recorded, and identified with"
         " every link physically consistent. The controller started with the URDF's parameters, and changed to the identified ones at rest, on request."
-        ""
     )
     ratio = show_tracking(console, report, before, after)
     show_comparison(console, report, comparison)

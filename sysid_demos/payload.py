@@ -88,7 +88,6 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         console.print(
             f"{len(specs)} nodes are up. Of {answer.n_parameters} inertial parameters of"
             f" {answer.robot}, {answer.n_base} combinations are identifiable; for a payload on a force-torque sensor, all 10 are."
-            ""
         )
         client.start_recording(str(bag))
         _execute(client, console, trajectory_file, timeout_s=trajectory.duration + 60.0)

@@ -19,10 +19,7 @@ from sysid_core.errors import SysIdError
 from sysid_nodes.experiment import Settled
 from sysid_nodes.lifecycle import LATCHED
 
-_SEE = (
-    "See the diagnostics of the node (`sysid watch`) and its log. A stale state or a clock jump on one machine means that it is overloaded; end other work and repeat."
-    ""
-)
+_SEE = "See the diagnostics of the node (`sysid watch`) and its log. A stale state or a clock jump on one machine means that it is overloaded; end other work and repeat."
 
 
 class LiveError(SysIdError):

@@ -104,7 +104,6 @@ def replay(
             if late and not loop and not stopped():
                 say(
                     f"A subscriber to {late} started after the replay and has missed messages: replay again, with --for NODE to wait for that node."
-                    ""
                 )
             _let_arrive(node, max(topic.last_ns for topic in bag.topics), rate, stopped)
     finally:

@@ -201,7 +201,6 @@ def _with_absolute_gains(estimate: Estimate, gains: Array) -> Estimate:
         if relative > 0.1:
             notes.append(
                 f"The drive gain {estimate.names[i]} is known to {100 * relative:.0f} % only, because the weight of the load has little effect on that joint."
-                ""
             )
     return replace(
         estimate,

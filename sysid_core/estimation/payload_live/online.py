@@ -239,19 +239,13 @@ class OnlinePayload:
         _, com, inertia = self.uncertainty(summarise_payload(self.estimate()))
         if state is PayloadState.MASS_KNOWN:
             axis = "xyz"[int(np.argmax(com))]
-            return (
-                f"Tilt the sensor so that its {axis} axis becomes horizontal: the centre of mass along {axis} is the least accurate."
-                f""
-            )
+            return f"Tilt the sensor so that its {axis} axis becomes horizontal: the centre of mass along {axis} is the least accurate."
         if self.warnings:
             return advice_of(self.warnings[0])
         axis = "xyz"[int(np.argmax(inertia))]
         if state is PayloadState.INERTIA_KNOWN:
             return "The accuracy is sufficient; more motion improves it further."
-        return (
-            f"Turn faster, back and forth, about the sensor's {axis} axis: the inertia about this axis is the least accurate."
-            ""
-        )
+        return f"Turn faster, back and forth, about the sensor's {axis} axis: the inertia about this axis is the least accurate."
 
 
 def object_size(summary: PayloadSummary) -> Array:

@@ -105,7 +105,6 @@ def infeasible(
         f"No motion of '{model.name}' was found that keeps to its limits. Limiting: {ways}."
         f" Even the smallest motions violate: {details}.",
         remedy="The series is too fast for its sampling: choose fewer harmonics or spans, a longer period, or a higher rate."
-        ""
         if coarse
         else "Widen that limit, hold joints still, or try another seed.",
         blame=ranked,

@@ -49,10 +49,7 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
 
 def repeating_note(share: float) -> str:
     """Note on a stream in which a share of the samples repeats the previous one."""
-    return (
-        f"{share:.0%} of the wrench samples repeat the previous one (a sensor slower than its topic) and were omitted."
-        ""
-    )
+    return f"{share:.0%} of the wrench samples repeat the previous one (a sensor slower than its topic) and were omitted."
 
 
 def single_spikes(wrench: Array) -> NDArray[np.bool_]:
