@@ -73,14 +73,14 @@ def certify(
     if not isinstance(inputs, dict) or not inputs.get("options") or not inputs.get("files"):
         raise RESULT.refusal(folder / "result.json", "does not list its input files")
     try:
-        listed = [*inputs["files"], *_results_in("result", folder)]
-        if earlier is not None:
-            listed += _results_in("earlier", earlier)
-        changed = [f["path"] for f in listed if hash_of(f["path"]) != f["sha256"]]
+        changed = [f["path"] for f in inputs["files"] if hash_of(f["path"]) != f["sha256"]]
         if changed:
             raise EstimationError(
                 f"{', '.join(changed)} changed since the identification.", remedy="Identify again."
             )
+        listed = [*inputs["files"], *_results_in("result", folder)]
+        if earlier is not None:
+            listed += _results_in("earlier", earlier)
         repeated = _repeated(inputs, listed, progress)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as err:
         words = f"lists its input files in another form than this version ({err})"
