@@ -121,12 +121,12 @@ def verify(
         found = _repeated(content["inputs"], files, progress)
         other = _differences(content, found)
         count, runs = len(content["uncertainty_budget"]), len(content["recordings"])
+        inputs = content["inputs"]
+        same = inputs.get("key") == work_key(inputs["options"], inputs["files"])
     except SysIdError as err:
         return [*checks, CertificateCheck("numbers", False, str(err))]
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as err:
         raise _CERTIFICATE.refusal(path, f"lacks a field of this version ({err})") from err
-    inputs = content["inputs"]
-    same = inputs.get("key") == work_key(inputs["options"], files[: len(inputs["files"])])
     detail = "; ".join(other) or (
         f"{count} estimates and the errors of {runs} recordings, repeated from the data"
         + ("" if same else " with another version of the code")

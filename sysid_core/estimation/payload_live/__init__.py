@@ -17,6 +17,7 @@ from sysid_core.estimation.payload_live.session import (
     PayloadMoment,
     PayloadSession,
 )
+from sysid_core.estimation.payload_live.streams import RUN_START
 from sysid_core.estimation.payload_live.weighing import (
     Weighing,
     judge_weighing,
@@ -26,6 +27,7 @@ from sysid_core.estimation.payload_live.weighing import (
 
 __all__ = [
     "MOTION_SEGMENTS",
+    "RUN_START",
     "TARE_PREFIX",
     "ChangeDetector",
     "KnownLoad",
