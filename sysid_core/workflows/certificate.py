@@ -281,8 +281,10 @@ def _found(file: Mapping[str, str], beside: Path, data: Path | None) -> dict[str
     places = [Path(file["path"]), beside / name]
     if data is not None:
         places = [data / name, *sorted(data.rglob(name)), *places]
-    here = next((place for place in places if place.exists()), places[0])
-    return {**file, "path": str(here)}
+    there = list(dict.fromkeys(place for place in places if place.exists()))
+    if len(there) > 1:  # two recordings of one name in two folders
+        there = [place for place in there if hash_of(place) == file["sha256"]] or there
+    return {**file, "path": str((there or places)[0])}
 
 
 def _file_check(file: Mapping[str, str]) -> CertificateCheck:

@@ -204,5 +204,8 @@ def test_a_robot_named_from_where_one_stood_is_found_from_elsewhere(
     (tmp_path / "robot.urdf").write_text("another robot")
     assert call("certify", here / "one").startswith("0")
     there = shutil.move(here, tmp_path / "moved")
+    (tmp_path / "moved" / "another").mkdir()  # which has recordings of the same names
+    shutil.copy(tmp_path / "moved" / "test.csv", tmp_path / "moved" / "another" / "train.csv")
+    shutil.move(tmp_path / "moved" / "train.csv", tmp_path / "moved" / "one" / "train.csv")
     said = call("verify", Path(there) / "one/certificate.json", "--data", there)
     assert said.startswith("0") and "another version" not in said
