@@ -278,13 +278,11 @@ def _results_in(role: str, folder: Path) -> list[dict[str, str]]:
 def _found(file: Mapping[str, str], beside: Path, data: Path | None) -> dict[str, str]:
     """The file where it was, beside the certificate, or in the folder with data."""
     name = Path(file["path"]).name
-    places = [Path(file["path"]), beside / name]
-    if data is not None:
-        places = [data / name, *sorted(data.rglob(name)), *places]
-    there = list(dict.fromkeys(place for place in places if place.exists()))
-    if len(there) > 1:  # two recordings of one name in two folders
-        there = [place for place in there if hash_of(place) == file["sha256"]] or there
-    return {**file, "path": str((there or places)[0])}
+    places = [] if data is None else sorted(data.rglob(name))
+    if len(places) > 1:  # recordings of one name in several folders
+        places = [place for place in places if hash_of(place) == file["sha256"]] or places
+    places += [Path(file["path"]), beside / name]
+    return {**file, "path": str(next((p for p in places if p.exists()), places[0]))}
 
 
 def _file_check(file: Mapping[str, str]) -> CertificateCheck:
