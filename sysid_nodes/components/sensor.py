@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Force-torque sensor of the node: location, frame, health."""
+"""Force-torque sensor of the estimator node: its place on the robot, its frame, its health."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PATIENCE_S = 3.0  # for tf_static to say where a sensor is that the description
 
 
 class SensorComponent:
-    """Checks the wrench against the configuration of the sensor.
+    """Check of the received wrenches against the configuration of the sensor.
 
     Args:
         node: The estimator.
@@ -46,7 +46,8 @@ class SensorComponent:
         self._transforms = StaticTransforms(node, self._heard)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Find the sensor on this robot; if its frame is unknown, wait shortly for TF.
+        """Find the sensor on this robot; if its frame is unknown, wait shortly for its transform
+        (TF).
 
         Raises:
             ModelError: Nobody says where the sensor is, or several do.
@@ -94,7 +95,7 @@ class SensorComponent:
             self._node.give_up_configuration(err)
 
     def check_frame(self, frame_id: str) -> None:
-        """Check each frame id once, and report each remark once.
+        """Check each `frame_id` once, and report each problem once.
 
         Raises:
             SignalError: The wrench is in another frame.
@@ -109,7 +110,7 @@ class SensorComponent:
             self._node.health.say("wrench frame", OK, remark)
 
     def check_health(self, recent: WrenchStream) -> None:
-        """Report saturated, frozen or broken readings, and a hum."""
+        """Report saturated, constant or invalid readings, and periodic disturbances."""
         found = (
             [f"{x.text} {x.remedy}" for x in wrench_faults(recent)] if len(recent) > _FEW else []
         )
