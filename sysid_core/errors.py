@@ -8,7 +8,7 @@ from typing import Any, Self
 
 
 class SysIdError(Exception):
-    """Root of every error that this package raises on purpose.
+    """Base class of all errors that this package raises.
 
     Args:
         message: What is wrong, naming the thing.
@@ -30,7 +30,7 @@ class SysIdError(Exception):
         self.data = data
 
     def in_python(self) -> Self:
-        """The error for callers from Python: options of the command line are named as arguments."""
+        """Copy of the error for Python callers: command-line options are named as arguments."""
         words = (_OPTION.sub(_argument, text) for text in (self.message, self.remedy))
         message, remedy = words
         return type(self)(message, remedy=remedy, **self.data)

@@ -35,7 +35,7 @@ class ControllerState(Kind):
 
 @dataclass(frozen=True)
 class ControllerTiming:
-    """Times of a `TorqueController`.
+    """Time constants and timeouts of a `TorqueController`.
 
     Attributes:
         setpoint_timeout: Set points older than this end the tracking [s].
@@ -57,7 +57,8 @@ class ControllerTiming:
 
 
 class TorqueController:
-    """Efforts of the actuated joints from streamed set points and measured states.
+    """Computed-torque controller: efforts of the actuated joints from streamed set points and
+    measured states.
 
     Zhang, Haugk and Vasudevan (2024), eq. (34).
 
@@ -100,7 +101,8 @@ class TorqueController:
         self._inertia = np.zeros((chain.n_actuated, chain.n_actuated))
 
     def set_point(self, t: float, q_d: ArrayLike, v_d: ArrayLike, a_d: ArrayLike) -> None:
-        """Take the reference of an instant, each of shape (n_a,).
+        """Set the reference (position, velocity, acceleration) of one instant, each of shape
+        (n_a,).
 
         Raises:
             SignalError: Wrong number of values, or NaN.
@@ -113,7 +115,7 @@ class TorqueController:
             self._moved_at = t
 
     def measured(self, t: float, q_a: ArrayLike, v_a: ArrayLike) -> None:
-        """Take the measured state of the actuated joints, each of shape (n_a,).
+        """Set the measured state of the actuated joints, each of shape (n_a,).
 
         Raises:
             SignalError: Wrong number of values, or NaN.
@@ -128,7 +130,8 @@ class TorqueController:
         return sample is not None and -self.timing.ahead <= t - sample[0] <= timeout
 
     def goes_on_from(self, t: float) -> tuple[list[tuple[Array, Array]], float]:
-        """Positions and velocities from which the next set point must continue, each (n_a,).
+        """Current positions and velocities of the reference, each (n_a,); the next set point must
+        be continuous with them.
 
         Args:
             t: Time of the set point [s].
@@ -151,7 +154,7 @@ class TorqueController:
         return fresh and t - self._moved_at >= self.timing.still_time
 
     def use(self, t: float, chain: ClosedChain) -> None:
-        """Replace the model; the feedforward torque changes gradually.
+        """Replace the dynamics model; the feedforward torque changes gradually.
 
         Raises:
             SignalError: The robot moves.

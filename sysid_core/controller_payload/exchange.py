@@ -46,7 +46,7 @@ class ControllerSetting:
 
 
 def controller_settings(payload: ControllerPayload) -> tuple[ControllerSetting, ...]:
-    """The payload for UR, Franka and xArm.
+    """Payload values as UR, Franka and xArm controllers expect them.
 
     Args:
         payload: On the flange, in its axes.
@@ -90,7 +90,7 @@ def _row(values: Array, digits: int) -> str:
 
 
 class ExchangeState(Kind):
-    """State of the transfer to the controller."""
+    """State of the transfer of a payload to a controller."""
 
     IDLE = "idle"
     PROPOSED = "proposed: waiting for confirmation"
@@ -115,7 +115,7 @@ class Proposal:
 
 
 class PayloadExchange:
-    """State machine of one controller's payload. Nothing is sent without `confirm`.
+    """State machine for the payload of one controller. Nothing is sent before `confirm`.
 
     Args:
         limits: What is plausible.
@@ -139,7 +139,7 @@ class PayloadExchange:
         self._uncertain = False
 
     def propose(self, payload: ControllerPayload, now_s: float) -> Proposal:
-        """Freeze a payload for confirmation; another proposal is forgotten.
+        """Store a payload for confirmation; it replaces an earlier proposal.
 
         Raises:
             ModelError: It isn't plausible, or another one is on its way.
@@ -152,7 +152,7 @@ class PayloadExchange:
         return self.proposal
 
     def confirm(self, now_s: float, proposal_id: str) -> ControllerPayload:
-        """The confirmed payload, to be sent now.
+        """Confirmed payload, which is to be sent now.
 
         Raises:
             ModelError: Nothing is proposed, something else is, or it is too long ago.
@@ -198,7 +198,7 @@ class PayloadExchange:
         self.state = ExchangeState.FAILED if self._uncertain else ExchangeState.IDLE
 
     def roll_back(self) -> ControllerPayload:
-        """Previous payload of the controller, to be sent now.
+        """Previous payload of the controller, which is to be sent now.
 
         Raises:
             ModelError: It isn't known.

@@ -61,7 +61,7 @@ VENDORS = {
 
 @dataclass(frozen=True)
 class VendorRequest:
-    """A filled request.
+    """Service request of a vendor with its values.
 
     Attributes:
         values: Field to value; messages as nested mappings.
@@ -80,7 +80,7 @@ def vendor_request(
     flange_frame: str = "",
     transition_s: float = 0.0,
 ) -> VendorRequest:
-    """Fill a vendor's service request, for any of its versions.
+    """Service request for a vendor, for any version of its driver.
 
     Args:
         vendor: Whose conventions hold.
@@ -150,7 +150,7 @@ def _fill(
 
 
 def response_accepted(response: Mapping[str, Any]) -> tuple[bool, str]:
-    """True if the driver accepted the payload, and its message.
+    """True if the driver accepted the payload, together with the driver's message.
 
     Args:
         response: Fields of the answer: `success`, or `ret` (0 is good), and a text.

@@ -32,7 +32,7 @@ _ROUNDS = 12
 
 @dataclass(frozen=True, eq=False)
 class GravityEstimate:
-    """Gravity as the torques have it.
+    """Direction of gravity, estimated from joint torques.
 
     Attributes:
         gravity: In the base frame, of standard size, shape (3,) [m/s^2].
@@ -56,7 +56,7 @@ class GravityEstimate:
 
 
 def estimate_gravity(samples: Samples) -> GravityEstimate:
-    """Find gravity from motion and torques.
+    """Estimate the direction of gravity from motion and torques.
 
     Args:
         samples: With the model whose gravity is in question.

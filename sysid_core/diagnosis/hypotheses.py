@@ -37,7 +37,7 @@ _UNITS = {
 
 
 class Fault(Kind):
-    """Classes of faults in recordings and descriptions."""
+    """Class of faults in recordings and descriptions."""
 
     NONE = "as declared"
     GRAVITY_COMPENSATED = "gravity-compensated efforts"
@@ -98,7 +98,7 @@ def _weight_added(samples: Samples) -> Samples:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """Hypothesis about one fault.
+    """Hypothesis that one particular fault is present.
 
     Attributes:
         kind: Class of faults.
@@ -122,17 +122,19 @@ class Hypothesis:
 
     @property
     def log_prior(self) -> float:
-        """Logarithm of its prior odds against nothing being wrong."""
+        """Logarithm of the prior odds of this fault against faultless data."""
         return 0.0 if self.kind is Fault.NONE else float(np.log(SHARES[self.kind] * self.share))
 
     @property
     def mends(self) -> bool:
-        """True if the change corrects the data, so that further faults can be searched for."""
+        """True if the data can be corrected for this fault, so that the search can go on for
+        further ones.
+        """
         return self.mend is not _unchanged
 
     @property
     def cause(self) -> tuple[str, str]:
-        """Common cause of hypotheses that differ only in size."""
+        """Name of the fault without its size; hypotheses that differ only in size share it."""
         if self.kind is Fault.EFFORT_UNIT:
             return "effort-scale", ""
         joint = self.data.get("joint", self.data.get("joints", ""))
@@ -324,7 +326,7 @@ def other_gravity(gravity: ArrayLike) -> Hypothesis:
 
 
 def mount_of(gravity: Array) -> Array:
-    """Roll, pitch, yaw of a base with this gravity in its frame (yaw can't be known), (3,) [rad]."""
+    """Roll, pitch, yaw of a base from gravity in the base frame, (3,) [rad]; yaw is not observable."""
     up = -np.asarray(gravity, dtype=float) / np.linalg.norm(gravity)
     R = pin.Quaternion.FromTwoVectors(up, np.array([0.0, 0.0, 1.0])).toRotationMatrix()
     return np.asarray(pin.rpy.matrixToRpy(R)) + 0.0

@@ -17,7 +17,7 @@ STEADY = 0.995  # speed scaling of a robot that plays as fast as it is told
 
 @dataclass(frozen=True, eq=False)
 class Outgoing:
-    """A goal for a controller that takes whole trajectories.
+    """Goal for a controller that takes whole trajectories.
 
     Attributes:
         trajectory: It ends at rest.
@@ -31,7 +31,7 @@ class Outgoing:
 
     @property
     def ends(self) -> float:
-        """Time of the motion at which it ends at rest [s]."""
+        """Motion time at which the goal comes to rest [s]."""
         return float(self.trajectory.time[-1])
 
 

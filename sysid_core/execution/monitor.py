@@ -26,7 +26,7 @@ _OF_STAMPS = {
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Newest state of the robot; joints in any order, further joints permitted.
+    """Newest state of the robot, with joints in any order; further joints are permitted.
 
     Attributes:
         stamp: When it was measured, on the same clock as the executor's `now` [s].
@@ -49,7 +49,7 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class MonitorLimits:
-    """Abort limits of a running motion; arrays follow the robot's joints, shape (n,).
+    """Limits that abort a running motion; arrays follow the robot's joints, shape (n,).
 
     Attributes:
         lower: Lowest measured positions.
@@ -101,7 +101,7 @@ class MonitorLimits:
             )
 
     def as_dict(self) -> dict[str, object]:
-        """Every limit in force, plain numbers and text."""
+        """All active limits as plain numbers and text."""
         values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
 
@@ -119,7 +119,7 @@ class MonitorLimits:
         max_step: float = 0.25,
         wrench_stale_after: float = 0.5,
     ) -> MonitorLimits:
-        """Monitoring limits from the limits of the planner.
+        """Abort limits derived from the limits of the planner.
 
         Args:
             limits: Limits of the motion.
@@ -151,7 +151,7 @@ class MonitorLimits:
 
 
 class PositionRates:
-    """Velocities from position differences, for drivers that measure none.
+    """Velocities from differences of positions, for drivers that do not measure velocities.
 
     Args:
         over: At least so long, against encoder steps and jitter [s].

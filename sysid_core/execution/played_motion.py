@@ -72,7 +72,7 @@ class Nearest:
 
 @dataclass(frozen=True, eq=False)
 class PlayedMotion:
-    """Path with its slow start and speed scale, sampled in the time of the player.
+    """Motion along a path with a slow start and a speed scale, as a function of the player's time.
 
     Attributes:
         path: At rest at both ends, inside the acceleration limits.
@@ -88,7 +88,7 @@ class PlayedMotion:
 
     @property
     def duration(self) -> float:
-        """Length in the player's time [s]."""
+        """Duration of the motion in the player's time [s]."""
         return self.motion.duration
 
     def at(self, u: ArrayLike) -> tuple[Array, Array, Array]:
@@ -104,15 +104,17 @@ class PlayedMotion:
         return KNOT * int(np.ceil(knots - 1e-9))
 
     def brakes_from(self, until: float) -> float:
-        """Start time of the stop in a goal that follows the motion until some time [s]; see `goal`."""
+        """Time at which a goal that follows the motion until a given time begins to brake [s]; see
+        `goal`.
+        """
         return min(self._period * self._knot_after(until), self.duration)
 
     def place(self, u: float) -> float:
-        """Time on the path that is played at a time [s]."""
+        """Path parameter at a time [s]."""
         return float(np.interp(u, self.motion.time, self.places))
 
     def goal(self, first: float, until: float, *, exact: bool = False) -> Trajectory:
-        """A piece of the motion that ends at rest: as it is until some time, then a stop.
+        """Piece of the motion that ends at rest: unchanged until a given time, then a stop.
 
         Goals of one motion have their points in common, so that one can replace another while both
         say the same, without a step.
@@ -167,7 +169,9 @@ class PlayedMotion:
         return time, q, v, a
 
     def nearest(self, q: ArrayLike, v: ArrayLike, since: float, until: float) -> Nearest:
-        """The sample in a window of time that is nearest to a measured state, each (n,)."""
+        """Sample of the motion, within a window of time, that is nearest to a measured state; q and
+        v of shape (n,).
+        """
         return nearest(self.motion, q, v, since, until)
 
 
@@ -241,7 +245,9 @@ def piece_of(
 
 
 def nearest(motion: Trajectory, q: ArrayLike, v: ArrayLike, since: float, until: float) -> Nearest:
-    """The sample of a motion in a window of time that is nearest to a measured state, each (n,)."""
+    """Sample of a motion, within a window of time, that is nearest to a measured state; q and v of
+    shape (n,).
+    """
     i0, i1 = np.searchsorted(motion.time, [since, until])
     i0 = min(int(i0), len(motion.time) - 1)
     window = slice(i0, max(int(i1), i0 + 1))

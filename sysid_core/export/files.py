@@ -66,7 +66,7 @@ class Written:
 
 
 def require_target(target: Target, model: RobotModel) -> None:
-    """Refuse a target before anything is fitted or written.
+    """Raise an error for an unsuitable target, before anything is fitted or written.
 
     Args:
         target: The format.
@@ -96,7 +96,7 @@ def write_target(
     remarks: Mapping[str, str] | None = None,
     stays: Path | None = None,
 ) -> Written:
-    """Write a robot in one format.
+    """Write a robot in one file format.
 
     Args:
         target: The format.
@@ -145,7 +145,7 @@ def write_target(
 
 
 def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
-    """Reader of an exported file.
+    """Reader of an exported file, which gives its torques.
 
     Args:
         target: Its format.
@@ -177,7 +177,7 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
 def largest_differences(
     reader: Reader, robot: Projection, *, whole: bool, states: int, seed: int
 ) -> tuple[dict[str, float], float]:
-    """Largest difference of torques at random states, joint by joint, and the largest torque [N m].
+    """Largest torque difference of each joint over random states, and the largest torque [N m].
 
     Args:
         reader: Of the written file.

@@ -46,7 +46,7 @@ STICKING = {
 
 @dataclass(frozen=True)
 class PositionServo:
-    """A servo that follows a position: `kp (ctrl - q) - kv v`, within its force.
+    """Position servo with the force `kp (ctrl - q) - kv v`, limited to its force range.
 
     Attributes:
         kp: [N m/rad or N/m].
@@ -80,7 +80,7 @@ class LinearSpring:
 
 @dataclass(frozen=True)
 class JointFields:
-    """Fields of an MJCF joint other than its geometry.
+    """Attributes of an MJCF joint, without its geometry.
 
     Attributes:
         armature: Inertia of the drive, seen at the joint [kg m^2 or kg].
@@ -118,7 +118,7 @@ def joint_fields(projection: Projection) -> dict[str, JointFields]:
 
 
 def chain_fields(chain: ClosedChain) -> dict[str, JointFields]:
-    """Fields of every joint of an identified closed chain; passive joints have no drive."""
+    """Attributes of every joint of an identified closed chain; passive joints have no drive."""
     out = {}
     for joint in chain.model.joint_names:
         drive = chain.drive(joint)
@@ -241,7 +241,7 @@ def mjcf_of(
     meshes: MeshFolder | None = None,
     chain: ClosedChain | None = None,
 ) -> str:
-    """A robot's MJCF.
+    """MJCF text of a robot.
 
     Args:
         model: With the inertial parameters to write.
@@ -283,7 +283,7 @@ def mjcf_of(
 
 
 def write_mjcf(path: Path, text: str) -> Path:
-    """Write MJCF and have MuJoCo read it.
+    """Write an MJCF file and check that MuJoCo can read it.
 
     Raises:
         ModelError: MuJoCo refuses it.

@@ -43,7 +43,7 @@ SMOOTH_SIGN = "smooth_sign"  # of Coulomb friction: simulators' jumps with the v
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """A robot in a target's terms.
+    """Robot model with only those terms that a file format supports.
 
     Attributes:
         model: The robot, with the identified inertial parameters.
@@ -68,14 +68,14 @@ class Projection:
         object.__setattr__(self, "values", values)
 
     def of(self, symbol: str) -> Array:
-        """Parameters of one symbol, such as `F_c`, for all joints, shape (n,); 0 if a joint
-        has none.
+        """Values of one friction symbol, such as `F_c`, for all joints, shape (n,); 0 if a joint
+        lacks it.
         """
         known = dict(zip(self.friction.names, self.values.tolist(), strict=True))
         return np.array([known.get(f"{j}.{symbol}", 0.0) for j in self.model.joint_names])
 
     def without_dry_friction(self) -> Projection:
-        """Copy with a Coulomb friction of zero, which is smooth."""
+        """Copy without Coulomb friction, whose torques are smooth."""
         dry = np.array([name.endswith(".F_c") for name in self.friction.names], dtype=bool)
         model = self.model
         if isinstance(model, DrivenRobot):
@@ -85,14 +85,14 @@ class Projection:
         return replace(self, model=model, values=np.where(dry, 0.0, self.values))
 
     def friction_torques(self, q: Array, v: Array, a: Array, rigid: Array) -> Array:
-        """Torques of all that isn't rigid bodies, with known springs; (K, n) to (K, n)."""
+        """Torques of friction, drives and known springs; (K, n) to (K, n)."""
         drives = self.friction.drives
         ones = replace(drives, gains=np.ones(len(drives.joint_names)))
         tau = self.friction.regressor(q, v, a, rigid) @ self.values
         return np.asarray(ones.efforts(tau, q))
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques that the drives give along a gapless motion, shapes (K, n) to (K, n) [N m]."""
+        """Drive torques along a motion without gaps, shapes (K, n) to (K, n) [N m]."""
         rigid = self.model.inverse_dynamics(q, v, a)
         known = self.model.passive_torques(q, v, a)
         return rigid + known + self.friction_torques(q, v, a, rigid)
@@ -100,7 +100,7 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class Projections:
-    """Robot with the terms of a target format, and the terms that the format lacks.
+    """Robot model with the terms of a file format, and the terms that the format lacks.
 
     Attributes:
         robot: What the target holds.
@@ -146,7 +146,7 @@ def projected(
 def projections(
     identification: Identification, recordings: Sequence[Recording], target: Target
 ) -> Projections:
-    """`projected`, also with each lost term restored."""
+    """Model of a robot in a file format, and the same with each lost term restored."""
     if target.holds_all:
         whole = inside(identification)
         return Projections(whole, {}, whole)

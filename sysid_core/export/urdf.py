@@ -15,7 +15,7 @@ from sysid_core.robot import Array, RobotModel, identified_urdf
 
 
 def remarks_on(result: Identification) -> dict[str, str]:
-    """Remarks by link: parameters that were identified, and those taken from the URDF."""
+    """Comments for each link of a URDF: which parameters were identified, and which were kept."""
     estimate = result.estimate
     known = {
         name: f"{value:.4g} +- {sd:.2g} {unit}"

@@ -12,7 +12,7 @@ _BLOCK = 1 << 20  # bytes
 
 
 def hash_of(path: str | Path) -> str:
-    """sha256 of a file, or of a folder's files with their names.
+    """SHA-256 of a file, or of a folder's files with their names.
 
     Raises:
         SysIdError: It isn't there, or is a device or pipe, which has no end.

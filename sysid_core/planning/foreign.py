@@ -27,7 +27,7 @@ _FILE = FileKind("motion", REMEDY, ExcitationError)
 
 
 def read_motion(path: str | Path, model: RobotModel, rate_hz: float = 100.0) -> Trajectory:
-    """A motion of any known format, for a robot; not checked yet.
+    """Read a motion in any supported file format for a robot; the motion is not yet checked.
 
     Args:
         path: See `REMEDY` for the formats.

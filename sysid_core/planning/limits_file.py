@@ -282,7 +282,7 @@ class MoveItFile(FileSchema):
 
 
 def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
-    """The limits of a file, for a robot.
+    """Read the limits file of a robot.
 
     Args:
         path: YAML as `sysid limits init` writes it, a bringup file, or MoveIt's `joint_limits.yaml`.
@@ -311,7 +311,7 @@ def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
 def limits_text(
     limits: MotionLimits, *, robot: str = "", urdf_hash: str = "", sources: tuple[str, ...] = ()
 ) -> str:
-    """Text of the file, as read by `read_limits`.
+    """Text of a limits file for `read_limits`.
 
     Args:
         limits: What to write.
@@ -355,7 +355,7 @@ def limits_text(
 
 
 def initial_limits(model: RobotModel, **changes: Any) -> tuple[MotionLimits, tuple[str, ...]]:
-    """Limits from the URDF and the published values of the vendor, with their sources.
+    """Motion limits from the URDF and from values published by the vendor, with their sources.
 
     Args:
         model: The robot.

@@ -111,7 +111,8 @@ def _sentence(model: RobotModel, frame: str, movers: Sequence[str]) -> str:
 
 
 def turning_beside_tool(model: RobotModel) -> tuple[str, ...]:
-    """Joints without position limits that don't carry the tool: a mobile base's wheels.
+    """Joints without position limits that do not carry the tool, such as the wheels of a mobile
+    base.
 
     Args:
         model: The robot on a fixed base.

@@ -20,7 +20,8 @@ RATE_HZ = 100.0  # of the samples
 
 
 def minimum_jerk(s: ArrayLike) -> tuple[Array, Array, Array]:
-    r"""Minimum-jerk profile `10 s^3 - 15 s^4 + 6 s^5` from 0 to 1, and two derivatives by s.
+    r"""Minimum-jerk profile `10 s^3 - 15 s^4 + 6 s^5` from 0 to 1, with its first two derivatives
+    with respect to s.
 
     Args:
         s: Share of the duration, shape (...), clipped to 0..1 (where all derivatives vanish).
@@ -100,7 +101,7 @@ def plan_transfer(
     *,
     share: float = 0.5,
 ) -> Trajectory:
-    """A checked smooth move along a straight line in joint space.
+    """Plan a smooth move along a straight line in joint space, and check it.
 
     Args:
         checker: Checker of the robot and its limits.

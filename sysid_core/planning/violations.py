@@ -86,7 +86,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class MotionCheck:
-    """Result of a check.
+    """Result of the check of a motion.
 
     Attributes:
         violations: Every limit that is broken, once per joint at its worst instant.
@@ -110,7 +110,7 @@ class MotionCheck:
         return not self.violations
 
     def raise_if_unsafe(self) -> None:
-        """Refuse the motion.
+        """Raise an error if a limit is violated.
 
         Raises:
             ExcitationError: A limit is broken; `data["violations"]` lists all.

@@ -37,7 +37,9 @@ SOLIDS = "uniform solids of the same inertia"
 
 
 def prediction_chart(prediction: Prediction) -> Figure:
-    """Measured, predicted and remaining effort of every joint over time; all axes zoom together."""
+    """Chart of the measured effort, predicted effort and residual of every joint over time; all
+    time axes zoom together.
+    """
     joints = prediction.joints()
     titles = [
         f"{name}: RMS {joints[name]['rms']:.3g} {prediction.unit}"

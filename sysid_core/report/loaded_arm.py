@@ -35,7 +35,8 @@ def loaded_arm_report(
     true_mass: float | None = None,
     settings: Sequence[ControllerSetting] = (),
 ) -> Report:
-    """One page: verdict, payload with deviations, torques that it explains.
+    """Report of a payload estimated from joint torques: verdict, standard deviations, and the
+    torques that the payload explains.
 
     Args:
         fit: The estimate and its torques.

@@ -27,7 +27,7 @@ def loops_report(
     box: MotionBox,
     ranks: ConstrainedRanks,
 ) -> Report:
-    """The check of a mechanism's loops.
+    """Report of the check of a mechanism's loops.
 
     Args:
         chain: The mechanism.

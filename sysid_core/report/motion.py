@@ -89,7 +89,7 @@ def motion_report(
     remarks: Sequence[str] = (),
     figures: Sequence[tuple[Any, str]] = (),
 ) -> Report:
-    """The page of a planned motion.
+    """Report of a planned motion.
 
     Args:
         checker: Checker of the robot and the limits.

@@ -34,7 +34,7 @@ from sysid_core.validation import payload_errors
 
 
 def payload_sentence(estimate: Estimate) -> str:
-    """Mass and centre of mass with their standard deviations."""
+    """Sentence with mass and centre of mass and their standard deviations."""
     if not estimate.values[0] > 0:
         return (
             f"No payload: {with_deviation(estimate.values[0], estimate.standard_deviations[0])} kg."
@@ -47,7 +47,7 @@ def payload_sentence(estimate: Estimate) -> str:
 
 
 def comparison_rows(estimate: Estimate, truth: ArrayLike | None) -> list[list[object]]:
-    """Rows of quantity, estimate, standard deviation, truth, error; SI units.
+    """Table rows with quantity, estimate, standard deviation, truth, error; SI units.
 
     Args:
         estimate: Estimate of a payload.
@@ -90,7 +90,8 @@ _ROWS, _COLS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
 
 
 def error_summary(estimate: Estimate, truth: ArrayLike, size: ArrayLike) -> dict[str, float]:
-    """Errors in per cent (see `payload_errors`), and the largest of the centre of mass.
+    """Errors of a payload estimate in percent (see `payload_errors`), with the largest error of the
+    centre of mass.
 
     Args:
         estimate: Estimate of a payload.
@@ -120,7 +121,7 @@ def payload_report(
     settings: Sequence[ControllerSetting] = (),
     controller_frame: str = "",
 ) -> None:
-    """Fill a report.
+    """Add the sections of a payload result to a report.
 
     Args:
         report: To be filled.

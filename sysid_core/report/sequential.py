@@ -50,7 +50,9 @@ def error_growth_figure(fit: SequentialFit) -> Figure:
 
 
 def step_rows(fit: SequentialFit) -> list[list[object]]:
-    """One row per step: samples used, constants determined, variance inherited."""
+    """Table rows, one per step: number of samples, constants determined, share of the variance from
+    earlier steps.
+    """
     shares = fit.inherited_shares()
     ratio = fit.standard_deviations / np.maximum(fit.at_once_sd, 1e-300)
     rows: list[list[object]] = []

@@ -16,7 +16,7 @@ from sysid_core.robot.model import RobotModel
 def with_mounted_frame(
     model: RobotModel, name: str, parent: str, pose: ArrayLike = (0.0,) * 6
 ) -> RobotModel:
-    """Robot with an additional frame, fixed to a link.
+    """Copy of a robot with an additional frame, fixed to a link.
 
     Args:
         model: The robot.

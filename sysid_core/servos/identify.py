@@ -94,7 +94,7 @@ class JointResult:
 
 @dataclass(frozen=True)
 class ServoIdentification:
-    """Identified servos of a robot, with their deviations, findings and assumptions.
+    """Identified servos of a robot, with standard deviations, findings and assumptions.
 
     Attributes:
         model: The simulator.
@@ -133,7 +133,7 @@ def identify_servos(
     ground: float | None = None,
     progress: Callable[[str], None] = lambda phase: None,
 ) -> ServoIdentification:
-    """Identify the servos of all joints that are recorded.
+    """Identify the servos of all recorded joints.
 
     Where the arm leaned on a table, the table is found too, and the servos are identified once more.
 
@@ -519,7 +519,7 @@ def _kin(fits: Sequence[JointFit], deviations: Sequence[Mapping[Term, float]]) -
 def choose_terms(
     drives: Sequence[_Drive], progress: Callable[[str], None] = lambda phase: None
 ) -> tuple[list[JointFit], list[float]]:
-    """Terms that predict blocks kept out better, the same for all drives.
+    """Terms that improve the prediction of held-out blocks, the same terms for all drives.
 
     Every second block is kept out of one fit and fitted by the other. A group of terms is added
     where blocks kept out are more likely with it, each block of each drive with a variance of its

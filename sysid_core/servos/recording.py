@@ -18,8 +18,8 @@ ROUNDING = 0.00044  # [rad] of a 12-bit encoder, 2π/4096/√12: smaller errors 
 
 @dataclass(frozen=True)
 class ServoRecording:
-    """Commands and positions of one motion, without samples that are not finite or not in order, and
-    without single impossible readings (a bus that answers late reads as zero).
+    """Commands and positions of one motion. Samples that are not finite or out of order are
+    removed, and so are single impossible readings (a bus that answers late reads as zero).
 
     Attributes:
         name: Of the motion.
@@ -84,18 +84,19 @@ class ServoRecording:
 
     @property
     def duration(self) -> float:
-        """Time from the first to the last position [s]."""
+        """Time between the first and the last position [s]."""
         return float(self.t[-1] - self.t[0])
 
     def of_joints(self, columns: Sequence[int], joints: tuple[str, ...]) -> ServoRecording:
-        """Some of its columns, under the names of a robot's joints."""
+        """Copy with some of the columns, named after the joints of a robot."""
         wanted = list(columns)
         full = tuple(self.full[i] for i in wanted) if self.full else ()
         q, target = self.q[:, wanted], self.target[:, wanted]
         return replace(self, joints=joints, q=q, target=target, full=full)
 
     def in_radians(self, robot: RobotModel) -> ServoRecording:
-        """Copy with shares of ranges as angles, and columns named by joints of a robot.
+        """Copy with positions in radians instead of shares of the range, and columns named after
+        the joints of a robot.
 
         Raises:
             SignalError: Such a joint has no limits.

@@ -119,7 +119,7 @@ def save_servos(result: ServoIdentification, folder: str | Path) -> Path:
 
 
 def load_servos(folder: str | Path) -> ServoModel:
-    """The simulator that `sysid servos identify` wrote into a folder.
+    """Load the simulator that `sysid servos identify` wrote into a folder.
 
     Args:
         folder: The folder, or its `servos.yaml`.

@@ -71,7 +71,7 @@ def flat_columns(arrays: Mapping[str, Any]) -> dict[str, Array]:
 
 
 def export_recording(recording: Recording, out: str | Path) -> tuple[Path, ...]:
-    """Write joint states and wrenches; the extension of the file selects the format.
+    """Write joint states and wrenches to a file, in the format of its extension.
 
     Columns: `stamp_ns`, then `q.<joint>` [rad or m], `v.<joint>`, `effort.<joint>`; wrenches
     `fx fy fz tx ty tz` [N, N m]. NPZ holds all in one file, besides the marks; CSV and Parquet

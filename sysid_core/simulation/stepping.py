@@ -21,7 +21,7 @@ else:
 
 @dataclass(frozen=True, eq=False)
 class PlantSample:
-    """State of one instant, with the effort that acted and the resulting acceleration.
+    """Simulated state at one instant, with the applied effort and the resulting acceleration.
 
     Attributes:
         time: [s].

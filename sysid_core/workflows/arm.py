@@ -53,7 +53,7 @@ WAVES_HZ = 20.0
 
 @dataclass(frozen=True, eq=False)
 class ArmFit:
-    """Identification with the settings selected within the recordings.
+    """Identification with settings that were chosen by cross-validation within the recordings.
 
     Attributes:
         identification: The result.
@@ -76,7 +76,7 @@ class ArmFit:
     differentiations: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
-        """Data for result.json."""
+        """Identification as plain data for result.json."""
         return {
             "delay": self.lags.common.seconds,
             "delay_sd": self.lags.common.sd,
@@ -91,7 +91,7 @@ class ArmFit:
         }
 
     def report(self, training: Sequence[Prediction], validation: Sequence[Prediction]) -> Report:
-        """Report page without a verdict."""
+        """Report of the identification, without a verdict."""
         report = identification_report(
             self.identification, training, validation, self.benefits, self.lags.common
         )

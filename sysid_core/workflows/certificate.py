@@ -56,7 +56,7 @@ class CertificateCheck:
 def certify(
     folder: Path, *, robot: str = "", earlier: Path | None = None, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Content of a certificate; its numbers are recomputed from the data.
+    """Contents of a certificate; all numbers are recomputed from the data.
 
     Args:
         folder: Folder that `sysid identify` wrote.
@@ -99,7 +99,7 @@ def certify(
 def verify(
     path: Path, *, data: Path | None = None, progress: Progress = silent
 ) -> list[CertificateCheck]:
-    """Check a certificate: hashes of all files, then everything that it states, from the data.
+    """Check a certificate: the hashes of all files, then all its numbers, recomputed from the data.
 
     Args:
         path: `certificate.json`.

@@ -38,7 +38,7 @@ def estimator_from(
 
 
 def friction_terms(text: str) -> tuple[FrictionTerm, ...]:
-    """Friction terms from a comma-separated list, in which 'usual' and 'geared' are groups."""
+    """Friction terms from a comma-separated list; 'usual' and 'geared' stand for several terms."""
     groups = {"usual": USUAL_TERMS, "geared": GEARED_ARM_TERMS}
     parts = [part.strip() for part in text.split(",") if part.strip()]
     try:

@@ -104,7 +104,7 @@ class _ProofFile(_Part):
 
 @dataclass(frozen=True)
 class Carried:
-    """A weighed payload, as a body fixed to a frame.
+    """Payload as a body fixed to a frame of the robot.
 
     Attributes:
         estimate: Of its ten inertial parameters.
@@ -118,7 +118,7 @@ class Carried:
 
     @classmethod
     def load(cls, folder: Path, frame: str) -> Carried:
-        """A payload of `sysid payload`.
+        """Load a payload from the result of `sysid payload`.
 
         Raises:
             SysIdError: The folder has no estimate that can be read.
@@ -126,7 +126,7 @@ class Carried:
         return cls(Estimate.load(folder / "estimate.yaml"), frame, folder)
 
     def on(self, robot: Projection) -> Projection:
-        """Robot that holds it.
+        """Copy of a robot that carries the payload.
 
         Raises:
             SysIdError: No payload's estimate, a body that can't exist, a frame that doesn't move.
@@ -144,7 +144,7 @@ class Carried:
 
 @dataclass(frozen=True, eq=False)
 class ArmResult:
-    """Result folder of `sysid identify`, with its recordings.
+    """Result of `sysid identify` with its recordings, loaded from its folder.
 
     Attributes:
         identification: The identified robot.
@@ -261,7 +261,7 @@ def export_result(
     carried: Carried | None = None,
     progress: Progress = silent,
 ) -> tuple[ExportedTarget, ...]:
-    """Export a result, with a proof of its accuracy.
+    """Export the result in a folder, with a proof of its accuracy.
 
     Args:
         folder: That `sysid identify` wrote.
@@ -397,7 +397,8 @@ def _told(carried: Carried) -> dict[str, str]:
 def verify_export(
     path: Path, *, data: Path | None = None, progress: Progress = silent
 ) -> list[CertificateCheck]:
-    """Repeat a proof: files by their hashes, torques at the same states, errors from the data.
+    """Repeat the checks of a proof: hashes of the files, torques at the same states, errors from
+    the data.
 
     Args:
         path: proof.json.

@@ -21,7 +21,7 @@ _MAY_NAME_FILES = ("robot", "description", "loops", "columns", "shape")  # optio
 
 
 def inputs_of(settings: Any, **more: Sequence[Path]) -> dict[str, Any]:
-    """The `inputs` of result.json: files with their hashes, options, and the key of the work.
+    """Entry `inputs` of result.json: files with their hashes, options, and the key of the work.
 
     Args:
         settings: Settings of a workflow, a dataclass or plain data.
@@ -49,7 +49,7 @@ def _files_in(name: str, value: Any) -> list[Path]:
 
 
 def work_key(options: Mapping[str, Any], files: Sequence[Mapping[str, str]]) -> str:
-    """Key of a piece of work: the same for the same data, settings and code, and for no other.
+    """Key of a piece of work, which changes with its data, settings or code.
 
     Files count by what they hold, wherever they lie and whatever their date; robots of
     example-robot-data by their description.
@@ -110,12 +110,12 @@ RESULT = FileKind(
 
 
 def json_text(value: object) -> str:
-    """JSON with null for non-finite numbers, ending with a newline."""
+    """JSON text in which non-finite numbers are null, ending with a newline."""
     return json.dumps(_finite(value), indent=2, allow_nan=False) + "\n"
 
 
 def write_result(value: object, path: Path) -> None:
-    """Write a result."""
+    """Write the file result.json."""
     write_text(path, json_text(value))
 
 

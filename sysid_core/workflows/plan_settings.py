@@ -140,7 +140,7 @@ class ArmPlanSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PayloadPlanSettings:
-    """Static postures, then an oscillation of the last three joints.
+    """Settings of a payload motion: static postures, then an oscillation of the last three joints.
 
     Attributes:
         speed: Mean angular speed of the last link [rad/s].

@@ -143,7 +143,7 @@ class PlannedMotion:
     found: Planned
 
     def to_dict(self) -> dict[str, object]:
-        """Contents of plan.json."""
+        """Plan as plain data for plan.json."""
         trajectory, check = self.found.trajectory, self.found.check
         return {
             "schema": self.found.schema,

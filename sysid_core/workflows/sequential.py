@@ -42,15 +42,15 @@ class SequentialFit:
 
     @property
     def identification(self) -> Identification:
-        """The identified robot."""
+        """Identified robot model."""
         return self.result.identification
 
     def report(self, training: Sequence[Prediction], validation: Sequence[Prediction]) -> Report:
-        """Report page: verdicts, predictions, steps, growth of the error."""
+        """Report with verdicts, predictions, steps and growth of the error."""
         return sequential_report(self.result, validation)
 
     def to_dict(self) -> dict[str, object]:
-        """Data for result.json."""
+        """Result as plain data for result.json."""
         fit = self.result.fit
         keys = (
             "joint",

@@ -129,7 +129,7 @@ class WeighedByTorques:
 def weigh_by_torques(
     settings: TorqueWeighingSettings, progress: Progress = silent
 ) -> WeighedByTorques:
-    """Weigh a payload as the difference to the unloaded arm.
+    """Estimate a payload from joint torques, as the difference to the unloaded arm.
 
     Args:
         settings: What is read, and how it is fitted.

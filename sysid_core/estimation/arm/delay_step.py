@@ -29,7 +29,7 @@ CLEAR_ODDS = 20.0  # from here on a joint is called late
 
 @dataclass(frozen=True)
 class TorqueDelay:
-    """A delay common to all joints.
+    """Estimated delay of the torques, common to all joints.
 
     Attributes:
         seconds: Delay, positive where torques lag behind positions [s].
@@ -45,7 +45,7 @@ class TorqueDelay:
 
     @property
     def shows(self) -> bool:
-        """True if the motion contains information about the delay."""
+        """True if the motion contains enough information about the delay."""
         return bool(self.sd < LATE_S)
 
     @property
@@ -75,14 +75,14 @@ class JointDelay:
 
     @property
     def odds(self) -> float:
-        """Odds that the channel is late, relative to correct recordings."""
+        """Odds that the torques of this joint are delayed, relative to recordings without delays."""
         usual, late = self.sd**2 + USUAL_S**2, self.sd**2 + LATE_S**2
         gain = 0.5 * self.seconds**2 * (1.0 / usual - 1.0 / late) - 0.5 * np.log(late / usual)
         return float(LATE_ODDS * np.exp(min(gain, 700.0)))
 
     @property
     def late(self) -> bool:
-        """True if a delay is clearly more likely than none."""
+        """True if a delay of this joint is clearly more likely than no delay."""
         return bool(np.isfinite(self.sd)) and self.odds > CLEAR_ODDS
 
 

@@ -33,7 +33,7 @@ def choose_terms(
     *,
     prior_weight: float = 1.0,
 ) -> tuple[FrictionModel, tuple[Choice, ...]]:
-    """Friction terms of every axis by forward selection: the best first, while it helps.
+    """Friction terms of every axis, by forward selection on held-out data.
 
     Args:
         equations: With the terms to start from.
@@ -75,7 +75,7 @@ def choose_terms(
 def term_benefits(
     equations: ArmEquations, *, prior_weight: float = 1.0
 ) -> dict[str, dict[str, float]]:
-    """Benefit of each friction term at each joint.
+    """Reduction of the held-out error by each friction term at each joint.
 
     Returns:
         Term to {joint: relative rise of the held-out error without the term}; `all` joins them.

@@ -24,7 +24,7 @@ def choose_motion_cutoff(
     friction: FrictionModel,
     processing: Processing,
 ) -> tuple[ArmEquations, dict[float, float]]:
-    """Equations with the low-pass of the motion that predicts held-out blocks best.
+    """Equations with the low-pass cut-off of the motion that predicts held-out blocks best.
 
     Slow sensors and slow motions want a low one, fast and finely measured ones a high one.
 
@@ -62,7 +62,7 @@ def choose_motion_cutoff(
 def choose_differentiation(
     equations: ArmEquations, recordings: Sequence[Recording]
 ) -> tuple[ArmEquations, dict[str, float]]:
-    """Equations with velocities and accelerations from the source that predicts best.
+    """Equations with the source of velocities and accelerations that predicts held-out blocks best.
 
     Positions alone, by the same low-pass (which is chosen anew then) or by smoothing splines whose
     cut-off each joint's data choose, are taken where they predict held-out blocks clearly better:

@@ -28,7 +28,7 @@ _SAMPLES_PER_PERIOD = 6.0  # of the filter's cut-off: three times what carries i
 
 
 class Differentiation(Kind):
-    """Method that computes velocities and accelerations."""
+    """Source of velocities and accelerations."""
 
     FILTER = "filter"  # measured velocities, or else positions, by a low-pass
     POSITIONS = "positions"  # positions by a low-pass, whatever velocities were measured
@@ -37,7 +37,7 @@ class Differentiation(Kind):
 
 @dataclass(frozen=True, kw_only=True)
 class Processing:
-    r"""Preprocessing of recordings of an open or closed chain.
+    r"""Settings for the preprocessing of recordings of an open or closed chain.
 
     The regressor is built from lightly filtered motion; it and the torques then pass one filter,
     which leaves `tau = Y pi` true. Samples in which no joint moves are left out of the fit.
@@ -86,11 +86,11 @@ class Processing:
 
     @property
     def low_pass(self) -> ZeroPhaseFilter:
-        """The filter of regressor and torque."""
+        """Low-pass filter of regressor and torque."""
         return ZeroPhaseFilter(self.torque_cutoff_hz)
 
     def kept(self, K: int, rate_hz: float, step: int | None = None) -> slice:
-        """Samples of a span of K that enter the fit.
+        """Indices of the samples of a span of K that enter the fit.
 
         Args:
             K: Samples of the span.
@@ -105,7 +105,7 @@ class Processing:
 def prepare(
     model: RobotModel, recording: Recording, friction: FrictionModel, processing: Processing
 ) -> tuple[Span, ...]:
-    """Filtered spans of a recording, joints in the robot's order.
+    """Filtered gapless spans of a recording, with the joints in the order of the robot.
 
     Args:
         model: The robot.
@@ -129,7 +129,7 @@ def prepare(
 def prepare_motion(
     model: RobotModel, recording: Recording, processing: Processing
 ) -> Iterator[tuple[JointStream, float]]:
-    """Filtered motion of every gapless span with its rate [Hz], efforts or not.
+    """Filtered motion of every gapless span with its sampling rate [Hz]; efforts are not required.
 
     Args:
         model: The robot, whose order the joints get.
@@ -164,7 +164,7 @@ def prepare_motion(
 
 
 def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
-    """The stream's driven joints, in the robot's order.
+    """Joint states of the driven joints only, in the order of the robot.
 
     Encoders of a closed chain's passive joints, where they are used, say what the driven ones do.
 
@@ -196,8 +196,8 @@ def predicted_efforts(
     drives: DriveTrain,
     torques: Callable[[Array, Array, Array], Sequence[Array]],
 ) -> tuple[Array, ...]:
-    """Predicted efforts of several models, at the stamps and in the unit of the recording; NaN
-    in gaps.
+    """Efforts predicted by several models, at the stamps and in the unit of the recording; NaN in
+    gaps.
 
     Args:
         model: The robot, whose order the joints get.

@@ -40,7 +40,7 @@ def shifted(values: Array, time: Array, shift: float) -> Array:
 
 
 def filled(values: Array | None) -> Array:
-    """Array that `smooth_motion` has filled.
+    """Array of a span after `smooth_motion` has filled it.
 
     Raises:
         SignalError: It hasn't.
@@ -64,7 +64,7 @@ def require_recordings(recordings: Sequence[Recording]) -> None:
 
 
 def require_torques(stream: JointStream, source: str, *, currents: bool = False) -> None:
-    """Refuse efforts that aren't torques.
+    """Raise an error if the efforts are not torques.
 
     Args:
         stream: Joint states.
@@ -92,7 +92,7 @@ def require_torques(stream: JointStream, source: str, *, currents: bool = False)
 
 
 def require_finite(stream: JointStream, source: str) -> None:
-    """Refuse NaN and infinite values.
+    """Raise an error if values are NaN or infinite.
 
     Raises:
         SignalError: Names the signal, the joints and the first sample.
@@ -110,13 +110,15 @@ def require_finite(stream: JointStream, source: str) -> None:
 
 
 class Estimator(Protocol):
-    """Interface of all whole-robot estimators: configuration in the constructor, data in `fit`."""
+    """Interface of all estimators of robot parameters: configuration in the constructor, data in
+    `fit`.
+    """
 
     fixed: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """Name of the method in the result."""
+        """Name of the method, as stored in the result."""
         ...
 
     def fit(self, regression: Regression) -> Estimate:
@@ -125,7 +127,9 @@ class Estimator(Protocol):
 
 
 def full_parameters(regression: Regression, estimate: Estimate, fixed: Sequence[str]) -> Array:
-    """All parameters from an estimate of base or of full ones, closest to the prior, (p,)."""
+    """Full parameter vector from an estimate of base or full parameters, (p,); what the data leave
+    open is closest to the prior.
+    """
     if estimate.names == regression.names:
         return estimate.values
     free = regression.free_columns(fixed)

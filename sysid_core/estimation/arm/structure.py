@@ -20,7 +20,7 @@ _TURNING_OVER = {FrictionTerm.PLAY, FrictionTerm.BREAKAWAY}  # within some motio
 
 
 def arm_structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 7) -> Array:
-    """Triangular factor of rigid-body and friction regressor at random states, shape (p, p).
+    """Triangular factor of the rigid-body and friction regressor at random states, shape (p, p).
 
     Rounded angles of the URDF count as the exact ones: a tilt of 1e-6 rad shows nothing in practice.
     """

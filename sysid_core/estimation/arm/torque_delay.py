@@ -40,7 +40,7 @@ _FIT = LeastSquares("joint")
 
 @dataclass(frozen=True)
 class ArmLags:
-    """Delays of efforts behind positions.
+    """Estimated delays of the efforts relative to the positions.
 
     Attributes:
         common: Of all joints.
@@ -52,7 +52,7 @@ class ArmLags:
 
 
 def torque_delay(equations: ArmEquations, rounds: int = 20) -> TorqueDelay:
-    r"""Estimate the delay together with the parameters.
+    r"""Estimate the common delay of the efforts together with the parameters.
 
     Gauss-Newton steps (`delay_step`) with the motion shifted. It starts from the best of
     delays up to `FAR`; where torques are fitted up to frequencies so high that a wave could be
@@ -74,7 +74,7 @@ def torque_delay(equations: ArmEquations, rounds: int = 20) -> TorqueDelay:
 
 
 def torque_lags(equations: ArmEquations) -> ArmLags:
-    """Delays of all joints and of each, estimated together with the parameters.
+    """Estimate the common delay and the delay of each joint together with the parameters.
 
     Args:
         equations: The data.

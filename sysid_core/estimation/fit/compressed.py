@@ -63,7 +63,7 @@ class Compressed:
 
 
 def compress(regression: Regression, weights: Array | None = None) -> Compressed:
-    """Triangular factors of every joint's equations, block by block.
+    """Triangular factors of the equations of every joint, computed block by block.
 
     Args:
         regression: K samples of n torques in p parameters.

@@ -29,7 +29,7 @@ from sysid_core.robot import Array, is_physically_consistent
 
 
 class ConsistentLeastSquares:
-    r"""Least squares over all parameters with every body physically consistent.
+    r"""Least squares over all parameters, with every body physically consistent.
 
     `min sum_k w_k ||tau_k - Y_k pi||^2 + rho d(pi, pi_0)` subject to a positive definite
     pseudo-inertia of every body and `F_c, F_v, I_a >= 0` (Zhang et al. 2024, eq. 30-32, as the

@@ -123,7 +123,7 @@ def base_verdicts(
 
 
 def combinations_of(base: BaseParameters) -> dict[str, dict[str, float]]:
-    """Linear combination of each base parameter that is not a single parameter."""
+    """Linear combination that each base parameter stands for, except single parameters."""
     return {
         name: base.combination(i) for i, name in enumerate(base.base_names) if not base.is_alone(i)
     }

@@ -135,7 +135,7 @@ def spread_between(size: Array, own: Array, scatter: Array | None, count: int) -
 def scatter_factors(
     H: Array, right: Array, covariance: Array, natural: Array, *, leave_out: bool = True
 ) -> Array:
-    r"""Ratio of the scatter over blocks to the standard deviation by the covariance, shape (b,).
+    r"""Ratio of the scatter of the estimates over blocks to their standard deviations, shape (b,).
 
     Ratios of variances are chi-square about true ones, which differ from parameter to parameter: they
     are drawn together as far as their own scatter allows (`moderated`). What the data don't show keeps

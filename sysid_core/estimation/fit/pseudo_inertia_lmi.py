@@ -112,7 +112,8 @@ def solve_convex(problem: cp.Problem, what: str) -> Certificate:
 
 
 def nearest_consistent(pi: Array, covariance: Array, length: float) -> Array:
-    r"""`argmin_x (x - pi)^T C^{-1} (x - pi)` over all bodies, `P(x) > 0`.
+    r"""Physically consistent parameters nearest to pi: `argmin_x (x - pi)^T C^{-1} (x - pi)` with
+    `P(x) > 0` for all bodies.
 
     Args:
         pi: Estimated parameters, shape (10,).

@@ -61,7 +61,7 @@ def carried_by(model: RobotModel, frame: str) -> Array:
 
 
 def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
-    """Robot with a body fixed to one of its frames.
+    """Robot with an additional body fixed to one of its frames.
 
     Args:
         model: The robot without it.
@@ -95,7 +95,8 @@ def torque_streams(
     friction: FrictionModel,
     processing: Processing,
 ) -> tuple[JointStream, ...]:
-    """Gapless, filtered motion with joint torques, ends trimmed, for `PayloadFromTorques`.
+    """Filtered gapless spans of motion and joint torques, with trimmed ends, for
+    `PayloadFromTorques`.
 
     Args:
         model: The robot.

@@ -99,7 +99,7 @@ def _one_after_the_other(
 
 @dataclass(frozen=True, eq=False)
 class DriveGains:
-    """Torque per current of each joint.
+    """Drive gain (torque per current) of each joint.
 
     Attributes:
         gains: Shape (n,) [N m/A].
@@ -116,7 +116,7 @@ def drive_gains_from_targets(
     torque: ArrayLike,
     v: ArrayLike,
 ) -> DriveGains:
-    """Drive gains by which a controller converts the torques of its model to motor currents.
+    """Drive gains with which a controller converts model torques to motor currents.
 
     Args:
         current: Desired motor currents, shape (K, n) [A].

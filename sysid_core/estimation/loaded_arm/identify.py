@@ -42,7 +42,7 @@ _ROUNDS = 40  # of the gains at most
 
 @dataclass(frozen=True, eq=False)
 class LoadedIdentification:
-    """An arm identified together with its drive gains by a known load.
+    """Arm and drive gains, identified together from runs with a known load.
 
     Attributes:
         identification: The arm without load; its drives have the gains that were found. Its
@@ -64,7 +64,7 @@ def identify_with_load(
     load: KnownLoad,
     estimator: Estimator,
 ) -> LoadedIdentification:
-    """Identify an arm, its drive gains and the rest of a load of known mass.
+    """Identify an arm, its drive gains, and the unknown parameters of a load of known mass.
 
     Args:
         unloaded: Runs without load; its drives' gains are the starting point only.
@@ -151,7 +151,7 @@ def _settled_gains(
 
 
 def with_gains(equations: ArmEquations, gains: ArrayLike) -> ArmEquations:
-    """Copy with other drive gains, shape (n,)."""
+    """Copy of the recordings with other drive gains, shape (n,)."""
     drives = equations.friction.drives
     found = drives.with_gains(gains)
     return replace(

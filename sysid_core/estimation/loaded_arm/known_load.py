@@ -26,7 +26,7 @@ _REACH, _RADIUS = 0.2, 0.1  # [m]
 
 @dataclass(frozen=True, eq=False)
 class KnownLoad:
-    """Known parameters of the load in the loaded runs.
+    """Known parameters of the load that the arm carries in the loaded runs.
 
     Attributes:
         mass: [kg].
@@ -55,18 +55,18 @@ class KnownLoad:
 
     @property
     def prior(self) -> Array:
-        """Parameters `pi` in the frame, shape (10,); a ball if nothing else is known."""
+        """Prior `pi` of the load in its frame, shape (10,); a ball if only the mass is known."""
         com = np.zeros(3) if self.com is None else self.com
         return pi_from_mass_com_inertia(self.mass, com, np.eye(3) * 0.4 * self.mass * _RADIUS**2)
 
     @property
     def prior_sd(self) -> Array:
-        """Natural scale of `pi`, shape (10,)."""
+        """Prior standard deviations of `pi`, shape (10,)."""
         return self.mass * np.array([1.0] + [_REACH] * 3 + [_REACH**2] * 6)
 
     @property
     def fixed(self) -> tuple[str, ...]:
-        """Parameters that aren't estimated."""
+        """Names of the parameters that keep their known values."""
         known = INERTIAL_NAMES[: 1 if self.com is None else 4]
         return tuple(f"{LOAD}.{name}" for name in known)
 

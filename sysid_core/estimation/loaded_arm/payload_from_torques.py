@@ -65,7 +65,7 @@ _SETTLED = 0.3  # of its standard deviation that the last pass may change the ma
 
 
 class PayloadFromTorques:
-    """Payload of an arm without force-torque sensor.
+    """Estimator of the payload of an arm without force-torque sensor.
 
     Args:
         model: The unloaded robot. Its inertial parameters are the prior of the arm's.
@@ -125,7 +125,7 @@ class PayloadFromTorques:
 
     @property
     def arm_names(self) -> tuple[str, ...]:
-        """Names of the arm parameters: inertial, then friction."""
+        """Names of the arm's parameters: inertial parameters, then friction."""
         return self._equations.arm_names
 
     def fit(
@@ -136,7 +136,7 @@ class PayloadFromTorques:
         identified: Estimate | None = None,
         source: str = "",
     ) -> Estimate:
-        """Estimate the payload, with the arguments and errors of `compare`."""
+        """Estimate the payload; arguments and errors as in `compare`."""
         return self.compare(loaded, unloaded, identified=identified, source=source).estimate
 
     def compare(
@@ -148,7 +148,7 @@ class PayloadFromTorques:
         source: str = "",
         runs: Sequence[Recording] = (),
     ) -> LoadedArm:
-        """Estimate the payload, with the data that support it.
+        """Estimate the payload, and return the torques that support the estimate.
 
         Args:
             loaded: Spans at equal steps with q, v, a and torques [N m] (`smooth_motion`).

@@ -26,7 +26,7 @@ class ExtraTorque:
 
 @dataclass(frozen=True, eq=False)
 class LoadedArm:
-    """A payload estimate and the torques that it explains.
+    """Estimated payload with the joint torques that it explains.
 
     Attributes:
         estimate: Estimate of the payload.

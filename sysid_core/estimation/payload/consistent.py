@@ -34,7 +34,7 @@ _MARGIN = 1e-7  # of the scaled pseudo-inertia, so that the result is consistent
 
 
 class PayloadLMI(WrenchEstimator):
-    """Least squares over the physically consistent parameters.
+    """Least squares over physically consistent payload parameters.
 
     Args:
         shape: Bounds the density by the ellipsoid around the shape's bounding box; None: only the
@@ -48,7 +48,7 @@ class PayloadLMI(WrenchEstimator):
 
     @property
     def method(self) -> str:
-        """Name in reports."""
+        """Name of the method in reports."""
         return "LMI" if self.shape is None else "LMI (realisable density)"
 
     def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:

@@ -25,7 +25,8 @@ _BASIS = pseudo_inertia_from_pi(np.eye(10))  # (10, 4, 4)
 
 
 class EntropicRegression(WrenchEstimator):
-    """Least squares with the entropic distance to the homogeneous body of a shape.
+    """Least squares with the entropic distance from the homogeneous body of a shape as
+    regularisation.
 
     Args:
         shape: Shape of the object, in the sensor frame.

@@ -13,7 +13,8 @@ from sysid_core.robot import Array
 
 
 class PayloadOLS(WrenchEstimator):
-    """`min |A pi - b|`, all six axes weighted alike. May give impossible bodies.
+    """Ordinary least squares `min |A pi - b|` with equal weights of all six axes; the result may be
+    physically inconsistent.
 
     Where the motion doesn't show everything, the smallest solution is taken (columns scaled).
 

@@ -40,7 +40,8 @@ else:
 
 
 class PointMassDiscretization(WrenchEstimator):
-    """Problem 1 of the paper, as a cone program or, with squared terms, a quadratic one.
+    """Point-mass discretisation, problem 1 of Nadeau et al. (2022), as a cone program or, with
+    squared terms, a quadratic program.
 
     Nadeau, Giamou and Kelly (2022), eq. (8).
 
@@ -77,7 +78,7 @@ class PointMassDiscretization(WrenchEstimator):
 
     @property
     def method(self) -> str:
-        """Name in reports."""
+        """Name of the method in reports."""
         return "PMD (squared)" if self.squared else "PMD"
 
     def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
@@ -93,7 +94,7 @@ class PointMassDiscretization(WrenchEstimator):
         return shrunk_estimate(self.method, pi, covariance, prior, wrenches, source)
 
     def masses(self, wrenches: CompressedWrenches) -> Array:
-        """The cells' masses, shape (n,) [kg].
+        """Estimated masses of the cells, shape (n,) [kg].
 
         Raises:
             EstimationError: The forces ask for a negative mass, or the wrenches were compressed

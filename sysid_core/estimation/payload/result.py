@@ -49,7 +49,7 @@ def payload_estimate(
     source: str = "",
     warnings: tuple[Reason, ...] = (),
 ) -> Estimate:
-    """Result type of all payload estimators."""
+    """`Estimate` of a payload, as all payload estimators return it."""
     return Estimate(
         method=method,
         names=PAYLOAD_NAMES,
@@ -85,7 +85,8 @@ def shrunk_estimate(
 def verdicts_from_prior(
     covariance: Array, prior_covariance: Array, mass_sd: float | None = None
 ) -> tuple[ParameterVerdict, ...]:
-    """Prior-dominated if the data have reduced the prior variance to less than a half.
+    """Verdict of each parameter: prior-dominated unless the data reduced the prior variance to less
+    than a half.
 
     Moments of inertia are judged with mass and centre of mass given: knowing these from gravity
     alone narrows the inertia about the sensor's origin, but says nothing of the spread of the mass.
@@ -156,7 +157,8 @@ class PayloadSummary:
 
 
 def summarise_payload(estimate: Estimate) -> PayloadSummary:
-    """Mass, centre of mass and inertia about it, with first-order standard deviations.
+    """Mass, centre of mass and inertia about the centre of mass, with first-order standard
+    deviations.
 
     Raises:
         EstimationError: It isn't a payload estimate, or the mass is not positive.

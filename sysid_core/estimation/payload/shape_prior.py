@@ -81,7 +81,7 @@ MASS_SPREAD = 2.0  # of the mass, relative: left to the data
 
 @dataclass(frozen=True, eq=False)
 class PayloadPosterior:
-    """Posterior of a payload.
+    """Posterior distribution of the payload parameters.
 
     Attributes:
         pi: Mean, shape (10,).
@@ -105,7 +105,7 @@ class PayloadPosterior:
 
 
 class ShapePrior:
-    """Prior of a payload whose shape is given, perhaps wrongly, or unknown.
+    """Prior of a payload whose shape is given (possibly with errors) or unknown.
 
     Args:
         shape: In the sensor frame; None: anything within the extent. Of a grasped thing
@@ -129,12 +129,12 @@ class ShapePrior:
 
     @property
     def guessed(self) -> float:
-        """Uncertainty of the shape: 0 for an exact shape, 1 for a typed one."""
+        """Uncertainty of the shape between 0 (exact) and 1 (dimensions typed in by a user)."""
         return 0.0 if self.shape is None else min(1.0, self.shape.size_sd / TYPED_SD)
 
     @cached_property
     def solids(self) -> tuple[DensityPrior, ...]:
-        """The given shape with every density contrast; these are the first hypotheses."""
+        """Bodies of the given shape with different density contrasts: the first hypotheses."""
         if self.shape is None:
             return ()
         return tuple(DensityPrior(self.shape, contrast) for contrast in self.contrasts)
@@ -190,7 +190,7 @@ class ShapePrior:
         return np.array(bodies * (n + 1)), np.array(spreads), logs
 
     def posterior(self, R: Array, r: Array) -> PayloadPosterior:
-        """Posterior mean and covariance of the payload parameters, given compressed data (R, r).
+        """Posterior mean and covariance of the payload parameters from compressed data (R, r).
 
         Args:
             R: Whitened factor of the data, shape (p, 10).
@@ -232,7 +232,8 @@ class ShapePrior:
         return PayloadPosterior(nearest_body(pi), covariance, spread, wrong, total)
 
     def moments(self, about: Array, R: Array, r: Array) -> tuple[Array, Array]:
-        """Mean (10,) and covariance (10, 10) of all hypotheses about a body, as the data weigh them.
+        """Mean (10,) and covariance (10, 10) over all hypotheses, weighted by their evidence in the
+        data.
 
         Args:
             about: Parameters found so far, shape (10,).
@@ -247,8 +248,8 @@ class ShapePrior:
         return mean, np.einsum("h,hij->ij", weights, spreads + off[:, :, None] * off[:, None, :])
 
     def log_evidences(self, data: Sequence[tuple[Array, Array]], first: Array) -> list[float]:
-        """Log-evidences for several compressed data (R, r) near a first solution, shape
-        (10,); faster than `posterior`.
+        """Log-evidences of several compressed data sets (R, r) near a first solution, shape (10,);
+        faster than `posterior`.
         """
         means, spreads, logs = self._hypotheses(first)
         wide = spreads + MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
@@ -284,7 +285,9 @@ class ShapePrior:
         ]
 
     def first(self, R: Array, r: Array) -> Array:
-        """Fast consistent estimate: the solid of middle contrast, or a ball; shape (10,)."""
+        """Fast, physically consistent first estimate: the body of medium density contrast, or a
+        ball; shape (10,).
+        """
         if self.shape is not None:
             solid = self.solids[self._middle]
             try:
@@ -294,7 +297,8 @@ class ShapePrior:
         return ball_first(R, r, self.extent)
 
     def gaussian(self, R: Array, r: Array, mass: float) -> tuple[Array, Array]:
-        """Gaussian version of `first`, about a known mass: mean and covariance.
+        """Gaussian approximation of the prior for a known mass, about the estimate of `first`: mean
+        and covariance.
 
         A shape that the data contradict isn't insisted on.
         """

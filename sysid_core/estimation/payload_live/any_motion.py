@@ -131,7 +131,8 @@ def held_likelihood(
     sensor: SensorModel | None = None,
     convention: WrenchConvention | None = None,
 ) -> tuple[Array, Array]:
-    """Likelihood of any load from a few tenths of a second of data, in compressed form (R, r).
+    """Gaussian likelihood of any payload from a few tenths of a second of data, in compressed form
+    (R, r).
 
     Args:
         recording: Joint states and wrench.

@@ -62,7 +62,7 @@ class _Parts(FileSchema):
 
 @dataclass(frozen=True, eq=False)
 class KnownLoad:
-    """Known load with its uncertainty.
+    """Load with known inertial parameters and their uncertainty.
 
     Attributes:
         mean: The ten parameters in the sensor's frame, shape (10,).
@@ -76,7 +76,7 @@ class KnownLoad:
     def measured(
         cls, mass: float, mass_sd: float, com: Array, com_sd: float, size: float
     ) -> KnownLoad:
-        """Weighed on a scale.
+        """Load whose mass was measured with a scale.
 
         Args:
             mass, mass_sd: [kg].
@@ -133,7 +133,7 @@ def load_parts(path: Path) -> dict[str, KnownLoad]:
 
 
 def part_probabilities(R: Array, r: Array, parts: Mapping[str, KnownLoad]) -> dict[str, float]:
-    """Probability of each load, of none and of an unknown one, most probable first.
+    """Probabilities of each known load, of no load and of an unknown load, the most probable first.
 
     Args:
         R: Whitened factor of the readings, `|R pi - r|` (`RunningMAP.likelihood`), shape (p, 10).
@@ -161,7 +161,8 @@ def part_probabilities(R: Array, r: Array, parts: Mapping[str, KnownLoad]) -> di
 
 
 def judge_part(found: Mapping[str, float], expected: str = "") -> Reason:
-    """Verdict on the expected load or, without one, on any known load or none.
+    """Verdict on whether the expected load is held; without an expected load, on whether any known
+    load or none is held.
 
     Args:
         found: Probabilities, the likeliest first (`part_probabilities`).

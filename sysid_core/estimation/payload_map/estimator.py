@@ -61,7 +61,7 @@ _SPIKED = 1e6  # by which a spike's noise is larger
 
 
 class PayloadMAP:
-    """Maximum a posteriori of payload, motion and sensor errors.
+    """Maximum a posteriori estimator of payload, motion and sensor errors.
 
     Args:
         shape: Shape of the object, in the sensor frame; None where it isn't known.
@@ -88,7 +88,7 @@ class PayloadMAP:
         self.passes = passes
 
     def fit(self, data: PayloadData, belief: MotionBelief | None = None) -> Estimate:
-        """Estimate from a whole recording.
+        """Estimate the payload from a whole recording.
 
         Args:
             data: Wrenches and motions.
@@ -190,8 +190,8 @@ class PayloadMAP:
         return self.homogeneous(max(mass, _LIGHT))
 
     def homogeneous(self, mass: float) -> Array:
-        """Uniform body of the shape, or a ball at the origin of the sensor without one;
-        shape (10,).
+        """Inertial parameters of the shape with uniform density; without a shape, of a ball at the
+        origin of the sensor; shape (10,).
         """
         if self.shape is not None:
             return self.shape.homogeneous(mass)

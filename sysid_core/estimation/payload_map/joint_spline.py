@@ -128,7 +128,8 @@ class JointSplines:
         encoder_sd: float | None = None,
         knot_spacing: float | None = None,
     ) -> JointSplines:
-        """Smooth encoder readings; noise levels by maximum likelihood, joint by joint.
+        """Fit smoothing splines to encoder readings; the noise level of each joint is estimated by
+        maximum likelihood.
 
         Args:
             time: Shape (K,), increasing [s].
@@ -166,7 +167,7 @@ class JointSplines:
         return cls(basis, coefficients, time, q, sd, density)
 
     def at(self, time: ArrayLike) -> tuple[Array, Array, Array]:
-        """Positions, velocities and accelerations at stamps, each of shape (N, n)."""
+        """Positions, velocities and accelerations at given stamps, each of shape (N, n)."""
         time = np.asarray(time, dtype=float)
         index = self.basis.span_of(time)[:, None] + np.arange(_WIDTH)
         local = self.coefficients[index]  # (N, 6, n)

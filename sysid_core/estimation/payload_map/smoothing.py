@@ -25,7 +25,7 @@ def smoothed_payload_data(
     *,
     source: str = "",
 ) -> tuple[PayloadData, SplineMotion]:
-    """Smooth raw encoder readings and evaluate them at the wrenches' stamps.
+    """Payload data from raw encoder readings, smoothed and evaluated at the stamps of the wrenches.
 
     Use as `PayloadMAP(shape).fit(*smoothed_payload_data(...))`.
 

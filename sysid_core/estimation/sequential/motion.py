@@ -58,7 +58,7 @@ def moving_joints(time: ArrayLike, v: ArrayLike, threshold: float) -> NDArray[np
 def motion_segments(
     time: ArrayLike, v: ArrayLike, names: Sequence[str], threshold: float = 0.01
 ) -> tuple[Segment, ...]:
-    """Intervals in which the same joints move, from the data alone.
+    """Time intervals in which the same joints move, found in the data.
 
     Args:
         time: Shape (K,) [s].

@@ -75,8 +75,8 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
 
 
 def coupling_matrix(model: RobotModel) -> Array:
-    r"""Matrix that maps the leading joint velocities to all joint velocities of a model with
-    coupled mimic joints.
+    r"""Matrix from the velocities of the leading joints to those of all joints, for models with
+    mimic joints.
 
     Returns:
         Shape (nv, m), m being nv without the followers.

@@ -54,7 +54,7 @@ class Transfer:
 
 
 def combination_text(terms: dict[str, float]) -> str:
-    """A linear combination as people write it: `Ixx + 0.25 m`."""
+    """Linear combination as text, such as `Ixx + 0.25 m`."""
     parts: list[str] = []
     for name, value in terms.items():
         size = "" if f"{abs(value):.6g}" == "1" else f"{abs(value):.6g} "

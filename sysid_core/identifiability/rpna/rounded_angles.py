@@ -55,7 +55,8 @@ def has_rounded_angles(urdf_xml: str) -> bool:
 
 
 def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
-    """Copy with exact instead of rounded angles of the joint origins.
+    """Copy of a robot in which rounded angles of joint origins are replaced by exact ones (such as
+    1.5708 by pi/2).
 
     Args:
         model: A robot from a URDF.

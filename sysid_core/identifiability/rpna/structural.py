@@ -32,7 +32,8 @@ def structural_identifiability(
     mimic: Mimic | str = Mimic.INDEPENDENT,
     tolerance: float = TOLERANCE,
 ) -> Identifiability:
-    r"""Combinations of a robot's parameters that ideal data could identify.
+    r"""Structural identifiability of a robot: combinations of its parameters that ideal data would
+    determine.
 
     The recursive parameter nullspace algorithm (Wensing, Niemeyer, Slotine 2023): exact, from the
     kinematics alone, in time proportional to the number of bodies. Zero masses in the description

@@ -115,7 +115,8 @@ def _svd(M: Array) -> tuple[Array, Array, Array]:
 
 
 def reduced_nullspace(Z: Array, order: Array) -> tuple[Array, Array]:
-    r"""Basis of a nullspace with one dependent coordinate per column; late coordinates first.
+    r"""Basis of a nullspace in reduced form: one dependent coordinate per column, late coordinates
+    first.
 
     Coordinates late in the order of preference become dependent, so that the early ones stay
     as base parameters.

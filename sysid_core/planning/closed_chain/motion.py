@@ -21,7 +21,7 @@ _MARGIN = 0.99  # of the limits that the fastest sample may use
 
 
 def of_all_joints(chain: ClosedChain, trajectory: Trajectory) -> Trajectory:
-    """Motion including the passive joints, so that it can be checked and monitored."""
+    """Motion of all joints, passive ones included, for checks and monitoring."""
     motion = constrained_motion(chain, trajectory.q, trajectory.v, trajectory.a)
     return dataclasses.replace(
         trajectory, joint_names=chain.model.joint_names, q=motion.q, v=motion.v, a=motion.a
@@ -57,7 +57,7 @@ def plan_loop_motion(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[Trajectory, MotionCheck]:
-    """Plan exciting motions of all joints, separated by rests.
+    """Plan exciting motions of all driven joints, separated by rests.
 
     Where a limit of speed, acceleration or jerk is broken, all are slowed down until it holds.
 

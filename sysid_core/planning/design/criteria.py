@@ -167,7 +167,8 @@ def _wanted(
 
 @dataclass(frozen=True, eq=False)
 class Conditioning:
-    """Conditioning of the inertial base parameters by a motion, in the definitions of papers.
+    """Condition numbers of the inertial base parameters for a motion, as several papers define
+    them.
 
     Attributes:
         excitation: Numerical rank against the exact structural rank, with columns of unit length.
@@ -179,12 +180,14 @@ class Conditioning:
 
     @property
     def unit(self) -> float:
-        """cond(W) with columns of unit length."""
+        """Condition number of the regressor W after scaling its columns to unit length."""
         return self.excitation.condition_number
 
     @property
     def eigenvalue_ratio(self) -> float:
-        """Largest over smallest eigenvalue of `W^T W`, orthonormal base in SI units."""
+        """Ratio of the largest to the smallest eigenvalue of `W^T W`, for an orthonormal base in SI
+        units.
+        """
         return self.orthonormal**2
 
     def __str__(self) -> str:
@@ -199,7 +202,7 @@ class Conditioning:
 
 
 def conditioning(unknowns: Unknowns, q: Array, v: Array, a: Array) -> Conditioning:
-    """Rank and condition numbers of a motion's inertial base regressor; q, v, a (K, n)."""
+    """Rank and condition numbers of the inertial base regressor of a motion; q, v, a (K, n)."""
     Y = joint_torque_regressor(unknowns.model, q, v, a)
     rigid = unknowns.base.independent[: unknowns.n_rigid]
     base = np.asarray(Y[..., list(rigid)]).reshape(-1, len(rigid))

@@ -37,7 +37,7 @@ SHORTEST = 2.0  # piece [s]
 
 
 class Ending(Kind):
-    """Reason for the end of an exploration, or running."""
+    """State of an exploration: running, or the reason why it ended."""
 
     OPEN = "open"  # more pieces are wanted
     REACHED = "reached"  # everything that was asked for is known well enough
@@ -69,7 +69,7 @@ class Goal:
 
 @dataclass(eq=False)
 class Explorer:
-    """Current knowledge of the parameters, and the next motion.
+    """Adaptive experiment: current knowledge of the parameters, and the next motion.
 
     Attributes:
         checker: Checker of the robot and its limits.
@@ -102,7 +102,7 @@ class Explorer:
 
     @property
     def expectation(self) -> Expectation:
-        """Current expectation of the standard deviations."""
+        """Current standard deviations of the parameters."""
         return self._known(self.unknowns)
 
     def _known(self, unknowns: Unknowns) -> Expectation:
@@ -111,7 +111,7 @@ class Explorer:
 
     @property
     def open_names(self) -> tuple[str, ...]:
-        """Requested base parameters that are not yet accurate enough."""
+        """Requested base parameters that do not yet have the requested accuracy."""
         return self._open_after(self.unknowns)
 
     def _open_after(self, unknowns: Unknowns) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ class Explorer:
 
     @property
     def ending(self) -> Ending:
-        """Decision to end or to continue."""
+        """Reason to end the exploration now, or running."""
         if not self.open_names:
             return Ending.REACHED
         if self._poor >= PATIENCE:
@@ -142,7 +142,8 @@ class Explorer:
         return text + (f"; not known well enough: {', '.join(left[:8])}" if left else "")
 
     def next_piece(self, q_now: Array, stop: Callable[[], bool] = lambda: False) -> Trajectory:
-        """Checked motion from the current posture, for the parameters that are still unknown.
+        """Next motion from the current posture, planned for the parameters that are still
+        inaccurate, and checked.
 
         Args:
             q_now: Where the robot stands, shape (n,).
@@ -187,7 +188,7 @@ class Explorer:
         )
 
     def add(self, q: Array, v: Array, a: Array, duration: float) -> None:
-        """Take account of motion as it was measured; a piece that was broken off counts too.
+        """Add the measured motion; an aborted motion counts, too.
 
         Args:
             q: Evenly spaced samples in the model's order, shape (K, n).

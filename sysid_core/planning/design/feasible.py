@@ -113,7 +113,7 @@ def infeasible(
 
 
 def all_in_contact(checker: MotionChecker, n_postures: int) -> ExcitationError:
-    """Names the bodies that touch in nearly all postures.
+    """Names of the bodies that are in contact in nearly all postures.
 
     Args:
         checker: Checker of the robot and its limits.

@@ -73,7 +73,7 @@ def plan_servo_motion(
     rate_hz: float = 100.0,
     progress: Report = lambda share, text: None,
 ) -> ServoPlan:
-    """Plan a motion after which the terms of all servos are known best.
+    """Plan the motion with the smallest expected errors of the parameters of all position servos.
 
     Args:
         model: The robot; all its joints move.

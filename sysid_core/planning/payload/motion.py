@@ -17,7 +17,7 @@ PHASE_PERIOD = 100.0  # after which all three sines repeat
 
 
 def wrist_columns(model: RobotModel, frame: str) -> NDArray[np.intp]:
-    """Columns of the last three joints on the way to a frame, shape (3,).
+    """Indices of the last three joints between base and frame, shape (3,).
 
     Raises:
         ExcitationError: There are fewer than three, or joints with several degrees of freedom.
@@ -95,7 +95,7 @@ def frequencies_for_speed(
     ratio: tuple[float, float, float] = FREQUENCY_RATIO,
     amplitude: float = AMPLITUDE,
 ) -> tuple[float, float, float]:
-    """Frequencies of the wrist joints that give the last link a mean angular speed.
+    """Frequencies of the wrist joints at which the last link has a given mean angular speed.
 
     The mean is over the whole period of the three sines at full speed.
 

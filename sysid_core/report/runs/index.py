@@ -23,7 +23,7 @@ _TITLE = "Reports in"
 
 
 def write_index(folder: str | Path) -> Path:
-    """List every report below a folder in its `index.html`, the newest first.
+    """Write `index.html` with a list of all reports below a folder, the newest first.
 
     Args:
         folder: Such as `results`.
@@ -76,7 +76,7 @@ def write_index(folder: str | Path) -> Path:
 
 
 def save_and_list(report: Report, path: str | Path) -> Path:
-    """Save a report and list it in the `index.html` of its runs.
+    """Save a report, and add it to the `index.html` of its folder.
 
     That list is kept where there is one already, and in folders called `results`.
     """

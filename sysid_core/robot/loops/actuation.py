@@ -63,7 +63,7 @@ class ClosureState:
 def closure_state(
     chain: ClosedChain, q: ArrayLike, v_a: ArrayLike, *, correct: bool = False
 ) -> ClosureState:
-    """Velocities, G and drift at given postures, with the kinematics computed once.
+    """Velocities, the matrix G and the drift term of the closed loops at given postures.
 
     Args:
         chain: The mechanism.
@@ -93,9 +93,7 @@ def closure_state(
 
 
 def passive_condition(chain: ClosedChain, q: ArrayLike) -> Array:
-    """Condition number of J_u, shape (K,); very large near a dead centre, where Assumption 1
-    fails.
-    """
+    """Condition number of J_u, shape (K,); very large near a singularity, where Assumption 1 fails."""
     if not chain.passive:
         return np.ones(len(postures_of(chain, q)))
     J_u = loop_jacobian(chain, q)[:, :, chain.passive_columns]
@@ -104,7 +102,7 @@ def passive_condition(chain: ClosedChain, q: ArrayLike) -> Array:
 
 
 def require_determined(chain: ClosedChain, q: ArrayLike) -> None:
-    """Refuse loops that leave passive joints free to move while the actuated ones stand still.
+    """Raise an error if passive joints can move while the actuated joints are at rest.
 
     Args:
         chain: The mechanism.

@@ -37,7 +37,7 @@ class Assembly:
 
 
 def try_assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None) -> Assembly:
-    """Close the loops at actuated positions, as far as it goes.
+    """Posture that closes the loops at given actuated positions, as accurately as possible.
 
     Without a start the path from the home posture is followed, so that the branch is the one that
     the robot can reach; with a start Newton begins there.
@@ -71,7 +71,8 @@ def try_assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = N
 
 
 def assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None) -> Array:
-    """All joints from the actuated ones, Γ of eq. 18 by Newton; (K, n_a) to (K, n).
+    """Positions of all joints from those of the actuated joints: Γ of eq. 18 by Newton iterations;
+    (K, n_a) to (K, n).
 
     Args:
         chain: The mechanism.

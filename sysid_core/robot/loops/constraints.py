@@ -16,7 +16,7 @@ from sysid_core.robot.loops.ends import EndMotion
 
 
 def loop_residual(chain: ClosedChain, q: ArrayLike) -> Array:
-    """c(q), zero where the loops close; (K, n) to (K, n_c) [m; rad for angles].
+    """Closure residual c(q), zero if the loops are closed; (K, n) to (K, n_c) [m; rad for angles].
 
     Zhang, Haugk and Vasudevan (2024), eq. (4).
     """
@@ -43,7 +43,7 @@ def residual_at(chain: ClosedChain, at: EndMotion) -> Array:
 
 
 def loop_jacobian(chain: ClosedChain, q: ArrayLike) -> Array:
-    """J = ∂c/∂q, exact where the loops close; (K, n) to (K, n_c, n).
+    """Jacobian J = ∂c/∂q of the closure, exact if the loops are closed; (K, n) to (K, n_c, n).
 
     Zhang, Haugk and Vasudevan (2024), eq. (5).
     """

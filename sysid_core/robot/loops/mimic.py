@@ -24,7 +24,7 @@ class MimicJoint:
 
 
 def mimic_joints(model: RobotModel) -> tuple[MimicJoint, ...]:
-    """The joints of a model that its URDF calls followers.
+    """Couplings of a model's joints that the URDF declares as mimic joints.
 
     Raises:
         ModelError: Joints mimic each other in a circle.

@@ -56,7 +56,8 @@ def project_positions(chain: ClosedChain, names: Sequence[str], q: ArrayLike) ->
 def project_velocities(
     chain: ClosedChain, posture: ArrayLike, names: Sequence[str], v: ArrayLike
 ) -> Array:
-    """Velocities of the actuated joints that agree best with measured ones, (K, n_a).
+    """Velocities of the actuated joints that fit the measured velocities of all joints best, (K,
+    n_a).
 
     Args:
         chain: The mechanism.

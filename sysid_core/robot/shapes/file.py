@@ -47,7 +47,7 @@ _MAKERS: dict[str, Callable[..., Shape]] = {
 
 
 def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
-    """A shape in the sensor frame.
+    """Load a shape from a file, in the sensor frame.
 
     Args:
         text: `box 0.2 0.3 0.05`, `cylinder 0.03 0.1`, `sphere 0.04`, `gripper 0.06`, each centred at the sensor's

@@ -9,7 +9,7 @@ from sysid_core.robot.shapes.shape import Shape
 
 
 def surface_of(shape: Shape) -> Shape:
-    """A thin skin on the shape, as cells: the faces of its cells that have no neighbour.
+    """Surface of a shape as a thin layer of cells: those faces of its cells that have no neighbour.
 
     Volumes are areas here [m^2]: only their shares matter.
     """

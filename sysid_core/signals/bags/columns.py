@@ -179,13 +179,13 @@ class JointColumns(_Columns):
 
 
 class WrenchColumns(_Columns):
-    """Wrenches of one sensor."""
+    """Collector of the wrenches of one sensor."""
 
     def __init__(self, thinning: int = 1) -> None:
         super().__init__(wrench_layout, thinning)
 
     def stream(self, topic: str) -> tuple[WrenchStream, tuple[str, ...]]:
-        """Stream in time order, and remarks about it."""
+        """Wrench stream in time order, with remarks about its stamps."""
         frames: dict[str, int] = {}
         for index, places, *_ in self._blocks:
             frame = self._layouts[index].frame

@@ -34,7 +34,7 @@ _FLOOR_DENSITY = 1e-6  # at rest; less is no motion of a robot, and loses the co
 
 @dataclass(frozen=True, eq=False)
 class NoiseLevels:
-    """Assumed noise of one kind of signal; shape (n,) each, or numbers for all.
+    """Assumed noise levels of one kind of signal; shape (n,) each, or one number for all signals.
 
     Attributes:
         measurement_sd: Standard deviation of a sample [unit].
@@ -61,7 +61,7 @@ class NoiseLevels:
             object.__setattr__(self, key, value)
 
     def for_signals(self, n: int) -> NoiseLevels:
-        """Copy with every level of shape (n,)."""
+        """Copy with every level as an array of shape (n,)."""
         try:
             return NoiseLevels(
                 np.broadcast_to(self.measurement_sd, (n,)),

@@ -47,7 +47,7 @@ class _Fit:
 
 
 def fit_splines(time: Array, z: Array) -> tuple[Array, Array]:
-    """Smooth signals, each with the cut-off and order that cross-validation finds for it.
+    """Smooth signals by penalised splines; cross-validation chooses the cut-off and order of each.
 
     Args:
         time: Strictly increasing, shape (K,) [s].

@@ -33,7 +33,8 @@ def mount_sensor(
     parent: str = "",
     pose: Sequence[float] = (0.0,) * 6,
 ) -> tuple[RobotModel, str]:
-    """Robot with the frame of the sensor, mounted as given if the description lacks it.
+    """Copy of a robot with the sensor frame, which is added as declared if the description lacks
+    it.
 
     Args:
         model: The robot.
@@ -70,7 +71,7 @@ def mount_sensor(
 def check_wrench_frame(
     model: RobotModel, frame_id: str, sensor_frame: str, accepted: Sequence[str] = ()
 ) -> str:
-    """Check if the `frame_id` of a wrench is acceptable as the sensor frame.
+    """Check if the `frame_id` of a wrench can be the frame of the sensor.
 
     Args:
         model: The robot.

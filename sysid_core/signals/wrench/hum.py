@@ -53,7 +53,8 @@ class Hum:
 
 
 def wrench_hum(stream: WrenchStream) -> Hum | None:
-    """Strongest line above the motion; None if there is none, or with too few readings.
+    """Strongest periodic disturbance at frequencies above the motion; None if there is none, or
+    with too few readings.
 
     The power of noise is exponentially distributed about its mean in every bin of a spectrum
     (Schuster 1898, On the investigation of hidden periodicities); a line has more than that reaches

@@ -205,7 +205,9 @@ def is_reversed(
     R_WS: ArrayLike | None = None,
     max_misalignment: float = np.deg2rad(15.0),
 ) -> bool:
-    """True if the readings are those of the load on the sensor; arguments as of `check_mounting`."""
+    """True if the readings are the wrench of the load on the sensor (opposite sign); arguments as
+    in `check_mounting`.
+    """
     kind = check_mounting(force, gravity_S, R_WS, max_misalignment).kind
     return kind is MountingKind.SIGN_REVERSED
 
