@@ -58,7 +58,7 @@ R = TypeVar("R")
 
 
 def _for_python(function: Callable[P, R]) -> Callable[P, R]:
-    """Errors of workflows name options of the command line: here they are arguments."""
+    """Convert errors that name command-line options so that they name arguments."""
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:

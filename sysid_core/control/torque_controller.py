@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Computed torque for streamed set points, with a damped stop and parameters that can be exchanged.
+r"""Computed-torque control of streamed set points, with a damped stop and exchangeable parameters.
 
 `u = G^T(q_d) W(q_d, q̇_d, q̈_d) theta + K_p e + K_d ė` (Zhang, Haugk, Vasudevan 2024, eq. 34), where
 the gains follow the nominal inertia of the posture: `K_p = w^2 M(q_d)`, `K_d = 2 w M(q_d)`, so that
@@ -169,7 +169,7 @@ class TorqueController:
         self._known = b""
 
     def _fall_back(self) -> bool:
-        """Go back to the set before; False when the nominal one is in use."""
+        """Return to the previous set of parameters; False if the nominal set is in use."""
         if not self._good:
             return False
         *good, self.chain = self._good
@@ -236,7 +236,9 @@ class TorqueController:
         return np.asarray(out)
 
     def _feedforward(self, t: float, q_d: Array, v_d: Array, a_d: Array) -> Array:
-        """Along the reference; closing loops is slow, so one that has been seen isn't redone."""
+        """Feedforward torque along the reference; that of closed loops is cached, because it is
+        slow to compute.
+        """
         key = np.concatenate([q_d, v_d, a_d]).tobytes()
         if key != self._known:
             self._learn(q_d, v_d, a_d)
@@ -250,7 +252,7 @@ class TorqueController:
         return np.asarray(share * self._torques + (1.0 - share) * self._former_torques)
 
     def _learn(self, q_d: Array, v_d: Array, a_d: Array) -> None:
-        """Torques along the reference, and the nominal inertia of its posture."""
+        """Store the torques along the reference, and the nominal inertia of its posture."""
         n = self.chain.n_actuated
         self._posture = assemble(self.chain, q_d[None], self._posture)
         motion = constrained_motion(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending a controller its payload: proposed, confirmed by a person, read back, or rolled back.
+"""Transfer of a payload to a controller: proposed, confirmed by a person, read back, or rolled
+back.
 
 The order of things, without any robot: the node only carries out what this says."""
 
@@ -77,7 +78,7 @@ def controller_settings(payload: ControllerPayload) -> tuple[ControllerSetting, 
 
 
 def remaining_torque(payload: ControllerPayload, kept: ControllerPayload) -> float:
-    """Torque about the flange that a controller's payload leaves uncompensated [N m].
+    """Gravity torque about the flange that a controller's payload leaves uncompensated [N m].
 
     `g |m c - m' c'|` in the worst posture, and `|I - I'| 1 rad/s^2` where the inertia differs.
     """
@@ -101,7 +102,7 @@ class ExchangeState(Kind):
 
 @dataclass(frozen=True)
 class Proposal:
-    """A payload that waits for a person's yes.
+    """Payload that waits for the confirmation of a person.
 
     Attributes:
         id: That the yes must name, so that nobody confirms what another has proposed.

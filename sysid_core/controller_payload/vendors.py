@@ -34,7 +34,7 @@ _SCALARS = ("float", "double", "float32", "float64")
 
 @dataclass(frozen=True)
 class Vendor:
-    """A vendor's payload service.
+    """Payload service of a vendor.
 
     Attributes:
         name: As in the node's parameter.
@@ -115,7 +115,7 @@ def _fill(
     flange_frame: str,
     transition_s: float,
 ) -> tuple[Any, set[str]]:
-    """One field's value and what it says."""
+    """Value of one field of the request, and its meaning."""
     com = payload.com / vendor.length_unit
     if kind in ("geometry_msgs/Inertia", "geometry_msgs/InertiaStamped"):
         inertia = {"m": payload.mass, "com": _vector(com)}
@@ -174,7 +174,7 @@ def _vector(values: Array) -> dict[str, float]:
 
 
 def _is_array(kind: str, length: int) -> bool:
-    """`double[9]` or a sequence of numbers."""
+    """True if a field is an array such as `double[9]` or a sequence of numbers."""
     for scalar in _SCALARS:
         if kind in (f"{scalar}[{length}]", f"sequence<{scalar}>", f"sequence<{scalar}, {length}>"):
             return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Most probable explanation of the data, as declared or with a fault, with its odds."""
+"""Most probable explanation of the data (as declared, or with a fault) and its odds."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings that can't be used, whatever is done with them: refused before any work."""
+"""Recordings that are useless for every purpose and are refused before any computation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypotheses about faults of recordings and robot descriptions: the corresponding correction and
+"""Hypotheses about faults of recordings and robot descriptions, each with its correction and its
 prior odds.
 """
 
@@ -145,7 +145,8 @@ AS_DECLARED = Hypothesis(Fault.NONE, "")
 
 
 def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis]:
-    """All faults that are tried on these samples, their shares of each kind's prior adding up to 1.
+    """All hypotheses to be tested on these samples; the prior probability of each kind is shared by
+    its hypotheses.
 
     Args:
         samples: As declared so far.
@@ -258,7 +259,7 @@ def _orders(samples: Samples, names: tuple[str, ...]) -> Iterator[Hypothesis]:
 
 
 def _exchanged(names: tuple[str, ...], order: Array) -> dict[str, object]:
-    """Joints whose data stand elsewhere, and whose data stand in their columns."""
+    """Joints whose data are in another column, and the joints whose data are in their columns."""
     found = {int(i): j for j, i in enumerate(order) if i != j}
     joints = sorted(found)
     return {"joints": [names[j] for j in joints], "hold": [names[found[j]] for j in joints]}
@@ -293,7 +294,7 @@ def _units() -> Iterator[Hypothesis]:
 
 
 def zero_angle(names: tuple[str, ...], joint: int, angle: float) -> Hypothesis:
-    """Fault: the zero of a joint is wrong; its recorded position lacks an angle [rad]."""
+    """Fault: the zero of a joint is wrong by an angle [rad]."""
 
     def mend(s: Samples) -> Samples:
         q = s.q.copy()
@@ -311,7 +312,9 @@ def zero_angle(names: tuple[str, ...], joint: int, angle: float) -> Hypothesis:
 
 
 def other_gravity(gravity: ArrayLike) -> Hypothesis:
-    """Fault: the base is mounted in another direction; gravity in its frame, shape (3,) [m/s^2]."""
+    """Fault: the base is mounted in another orientation; gravity in the base frame, shape (3,)
+    [m/s^2].
+    """
     g = np.asarray(gravity, dtype=float)
     return Hypothesis(
         Fault.MOUNTING,
@@ -354,7 +357,7 @@ def scale_fault(factor: float, unit: str = "") -> Hypothesis:
 
 
 def clock_fault(factor: float) -> Hypothesis:
-    """Stamps advance `factor` times as fast as they should."""
+    """Fault: the stamps advance `factor` times too fast."""
     return Hypothesis(
         Fault.CLOCK,
         "stamps",
@@ -365,7 +368,7 @@ def clock_fault(factor: float) -> Hypothesis:
 
 
 def lag_fault(which: int) -> Hypothesis:
-    """Fault: all efforts are late by `LAGS[which]`."""
+    """Fault: all efforts are delayed by `LAGS[which]`."""
     return Hypothesis(
         Fault.LAG,
         "efforts-late",

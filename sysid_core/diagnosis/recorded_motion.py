@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded motion as evenly spaced samples, and its excitation, before any fit."""
+"""Recorded motion as equally spaced samples, and its excitation before any fit."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some hundred samples of a robot in motion, thin enough to try many hypotheses on."""
+"""A few hundred samples of a robot in motion, so that many hypotheses can be tested quickly."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of single joints that are seen without a model: spikes, saturation, dead and frozen channels."""
+"""Faults of single joints that need no model: spikes, saturated, absent and constant signals."""
 
 from __future__ import annotations
 

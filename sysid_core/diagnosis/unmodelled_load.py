@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads with different masses by joint torques and force-torque sensor, or too heavy for the arm."""
+"""Loads whose mass differs between joint torques and force-torque sensor, or that are too heavy for
+the arm.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Result of every estimator: values, uncertainty, and checks."""
+"""Result of every estimator: values, uncertainty, checks."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def _rows_as_text(matrix: Array) -> list[str]:
 def _columns(
     rows: Sequence[_ParameterRow], covariance: Sequence[str | list[float]]
 ) -> dict[str, Any]:
-    """Fields of an estimate that go parameter by parameter."""
+    """Fields of an estimate with one entry per parameter."""
     return {
         "names": tuple(row.name for row in rows),
         "values": np.array([row.value for row in rows]),

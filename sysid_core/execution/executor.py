@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State machine of the executor: pure logic without a clock."""
+"""State machine of the executor, independent of any clock."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ class Executor:
         self.monitor.reset()
 
     def _follow(self, motion: Trajectory, now: float, begin: float = 0.0) -> None:
-        """Play a motion, from some time on [s]."""
+        """Play a motion, starting at a given time [s]."""
         limits, settings = self.limits.acceleration, self.settings
         if settings.guarded:
             self.play = GuardedPlay(motion, limits, settings)
@@ -281,7 +281,7 @@ class Executor:
     def _stands(
         self, now: float, measured: Measured | None, tolerance: float, standing: Standing
     ) -> bool:
-        """True if the robot has rested at the goal long enough; aborts if that takes too long."""
+        """True if the robot has rested at the goal long enough; too long a wait aborts the run."""
         if measured is None or self.play is None:
             return False
         q, v = self.monitor.in_order(measured)
@@ -295,7 +295,9 @@ class Executor:
     def _abort(
         self, fault: Fault, now: float, measured: Measured | None, expected: Array | None
     ) -> None:
-        """Choose the stop: along the path from the command, from where the robot is, or off it."""
+        """Choose the kind of stop: along the path from the command, from the position of the robot,
+        or off the path.
+        """
         self.fault, play = fault, self.play
         at_rest = play is None or play.at_rest
         self.state = ExecutorState.ABORTED if at_rest else ExecutorState.ABORTING

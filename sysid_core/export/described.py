@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`identified.urdf`: the description of an identified robot, with its prediction error as a URDF."""
+"""File `identified.urdf`: the description of an identified robot, with its prediction error as a
+URDF.
+"""
 
 from __future__ import annotations
 

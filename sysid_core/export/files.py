@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of one target, and their readers."""
+"""Files of one export format, and their readers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class Written:
-    """Files of a target.
+    """Files written in one format.
 
     Attributes:
         target: Their format.
@@ -206,7 +206,7 @@ def largest_differences(
 
 
 def _closed(robot: DrivenRobot, rng: np.random.Generator, states: int) -> Array:
-    """Positions of the driven joints at which the loops close, shape (states, n_a)."""
+    """Positions of the driven joints at which the loops are closed, shape (states, n_a)."""
     box, shape = robot.chain.box, (states, robot.nv)
     if box is not None:
         return box.positions(rng.uniform(-1.0, 1.0, shape))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accuracy of exported files: held-out errors of the identified and of the exported model."""
+"""Accuracy of exported files: held-out prediction errors of the identified and of the exported
+model.
+"""
 
 from __future__ import annotations
 

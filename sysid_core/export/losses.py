@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Losses of an export other than friction terms, each stated in the output."""
+"""Losses of an export other than friction terms."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Loss:
 
 
 def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> tuple[Loss, ...]:
-    """Losses of a written file.
+    """Model properties that a written file lacks.
 
     Args:
         model: The robot.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""An identified robot in the terms that a target holds.
+r"""Projection of an identified robot onto the terms that an export format supports.
 
 Copied, the parameters of the terms that remain are wrong: what play, load or a Stribeck curve took
 is missing, and Coulomb friction fitted beside them is too small. They are fitted again over the
@@ -114,7 +114,7 @@ class Projections:
 
 
 def inside(identification: Identification) -> Projection:
-    """The identified robot without losses."""
+    """Identified robot with all its terms."""
     values = list(identification.friction_parameters.values())
     model = identification.model.with_pi(identification.pi)
     return Projection(model, identification.friction, np.array(values))
@@ -127,7 +127,7 @@ def projected(
     *,
     keep: Sequence[str] = (),
 ) -> Projection:
-    """The identified robot with the terms of a target, fitted again over recorded motion.
+    """Identified robot with the terms of an export format, fitted again to the recorded motion.
 
     Args:
         identification: The result.
@@ -184,7 +184,7 @@ def _linear_springs(drives: DriveTrain) -> list[Spring]:
 
 @dataclass(frozen=True, eq=False)
 class _Motion:
-    """A gapless motion: positions, their derivatives, rigid-body torques and efforts, (K, n)."""
+    """Gapless motion: positions, derivatives, rigid-body torques and efforts, (K, n)."""
 
     q: Array
     v: Array
@@ -194,7 +194,7 @@ class _Motion:
 
 
 def _motions(identification: Identification, recordings: Sequence[Recording]) -> list[_Motion]:
-    """Motion of all recordings, filtered as for the fit, but for samples at which nothing moves."""
+    """Motions of all recordings, filtered as for the fit, without samples at standstill."""
     model = identification.model.with_pi(identification.pi)
     out = []
     for recording in recordings:
@@ -230,7 +230,7 @@ def _projected(
 
 
 def _held(friction: FrictionModel, target: Target, lost: Sequence[str]) -> FrictionModel:
-    """The friction model without what is lost; springs are fitted again where they are held."""
+    """Friction model without the lost terms; supported springs are fitted again."""
     drives = friction.drives
     keep_springs, smooth = (
         name not in lost and name in lost_in(friction, target) for name in (SPRINGS, SMOOTH_SIGN)
@@ -260,7 +260,7 @@ def _held(friction: FrictionModel, target: Target, lost: Sequence[str]) -> Frict
 
 
 def _robust_fit(Phi: Array, tau: Array, lower: Array) -> Array:
-    """Parameters by Huber's criterion, each joint in units of its own residual.
+    """Parameters by Huber's criterion, with each joint scaled by its residual.
 
     Args:
         Phi: Shape (K, n, p).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of the export, and the friction terms that each supports."""
+"""Export formats, and the friction terms that each supports."""
 
 from __future__ import annotations
 

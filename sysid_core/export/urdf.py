@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URDF: inertias, `<dynamics friction damping>`, and a reader."""
+"""Export to URDF: inertias, `<dynamics friction damping>`, and a reader."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def remarks_on(result: Identification) -> dict[str, str]:
 
 
 def urdf_of(projection: Projection, remarks: Mapping[str, str] | None = None) -> str:
-    """The robot's description with the identified bodies and the projected friction.
+    """URDF of the robot with the identified bodies and the projected friction.
 
     Args:
         projection: The robot in the terms of a URDF.
@@ -63,7 +63,7 @@ def urdf_of(projection: Projection, remarks: Mapping[str, str] | None = None) ->
 
 
 class UrdfReader(ReadBack):
-    """Torques of a URDF as simulators read it: rigid bodies, and friction of the joints.
+    """Torques of a URDF file as simulators compute them: rigid bodies and joint friction.
 
     Args:
         text: The XML.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hashes of input files, which results refer to."""
+"""Hashes of input files, to which results refer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing of files: each appears at once and whole, also where the power fails meanwhile."""
+"""Writing of files that appear only when they are complete, even after a power failure."""
 
 from __future__ import annotations
 

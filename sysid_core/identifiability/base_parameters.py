@@ -30,13 +30,13 @@ _WORDS = {
 
 
 def in_words(parameter: str) -> str:
-    """`shin.Ixx` as "moment of inertia I_xx of shin"."""
+    """Parameter name in words: `shin.Ixx` as "moment of inertia I_xx of shin"."""
     owner, _, symbol = parameter.rpartition(".")
     return f"{_WORDS[symbol]} of {owner}" if symbol in _WORDS else parameter
 
 
 def listed(names: Sequence[str] | Array) -> str:
-    """`m, Ixx of shin; F_c of knee`."""
+    """List of parameter names, grouped by body: `m, Ixx of shin; F_c of knee`."""
     by_owner: dict[str, list[str]] = {}
     for name in map(str, names):
         owner, _, symbol = name.rpartition(".")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identifiability of a closed chain: numerical ranks of the projected regressor."""
+"""Identifiability of a closed chain by numerical ranks of the projected regressor."""
 
 from __future__ import annotations
 

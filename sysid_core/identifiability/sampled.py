@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numerical rank and base parameters of sampled regressors: always with a tolerance."""
+"""Numerical rank and base parameters of sampled regressors, always with a tolerance."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def random_states(
 
 
 def random_postures(chain: ClosedChain, n_samples: int, rng: np.random.Generator) -> Array:
-    """Random closed postures of all joints, (K, n): of its box, else within the driven joints' limits.
+    """Random postures of all joints with closed loops, (K, n), within the box of the chain or the
+    limits of the driven joints.
 
     Raises:
         IdentifiabilityError: Hardly any posture assembles.

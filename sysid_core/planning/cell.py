@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Obstacles and planes in the environment of a robot."""
+"""Obstacles and planes in the robot's cell."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of other programs: tables, `trajectory_msgs`, MoveIt's YAML; imported, then checked."""
+"""Motions of other programs (tables, `trajectory_msgs`, MoveIt's YAML), which are imported and
+checked.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collision shapes of the robot: possible contacts and surface points."""
+"""Collision shapes of the robot: contacts and surface points."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class HeldBox:
 
 
 def mesh_directories() -> list[str]:
-    """Folders in which `package://name/…` is looked for: ROS workspaces and installed data."""
+    """Folders that are searched for `package://name/…`: ROS workspaces and installed data."""
     found = [
         str(Path(prefix) / "share")
         for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)

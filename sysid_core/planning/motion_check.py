@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Safety check of motions; no other module decides on safety."""
+"""Safety check of motions; all decisions on safety are made in this module."""
 
 from __future__ import annotations
 

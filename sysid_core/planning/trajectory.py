@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion to be played by a robot, and the file that it is kept in."""
+"""Motion to be played by a robot, and its file."""
 
 from __future__ import annotations
 
@@ -228,7 +228,8 @@ class _Head(FileSchema):
 
 
 def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Array, Array, Array]:
-    """Motion at some times: q cubic through q and v (Hermite), v its derivative's chord, a linear.
+    """Motion at given times: q by cubic Hermite interpolation of q and v, v by its derivative's
+    chord, a linear.
 
     Between samples of at most `motion_check.LONGEST_STEP` this and the quintic of a
     joint_trajectory_controller differ by less than encoders resolve.
@@ -269,7 +270,7 @@ def as_played(trajectory: Trajectory) -> Trajectory:
 def dense_motion(
     trajectory: Trajectory, columns: NDArray[np.intp]
 ) -> tuple[Array, Array, Array, Array]:
-    """The motion as the executor plays it (`Trajectory.at`), at most `GRID` apart, and its samples."""
+    """Motion as the executor plays it (`Trajectory.at`), with samples at most `GRID` apart."""
     time = trajectory.time
     pieces = np.maximum(np.ceil(np.diff(time) / GRID - 1e-6), 1).astype(int)
     starts = np.repeat(np.arange(len(pieces)), pieces)

@@ -71,7 +71,8 @@ def straight_move(
 def move_duration(
     checker: MotionChecker, q_start: ArrayLike, q_goal: ArrayLike, share: float = 0.8
 ) -> float:
-    """Shortest duration that keeps a share of the velocity, acceleration, jerk and TCP limits [s].
+    """Shortest duration of a move that uses a given fraction of the velocity, acceleration, jerk
+    and TCP limits [s].
 
     Args:
         checker: Checker of the robot and its limits.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reason as a value: code, severity and data; its text is created for display."""
+"""Reason as a value: code, severity and data; its sentence is created for display."""
 
 from __future__ import annotations
 

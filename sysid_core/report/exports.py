@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of exported robots in words and tables."""
+"""Errors of exported robots, in words and tables."""
 
 from __future__ import annotations
 

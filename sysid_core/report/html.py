@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One self-contained HTML page per run: text, tables and charts, nothing loaded from outside."""
+"""Self-contained HTML report of one run: text, tables and charts, without external files."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ def _all_text(*parts: Any) -> str:
 
 
 def _circumstances() -> list[tuple[str, str]]:
-    """Command and versions."""
+    """Command and versions of the run."""
     program = Path(sys.argv[0]).name
     command = shlex.join(["sysid", *sys.argv[1:]]) if program in ("sysid", "__main__.py") else ""
     versions = ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structural identifiability as a table in the paper's form, and as a page."""
+"""Structural identifiability as a table in the form of the paper, and as a report."""
 
 from __future__ import annotations
 

@@ -176,7 +176,8 @@ def payload_report(
 
 
 def controller_block(report: Report, settings: Sequence[ControllerSetting], frame: str) -> None:
-    """Payload as calls for each vendor's controller, to be copied; empty without settings.
+    """Text of the payload as calls for each vendor's controller, to be copied; empty without
+    settings.
 
     Args:
         report: To be filled.
@@ -199,7 +200,7 @@ def controller_block(report: Report, settings: Sequence[ControllerSetting], fram
 def payload_numbers(
     report: Report, estimate: Estimate, truth: ArrayLike | None = None, *, frame: str = ""
 ) -> None:
-    """Values, deviations and the quality of the data.
+    """Tables of the values, the standard deviations and the quality of the data.
 
     Args:
         report: To be filled.
@@ -247,7 +248,7 @@ def _other_methods(
     shape: Shape | None,
     truth: ArrayLike | None,
 ) -> None:
-    """Results of other methods on the same data."""
+    """Table with the results of other methods on the same data."""
     report.heading("All methods on the same data", folded=True)
     report.paragraph(
         "MAP uses the whole recording, smoothed in both directions, and models errors of the sensor"

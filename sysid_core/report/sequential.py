@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a sequential identification: its steps, and how their error grows."""
+"""Report of a sequential identification, with its steps and the growth of the error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sysid_core.validation import Prediction
 
 
 def error_growth_figure(fit: SequentialFit) -> Figure:
-    """Standard deviation of every constant, by the step that contributes the noise.
+    """Chart of the standard deviation of every constant, by the step that contributes the noise.
 
     Above: in units of the constant's natural scale, step by step as here and all rows at once.
     Below: shares of the variance. Constants stand in the order of the recursion.

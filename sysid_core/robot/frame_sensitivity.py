@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effect of errors of the joint states on the motion of a frame."""
+"""Effect of errors in the joint states on the motion of a frame."""
 
 from __future__ import annotations
 

@@ -422,7 +422,8 @@ def usual_friction(parameters: Array, v: Array, a: Array) -> Array:
 
 
 def play(q: ArrayLike, width: float) -> Array:
-    """Play operator: follows the motion within [-1, 1], turning over within `width`; (K,) to (K,).
+    """Play operator (hysteresis): follows the motion within [-1, 1] and reverses within `width`;
+    (K,) to (K,).
 
     Friction at standstill keeps the value that the motion before it has left.
     """

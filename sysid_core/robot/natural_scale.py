@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Natural scales of inertial parameters, which define 'weak' and 'excited'."""
+"""Natural scales of inertial parameters, relative to which 'weak' and 'excited' are defined."""
 
 from __future__ import annotations
 

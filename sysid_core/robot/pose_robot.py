@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robot for the poses of a frame: three sliding and three turning joints."""
+"""Robot for given poses of a frame: three prismatic and three revolute joints."""
 
 from __future__ import annotations
 

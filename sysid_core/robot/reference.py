@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference robots of the literature, kept as modified Denavit-Hartenberg tables."""
+"""Reference robots of the literature, stored as modified Denavit-Hartenberg tables."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Geared rotors: bodies that turn faster than the joint, and their torque."""
+"""Geared rotors: bodies that turn faster than the joint, and their torques."""
 
 from __future__ import annotations
 

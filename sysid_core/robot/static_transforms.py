@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames fixed to the robot by TF's `tf_static`, such as a sensor that the URDF lacks.
+"""Frames fixed to the robot by the topic `tf_static`, such as a sensor that the URDF lacks.
 
 Only what is static says where something is mounted. A frame on `tf` moves: a robot that stands still
 doesn't show to which of its links the frame is fixed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identified values written back into a robot's URDF."""
+"""Writing of identified values into a robot's URDF."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of all files and folders with commands and positions, by their kind."""
+"""Readers of files and folders with commands and positions."""
 
 from __future__ import annotations
 

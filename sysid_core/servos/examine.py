@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of servo recordings, and of the models identified from them."""
+"""Checks of servo recordings, and of the servo models identified from them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ServoReason(Kind):
 
     @property
     def of_gravity(self) -> bool:
-        """True if gravity contradicts the recording and may therefore name the fault."""
+        """True if gravity contradicts the recording and may therefore reveal the fault."""
         return self in (ServoReason.GRAVITY, ServoReason.SLACK)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of all servos of a robot, their terms chosen on blocks of time kept out."""
+"""Identification of all servos of a robot, with terms chosen on held-out blocks of time."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def _blocks(recordings: Sequence[ServoRecording]) -> list[NDArray[np.int64]]:
 def joint_motions(
     recordings: Sequence[ServoRecording], tree: BodyTree, ground: Ground | None = None
 ) -> list[list[JointMotion]]:
-    """Part of the recordings of each joint, in the order of the tree, above a surface."""
+    """Part of the recordings that belongs to each joint, in the order of the tree, above a surface."""
     out: list[list[JointMotion]] = [[] for _ in tree.joints]
     for r, block in zip(recordings, _blocks(recordings), strict=True):
         still = tree.loads(r.q)

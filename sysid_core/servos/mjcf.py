@@ -26,7 +26,7 @@ CONSTANT = (Term.LOAD_FRICTION, Term.BREAKAWAY)
 
 @dataclass(frozen=True)
 class ServoMjcf:
-    """A robot on position servos in MJCF.
+    """MJCF of a robot with position servos.
 
     Attributes:
         text: The file's text.
@@ -44,7 +44,7 @@ class ServoMjcf:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Omissions and assumptions of the file."""
+        """Sentences on omissions and assumptions of the file."""
         said = []
         what = [("Left out", t, self.lost) for t in LOST]
         what += [("Held by a constant friction", t, self.constant) for t in CONSTANT]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of a robot on position servos: its terms, its parameters, and its simulation."""
+"""Model of a robot with position servos: terms, parameters, simulation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Term(Kind):
 
 @dataclass(frozen=True)
 class TermFacts:
-    """Facts about a term.
+    """Properties of a term of the servo model.
 
     Attributes:
         unit: Of its value, for a joint that turns.
@@ -232,13 +232,13 @@ _SAME = 1e-4  # [rad] a fifteenth of a hobby servo's increment
 
 
 def body_tree(robot: RobotModel, joints: tuple[str, ...]) -> BodyTree:
-    """Bodies of a robot on the joints given, in its order, all others held at zero."""
+    """Bodies of a robot on the given joints, in their order; all other joints are locked at zero."""
     return BodyTree(hold_joints(robot, joints=joints) if joints != robot.joint_names else robot)
 
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """One joint's commands, and its loads along the motion of the others.
+    """Commands of one joint, and its load torques along the motion of the others.
 
     Attributes:
         t: Times of the positions, shape (K,) [s].
@@ -257,7 +257,7 @@ class Drive:
     between: tuple[Array, Array] = ANYWHERE
 
     def rollout(self, p: Array, q0: float, step: float = STEP) -> Array:
-        """Positions with parameters in the order of `TERMS`, shape (K,) [rad]."""
+        """Simulated positions with parameters in the order of `TERMS`, shape (K,) [rad]."""
         q, v = np.empty(len(self.t)), np.empty(len(self.t))
         turns = bool(self.loads.turns[self.joint])
         drive_rollout(*self._along, turns, float(q0), unwritten(p), step, q, v)

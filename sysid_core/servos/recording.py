@@ -146,7 +146,7 @@ _FEWEST = 10  # samples: a fit of five parameters needs more than them
 
 
 def match_joints(recording: ServoRecording, robot: RobotModel) -> ServoRecording:
-    """The recording with its columns in the robot's order, under the robot's names, in radians.
+    """Recording with its columns in the order and with the names of the robot's joints, in radians.
 
     By name where all names agree but for case and what stands behind a dot (`elbow_flex.pos`);
     else by place where there are as many columns as joints and no name says otherwise; this is noted.
@@ -158,7 +158,9 @@ def match_joints(recording: ServoRecording, robot: RobotModel) -> ServoRecording
 
 
 def taken_by_place(recording: ServoRecording, robot: RobotModel) -> bool:
-    """Whether columns have names of which some aren't the robot's, so that only their place speaks."""
+    """True if some columns have other names than the robot's joints, so that only their position
+    identifies them.
+    """
     known = {_plain(name) for name in robot.joint_names}
     common = [name for name in recording.joints if _plain(name) in known]
     return bool(recording.joints) and len(common) < min(len(recording.joints), len(known))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open-loop replay: error of a model on recorded motions, compared with "position = command"."""
+"""Open-loop simulation of recorded motions, compared with the assumption "position = command"."""
 
 from __future__ import annotations
 

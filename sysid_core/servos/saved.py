@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""File of the result: `servos.yaml`, with the URDF of the robot."""
+"""File `servos.yaml` with the identified servos, and the URDF of the robot."""
 
 from __future__ import annotations
 

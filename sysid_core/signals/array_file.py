@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binary tables (NPZ, Parquet, MAT); export of recordings as tables."""
+"""Binary tables (NPZ, Parquet, MAT), and export of recordings as tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REMEDY = "Give a CSV, NPZ, Parquet or MAT file (MATLAB's version 7.3 is HDF5: s
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
-    """Columns by name, shape (K,) each.
+    """Columns of a binary table by name, shape (K,) each.
 
     Raises:
         SignalError: The file can't be read.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Column maps: the meaning of the columns of a table, and their file."""
+"""Column maps: meaning of the columns of a table, and their YAML file."""
 
 from __future__ import annotations
 

@@ -270,7 +270,7 @@ def find_wrench(table: Mapping[str, Array]) -> tuple[str, ...]:
 
 
 def find_joints(table: Mapping[str, Array], joint_names: Sequence[str]) -> tuple[str, ...]:
-    """Columns of the joint positions: by joint names, or numbered; () if there are none."""
+    """Columns of the joint positions, by joint names or numbers; () if there are none."""
     by_name = {}
     for joint in joint_names:
         for form in (

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated mechanism with closed loops, in MuJoCo, built from the URDF and the loops file."""
+"""Simulation of a mechanism with closed loops in MuJoCo, built from the URDF and the file of the
+loops.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated robot in MuJoCo, independent of pinocchio, which identifies it."""
+"""Simulation of a robot in MuJoCo, independent of pinocchio, which is used for identification."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ else:
 
 
 def largest_within(fixed: Array, more: Array, limits: Array) -> Array:
-    """`fixed + s * more` with the largest s of [0, 1] that the limits allow, shape (n,).
+    """Vector `fixed + s * more` with the largest s in [0, 1] that respects the limits, shape (n,).
 
     Where the fixed part alone is beyond a limit, s is zero and that joint gets its limit.
     """

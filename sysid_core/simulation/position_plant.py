@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot on position servos: it takes targets, and shows what encoders behind its gears' play show."""
+"""Simulation of a robot with position servos: it receives targets, and measures with encoders
+behind the backlash of its gears.
+"""
 
 from __future__ import annotations
 

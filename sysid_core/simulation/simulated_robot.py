@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated robot as a driver shows it: commands in, noisy stamped measurements out."""
+"""Simulated robot with the interface of a driver: commands in, noisy stamped measurements out."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SensorNoise:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Sample published by the driver at one instant; n joints, time in seconds since the start."""
+    """Measurement of the driver at one instant; n joints, time in seconds since the start."""
 
     time: float
     q: Array

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prediction errors of an identified robot on efforts that were not used in the fit."""
+"""Prediction errors of an identified robot for efforts that were not used in the fit."""
 
 from __future__ import annotations
 
@@ -134,18 +134,22 @@ class Prediction:
 
 
 class EffortModel(Protocol):
-    """Interface for predicting efforts: an `Identification`, or the model of another tool."""
+    """Interface of a model that predicts efforts: an `Identification`, or the model of another
+    tool.
+    """
 
     @property
     def model(self) -> RobotModel:
-        """The robot."""
+        """Robot model."""
 
     @property
     def processing(self) -> Processing:
-        """Cut-offs, and the definition of motion."""
+        """Settings of the preprocessing: cut-off frequencies, and the definition of motion."""
 
     def predict_beside_nominal(self, recording: Recording) -> tuple[Array, Array | None]:
-        """Efforts at the recording's stamps, identified and nominal, each of shape (K, n)."""
+        """Efforts at the stamps of the recording by the identified and by the nominal model, each
+        of shape (K, n).
+        """
 
 
 def predict_recording(identification: EffortModel, recording: Recording) -> Prediction:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint efforts that the model leaves unexplained, while the robot moves."""
+"""Live joint efforts that the model does not explain."""
 
 from __future__ import annotations
 

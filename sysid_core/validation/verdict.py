@@ -167,7 +167,7 @@ def _judge_lags(identification: Identification, lags: ArmLags) -> tuple[Reason, 
 
 
 def judge_spread(spread: PredictionSpread | None) -> Verdict:
-    """Judge whether the fitted recordings determine the torques of other motions.
+    """Verdict on whether the fitted recordings determine the torques of other motions.
 
     Args:
         spread: Spread of the predictions of typical motion; None: not known.

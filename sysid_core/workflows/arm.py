@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simultaneous fit of open chains, with settings selected within the recordings."""
+"""Identification of all joints at once, with settings chosen by cross-validation within the
+recordings.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,7 @@ class ArmFit:
 
 
 def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -> ArmFit:
-    """Select the open settings, and identify.
+    """Choose the open settings, and identify the robot.
 
     Args:
         data: Robot and recordings.

@@ -183,7 +183,7 @@ class ArmData:
 
 
 def chain_of(robot: str, loops: str) -> DrivenRobot:
-    """The mechanism of a file of loops, as a robot of its driven joints.
+    """Mechanism from the file of its loops, as a robot of its driven joints.
 
     Args:
         robot: URDF; "" or the loops' own name where their file names one.

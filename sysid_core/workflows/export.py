@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Export of a result with a proof of agreement, and the repetition of the proof."""
+"""Export of a result with a proof of its accuracy, and the repetition of the proof."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class ArmResult:
 
 @dataclass(frozen=True)
 class ExportedTarget:
-    """One target of an export.
+    """Exported file in one format.
 
     Attributes:
         target: The format.
@@ -185,7 +185,7 @@ class ExportedTarget:
 
     @property
     def name(self) -> str:
-        """Folder and name of the file, as `mjcf/ur5.xml`."""
+        """Folder and name of the file, such as `mjcf/ur5.xml`."""
         return f"{self.file.parent.name}/{self.file.name}"
 
     @property
@@ -195,7 +195,7 @@ class ExportedTarget:
 
 
 def load_result(folder: Path, data: Path | None = None) -> ArmResult:
-    """Read a result of `sysid identify` and its recordings.
+    """Load a result of `sysid identify` with its recordings.
 
     Args:
         folder: With result.json, parameters.yaml and estimate.yaml.
@@ -247,7 +247,7 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
 
 
 def mesh_places(robot: str) -> tuple[Path, ...]:
-    """Folders in which meshes of a robot may be: its description's, if it is a file."""
+    """Folders that may contain the meshes of a robot: that of its description, if this is a file."""
     description = Path(example_robots().get(robot, robot))
     return (description.resolve().parent,) if description.is_file() else ()
 

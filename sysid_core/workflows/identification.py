@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of a robot from recordings: settings in, a judged result and its files out."""
+"""Identification of a robot from recordings: from settings to a judged result with its files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Provenance of a result: files with their hashes, settings, and result.json."""
+"""Provenance of a result: input files with their hashes, settings, and result.json."""
 
 from __future__ import annotations
 
@@ -80,7 +80,9 @@ def _described(robot: str) -> str:
 
 @cache
 def code_hash() -> str:
-    """sha256 of this version's source: what decides results besides data and settings."""
+    """SHA-256 of the source code of this version, on which results depend besides data and
+    settings.
+    """
     whole = hashlib.sha256()
     for package in ("sysid_core", "sysid_fleet", "sysid_studies"):
         spec = find_spec(package)
@@ -92,7 +94,7 @@ def code_hash() -> str:
 
 
 def hashed(role: str, paths: Sequence[Path]) -> list[dict[str, str]]:
-    """Entries of files with their sha256."""
+    """Entries of files with their SHA-256."""
     return [{"role": role, "path": str(path.resolve()), "sha256": hash_of(path)} for path in paths]
 
 

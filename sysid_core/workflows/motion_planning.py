@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planning of motions: settings of one kind in, a checked motion with its files out."""
+"""Planning of motions: from settings to a checked motion with its files."""
 
 from __future__ import annotations
 

@@ -45,4 +45,4 @@ Progress = Callable[[Step], None]
 
 
 def silent(step: Step) -> None:
-    """Discard the report of a step."""
+    """Ignore the report of a step."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Location and reading of recordings: a bag, or a table with its column map."""
+"""Reading of recordings: a bag, or a table with its column map."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def load_recording(
 
 
 def samples_key(run: Recording) -> str:
-    """Hash of a recording's positions and efforts, whatever its file is."""
+    """Hash of a recording's positions and efforts, independent of its file."""
     found = hashlib.sha256()
     for values in (run.joints.q, run.joints.effort):
         found.update(np.ascontiguousarray(0.0 if values is None else values + 0.0).tobytes())

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of position servos from recordings: settings in, a judged simulator and its files out."""
+"""Identification of position servos from recordings: from settings to a judged simulator with its
+files.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bias, tool and delay of a force-torque sensor from still postures."""
+"""Bias, tool and delay of a force-torque sensor from static postures."""
 
 from __future__ import annotations
 

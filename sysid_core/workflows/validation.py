@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identified robots against other recordings."""
+"""Validation of identified robots with other recordings."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payloads of robots with a force-torque sensor, weighed, with their verdict."""
+"""Payloads of robots with a force-torque sensor, estimated and judged."""
 
 from __future__ import annotations
 
@@ -315,7 +315,7 @@ def _told(settings: WeighSettings) -> tuple[WrenchSign, WrenchAxes]:
 def robot_on_sensor(
     run: Recording, settings: SensorSettings, sensor_frame: str
 ) -> tuple[Recording, RobotModel, tuple[str, ...]]:
-    """Recording with its wrench in the sensor frame, its robot, and the assumptions.
+    """Recording with its wrench in the sensor frame, the robot, and the assumptions.
 
     Args:
         run: Joint states, and maybe wrench and description.

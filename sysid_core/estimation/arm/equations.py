@@ -224,7 +224,7 @@ class ArmEquations:
         return tuple(name for name, pi in bodies if not np.any(pi))
 
     def _fast_only(self, regression: Regression, chosen: _Chosen, fast: float) -> Regression:
-        """The equations without those near a joint's standstill or reversal."""
+        """Copy without the equations near standstill or reversal of a joint."""
         used = []
         for span, rows in zip(self.spans, chosen.rows, strict=True):
             reach = int(span.rate_hz / self.processing.torque_cutoff_hz)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole-arm identification, from recordings to a model that predicts torques."""
+"""Identification of a whole arm, from recordings to a model that predicts torques."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Identification:
         return self._torques(q, v, a, (self.pi,))[0]
 
     def _torques(self, q: Array, v: Array, a: Array, bodies: Sequence[Array]) -> list[Array]:
-        """The same for several sets of inertial parameters with the identified friction."""
+        """Torques for several sets of inertial parameters, with the identified friction."""
         Y = joint_torque_regressor(self.model, q, v, a)
         beta = self.parameters[10 * self.model.n_bodies :]
         rigid = [Y @ np.ravel(pi) for pi in bodies]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selection of smoothing and source of the motion within the training runs, on held-out blocks of
-time.
+"""Choice of smoothing and source of the motion by cross-validation on blocks of time within the
+training data.
 """
 
 from __future__ import annotations
@@ -95,12 +95,12 @@ def choose_differentiation(
 
 
 def held_out_error(equations: ArmEquations) -> float:
-    """Relative error on held-out blocks with the settings of the equations."""
+    """Relative error on held-out blocks for the settings of the equations."""
     return _root(held_out_blocks(equations))
 
 
 def held_out_blocks(equations: ArmEquations) -> Array:
-    """Its square as the blocks' shares, shape (N_BLOCKS,)."""
+    """Contribution of each held-out block to the squared relative error, shape (N_BLOCKS,)."""
     return BlockScores.build(equations, rough_loads(equations)).block_errors()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Jackknife test of whether recordings determine the torques of other motions.
+r"""Jackknife test of whether the recordings determine the torques of other motions.
 
 The fit is repeated with each block of time left out (delete-a-block jackknife, Künsch 1989). Where
 the recordings are too short or excite too little, these fits explain what they saw alike and predict
@@ -94,7 +94,7 @@ def prediction_spread(
 
 
 def _typical_motion(equations: ArmEquations) -> tuple[Array, Array, Array]:
-    """Random states around the recorded ones, each (K, n)."""
+    """Random states with the spread of the recorded ones, each (K, n)."""
     rng = np.random.default_rng(0)
     model = equations.model
     q, v, a = (
@@ -117,7 +117,7 @@ def _typical_motion(equations: ArmEquations) -> tuple[Array, Array, Array]:
 
 
 def _postures(model: RobotModel, wide: Array, recorded: Array, rng: np.random.Generator) -> Array:
-    """Positions (K, n); where loops don't close at them, recorded ones take their place."""
+    """Random positions (K, n); where the loops cannot be closed, recorded positions replace them."""
     if not isinstance(model, DrivenRobot):
         return wide
     lost = ~try_assemble(model.chain, wide).assembled

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weight of the prior relative to the data, chosen on held-out blocks of time."""
+"""Choice of the weight of the prior by cross-validation on blocks of time."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def lowered_prior_weight(
 
 
 def rough_loads(equations: ArmEquations) -> Array:
-    """Inertial parameters good enough to compute loads from.
+    """Inertial parameters that are accurate enough for the load torque in friction terms.
 
     Where a joint's efforts weren't measured, least squares may make anything of what it carries.
     """

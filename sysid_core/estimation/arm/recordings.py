@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of a chain, open or closed, as gapless, filtered motions with torques at the joints."""
+"""Preprocessing of recordings of open and closed chains: gapless, filtered motions with joint
+torques.
+"""
 
 from __future__ import annotations
 
@@ -226,6 +228,6 @@ def predicted_efforts(
 
 
 def earlier(motion: JointStream, shift: float) -> JointStream:
-    """Motion shifted to `shift` [s] earlier; the efforts stay in place."""
+    """Motion advanced by `shift` [s]; the efforts are unchanged."""
     q, v, a = (shifted(filled(x), motion.time, shift) for x in (motion.q, motion.v, motion.a))
     return replace(motion, q=q, v=v, a=a)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations from recordings: spans of samples, their checks, and the estimators."""
+"""Gapless spans of samples, their checks, and the interface of the estimators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sysid_core.signals import EffortKind, JointStream, Recording
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """Gapless, equally spaced motion with measured torques at the joints.
+    """Gapless, equally spaced motion with measured joint torques.
 
     Attributes:
         motion: Motion of all joints, as it was `delay` before the torques.
@@ -35,7 +35,7 @@ class Span:
 
 
 def shifted(values: Array, time: Array, shift: float) -> Array:
-    """Smooth columns, shape (K, ...), as they were `shift` [s] before; held at the ends."""
+    """Smooth columns, shape (K, ...), delayed by `shift` [s]; constant beyond the ends."""
     return make_interp_spline(time, values, k=1)(np.clip(time - shift, time[0], time[-1]))
 
 
@@ -54,7 +54,7 @@ def filled(values: Array | None) -> Array:
 
 
 def require_recordings(recordings: Sequence[Recording]) -> None:
-    """Refuse to identify from nothing.
+    """Raise an error if there is no recording.
 
     Raises:
         EstimationError: There is not a recording.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structural identifiability of an open or closed chain for ideal motion."""
+"""Structural identifiability of an open or closed chain with its friction terms."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ class ConsistentLeastSquares:
     def _constrained(
         self, regression: Regression, free: NDArray[np.bool_], weights: Weights, rho: Array
     ) -> tuple[Array, tuple[str, ...]]:
-        """All values with settled weights and the constraints, shape (p,); and notes."""
+        """All parameters with converged weights and the constraints, shape (p,), and notes."""
         if not np.any(free[: regression.n_inertial]):
             return bounded_fit(regression, free, weights.R, weights.r, rho[free]), ()
         values, certificate = solve_consistent(
@@ -192,7 +192,7 @@ class ConsistentLeastSquares:
         weights: Weights,
         seen: ParameterUncertainty,
     ) -> Estimate:
-        """The base parameters that the values stand for, with what the data alone say of them."""
+        """Estimate of the base parameters from the data alone, without the prior."""
         independent = list(base.independent)
         unweighted = data.weighted(np.ones(len(regression.joints)))[0]
         shown = measure_excitation(base, unweighted, regression.structure[:, columns])

@@ -116,7 +116,9 @@ def score_covariance(
 
 
 def _parzen(lag: int) -> Array:
-    """Weights from 1 to 0 with a non-negative spectrum, so that M can't become indefinite."""
+    """Parzen weights, which decrease from 1 to 0 and have a non-negative spectrum, so that M stays
+    positive semi-definite.
+    """
     x = np.arange(lag + 1) / (lag + 1)
     return np.where(x <= 0.5, 1.0 - 6.0 * x**2 * (1.0 - x), 2.0 * (1.0 - x) ** 3)
 

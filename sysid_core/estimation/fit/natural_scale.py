@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A-priori scales of parameters, against which 'weak' and 'excited' are measured."""
+"""Natural scales of parameters, relative to which 'weak' and 'excited' are defined."""
 
 from __future__ import annotations
 

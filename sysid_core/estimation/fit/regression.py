@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The linear measurement equations of a whole robot."""
+"""Linear measurement equations of a whole robot."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ BLOCK = 8192  # samples of a regressor that are held at once
 
 
 class RegressorBlocks(Protocol):
-    """A regressor too large for memory: its rows are computed in blocks for every pass."""
+    """Interface of a regressor that is too large for memory: its rows are computed in blocks for
+    every pass.
+    """
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """K, n and p."""
+        """Numbers of samples K, joints n and parameters p."""
         ...
 
     def __iter__(self) -> Iterator[Array]:
-        """Rows in their order, each block of shape (k, n, p)."""
+        """Iterate over the rows in order, in blocks of shape (k, n, p)."""
         ...
 
     def predict(self, parameters: Array) -> Array:
-        """`Y @ parameters`, shape (K, n)."""
+        """Torques `Y @ parameters`, shape (K, n)."""
         ...
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints whose efforts are zero throughout, because their drivers measure none."""
+"""Joints with efforts of zero throughout, because their driver does not measure efforts."""
 
 from __future__ import annotations
 

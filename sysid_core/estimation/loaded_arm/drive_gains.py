@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drive gains from the model torques and target currents of the controller.
+"""Drive gains from model torques and target currents of the controller.
 
 Without a known load, currents show masses only up to the gains. But many controllers publish their
 own model torque beside the motor current they ask for (UR: `target_moment` and `target_current`),
@@ -31,7 +31,7 @@ def joint_regression(
     loaded_structure: Array,
     parameters: Array | None,
 ) -> Regression:
-    """Columns: the arm's bodies, the load, friction, and the gains' relative changes.
+    """Regression for the bodies of the arm, the load, friction, and relative changes of the gains.
 
     Args:
         parts: Equations of the runs without and with load.
@@ -93,7 +93,7 @@ def _structure(unloaded: Array, loaded: Array, X_L: Array, tau: Array) -> Array:
 def _one_after_the_other(
     first: tuple[int, ...], second: tuple[int, ...], n_first: int
 ) -> tuple[int, ...]:
-    """Samples of two recordings, the second behind the first."""
+    """Samples of two recordings in one sequence."""
     return first + tuple(index + n_first for index in second)
 
 

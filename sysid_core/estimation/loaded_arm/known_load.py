@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known load in the hand of an arm, and its use in an identification."""
+"""Known load that an arm carries, and its use in an identification."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class KnownLoad:
 
 
 def load_estimate(estimate: Estimate, pi_L: Array, load: KnownLoad) -> Estimate:
-    """Estimate of the load. Directions identifiable only in combination have their natural
-    scale.
+    """Estimate of the load. Directions that are identifiable only in combination have their natural
+    scale as standard deviation.
     """
     names = [f"{LOAD}.{name}" for name in INERTIAL_NAMES]
     index = {name: i for i, name in enumerate(estimate.names)}
@@ -110,7 +110,7 @@ _MAX_SURPRISE = 29.6
 
 @dataclass(frozen=True)
 class SupposedLoad:
-    """A ball about the frame, or a shape of known density.
+    """Assumption about a load: a ball about the frame, or a shape of known density.
 
     Attributes:
         frame: Frame that carries the load.
@@ -125,7 +125,7 @@ class SupposedLoad:
     density: DensityPrior | None
 
     def prior(self, pi: Array) -> tuple[Array, Array]:
-        """Mean and covariance of the payload, from an approximate description."""
+        """Prior mean and covariance of the load."""
         if self.density is not None:
             mass = max(float(pi[0]), MIN_MASS)
             shape = self.density.cells

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Payload from joint torques: difference between the loaded and the unloaded arm.
+r"""Payload from joint torques: the difference between the loaded and the unloaded arm.
 
 Both recordings are fitted at once. With the arm's parameters pi, its friction phi, the change d of
 friction between the runs, and the payload pi_L in frame F of a link,
@@ -203,7 +203,9 @@ class PayloadFromTorques:
     def _estimate(
         self, fit: PriorFit, mean: Array, prior: Array, source: str
     ) -> tuple[Estimate, tuple[float, float]]:
-        """The payload's part of a solution, made consistent; and `LoadedArm.added`."""
+        """Payload part of a solution, made physically consistent, with its torques
+        (`LoadedArm.added`).
+        """
         rows = fit.gain[-10:]
         by_gain = (rows @ fit.per_joint.T) * self.gain_sd  # d pi_L / d ln(gain_j), each column
         covariance = symmetric(rows @ fit.scores @ rows.T + by_gain @ by_gain.T)

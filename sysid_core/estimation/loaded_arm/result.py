@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload estimate from joint torques with the torques that it explains."""
+"""Payload estimate from joint torques, with the torques that it explains."""
 
 from __future__ import annotations
 

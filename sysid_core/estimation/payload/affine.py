@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies that are shifted, stretched and turned a little."""
+"""Derivatives of inertial parameters for small shifts, stretches and rotations of a body."""
 
 from __future__ import annotations
 

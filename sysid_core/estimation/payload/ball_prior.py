@@ -66,7 +66,7 @@ def ball_prior(
 
 
 def ball_first(R: Array, r: Array, extent: float) -> Array:
-    """A consistent body about the balls' average; shape (10,).
+    """Physically consistent body near the mean of the prior of balls; shape (10,).
 
     Raises:
         EstimationError: Neither weight nor acceleration: no mass shows.

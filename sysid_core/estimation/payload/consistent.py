@@ -73,7 +73,7 @@ class PayloadLMI(WrenchEstimator):
         )
 
     def _is_allowed(self, pi: Array) -> bool:
-        """Whether the unconstrained solution keeps all constraints."""
+        """True if the unconstrained solution satisfies all constraints."""
         P = pseudo_inertia_from_pi(pi)
         d = np.array([1.0 / self.length] * 3 + [1.0])
         if not pi[0] > 0 or np.linalg.eigvalsh(P * np.outer(d, d))[0] < _MARGIN * pi[0]:
@@ -81,7 +81,7 @@ class PayloadLMI(WrenchEstimator):
         return self.shape is None or float(np.trace(P @ bounding_ellipsoid(self.shape))) >= 0.0
 
     def _nearest_allowed(self, R: Array, free: Array) -> Array:
-        """Minimise `|R (pi - free)|` under the constraints, R of shape (p, 10)."""
+        """Minimise `|R (pi - free)|` subject to the constraints, R of shape (p, 10)."""
         mass = max(abs(float(free[0])), 1e-3)
         scale = mass * np.array([1.0] + [self.length] * 3 + [self.length**2] * 6)
         d = np.array([1.0 / self.length] * 3 + [1.0])

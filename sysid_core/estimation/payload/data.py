@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Data, compressed data and the presentation of results, shared by all payload estimators.
+r"""Payload data, in full and in compressed form, shared by all payload estimators.
 
 Frames: everything in the axes of the force-torque sensor S, at its origin. The wrench is the one
 that the sensor exerts on the object, `wrench = wrench_regressor(a, omega, alpha) @ pi`, with the
@@ -303,7 +303,7 @@ def positive_mass(moment: float, power: float) -> float:
 
 
 def _updated(R: Array, rows: Array) -> Array:
-    """The triangular factor with more rows; rows of shape (K, r, p)."""
+    """Triangular factor after adding rows of shape (K, r, p)."""
     p = R.shape[0]
     stack = np.vstack([R, rows.reshape(-1, p)])
     return np.asarray(np.linalg.qr(stack, mode="r"))

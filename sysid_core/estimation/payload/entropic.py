@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Payload by entropic regression (Lee, Wensing and Park 2020): close to a prior body in P.
+r"""Payload estimation by entropic regression (Lee, Wensing and Park 2020), which stays close to a
+prior body.
 
     min_pi |A pi - b|^2 + gamma [ tr(P_0^-1 P) - log det(P_0^-1 P) - 4 ]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Baseline for all methods: mass from the forces, and uniform density."""
+"""Baseline for all methods: mass from the forces, with uniform density."""
 
 from __future__ import annotations
 

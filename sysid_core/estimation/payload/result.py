@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of payload estimates: verdicts, deviations, and mass, centre of mass and inertia."""
+"""Results of payload estimators: verdicts, standard deviations, and mass, centre of mass and
+inertia.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ PAYLOAD_NAMES = tuple(f"payload.{name}" for name in INERTIAL_NAMES)
 
 
 def linear_error_covariance(response: Array, noise: Array, pi: Array, spread: Array) -> Array:
-    """Expected squared error of an estimator that pulls towards something it assumes.
+    """Expected squared error of an estimator that is biased towards a prior.
 
     Args:
         response: How the estimate follows the truth, `d pi_hat / d pi`, shape (10, 10).
@@ -77,7 +79,7 @@ def shrunk_estimate(
     wrenches: CompressedWrenches,
     source: str,
 ) -> Estimate:
-    """Result of an estimator that pulls towards a prior of covariance `prior`, (10, 10)."""
+    """Result of an estimator that is biased towards a prior with covariance `prior`, (10, 10)."""
     verdicts = verdicts_from_prior(covariance, prior)
     return payload_estimate(method, pi, covariance, verdicts, wrenches, source=source)
 
@@ -111,7 +113,7 @@ def verdicts_from_prior(
 
 
 def _given_first_moments(covariance: Array) -> Array:
-    """Covariance of the six moments of inertia where mass and first moments are known."""
+    """Covariance of the six moments of inertia for given mass and first moments."""
     known, cross = covariance[:4, :4], covariance[:4, 4:]
     scale = np.sqrt(np.clip(np.diag(known), np.finfo(float).tiny, None))
     inverse = np.linalg.pinv(known / np.outer(scale, scale), rcond=1e-12, hermitian=True)

@@ -63,7 +63,7 @@ _SIZE, _SHIFT, _TURN = TYPED_SD, 0.02, 0.1
 
 
 def _shape_covariances() -> tuple[Array, ...]:
-    """Shape (12, 12) each."""
+    """Covariances of the affine changes of the shape, shape (12, 12) each."""
     alike = np.append(np.zeros(3), np.eye(3).ravel())
     found = []
     for shift, turn, stretch in ((0.0, 0.0, 0.1), (_SHIFT, _TURN, 0.2)):
@@ -141,12 +141,14 @@ class ShapePrior:
 
     @property
     def _middle(self) -> int:
-        """Which of the solids gives the first answer."""
+        """Index of the density contrast of the first estimate."""
         return len(self.contrasts) // 2
 
     @cached_property
     def _kinds(self) -> tuple[Array, Array, Array]:
-        """Mean bodies (H, 10), covariances (H, 10, 10) and log probabilities, all of unit mass."""
+        """Mean bodies (H, 10), covariances (H, 10, 10) and log-probabilities of all hypotheses, for
+        unit mass.
+        """
         if self.shape is None:
             return np.zeros((0, 10)), np.zeros((0, 10, 10)), np.zeros((2, 0))
         solid = self.shape.homogeneous(1.0)
@@ -277,7 +279,7 @@ class ShapePrior:
         )
 
     def _balls(self, first: Array) -> list[tuple[Array, Array]]:
-        """Bodies of no given shape about a first answer (10,): means and covariances."""
+        """Means and covariances of bodies without a given shape, about a first estimate (10,)."""
         reach = self.extent / 2.0
         return [
             ball_prior(first, reach, x * self.extent, mass_spread=0.0, inertia_spread=BALL_SPREAD)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection of a load that is picked up, put down or slips during the estimation."""
+"""Detection of a payload that is picked up, put down or slips during the estimation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sysid_core.robot import Array
 
 
 class ChangeKind(Kind):
-    """Kind of change of the load."""
+    """Kind of change of the payload."""
 
     ATTACHED = "attached"
     DETACHED = "detached"

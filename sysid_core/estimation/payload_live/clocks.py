@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payload recordings of devices with separate clocks, converted to one clock."""
+"""Payload recordings from devices with separate clocks, converted to one clock."""
 
 from __future__ import annotations
 

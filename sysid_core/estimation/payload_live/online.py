@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payload identification while the samples arrive."""
+"""Payload identification during the arrival of the samples."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class OnlinePayload:
         return tuple(changes)
 
     def _has_changed(self, data: PayloadData, k: int) -> bool:
-        """Whether the load has, and then start anew."""
+        """True if the payload has changed; the estimation is then restarted."""
         known = self._running.prediction(data.regressor[k])
         if known is None or self.n_samples < _SETTLED:
             return False

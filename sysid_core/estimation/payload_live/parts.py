@@ -43,7 +43,7 @@ _FILE = FileKind(
 
 
 class _Part(FileSchema):
-    """One load: measured by hand, weighed before, or several of the others together."""
+    """Entry of one load: measured by hand, weighed before, or a combination of other loads."""
 
     mass: Positive | None = None
     mass_sd: NotNegative | None = None
@@ -55,7 +55,7 @@ class _Part(FileSchema):
 
 
 class _Parts(FileSchema):
-    """Schema of the file of known loads."""
+    """Schema of the file with known loads."""
 
     parts: Annotated[dict[Name, _Part], Field(min_length=1)]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload identification from start to end, live or replayed: tare, motion, estimate.
+"""Complete payload identification, live or replayed: tare, motion, estimate.
 
 Joint states, wrenches and marks may come in any order: what comes out depends on their stamps and
 values alone. What comes too late lets the run be done over.
@@ -120,7 +120,7 @@ class PayloadSession:
         self._idle = True  # no run is under way
 
     def _restart(self) -> None:
-        """Begin the run again, with the streams as they are."""
+        """Restart the run with the existing streams."""
         self._streams.rewind()
         self._trimmed = False  # whether what was read is gone
         self.online.reset(self._given_calibration)

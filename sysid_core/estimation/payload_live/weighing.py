@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded payload weighed by the default estimator, once or several times."""
+"""Identification of a payload from one or several recordings with the default estimator."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def judge_weighing(
 
 @dataclass(frozen=True, eq=False)
 class Repeatability:
-    """Repeatability of several weighings of one object.
+    """Repeatability of several payload estimates of one object.
 
     Attributes:
         mass: Mass of each, shape (K,) [kg].
@@ -152,7 +152,7 @@ class Repeatability:
 
     @property
     def mass_scatter(self) -> float:
-        """Standard deviation of the masses as a part of their mean."""
+        """Standard deviation of the masses relative to their mean."""
         return float(self.mass.std(ddof=1) / self.mass.mean())
 
     @property
@@ -162,7 +162,7 @@ class Repeatability:
 
     @property
     def chi(self) -> float:
-        """Scatter in units of the stated deviations; 1 if these are correct."""
+        """Ratio of the scatter to the stated standard deviations; 1 if these are correct."""
         z = np.hstack(
             [
                 ((self.mass - self.mass.mean()) / self.mass_sd)[:, None],

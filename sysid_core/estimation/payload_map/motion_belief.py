@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Motion estimate used by the payload estimator, with its uncertainty.
+r"""Uncertain motion, as the payload estimator uses it.
 
 The motion x = (a, omega, alpha) of the sensor is never known exactly. With the wrench's sensitivity
 `T = d(A(x) pi)/dx`, an estimator marginalises the motion's error: rows `X` (regressor, nuisances,
@@ -34,7 +34,7 @@ _KEPT = 20_000  # samples whose sensitivities are kept between passes (1.5 kB ea
 
 
 def chunks(count: int) -> list[slice]:
-    """Slices of about `size` samples that cover all."""
+    """Consecutive slices of about `size` samples."""
     return [slice(first, min(first + _CHUNK, count)) for first in range(0, count, _CHUNK)]
 
 
@@ -85,7 +85,7 @@ class ExactMotion:
         return self._x
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
-        """`X^T R^-1 X`."""
+        """Normal matrix `X^T R^-1 X`."""
         total = None
         for part in chunks(len(noise_sd)):
             X = rows(part)[1]
@@ -94,10 +94,10 @@ class ExactMotion:
         return np.asarray(total)
 
     def accept(self) -> None:
-        """Nothing to correct."""
+        """No effect, because an exact motion is never corrected."""
 
     def correct(self, y: Array) -> None:
-        """No correction."""
+        """No effect, because an exact motion is never corrected."""
 
     def corrected(self) -> Array:
         """Motion as given."""
@@ -284,7 +284,7 @@ class SplineMotion:
 
 
 def _stack(motion: FrameMotion) -> Array:
-    """(a, omega, alpha), shape (K, 9)."""
+    """Array of (a, omega, alpha), shape (K, 9)."""
     return np.hstack([motion.a, motion.omega, motion.alpha])
 
 

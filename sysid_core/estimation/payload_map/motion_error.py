@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of the motion, and how they show in the wrench."""
+"""Errors of the motion, and their effect on the wrench."""
 
 from __future__ import annotations
 

@@ -254,7 +254,7 @@ class RunningMAP:
         return *self._expected.at(regressor), self._noise.sd
 
     def _is_spike(self, b: Array, A: Array) -> bool:
-        """Whether the wrench jumps and the motion doesn't; what lasts is no spike."""
+        """True if the wrench jumps without a change of the motion, for a short time only."""
         before, self._before = self._before, (b, A)
         pi = self._pi
         if before is None or pi is None or not self._noise.known:
@@ -268,7 +268,7 @@ class RunningMAP:
         return True
 
     def _weigh(self, A: Array, b: Array) -> None:
-        """First idea of the mass, from the forces so far."""
+        """Initial estimate of the mass from the forces so far."""
         unit = self._batch.homogeneous(1.0)
         f = A[:3] @ unit
         self._weighing += [float(f @ b[:3]), float(f @ f)]

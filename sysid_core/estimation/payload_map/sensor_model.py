@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Magnitudes of the errors of a force-torque sensor, and their effect on the wrench."""
+"""Error magnitudes of a force-torque sensor, and their effect on the wrench."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_RAMPS = 6
 
 
 class SensorQuality(Kind):
-    """Quality of a force-torque sensor: knowledge of gains, axes and delay."""
+    """Quality class of a force-torque sensor: knowledge of gains, axes and delay."""
 
     ORDINARY = "ordinary"
     CALIBRATED = "calibrated"

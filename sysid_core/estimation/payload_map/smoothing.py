@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data of the default payload estimator from recorded joints and wrenches."""
+"""Input of the default payload estimator from recorded joint states and wrenches."""
 
 from __future__ import annotations
 

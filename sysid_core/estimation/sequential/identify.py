@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Identification one joint at a time, from the last joint to the first (Lin 1992)."""
+r"""Sequential identification from the last joint to the first (Lin 1992)."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ class SequentialLeastSquares:
 
 
 def _open_constants(solution: BackwardSolution, system: SolvableEquations) -> tuple[str, ...]:
-    """The directions that stayed open, in words, by their largest parts in natural units."""
+    """Sentences on undetermined directions, by their largest components in natural units."""
     scale = np.sqrt(np.diag(system.prior_covariance))
     out = []
     for direction in solution.open_directions.T:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Least squares joint by joint, from the last to the first, with the error carried along.
+r"""Least squares joint by joint, from the last to the first, with propagation of the errors.
 
 Torques of joint j depend on bodies j ... n only. Each step estimates what its rows show and what
 is still unknown, and takes the rest as known from the steps before (Lin 1992, algorithm 2). What

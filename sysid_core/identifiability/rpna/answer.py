@@ -27,7 +27,8 @@ from sysid_core.robot import INERTIAL_NAMES, Array
 
 
 def system_nullspace(layout: Layout, results: Sequence[StageResult], n_parameters: int) -> Array:
-    r"""All undetectable changes: block upper-bidiagonal, `R_ii = null(N_i)`, `R_pi = -B_i R_ii`.
+    r"""Undetectable parameter changes: block upper-bidiagonal, `R_ii = null(N_i)`, `R_pi = -B_i
+    R_ii`.
 
     Wensing, Niemeyer and Slotine (2023), eqs. (9), (43), appendix G.
 
@@ -53,7 +54,8 @@ def system_nullspace(layout: Layout, results: Sequence[StageResult], n_parameter
 def identifiable_combinations(
     layout: Layout, results: Sequence[StageResult], n_parameters: int
 ) -> Array:
-    r"""Rows that data can excite: block upper-triangular, `N_ii = N_i`, `N_ij = N_i,p(j) B_j`.
+    r"""Parameter combinations that data can excite: block upper-triangular, `N_ii = N_i`, `N_ij =
+    N_i,p(j) B_j`.
 
     Wensing, Niemeyer and Slotine (2023), eqs. (28), (45), appendix G.
 
@@ -97,7 +99,7 @@ class StructuralVerdict(Kind):
 
     @property
     def symbol(self) -> str:
-        """The symbol of the paper's tables."""
+        """Symbol of the verdict in the tables of the paper."""
         return {"ALONE": "★", "BASE": "●", "ABSORBED": "○", "UNIDENTIFIABLE": "✕"}[self.name]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Robot in the form of the RPNA: one stage per coordinate set, in natural units.
+r"""Robot in the form of the RPNA: one stage per joint or group of coupled joints, in natural units.
 
 A stage holds the bodies that one joint moves: nearly always one link; with a rotor, its spin as a
 seventh velocity; with coupled mimic joints, several links of the same parent (remark 11). Velocities
@@ -143,7 +143,7 @@ def build_layout(
     rotors: Sequence[Rotor] = (),
     mimic: Mimic = Mimic.INDEPENDENT,
 ) -> Layout:
-    """Lay out a robot.
+    """Stages of a robot.
 
     Args:
         model: The robot.
@@ -180,9 +180,7 @@ def build_layout(
 
 
 class _Joints:
-    """Steps of all joints in flat arrays in natural units, so that the maps are computed at
-    once.
-    """
+    """Steps of all joints as flat arrays in natural units, so that all maps are computed at once."""
 
     def __init__(self, model: RobotModel, groups: Sequence[CoupledGroup]) -> None:
         pin_model = model.pin_model

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact structural identifiability: which parameters a robot's motion can show at all."""
+"""Exact structural identifiability: the parameter combinations that the motion of a robot can
+determine.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of a closed chain that make the projected observation matrix well conditioned."""
+"""Motions of a closed chain with a well-conditioned projected observation matrix."""
 
 from __future__ import annotations
 

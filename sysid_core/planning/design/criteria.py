@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimality criteria of motions: functions of their expected information matrix."""
+"""Optimality criteria of motions, as functions of their expected information matrix."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def build_score(
     targets: tuple[str, ...] = (),
     task: tuple[Array, Array, Array] | None = None,
 ) -> Score:
-    """A criterion for some unknowns and motions of a duration.
+    """Optimality criterion for given unknowns and motions of a given duration.
 
     Args:
         unknowns: What is estimated.
@@ -140,7 +140,9 @@ def build_score(
 
 
 def orthonormal_map(unknowns: Unknowns) -> Array:
-    """`R V`: from base columns of the inertials to those of an orthonormal base, (b, b)."""
+    """Matrix `R V` from the base columns of the inertial parameters to those of an orthonormal
+    base, (b, b).
+    """
     p = 10 * unknowns.model.n_bodies
     R = unknowns.base.regrouping[: unknowns.n_rigid, :p]
     _, _, Vt = np.linalg.svd(R, full_matrices=False)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An experiment that ends when it knows enough: pieces of motion, each planned after the last.
+"""Adaptive experiment: each motion is planned after the last one was measured, until the accuracy
+suffices.
 
 `Explorer` holds what is known; whoever moves the robot asks it for the next piece, plays it, and
 gives it what the robot really did. Between pieces the robot stands; every piece passes the same
@@ -133,7 +134,7 @@ class Explorer:
 
     @property
     def _left(self) -> float:
-        """Time that is left for motion [s]."""
+        """Remaining time for motion [s]."""
         return self.goal.longest - self.duration
 
     def __str__(self) -> str:
@@ -166,7 +167,7 @@ class Explorer:
         return piece
 
     def _suffices(self, piece: Trajectory) -> bool:
-        """True if a piece leaves no parameter open."""
+        """True if all parameters would be accurate enough after a motion."""
         information = self.unknowns.information(piece.q, piece.v, piece.a, piece.duration)
         return not self._open_after(self.unknowns.after_information(information))
 

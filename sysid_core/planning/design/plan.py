@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of a whole arm that show most of its parameters, inside its limits."""
+"""Motions of a whole arm that excite most of its parameters, within its limits."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class ArmPlan:
 
 
 def default_harmonics(period: float) -> int:
-    """Harmonics up to `BANDWIDTH`, at least 5."""
+    """Number of harmonics up to the frequency `BANDWIDTH`, at least 5."""
     return int(np.clip(round(BANDWIDTH * period), 5, MOST_HARMONICS))
 
 

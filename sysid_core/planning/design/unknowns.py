@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of an identification, their prior, and the noise of efforts."""
+"""Unknown parameters of an identification, their prior, and the noise of efforts."""
 
 from __future__ import annotations
 
@@ -184,14 +184,16 @@ class Unknowns:
 
 
 def typical_efforts(model: RobotModel) -> Array:
-    """Effort limits, with their median where the URDF has none; shape (n,) [N m or N]."""
+    """Effort limits, replaced by their median where the URDF has none; shape (n,) [N m or N]."""
     effort = model.effort_limits
     usable = np.isfinite(effort) & (effort > 0)
     return np.where(usable, effort, float(np.median(effort[usable])) if usable.any() else 1.0)
 
 
 def friction_scale_of(model: RobotModel, friction: FrictionModel) -> Array:
-    """Natural size of friction parameters by the drives' efforts and velocities, shape (p,)."""
+    """Natural scale of friction parameters from the efforts and velocities of the drives, shape
+    (p,).
+    """
     effort = typical_efforts(model)
     velocity = model.velocity_limits
     velocity = np.where(np.isfinite(velocity) & (velocity > 0), velocity, 1.0)

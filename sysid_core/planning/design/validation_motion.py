@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Safe motion for validation that differs from the training motion."""
+"""Validation motion that differs from the training motion and respects all limits."""
 
 from __future__ import annotations
 

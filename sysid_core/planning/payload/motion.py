@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Oscillations of the wrist, the paper's motion for payloads."""
+"""Oscillations of the wrist: the payload motion of Nadeau et al. (2022)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def oscillation(
     ramp: float = 1.0,
     rate_hz: float = 100.0,
 ) -> tuple[Array, Array, Array, Array]:
-    r"""Sines of some joints, `alpha + A sin(2 pi f phi(t))`, starting and ending at rest.
+    r"""Sine motion of some joints, `alpha + A sin(2 pi f phi(t))`, which starts and ends at rest.
 
     The phase speed rises and falls along a minimum-jerk profile, so the path stays that of the
     sines, velocity and acceleration vanish at both ends, and no velocity exceeds the sines'.

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quintics through given postures, and selection of static postures that excite gravity."""
+"""Quintic polynomials through given postures, and selection of static postures that excite the
+gravity parameters.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ LONGEST_TURN = 2.0  # [rad or m] of one joint between two postures
 
 @dataclass(frozen=True, eq=False)
 class PosturePlan:
-    """Static postures and the motion through them; it passed its check.
+    """Static postures and the motion through them, which passed its check.
 
     Attributes:
         trajectory: With segments `posture K` and `transfer`.

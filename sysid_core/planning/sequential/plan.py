@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans that move one joint at a time, in postures that give well-conditioned steps."""
+"""Planning of motions of one joint at a time, in postures with well-conditioned estimation steps."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves over time, over frequency, and over anything else."""
+"""Charts of curves over time, frequency, or another quantity."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts as data: panels of lines, dots, bars and colours, or a 3D view; drawn by page.js."""
+"""Charts as data (panels of lines, dots, bars and colours, or a 3D view), which page.js draws."""
 
 from __future__ import annotations
 

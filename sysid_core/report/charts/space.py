@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views in space: bodies, ellipsoids, a robot that moves, and the cell around it."""
+"""3D views: bodies, ellipsoids, a robot that moves, and its cell."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def _solid(where: Array, corners: Array, **style: Any) -> Trace:
 
 
 def link_points(model: RobotModel) -> list[tuple[int, Array]]:
-    """Joint and the outermost points of every collision shape in many directions, (K, 3) [m].
+    """Joint of every collision shape, and the outermost points of the shape in many directions, (K,
+    3) [m].
 
     Empty where the description has no shapes, or its meshes aren't on this machine.
     """

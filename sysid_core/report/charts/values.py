@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values: dots with bars and references, correlations, shares of limits."""
+"""Charts of values: dots with bars and references, correlations, used fractions of limits."""
 
 from __future__ import annotations
 

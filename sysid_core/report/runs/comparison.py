@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Page that compares the results of several runs."""
+"""Report that compares the results of several runs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saved files of one run, for pages on several runs."""
+"""Saved results of one run, for reports on several runs."""
 
 from __future__ import annotations
 

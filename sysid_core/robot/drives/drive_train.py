@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drive train between a motor's reading and the torque at its joint."""
+"""Drive train between the reading of a motor and the torque at its joint."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Springs and counterbalances that support part of a robot's weight in parallel to its drives.
+r"""Springs and counterbalances that support part of a robot's weight, parallel to its drives.
 
 With the extension x(q) of a spring and its pull F(x), the torque on the joint is `-F(x) dx/dq`
 (virtual work). A spring at the joint itself has `x = q - zero` and pulls in N m; one between two

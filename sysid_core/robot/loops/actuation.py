@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Motion of all joints from the actuated ones: G with q̇ = G q̇_a, and Ġ.
+r"""Motion of all joints from that of the actuated joints: G with q̇ = G q̇_a, and Ġ.
 
 Zhang, Haugk, Vasudevan 2024, section II-C: with J split into actuated and passive columns,
 `G_u = -J_u^{-1} J_a`, `G_a = 1`, `q̇ = G q̇_a`, `q̈ = G q̈_a + Ġ q̇_a`. More equations than passive
@@ -27,12 +27,14 @@ _SINGULAR = 1e-9  # least singular value of J_u over the largest
 
 
 def actuation_map(chain: ClosedChain, q: ArrayLike) -> Array:
-    """G with q̇ = G q̇_a (eq. 19-21); closed postures (K, n) to (K, n, n_a)."""
+    """Matrix G with q̇ = G q̇_a (eq. 19-21); closed postures (K, n) to (K, n, n_a)."""
     return _map_from_jacobian(chain, loop_jacobian(chain, q))
 
 
 def actuation_map_rate(chain: ClosedChain, q: ArrayLike, v: ArrayLike) -> Array:
-    """Ġ of eq. 22 for consistent q and v, each (K, n): `Ġ_u = -J_u^{-1} J̇ G`; (K, n, n_a)."""
+    """Time derivative Ġ of eq. 22 for consistent q and v, each (K, n): `Ġ_u = -J_u^{-1} J̇ G`; (K,
+    n, n_a).
+    """
     J = loop_jacobian(chain, q)
     G = _map_from_jacobian(chain, J)
     G_dot = np.zeros_like(G)
@@ -138,7 +140,9 @@ def _map_from_jacobian(chain: ClosedChain, J: Array) -> Array:
 
 
 def solve_passive(A: Array, B: Array) -> Array:
-    """`A^{-1} B`, (K, m, u) and (K, m, c) to (K, u, c); least squares where A is tall or singular."""
+    """Solution `A^{-1} B`, (K, m, u) and (K, m, c) to (K, u, c); least squares if A is tall or
+    singular.
+    """
     if A.shape[1] == A.shape[2]:
         try:
             return np.linalg.solve(A, B)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closed chains: a tree of joints, the loops that close it, and which joints are driven."""
+"""Closed chains: a tree of joints, the loops that close it, and the driven joints."""
 
 from __future__ import annotations
 

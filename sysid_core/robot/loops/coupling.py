@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints that a linear law ties together: mimic joints, parallelograms, cables, gears."""
+"""Joints coupled by a linear equation: mimic joints, parallelograms, cables, gears."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""A closed chain as a robot of its driven joints: everything else follows from them.
+r"""Closed chain as a robot of its driven joints, which determine the motion of all others.
 
 `q = Γ(q_a)`, `q̇ = G q̇_a`, and torques are projected, `u = G^T tau` (Zhang et al. 2024, eqs. 16-23).
 Whatever is done with an open chain's joints is thus done with a closed chain's driven ones.

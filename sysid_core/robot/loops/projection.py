@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Closed posture and velocity with the smallest difference from the measured ones.
+r"""Posture and velocity with closed loops that are nearest to measured ones.
 
 Encoders on passive joints (the tarsus of Digit) are worth something: they replace a missing
 actuated encoder, choose the branch, and reduce noise.
@@ -22,7 +22,8 @@ _STEPS = 8  # most Gauss-Newton steps; three settle what readings leave
 
 
 def project_positions(chain: ClosedChain, names: Sequence[str], q: ArrayLike) -> Array:
-    r"""`argmin sum_j (q_j - measured_j)^2` over closed postures, by Gauss-Newton in q_a.
+    r"""Postures with closed loops nearest to measured positions, `argmin sum_j (q_j -
+    measured_j)^2`, by Gauss-Newton in q_a.
 
     Args:
         chain: The mechanism.

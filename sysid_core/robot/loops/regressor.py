@@ -89,7 +89,7 @@ def constrained_parameter_names(chain: ClosedChain, drives: tuple[str, ...]) -> 
 
 
 def projected_inertial_regressor(chain: ClosedChain, motion: ConstrainedMotion) -> Array:
-    """`G^T Y` of the rigid bodies (eq. 27), shape (K, n_a, 10 n_bodies)."""
+    """Projected regressor `G^T Y` of the rigid bodies (eq. 27), shape (K, n_a, 10 n_bodies)."""
     model = chain.model.pin_model
     data = model.createData()
     q = chain.model.configuration(motion.q)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes as people write them down: a short text, a mesh, or a small YAML file."""
+"""Shapes from a short text, a mesh file, or a small YAML file."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The skin of a shape, for hollow things."""
+"""Surface layer of a shape, for hollow objects."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of links that may touch, from a semantic description (SRDF) of MoveIt."""
+"""Pairs of links that may be in contact, from MoveIt's semantic description (SRDF)."""
 
 from __future__ import annotations
 

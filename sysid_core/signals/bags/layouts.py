@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages with fixed byte offsets: read singly or many at once.
+"""Messages with fixed byte offsets, read one at a time or many at once.
 
 A driver sends the same joints in the same order for hours: only numbers change. Where they stand
 is found once; then a message is some views of its bytes, and a thousand messages are a matrix.

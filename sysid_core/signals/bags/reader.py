@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a recording out of a rosbag2 bag, without ROS."""
+"""Reading of a recording from a rosbag2 bag, without ROS."""
 
 from __future__ import annotations
 

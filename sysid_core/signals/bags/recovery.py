@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole bag out of a damaged one."""
+"""Recovery of a readable bag from a damaged one."""
 
 from __future__ import annotations
 

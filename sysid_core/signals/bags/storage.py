@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contents of a rosbag2 bag, read record by record so that truncated bags can be read.
+"""Contents of a rosbag2 bag, read record by record so that truncated bags are readable.
 
 An MCAP file that was cut off (a killed logger, a full disk) has no index and no footer; readers
 that need them read nothing. Here MCAP files are always scanned from the start, up to the last
@@ -172,7 +172,7 @@ _Item = MessageBlock | StoredTopic | dict[str, str] | Damage
 
 
 def stored_items(path: Path, files: Sequence[Path], *, whole: bool) -> Iterator[_Item]:
-    """Messages, topics, custom data and damage of a bag, in order.
+    """Messages, topics, metadata and damage of a bag, in order.
 
     Args:
         path: As given by the user.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message types: the standard ones, and those with definitions given as text."""
+"""Message types: the standard ones, and those defined by a text."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing rosbag2 bags (MCAP) from serialised messages, safe against a kill."""
+"""Writing of rosbag2 bags (MCAP) from serialised messages, safe even if the process is killed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint positions, velocities and accelerations with standard deviations, sample by sample."""
+"""Filtered joint positions, velocities and accelerations with standard deviations, sample by
+sample.
+"""
 
 from __future__ import annotations
 
@@ -175,7 +177,9 @@ class JointFilter:
         return self._sample(outcome)
 
     def _unwrapped(self, q: Array, outcome: SampleOutcome) -> Array:
-        """Angles of joints without end stops go on beyond ±π; a new start begins as measured."""
+        """Continuous angles of joints without end stops beyond ±π; after a restart, angles are used
+        as measured.
+        """
         if outcome is SampleOutcome.STARTED:
             return q
         step = q - self._last

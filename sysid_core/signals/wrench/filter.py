@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filtered force-torque readings and the sensor's bias, sample by sample."""
+"""Filtered force-torque readings, and the bias of the sensor, sample by sample."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class WrenchFilter:
 def filter_wrench(
     stream: WrenchStream, *, noise: NoiseLevels | None = None, max_gap_s: float = 0.1
 ) -> tuple[WrenchStream, Array, FilterCounts]:
-    """Filter a recording with `WrenchFilter`: the same numbers as live.
+    """Filter a recording with `WrenchFilter`; the results equal those of the live filter.
 
     Returns:
         The filtered stream (bias included), standard deviations (K, 6), and what was refused.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frame of the sensor, and its agreement with the frame of the wrench.
+"""Frame of the sensor, and its agreement with the `frame_id` of the wrench.
 
 Drivers name frames that are no links of the robot: ur_robot_driver sends `tool0_controller`, xarm_ros2
 `uf_ft_sensor_raw_data`. The description, a mounting that the user gives, or TF's `tf_static` say where

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Usable readings of a force-torque sensor, without repeated ones, spikes and gaps."""
+"""Usable readings of a force-torque sensor, without repetitions, spikes and gaps."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renewal of a stored tare: the bias from one static posture, all else unchanged."""
+"""Renewal of a stored tare: a new bias from one static posture, all else unchanged."""
 
 from __future__ import annotations
 

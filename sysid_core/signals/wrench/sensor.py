@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Bias and tool between a force-torque sensor and the wrench of the load.
+r"""Calibration of a force-torque sensor: bias and tool between its reading and the wrench of the
+load.
 
 The sensor reads, in its own axes and about its own origin,
 

@@ -221,7 +221,7 @@ def tare_single(
     frame: str = "",
     source: str = "",
 ) -> SensorCalibration:
-    """Bias from one static posture before the grasp, with a known tool or none.
+    """Bias from one static posture before the grasp, with a known tool or no tool.
 
     Args:
         wrench: Samples of the posture, shape (N, 6) [N, N m].
