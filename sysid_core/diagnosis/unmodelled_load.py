@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads with different masses by joint torques and force-torque sensor, or too heavy for the arm."""
+"""Loads whose mass differs between joint torques and force-torque sensor, or that are too heavy for
+the arm.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ _POSTURES = 200
 
 
 def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -> Verdict:
-    """Warn if the joint torques of a recording need a very different mass than the estimate.
+    """Warn if the joint torques of a recording imply a very different mass than the estimate.
 
     Args:
         model: The robot, as it was tared.
@@ -48,7 +50,8 @@ def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -
 
 
 def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -> Verdict:
-    """Fail if the gravity torque of a load would exceed twice the torque limits of the joints.
+    """Report a failure if the gravity torque of a payload would exceed twice the torque limits of
+    the joints.
 
     Args:
         model: The robot without the load; limits of 0 or infinity aren't looked at.

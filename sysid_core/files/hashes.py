@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hashes of input files, which results refer to."""
+"""Hashes of input files, to which results refer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BLOCK = 1 << 20  # bytes
 
 
 def hash_of(path: str | Path) -> str:
-    """sha256 of a file, or of a folder's files with their names.
+    """SHA-256 of a file, or of a folder's files with their names.
 
     Raises:
         SysIdError: It isn't there, or is a device or pipe, which has no end.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures and tables that people read."""
+"""HTML reports with charts and tables."""
 
 from sysid_core.report.arm_charts import prediction_chart
 from sysid_core.report.charts import (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of a payload: wrench, convergence, the object in space, and the signals."""
+"""Charts of a payload: wrench, convergence, the object in 3D, and the signals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 
 def wrench_chart(data: PayloadData, pi: ArrayLike) -> Figure:
-    """Measured (bias removed), predicted and remaining wrench, per axis."""
+    """Chart of the measured wrench (without bias), the predicted wrench and the residual, per axis."""
     predicted = data.regressor @ np.asarray(pi, dtype=float)
     series = {
         f"{axis} [{'N' if i < 3 else 'N m'}]": {
@@ -66,7 +66,7 @@ def error_charts(data: PayloadData, estimate: Estimate) -> Iterator[tuple[Figure
 
 
 def convergence_chart(history: Sequence[PayloadMoment], truth: ArrayLike | None) -> Figure:
-    """Mass and centre of mass over the run, with two standard deviations."""
+    """Chart of mass and centre of mass over the run, with two standard deviations."""
     time = np.array([moment.time for moment in history])
     series = {"mass [kg]": ([m.mass for m in history], [m.mass_sd for m in history])}
     for k, axis in enumerate("xyz"):
@@ -95,7 +95,8 @@ def convergence_chart(history: Sequence[PayloadMoment], truth: ArrayLike | None)
 
 
 def object_scene(shape: Shape, masses: Array, estimate: Estimate) -> Figure:
-    """The object's cells, their point masses, and the centre of mass with its ellipsoid of 2 sd.
+    """3D view of the object's cells, their point masses, and the centre of mass with its ellipsoid
+    of 2 sd.
 
     Args:
         shape: Shape of the object, in the sensor frame.
@@ -117,7 +118,7 @@ def object_scene(shape: Shape, masses: Array, estimate: Estimate) -> Figure:
 
 
 def signal_charts(recording: Recording, filtered: JointStream) -> tuple[Figure, Figure, Figure]:
-    """Joint positions, velocities raw and filtered, and the raw wrench."""
+    """Charts of joint positions, raw and filtered velocities, and the raw wrench."""
     raw = recording.joints.ordered(filtered.names)
     t0 = int(raw.stamps_ns[0])
     t_raw, t = (raw.stamps_ns - t0) * 1e-9, (filtered.stamps_ns - t0) * 1e-9

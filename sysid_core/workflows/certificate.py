@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates of identifications: results and input files, repeatable from the data.
+"""Certificates of identifications: results and hashes of the inputs, which can be repeated from the
+data.
 
 A certificate isn't signed: `verify` repeats all that it states from the data. Who wants to know who
 issued it signs the file with a tool of their own, such as `minisign` or `gpg --detach-sign`.
@@ -40,7 +41,7 @@ SAME_SHARE = 1e-3  # of a standard deviation: numbers of another machine are the
 
 @dataclass(frozen=True)
 class CertificateCheck:
-    """A check of a certificate.
+    """Result of one check of a certificate.
 
     Attributes:
         name: What was checked.
@@ -56,7 +57,7 @@ class CertificateCheck:
 def certify(
     folder: Path, *, robot: str = "", earlier: Path | None = None, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Content of a certificate; its numbers are recomputed from the data.
+    """Contents of a certificate; all numbers are recomputed from the data.
 
     Args:
         folder: Folder that `sysid identify` wrote.
@@ -99,7 +100,7 @@ def certify(
 def verify(
     path: Path, *, data: Path | None = None, progress: Progress = silent
 ) -> list[CertificateCheck]:
-    """Check a certificate: hashes of all files, then everything that it states, from the data.
+    """Check a certificate: the hashes of all files, then all its numbers, recomputed from the data.
 
     Args:
         path: `certificate.json`.

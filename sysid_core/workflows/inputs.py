@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Provenance of a result: files with their hashes, settings, and result.json."""
+"""Provenance of a result: input files with their hashes, settings, and result.json."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAY_NAME_FILES = ("robot", "description", "loops", "columns", "shape")  # optio
 
 
 def inputs_of(settings: Any, **more: Sequence[Path]) -> dict[str, Any]:
-    """The `inputs` of result.json: files with their hashes, options, and the key of the work.
+    """Entry `inputs` of result.json: files with their hashes, options, and the key of the work.
 
     Args:
         settings: Settings of a workflow, a dataclass or plain data.
@@ -77,7 +77,7 @@ def _without_files(value: Any, paths: Collection[str]) -> Any:
 
 
 def work_key(options: Mapping[str, Any], files: Sequence[Mapping[str, str]]) -> str:
-    """Key of a piece of work: the same for the same data, settings and code, and for no other.
+    """Key of a piece of work, which changes with its data, settings or code.
 
     Files count by what they hold, wherever they lie and whatever their date; robots of
     example-robot-data by their description.
@@ -106,7 +106,9 @@ def _described(robot: str) -> str:
 
 @cache
 def code_hash() -> str:
-    """sha256 of this version's source: what decides results besides data and settings."""
+    """SHA-256 of the source code of this version, on which results depend besides data and
+    settings.
+    """
     whole = hashlib.sha256()
     for package in ("sysid_core", "sysid_fleet", "sysid_studies"):
         spec = find_spec(package)
@@ -118,7 +120,7 @@ def code_hash() -> str:
 
 
 def hashed(role: str, paths: Sequence[Path]) -> list[dict[str, str]]:
-    """Entries of files with their sha256."""
+    """Entries of files with their SHA-256."""
     return [{"role": role, "path": str(path.resolve()), "sha256": hash_of(path)} for path in paths]
 
 
@@ -136,12 +138,12 @@ RESULT = FileKind(
 
 
 def json_text(value: object) -> str:
-    """JSON with null for non-finite numbers, ending with a newline."""
+    """JSON text in which non-finite numbers are null, ending with a newline."""
     return json.dumps(_finite(value), indent=2, allow_nan=False) + "\n"
 
 
 def write_result(value: object, path: Path) -> None:
-    """Write a result."""
+    """Write the file result.json."""
     write_text(path, json_text(value))
 
 

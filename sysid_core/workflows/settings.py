@@ -275,7 +275,7 @@ class SensorSettings:
 
     @property
     def pose(self) -> list[float]:
-        """The mounting, six numbers [m, rad].
+        """Pose of the sensor, six numbers [m, rad].
 
         Raises:
             ModelError: It isn't that.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payloads of arms without force-torque sensor, weighed by joint torques or currents."""
+"""Payloads of arms without force-torque sensor, estimated from joint torques or currents."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from sysid_core.workflows.settings import TorqueWeighingSettings
 
 @dataclass(frozen=True, eq=False)
 class WeighedByTorques:
-    """A payload weighed by joint torques.
+    """Payload estimated from joint torques.
 
     Attributes:
         fit: The payload, as the difference of loaded and unloaded torques.
@@ -64,12 +64,12 @@ class WeighedByTorques:
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:
-        """Lines for the vendors' controllers; empty without a load."""
+        """Payload settings for the vendors' controllers; empty without a load."""
         pi = self.fit.estimate.values
         return controller_settings(ControllerPayload.from_pi(pi)) if pi[0] > 0 else ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Contents of result.json."""
+        """Result as plain data for result.json."""
         estimate, truth = self.fit.estimate, self.true_mass
         out: dict[str, Any] = {
             "verdict": self.verdict.to_dict(),
@@ -129,7 +129,7 @@ class WeighedByTorques:
 def weigh_by_torques(
     settings: TorqueWeighingSettings, progress: Progress = silent
 ) -> WeighedByTorques:
-    """Weigh a payload as the difference to the unloaded arm.
+    """Estimate a payload from joint torques, as the difference to the unloaded arm.
 
     Args:
         settings: What is read, and how it is fitted.
@@ -200,7 +200,9 @@ def weigh_by_torques(
 
 
 def judge_added(mass: float, sd: float) -> Verdict:
-    """Fail if loaded runs carry less than unloaded ones, warn if they carry nothing; in kg."""
+    """Failure if the loaded runs carry less than the unloaded ones, warning if they carry nothing;
+    in kg.
+    """
     if mass < -3.0 * sd:
         return Verdict((failure("load-negative", mass=-mass, sd=sd),))
     if mass > 3.0 * sd:

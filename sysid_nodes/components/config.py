@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of the estimator."""
+"""Parameters of the estimator node."""
 
 from __future__ import annotations
 

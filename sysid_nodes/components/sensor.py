@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Force-torque sensor of the node: location, frame, health."""
+"""Force-torque sensor of the estimator node: its place on the robot, its frame, its health."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STANDS = 0.02  # [rad/s] below which tf and joint states are of one posture
 
 
 class SensorComponent:
-    """Checks the wrench against the configuration of the sensor.
+    """Check of the received wrenches against the configuration of the sensor.
 
     Args:
         node: The estimator.
@@ -52,7 +52,8 @@ class SensorComponent:
         self._misplaced: SignalError | None = None
 
     def got_robot(self, model: RobotModel) -> None:
-        """Find the sensor on this robot; if its frame is unknown, wait shortly for TF.
+        """Find the sensor on this robot; if its frame is unknown, wait shortly for its transform
+        (TF).
 
         Raises:
             ModelError: Nobody says where the sensor is, or several do.
@@ -100,7 +101,7 @@ class SensorComponent:
             self._node.give_up_configuration(err)
 
     def check_frame(self, frame_id: str) -> None:
-        """Check each frame id once, and report each remark once.
+        """Check each `frame_id` once, and report each problem once.
 
         Raises:
             SignalError: The wrench is in another frame.
@@ -149,7 +150,7 @@ class SensorComponent:
             raise
 
     def check_health(self, recent: WrenchStream) -> None:
-        """Report saturated, frozen or broken readings, and a hum."""
+        """Report saturated, constant or invalid readings, and periodic disturbances."""
         found = (
             [f"{x.text} {x.remedy}" for x in wrench_faults(recent)] if len(recent) > _FEW else []
         )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms of `tf_static` and `tf`, if tf2_msgs is installed (PyPI has no wheel of it)."""
+"""Transforms of the topics `tf_static` and `tf`, if tf2_msgs is installed (there is no wheel of it on
+PyPI).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _PATIENCE_S = 3.0  # for a frame on tf; drivers send it many times a second
 
 
 class StaticTransforms:
-    """Listens to `tf_static`, and knows all its frames.
+    """Subscriber of `tf_static` that stores all its frames.
 
     Args:
         node: That listens, as long as it is configured.
@@ -46,18 +48,18 @@ class StaticTransforms:
 
     @property
     def all(self) -> tuple[StaticTransform, ...]:
-        """Every frame in its parent."""
+        """Transform of every frame to its parent."""
         return tuple(StaticTransform.of(stamped) for stamped in self._stamped.values())
 
     @property
     def serialised(self) -> bytes:
-        """Message with all frames; empty if there are none."""
+        """Serialised message with all transforms; empty if there are none."""
         if not self._stamped:
             return b""
         return bytes(serialize_message(self._type(transforms=list(self._stamped.values()))))
 
     def _on_transforms(self, message: Any) -> None:
-        """Take a message whole, or not at all: what is no rigid transform is refused."""
+        """Store the transforms of a message, or none of them if one is not a rigid transform."""
         found = {stamped.child_frame_id: stamped for stamped in message.transforms}
         known = {t.child: t for t in self.all}
         new = [t for t in map(StaticTransform.of, found.values()) if known.get(t.child) != t]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains, open or closed: from recordings to an identified robot."""
+"""Identification of open and closed chains: from recordings to an identified robot."""
 
 from sysid_core.estimation.arm.block_scores import ENOUGH
 from sysid_core.estimation.arm.delay_step import JointDelay, TorqueDelay

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of a chain, open or closed, as gapless, filtered motions with torques at the joints."""
+"""Preprocessing of recordings of open and closed chains: gapless, filtered motions with joint
+torques.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ _SAMPLES_PER_PERIOD = 6.0  # of the filter's cut-off: three times what carries i
 
 
 class Differentiation(Kind):
-    """Method that computes velocities and accelerations."""
+    """Source of velocities and accelerations."""
 
     FILTER = "filter"  # measured velocities, or else positions, by a low-pass
     POSITIONS = "positions"  # positions by a low-pass, whatever velocities were measured
@@ -38,7 +40,7 @@ class Differentiation(Kind):
 
 @dataclass(frozen=True, kw_only=True)
 class Processing:
-    r"""Preprocessing of recordings of an open or closed chain.
+    r"""Settings for the preprocessing of recordings of an open or closed chain.
 
     The regressor is built from lightly filtered motion; it and the torques then pass one filter,
     which leaves `tau = Y pi` true. Samples in which no joint moves are left out of the fit.
@@ -87,11 +89,11 @@ class Processing:
 
     @property
     def low_pass(self) -> ZeroPhaseFilter:
-        """The filter of regressor and torque."""
+        """Low-pass filter of regressor and torque."""
         return ZeroPhaseFilter(self.torque_cutoff_hz)
 
     def kept(self, K: int, rate_hz: float, step: int | None = None) -> slice:
-        """Samples of a span of K that enter the fit.
+        """Indices of the samples of a span of K that enter the fit.
 
         Args:
             K: Samples of the span.
@@ -106,7 +108,7 @@ class Processing:
 def prepare(
     model: RobotModel, recording: Recording, friction: FrictionModel, processing: Processing
 ) -> tuple[Span, ...]:
-    """Filtered spans of a recording, joints in the robot's order.
+    """Filtered gapless spans of a recording, with the joints in the order of the robot.
 
     Args:
         model: The robot.
@@ -130,7 +132,7 @@ def prepare(
 def prepare_motion(
     model: RobotModel, recording: Recording, processing: Processing
 ) -> Iterator[tuple[JointStream, float]]:
-    """Filtered motion of every gapless span with its rate [Hz], efforts or not.
+    """Filtered motion of every gapless span with its sampling rate [Hz]; efforts are not required.
 
     Args:
         model: The robot, whose order the joints get.
@@ -167,7 +169,7 @@ def prepare_motion(
 
 
 def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
-    """The stream's driven joints, in the robot's order.
+    """Joint states of the driven joints only, in the order of the robot.
 
     Encoders of a closed chain's passive joints, where they are used, say what the driven ones do.
 
@@ -199,8 +201,8 @@ def predicted_efforts(
     drives: DriveTrain,
     torques: Callable[[Array, Array, Array], Sequence[Array]],
 ) -> tuple[Array, ...]:
-    """Predicted efforts of several models, at the stamps and in the unit of the recording; NaN
-    in gaps.
+    """Efforts predicted by several models, at the stamps and in the unit of the recording; NaN in
+    gaps.
 
     Args:
         model: The robot, whose order the joints get.
@@ -229,6 +231,6 @@ def predicted_efforts(
 
 
 def earlier(motion: JointStream, shift: float) -> JointStream:
-    """Motion shifted to `shift` [s] earlier; the efforts stay in place."""
+    """Motion advanced by `shift` [s]; the efforts are unchanged."""
     q, v, a = (shifted(filled(x), motion.time, shift) for x in (motion.q, motion.v, motion.a))
     return replace(motion, q=q, v=v, a=a)

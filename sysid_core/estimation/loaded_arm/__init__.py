@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known and unknown loads from joint torques."""
+"""Known and unknown payloads, estimated from joint torques."""
 
 from sysid_core.estimation.loaded_arm.carried_load import torque_streams, with_load
 from sysid_core.estimation.loaded_arm.drive_gains import DriveGains, drive_gains_from_targets

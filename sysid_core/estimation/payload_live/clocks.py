@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payload recordings of devices with separate clocks, converted to one clock."""
+"""Payload recordings from devices with separate clocks, converted to one clock."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def on_one_clock(
     frame: str,
     calibration: SensorCalibration | None = None,
 ) -> tuple[Recording, ClockOffset | None]:
-    """Recording with the wrench on the clock of the joints, if they differ by more than 5 ms.
+    """Recording with the wrench stamps converted to the clock of the joint states, if the clocks
+    differ by more than 5 ms.
 
     Smaller offsets are left: the estimator takes them in, and so live and recorded runs agree.
 
@@ -72,7 +73,7 @@ def _splined(recording: Recording, model: RobotModel, frame: str) -> tuple[Array
 
 
 def motion_window(recording: Recording) -> tuple[int, int] | None:
-    """First start and last end of the marked motion segments [ns]; None without such marks."""
+    """Start of the first and end of the last marked motion segment [ns]; None without such marks."""
     edges = {"start": [0], "end": [0]}
     for mark in recording.marks:
         label, _, edge = mark.label.rpartition(":")

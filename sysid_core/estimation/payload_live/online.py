@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payload identification while the samples arrive."""
+"""Payload identification during the arrival of the samples."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SETTLED = 50  # samples before a change can be told from the estimate's own set
 
 
 class PayloadState(Kind):
-    """Progress of a running identification."""
+    """State of a running payload identification."""
 
     COLLECTING = "collecting"
     MASS_KNOWN = "mass known"
@@ -43,7 +43,7 @@ class PayloadState(Kind):
 
 
 class OnlinePayload:
-    """Payload estimator that processes samples one by one and gives an estimate at any time.
+    """Running payload estimator, which processes samples one by one.
 
     The same samples in the same order give the same answer, live or from a file.
 
@@ -80,7 +80,7 @@ class OnlinePayload:
         self.reset()
 
     def reset(self, calibration: SensorCalibration | None = None, age_s: float = 0.0) -> None:
-        """Forget all samples.
+        """Delete all samples.
 
         Args:
             calibration: Calibration of the sensor, if it has been tared: what may be left of its errors is
@@ -99,7 +99,7 @@ class OnlinePayload:
 
     @property
     def information(self) -> CompressedWrenches:
-        """All samples so far, compressed, in a form that any estimator accepts."""
+        """All samples so far in compressed form, which every payload estimator accepts."""
         return self._running.information if self.estimator is None else self._own_wrenches
 
     @property
@@ -109,7 +109,7 @@ class OnlinePayload:
         return self._running.n_samples if self.estimator is None else own
 
     def update(self, data: PayloadData) -> tuple[PayloadChange, ...]:
-        """Take samples, in the axes of the sensor.
+        """Add samples, given in the axes of the sensor.
 
         Args:
             data: One or more, newer than those before.
@@ -140,7 +140,7 @@ class OnlinePayload:
         return tuple(changes)
 
     def _has_changed(self, data: PayloadData, k: int) -> bool:
-        """Whether the load has, and then start anew."""
+        """True if the payload has changed; the estimation is then restarted."""
         known = self._running.prediction(data.regressor[k])
         if known is None or self.n_samples < _SETTLED:
             return False
@@ -162,7 +162,7 @@ class OnlinePayload:
         return True
 
     def estimate(self) -> Estimate:
-        """Estimate from all samples so far (computed at most once per new sample).
+        """Estimate from all samples so far; it is recomputed only after new samples.
 
         Raises:
             EstimationError: There are no samples.
@@ -178,8 +178,8 @@ class OnlinePayload:
         return self._estimate
 
     def which(self, parts: Mapping[str, KnownLoad]) -> dict[str, float]:
-        """Probabilities of the known loads since the last change of the load
-        (`part_probabilities`).
+        """Probabilities of the known loads since the last payload change (see
+        `part_probabilities`).
 
         Raises:
             EstimationError: There are no samples.
@@ -188,7 +188,7 @@ class OnlinePayload:
 
     @property
     def state(self) -> PayloadState:
-        """Current state of knowledge."""
+        """Current state of the identification, such as collecting or mass known."""
         if self.n_samples < 3:
             return PayloadState.COLLECTING
         try:
@@ -216,7 +216,9 @@ class OnlinePayload:
         return self.estimate().warnings if self.n_samples else ()
 
     def uncertainty(self, summary: PayloadSummary) -> tuple[float, Array, Array]:
-        """Relative standard deviations: of the mass, of the COM (3,), of the inertia's diagonal."""
+        """Relative standard deviations of the mass, of the centre of mass (3,) and of the inertia's
+        diagonal.
+        """
         known = self.shape is not None and self.shape.fingers is None
         size = self.shape.size if known and self.shape is not None else object_size(summary)
         scale = summary.mass / 12.0 * (size @ size - size**2)
@@ -228,7 +230,7 @@ class OnlinePayload:
 
     @property
     def advice(self) -> str:
-        """Most useful next motion, in one sentence."""
+        """Recommended next motion, as one sentence."""
         state = self.state
         if state is PayloadState.COLLECTING:
             try:
@@ -249,7 +251,7 @@ class OnlinePayload:
 
 
 def object_size(summary: PayloadSummary) -> Array:
-    """Lengths of the solid box with the estimated inertia, shape (3,) [m]."""
+    """Edge lengths of the solid box with the estimated inertia, shape (3,) [m]."""
     moments = np.diag(summary.inertia)
     squares = 6.0 * (moments.sum() - 2.0 * moments) / summary.mass
     return np.sqrt(np.maximum(squares, 0.02**2))

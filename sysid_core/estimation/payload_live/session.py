@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload identification from start to end, live or replayed: tare, motion, estimate.
+"""Complete payload identification, live or replayed: tare, motion, estimate.
 
 Joint states, wrenches and marks may come in any order: what comes out depends on their stamps and
 values alone. What comes too late lets the run be done over.
@@ -55,7 +55,7 @@ class LoadChange:
 
 @dataclass(frozen=True, eq=False)
 class PayloadMoment:
-    """Estimate at one time of the run, for the convergence chart.
+    """Payload estimate at one time of the run, for the convergence chart.
 
     Attributes:
         time: Since the first wrench used [s].
@@ -73,8 +73,8 @@ class PayloadMoment:
 
 
 class PayloadSession:
-    """Processes streams and marks; gives the calibration of the sensor and the running payload
-    estimate.
+    """Live payload identification from streams and marks: calibrates the sensor and gives the
+    running payload estimate.
 
     Marks `<segment>:start` and `<segment>:end` (those of the trajectory's segments) say which
     samples are what: segments `tare_…` are still postures, and the motion segments are identified.
@@ -124,7 +124,7 @@ class PayloadSession:
         self._idle = True  # no run is under way
 
     def _restart(self) -> None:
-        """Begin the run again, with the streams as they are."""
+        """Restart the run with the existing streams."""
         self._streams.rewind()
         self._trimmed = False  # whether what was read is gone
         self.online.reset(self._given_calibration)
@@ -147,13 +147,13 @@ class PayloadSession:
         self.changes: list[LoadChange] = []
 
     def tare_anew(self) -> None:
-        """Take the bias from the marked postures instead of the calibration that was given."""
+        """Estimate the bias from the marked postures instead of using the given calibration."""
         self._given_calibration, self._lag_ns = None, 0
         self._restart()
 
     @property
     def segment(self) -> str:
-        """Label of the current segment, "" between segments."""
+        """Label of the current segment; "" between segments."""
         return self._segment
 
     def add_joints(
@@ -164,22 +164,24 @@ class PayloadSession:
         a: ArrayLike,
         sd: ArrayLike | None = None,
     ) -> None:
-        """A filtered joint state, in the model's order, each (n,); `sd`, (3, n): the filter's, if any."""
+        """Add a filtered joint state in the order of the model, each (n,); `sd` are the filter's
+        standard deviations, (3, n), if known.
+        """
         state = np.array([q, v, a], dtype=float)
         sds = np.full(state.shape, np.nan) if sd is None else np.asarray(sd, dtype=float)
         self._streams.add_joints(stamp_ns, np.concatenate([state, sds]))
 
     def add_wrench(self, stamp_ns: int, wrench: ArrayLike) -> None:
-        """A raw reading of the sensor, shape (6,)."""
+        """Add a raw reading of the sensor, shape (6,)."""
         self._streams.add_wrench(stamp_ns, wrench)
 
     def add_mark(self, stamp_ns: int, label: str) -> None:
-        """A labelled instant, such as `tare_1:start`."""
+        """Add a mark: a label such as `tare_1:start` with its stamp."""
         self._streams.add_mark(stamp_ns, label)
 
     def advance(self, until_ns: int | None = None) -> None:
-        """Use the data that are complete up to a stamp, live a few tenths of a second ago;
-        default: all.
+        """Process all data up to a stamp, which live is a few tenths of a second ago; by default
+        all data.
         """
         if self._streams.late:
             if self._trimmed and self._idle:
@@ -194,7 +196,7 @@ class PayloadSession:
         self._use_waiting()
 
     def keep_newest(self, seconds: float) -> None:
-        """Between runs, drop the samples that were read, except the newest seconds.
+        """Delete old samples between runs, and keep those of the last seconds.
 
         Live streams go on for days. What comes late by more than that is of no run any more.
         """
@@ -335,7 +337,7 @@ class PayloadSession:
         return PayloadData.of(time, wrench, motion, covariance=covariance)
 
     def recent_wrenches(self, seconds: float) -> WrenchStream:
-        """Newest readings, for checks of the sensor."""
+        """Readings of the last seconds, for checks of the sensor."""
         return self._streams.recent_wrenches(self.sensor_frame, seconds)
 
     # ---- results
@@ -366,7 +368,7 @@ class PayloadSession:
 
     @property
     def last_change(self) -> LoadChange | None:
-        """Last change of the load; the estimate uses only later samples."""
+        """Last change of the payload; the estimate uses only later samples."""
         return self.changes[-1] if self.changes else None
 
     @property
@@ -386,7 +388,7 @@ class PayloadSession:
         return np.asarray(self._stamps_ns - self._lag_ns)
 
     def data(self) -> PayloadData:
-        """All samples used, bias and tool removed, for other estimators and pictures.
+        """Motion samples in use, with bias and tool removed, for other estimators and for charts.
 
         Raises:
             EstimationError: No sample has been used.

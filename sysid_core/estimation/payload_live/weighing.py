@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded payload weighed by the default estimator, once or several times."""
+"""Identification of a payload from one or several recordings with the default estimator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MASS_LIMIT = 0.3  # of the mass: beyond, nothing is known
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
-    """Result of weighing one recording.
+    """Result of the payload identification from one recording.
 
     Attributes:
         estimate: By `PayloadMAP`.
@@ -59,7 +59,8 @@ def weigh_recording(
     sensor: SensorModel | None = None,
     history_period_s: float = 0.1,
 ) -> Weighing:
-    """Tare and weigh as live, then once more with all samples together.
+    """Process a recording as live data (tare, then running estimate), then estimate once more from
+    all samples together.
 
     Args:
         recording: Raw joint states, wrenches and marks.
@@ -104,7 +105,7 @@ def judge_weighing(
     calibration: SensorCalibration | None,
     changes: Sequence[LoadChange] = (),
 ) -> Verdict:
-    """Judge if a payload may be sent to a controller.
+    """Verdict on whether a payload estimate may be sent to a controller.
 
     It fails without a positive mass that is known to 30 %, or where no body has these parameters; it
     warns of what the estimate and the tare say against themselves.
@@ -135,7 +136,7 @@ def judge_weighing(
 
 @dataclass(frozen=True, eq=False)
 class Repeatability:
-    """Repeatability of several weighings of one object.
+    """Repeatability of several payload estimates of one object.
 
     Attributes:
         mass: Mass of each, shape (K,) [kg].
@@ -151,7 +152,7 @@ class Repeatability:
 
     @property
     def mass_scatter(self) -> float:
-        """Standard deviation of the masses as a part of their mean."""
+        """Standard deviation of the masses relative to their mean."""
         return float(self.mass.std(ddof=1) / self.mass.mean())
 
     @property
@@ -161,7 +162,7 @@ class Repeatability:
 
     @property
     def chi(self) -> float:
-        """Scatter in units of the stated deviations; 1 if these are correct."""
+        """Ratio of the scatter to the stated standard deviations; 1 if these are correct."""
         z = np.hstack(
             [
                 ((self.mass - self.mass.mean()) / self.mass_sd)[:, None],
@@ -172,7 +173,7 @@ class Repeatability:
 
 
 def repeatability(estimates: Sequence[Estimate]) -> Repeatability:
-    """Scatter of several weighings.
+    """Scatter of several weighings of the same payload.
 
     Raises:
         EstimationError: Fewer than two.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frame of the sensor, and its agreement with the frame of the wrench.
+"""Frame of the sensor, and its agreement with the `frame_id` of the wrench.
 
 Drivers name frames that are no links of the robot: ur_robot_driver sends `tool0_controller`, xarm_ros2
 `uf_ft_sensor_raw_data`. The description, a mounting that the user gives, or TF's `tf_static` say where
@@ -36,7 +36,8 @@ def mount_sensor(
     parent: str = "",
     pose: Sequence[float] = (0.0,) * 6,
 ) -> tuple[RobotModel, str]:
-    """Robot with the frame of the sensor, mounted as given if the description lacks it.
+    """Copy of a robot with the sensor frame, which is added as declared if the description lacks
+    it.
 
     Args:
         model: The robot.
@@ -73,7 +74,7 @@ def mount_sensor(
 def check_wrench_frame(
     model: RobotModel, frame_id: str, sensor_frame: str, accepted: Sequence[str] = ()
 ) -> str:
-    """Check if the `frame_id` of a wrench is acceptable as the sensor frame.
+    """Check if the `frame_id` of a wrench can be the frame of the sensor.
 
     Args:
         model: The robot.
