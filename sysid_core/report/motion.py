@@ -10,18 +10,9 @@ import numpy as np
 
 from sysid_core.planning import MotionCheck, MotionChecker, MotionLimits, Trajectory
 from sysid_core.reasons import Outcome
-from sysid_core.report.charts import (
-    COLOURS,
-    GREY,
-    SCALES,
-    Figure,
-    bars,
-    cell_traces,
-    moving_robot,
-    points,
-    skeleton,
-)
+from sysid_core.report.charts import COLOURS, GREY, SCALES, Figure, bars
 from sysid_core.report.html import Report
+from sysid_core.report.space import cell_traces, moving_robot, points, skeleton
 from sysid_core.robot import RobotModel
 
 _STILL = ("still", "settle", "transfer")  # segments that the figures don't tint

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.controller_payload import ControllerSetting
 from sysid_core.estimation import Estimate
+from sysid_core.estimation.loaded_arm import ExtraTorque, LoadedArm
 from sysid_core.estimation.payload import (
     CompressedWrenches,
     PayloadData,
@@ -18,7 +19,7 @@ from sysid_core.estimation.payload import (
 )
 from sysid_core.estimation.payload_live import PayloadMoment, object_size
 from sysid_core.reasons import advice_of
-from sysid_core.report.charts import strong_correlations
+from sysid_core.report.charts import Figure, strong_correlations, time_series
 from sysid_core.report.html import Report, with_deviation
 from sysid_core.report.payload_charts import (
     convergence_chart,
@@ -284,3 +285,71 @@ def _other_methods(
         rows,
         "Relative errors as defined by Nadeau et al. 2022 (eq. 10–12)." if measures else "",
     )
+
+
+def extra_torque_figure(joint_names: Sequence[str], extra: ExtraTorque) -> Figure:
+    """Chart of the payload's contribution to each joint torque: measured and estimated."""
+    return time_series(
+        extra.time,
+        {
+            name: {"loaded minus unloaded arm": extra.measured[:, j], "payload": y}
+            for j, (name, y) in enumerate(zip(joint_names, extra.predicted.T, strict=True))
+        },
+        ylabel="torque [N m]",
+    )
+
+
+def loaded_arm_report(
+    fit: LoadedArm,
+    *,
+    frame: str,
+    gains: Sequence[float],
+    gain_sd: float,
+    true_mass: float | None = None,
+    settings: Sequence[ControllerSetting] = (),
+) -> Report:
+    """Report of a payload estimated from joint torques: verdict, standard deviations, and the
+    torques that the payload explains.
+
+    Args:
+        fit: The estimate and its torques.
+        frame: Frame that carries the payload.
+        gains: Gains of the drives, one per joint [N m/A, or 1].
+        gain_sd: Their relative standard deviation.
+        true_mass: To compare with [kg].
+        settings: The payload for vendors' controllers.
+    """
+    estimate = fit.estimate
+    report = Report(f"Payload of {estimate.robot} from joint torques", estimate.source)
+    if true_mass is not None:
+        off = estimate.values[0] - true_mass
+        report.paragraph(
+            f"Error of the mass: {off:+.3f} kg, {100 * off / true_mass:+.1f} % from the true"
+            f" {true_mass:g} kg ({off / estimate.standard_deviations[0]:+.1f} standard deviations)."
+        )
+    if estimate.values[0] > 0:
+        payload_numbers(report, estimate, frame=frame)
+    else:
+        report.bullets(estimate.notes)
+    controller_block(report, settings, frame)
+    report.heading("Torques due to the payload")
+    report.paragraph(
+        "Measured torque minus the torque of the unloaded arm for the same motion, and the predicted"
+        " torque of the estimated payload."
+    )
+    for k, extra in enumerate(fit.extra):
+        report.figure(extra_torque_figure(fit.joint_names, extra), f"Loaded recording {k + 1}")
+    report.table(
+        ["joint", "gain", "payload torque RMS [N m]"],
+        [
+            [name, float(gain), float(rms)]
+            for name, gain, rms in zip(
+                fit.joint_names,
+                gains,
+                np.sqrt(np.mean(np.concatenate([e.predicted for e in fit.extra]) ** 2, axis=0)),
+                strict=True,
+            )
+        ],
+        f"Standard deviation of each gain: {100 * gain_sd:.3g} %, independent of the others",
+    )
+    return report

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind, read_json, read_npz, read_text
-from sysid_core.servos.lerobot import GRIPPER, is_gripper, is_lerobot, read_lerobot
+from sysid_core.servos.formats import GRIPPER, is_gripper, is_lerobot, read_lerobot
 from sysid_core.servos.recording import Array, ServoRecording
 
 KIND = FileKind(
@@ -289,7 +289,7 @@ def _json(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
 
 
 def _bag(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
-    from sysid_core.servos.bag import read_bag_commands
+    from sysid_core.servos.formats import read_bag_commands
 
     yield read_bag_commands(path)
 

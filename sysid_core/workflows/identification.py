@@ -28,12 +28,10 @@ from sysid_core.validation import (
     predict_recording,
     unexplained,
 )
-from sysid_core.workflows.arm import ArmFit, fit_arm
-from sysid_core.workflows.arm_data import ArmData
+from sysid_core.workflows.arm import ArmFit, fit_arm, write_columns
+from sysid_core.workflows.arm_data import ArmData, require_unseen
 from sysid_core.workflows.inputs import inputs_of, write_result
-from sysid_core.workflows.known_load import write_columns
 from sysid_core.workflows.progress import Progress, Step, silent
-from sysid_core.workflows.recordings import require_unseen
 from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
 from sysid_core.workflows.settings import FitSettings, IdentifySettings
 

@@ -15,10 +15,16 @@ import numpy as np
 from sysid_core.errors import ExcitationError
 from sysid_core.estimation.payload import PayloadData, summarise_payload
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
-from sysid_core.planning import MotionChecker, Trajectory, Unknowns, plan_servo_motion
+from sysid_core.planning import (
+    MotionChecker,
+    Trajectory,
+    Unknowns,
+    plan_servo_motion,
+    plan_static_postures,
+)
 from sysid_core.planning.closed_chain import LoopExcitation, plan_loop_motion
 from sysid_core.planning.payload import FORCE_NOISE, TORQUE_NOISE, plan_payload_motion
-from sysid_core.planning.postures import plan_static_postures, plan_through
+from sysid_core.planning.postures import plan_through
 from sysid_core.planning.sequential import plan_sequential
 from sysid_core.robot import (
     DriveTrain,

@@ -24,10 +24,10 @@ from sysid_core.report import Figure, curves
 from sysid_core.robot import RobotModel
 from sysid_core.settings import numbers
 from sysid_core.signals import ColumnMap
+from sysid_core.workflows.arm_data import load_recording
 from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.plan_settings import ArmPlanSettings
 from sysid_core.workflows.planned import Planned, Planning
-from sysid_core.workflows.recordings import load_recording
 
 HELD_STILL = "finger", "gripper", "knuckle"
 RATE_HZ = 50.0  # of a trajectory's samples whose information is counted

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sysid_core.estimation.fit.compressed import Compressed, compress, solve_compressed
-from sysid_core.estimation.fit.regression import Regression
+from sysid_core.estimation.fit.regression import Compressed, Regression, compress, solve_compressed
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 

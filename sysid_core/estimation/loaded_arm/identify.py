@@ -27,15 +27,14 @@ from sysid_core.estimation.arm import (
     ArmEquations,
     Estimator,
     Identification,
-    arm_structural_rows,
     full_parameters,
     with_provenance,
 )
+from sysid_core.estimation.arm.equations import arm_structural_rows
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import ConsistentLeastSquares
-from sysid_core.estimation.loaded_arm.carried_load import carried_by
 from sysid_core.estimation.loaded_arm.drive_gains import GAIN, DriveGains, joint_regression
-from sysid_core.estimation.loaded_arm.known_load import LOAD, KnownLoad, load_estimate
+from sysid_core.estimation.loaded_arm.known_load import LOAD, KnownLoad, carried_by, load_estimate
 from sysid_core.robot import Array, RobotModel
 
 _ROUNDS = 40  # of the gains at most

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -22,8 +23,25 @@ from sysid_core.files import (
     Vector3,
     read_schema,
 )
-from sysid_core.robot.shapes.grasp import grasped
 from sysid_core.robot.shapes.shape import DEFAULT_CELLS, Shape
+
+
+def grasped(opening: float, *, cells: int = DEFAULT_CELLS) -> Shape:
+    """Unknown object held by fingers that close along y, with the origin of the finger frame
+    between them.
+
+    Only its width is known; a cube stands for it where a method needs a shape.
+
+    Args:
+        opening: Distance of the fingers [m].
+        cells: How many cells, about.
+
+    Raises:
+        ModelError: The fingers are closed.
+    """
+    box = Shape.box([opening] * 3, cells=cells)
+    return replace(box, name="grasped", fingers=np.array([0.0, opening, 0.0]))
+
 
 MESHES = (".stl", ".obj", ".ply")
 _FORMS = (

@@ -20,7 +20,6 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm import (
     ArmEquations,
     Processing,
-    arm_structural_rows,
     choose_differentiation,
     choose_terms,
     identify,
@@ -28,6 +27,7 @@ from sysid_core.estimation.arm import (
     term_benefits,
     torque_delay,
 )
+from sysid_core.estimation.arm.equations import arm_structural_rows
 from sysid_core.estimation.fit import (
     LeastSquares,
 )
