@@ -10,7 +10,7 @@ from sysid_core.planning.geometry import HeldBox, RobotGeometry
 from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.limits_file import initial_limits, limits_text, read_limits
 from sysid_core.planning.motion_check import MotionChecker, check_motion, export_trajectory
-from sysid_core.planning.postures import plan_static_postures
+from sysid_core.planning.postures import plan_static_postures, plan_through
 from sysid_core.planning.tool_frame import turning_beside_tool
 from sysid_core.planning.trajectory import Segment, Trajectory, as_played
 from sysid_core.planning.transfer import minimum_jerk, plan_transfer
@@ -36,6 +36,7 @@ __all__ = [
     "plan_arm_motion",
     "plan_servo_motion",
     "plan_static_postures",
+    "plan_through",
     "plan_transfer",
     "plan_validation_motion",
     "read_limits",

@@ -21,10 +21,10 @@ from sysid_core.planning import (
     Unknowns,
     plan_servo_motion,
     plan_static_postures,
+    plan_through,
 )
 from sysid_core.planning.closed_chain import LoopExcitation, plan_loop_motion
 from sysid_core.planning.payload import FORCE_NOISE, TORQUE_NOISE, plan_payload_motion
-from sysid_core.planning.postures import plan_through
 from sysid_core.planning.sequential import plan_sequential
 from sysid_core.robot import (
     DriveTrain,
