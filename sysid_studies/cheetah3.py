@@ -139,8 +139,10 @@ class Cheetah3Study:
                     for which, rows in self.errors.items()
                     for row, values in rows.items()
                 ),
-                "RMS errors [N m, N]; legs: ab/ad, hip, knee; body: x forward, y left, z up. The robot,"
-                " its parameters and its gait are of our own: the magnitudes differ from the paper's.",
+                "RMS errors [N m, N]; legs: ab/ad, hip, knee; body: x forward, y left, z up. The"
+                " robot,"
+                " its parameters and its gait are of our own: the magnitudes differ from the"
+                " paper's.",
             ),
             StudyTable(
                 "Ranks",
@@ -196,8 +198,8 @@ class Cheetah3Study:
         }
         report.figure(
             time_series(self.time, lines, ylabel="torque [N m]"),
-            f"Torques of the {LEG} leg in another gallop, and their prediction by parameters identified on the locked torso: only the knee is correct."
-            "",
+            f"Torques of the {LEG} leg in another gallop, and their prediction by parameters"
+            " identified on the locked torso: only the knee is correct.",
         )
         return report
 

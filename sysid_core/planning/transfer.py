@@ -203,8 +203,8 @@ class MotionBuilder:
         rows = np.stack([np.asarray(x, dtype=float) for x in (q, v, a)], axis=1)  # (K, 3, n)
         if not np.allclose(rows[0, 0], self.q, rtol=0.0, atol=1e-6):
             raise ExcitationError(
-                f"The piece '{label}' starts {np.abs(rows[0, 0] - self.q).max():.3g} rad away from the end of the previous one."
-                "",
+                f"The piece '{label}' starts {np.abs(rows[0, 0] - self.q).max():.3g} rad away from"
+                " the end of the previous one.",
                 remedy="Move to its start first.",
             )
         moved = np.ptp(rows[:, 0], axis=0) > 0

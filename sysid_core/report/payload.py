@@ -164,7 +164,8 @@ def payload_report(
         report.heading("Point masses inside the shape")
         report.figure(
             object_scene(shape, masses, estimate),
-            "Balls: estimated point masses, with a volume in proportion to the mass. Diamond: centre"
+            "Balls: estimated point masses, with a volume in proportion to the mass. Diamond:"
+            " centre"
             " of mass. Ellipsoid: region of two standard deviations of the centre of mass.",
         )
     if recording is not None and filtered is not None:
@@ -252,9 +253,11 @@ def _other_methods(
     """Table with the results of other methods on the same data."""
     report.heading("All methods on the same data", folded=True)
     report.paragraph(
-        "MAP uses the whole recording, smoothed in both directions, and models errors of the sensor"
+        "MAP uses the whole recording, smoothed in both directions, and models errors of the"
+        " sensor"
         " (gains, crosstalk, delay). MAP (running) is the estimate of the node, updated with every"
-        " sample; it differs from MAP by less than one standard deviation. The other methods assume an ideal"
+        " sample; it differs from MAP by less than one standard deviation. The other methods"
+        " assume an ideal"
         " sensor: with a real one, their standard deviations are too small."
     )
     measures = () if truth is None else ("mass", "com", "inertia")
@@ -334,7 +337,8 @@ def loaded_arm_report(
     controller_block(report, settings, frame)
     report.heading("Torques due to the payload")
     report.paragraph(
-        "Measured torque minus the torque of the unloaded arm for the same motion, and the predicted"
+        "Measured torque minus the torque of the unloaded arm for the same motion, and the"
+        " predicted"
         " torque of the estimated payload."
     )
     for k, extra in enumerate(fit.extra):

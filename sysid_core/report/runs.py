@@ -166,7 +166,8 @@ def comparison_report(runs: Sequence[SavedRun], found: Sequence[EstimateDifferen
     report.heading("Parameters")
     report.figure(
         _z_chart(others, found),
-        f"Differences from {first.name} in standard deviations. Differences between the dashed lines are"
+        f"Differences from {first.name} in standard deviations. Differences between the dashed"
+        " lines are"
         " not significant (all parameters tested together).",
     )
     report.table(
@@ -209,7 +210,8 @@ def _next_steps(
     shared = [run.name for run in others if run.recordings & first.recordings]
     if shared:
         yield (
-            f"{', '.join(shared)} and {first.name} were fitted to the same recordings and share their"
+            f"{', '.join(shared)} and {first.name} were fitted to the same recordings and share"
+            " their"
             " noise: differences are due to the settings, and z underestimates their significance."
         )
     if any(run.estimate.urdf_hash != first.estimate.urdf_hash for run in others):
@@ -217,7 +219,8 @@ def _next_steps(
     for run, d in zip(others, found, strict=True):
         if d.other_meaning:
             yield (
-                f"{len(d.other_meaning)} base parameters of {run.name} are other combinations than in"
+                f"{len(d.other_meaning)} base parameters of {run.name} are other combinations than"
+                " in"
                 f" {first.name} and are not compared. Identify with the same friction terms."
             )
     if any(d.differing for d in found):

@@ -61,7 +61,8 @@ class Spring:
         pneumatic = self.law is SpringLaw.PNEUMATIC
         if pneumatic and not (self.stroke > self._longest and self.exponent > 0.0):
             raise ModelError(
-                f"The pneumatic spring at '{self.axis}' has a stroke of {self.stroke:g}, but extends"
+                f"The pneumatic spring at '{self.axis}' has a stroke of {self.stroke:g}, but"
+                " extends"
                 f" by up to {self._longest:.3g}.",
                 remedy="Give `stroke`, the volume of the gas over the area of the piston [m].",
             )

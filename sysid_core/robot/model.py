@@ -246,7 +246,8 @@ class RobotModel:
         units = doubtful_units(self.urdf_xml) if self.urdf_xml else ()
         return units + tuple(
             f"The inertia of link '{name}' in the URDF is not physically consistent"
-            f" ({'zero' if not np.any(pi) else 'triangle inequality or sign violated'}): used as is."
+            f" ({'zero' if not np.any(pi) else 'triangle inequality or sign violated'}): used as"
+            " is."
             for name, pi, ok in zip(self.body_names, self.pi, consistent, strict=True)
             if not ok
         )

@@ -287,7 +287,8 @@ def _require_tree(root: ET.Element) -> None:
         reached += len(level)
     if reached < len(known):
         raise ModelError(
-            f"{len(known) - reached} links form a circle, or are connected by more than {_LONGEST_CHAIN}"
+            f"{len(known) - reached} links form a circle, or are connected by more than"
+            f" {_LONGEST_CHAIN}"
             " joints.",
             remedy="Every chain of joints must lead to the base.",
         )

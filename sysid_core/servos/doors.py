@@ -89,7 +89,8 @@ def _calibration(path: Path) -> dict[str, float]:
         raise KIND.refusal(
             path,
             f"it is not a LeRobot calibration ({err})",
-            "Give the robot's file of the folder calibration, with range_min and range_max of each motor.",
+            "Give the robot's file of the folder calibration, with range_min and range_max of each"
+            " motor.",
         ) from err
 
 

@@ -63,7 +63,8 @@ def read_lerobot(
             full: tuple[tuple[float, float] | None, ...] = ()
             if not percent and max(np.abs(q).max(), np.abs(target).max()) > _TURN:
                 notes = (
-                    "The dataset's angles are beyond a turn: they were taken as degrees; if they are"
+                    "The dataset's angles are beyond a turn: they were taken as degrees; if they"
+                    " are"
                     " LeRobot's -100 to 100, give --percent.",
                 )
                 full = tuple(GRIPPER if is_gripper(joint) else None for joint in joints)

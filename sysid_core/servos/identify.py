@@ -160,7 +160,8 @@ def identify_servos(
     seldom = [(r.name, dt) for r in matched if (dt := float(np.median(np.diff(r.t)))) > _SELDOM]
     if seldom:
         raise SignalError(
-            f"The positions of '{seldom[0][0]}' come every {seldom[0][1]:.3g} s: too slow for the response of servos.",
+            f"The positions of '{seldom[0][0]}' come every {seldom[0][1]:.3g} s: too slow for the"
+            " response of servos.",
             remedy=f"Record one every {_SELDOM} s or more often, and give times in seconds.",
         )
     unit = body_tree(robot, joints).unit_of_torque([r.q for r in matched])

@@ -111,14 +111,16 @@ class ServoRecording:
             low, high = (float(limits[at]) for limits in robot.position_limits)
             if not np.isfinite(high - low):
                 raise SignalError(
-                    f"'{self.name}': {self.joints[j]} is a share of its range, and the URDF has no limits"
+                    f"'{self.name}': {self.joints[j]} is a share of its range, and the URDF has no"
+                    " limits"
                     " of it.",
                     remedy="Write its <limit lower upper>, or give LeRobot's file with --calibration.",
                 )
             for x in (q, target):
                 x[:, j] = low + (x[:, j] - ends[0]) * (high - low) / (ends[1] - ends[0])
             notes.append(
-                f"{self.joints[j]}: {ends[0]:g} to {ends[1]:g} were taken as {low:.2f} to {high:.2f}, the"
+                f"{self.joints[j]}: {ends[0]:g} to {ends[1]:g} were taken as {low:.2f} to"
+                f" {high:.2f}, the"
                 " URDF's limits."
             )
         return replace(self, q=q, target=target, notes=tuple(notes), full=())

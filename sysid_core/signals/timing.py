@@ -267,7 +267,8 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
         j = far[np.argmax(beyond[far] / reach[far])]
         worst = stream.q[np.argmax(np.abs(stream.q[:, j])), j]
         raise SignalError(
-            f"Joint '{model.joint_names[j]}' of '{source}' goes to {worst:.4g}, far outside the URDF's limits of"
+            f"Joint '{model.joint_names[j]}' of '{source}' goes to {worst:.4g}, far outside the"
+            " URDF's limits of"
             f" {lower[j]:.4g} to {upper[j]:.4g} (rad or m).",
             remedy="Check unit, order and number of the position columns (`unit: deg`?).",
             joint=model.joint_names[j],

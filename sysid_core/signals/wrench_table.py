@@ -392,7 +392,8 @@ def _rows(
         )
     lost = int(np.sum(~good))
     notes = (
-        f"{lost} of {len(good)} rows of {names[0]} … were omitted: not a number, or a repeated time.",
+        f"{lost} of {len(good)} rows of {names[0]} … were omitted: not a number, or a repeated"
+        " time.",
     )
     return values[good], stamps[good], notes if lost else ()
 

@@ -220,8 +220,8 @@ def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -
     estimator(1.0)  # refuses settings that don't go together before the work begins
     if settings.method in WITH_PRIOR and not np.any(data.model.pi[:, 0] > 0.0):
         raise ModelError(
-            f"No link of '{data.model.name}' has a mass: method {settings.method} stays close to the masses of the description if the motion does not determine them."
-            "",
+            f"No link of '{data.model.name}' has a mass: method {settings.method} stays close to"
+            " the masses of the description if the motion does not determine them.",
             remedy="Give the links rough <inertial> elements, or use --method ols.",
         )
     load = data.load

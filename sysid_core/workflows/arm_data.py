@@ -113,7 +113,8 @@ def require_unseen(judging: Iterable[Recording], fitted: Mapping[str, str]) -> N
         source = fitted.get(samples_key(run))
         if source is not None:
             raise EstimationError(
-                f"'{run.source}' holds the samples of '{source}', which was fitted: it cannot be used for validation.",
+                f"'{run.source}' holds the samples of '{source}', which was fitted: it cannot be"
+                " used for validation.",
                 remedy="Give a recording of another motion, or omit it.",
             )
 
@@ -374,8 +375,8 @@ def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
     ]
     if wide:
         raise ModelError(
-            f"Joints {wide} of '{model.name}' have several degrees of freedom: the robot has no fixed base."
-            "",
+            f"Joints {wide} of '{model.name}' have several degrees of freedom: the robot has no"
+            " fixed base.",
             remedy="Robots on a fixed base are identified: fix these joints in the URDF, or lock"
             f" them: --lock {' --lock '.join(wide)}.",
         )

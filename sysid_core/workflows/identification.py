@@ -309,12 +309,14 @@ def _next_steps(found: IdentifiedArm) -> list[str]:
     """Recommended actions after an identification."""
     if not found.verdict.ok:
         return [
-            "Correct the faults named in the reasons (record again if the motion is the cause), and repeat."
+            "Correct the faults named in the reasons (record again if the motion is the cause),"
+            " and repeat."
         ]
     steps = []
     if not found.validation:
         steps.append(
-            "Record another motion, and repeat with --validate: the fitted data cannot validate the result."
+            "Record another motion, and repeat with --validate: the fitted data cannot validate"
+            " the result."
         )
     if found.settings.method in ("ols", "wls", "irls"):
         steps.append("For a model for simulation or control, repeat with --method lmi.")

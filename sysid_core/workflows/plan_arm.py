@@ -112,8 +112,8 @@ def _refuse_fingers(model: RobotModel) -> None:
     wheels = turning_beside_tool(model)
     if wheels:
         raise ExcitationError(
-            f"The joints {wheels} of '{model.name}' rotate without end and do not carry the tool: they are wheels, on which the robot would drive."
-            "",
+            f"The joints {wheels} of '{model.name}' rotate without end and do not carry the tool:"
+            " they are wheels, on which the robot would drive.",
             remedy=f"Lock them: --lock {' --lock '.join(wheels)}.",
         )
 

@@ -177,8 +177,8 @@ def with_provenance(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estima
     together = replace(parts[0], spans=tuple(span for part in parts for span in part.spans))
     share = together.moving_share()
     still = (
-        f"{100.0 * (1.0 - share):.0f} % of the samples are at standstill and were excluded from the fit."
-        "",
+        f"{100.0 * (1.0 - share):.0f} % of the samples are at standstill and were excluded from"
+        " the fit.",
     )
     model = together.model
     return replace(

@@ -56,8 +56,8 @@ def unmeasured_notes(names: Sequence[str], unmeasured: NDArray[np.bool_]) -> tup
     if not joints:
         return ()
     return (
-        f"The efforts of {', '.join(joints)} are zero throughout: parameters that only they determine remain undetermined."
-        "",
+        f"The efforts of {', '.join(joints)} are zero throughout: parameters that only they"
+        " determine remain undetermined.",
     )
 
 

@@ -97,9 +97,11 @@ class Certificate:
         if not self.almost_solved:
             return ()
         return (
-            f"The convex problem of {self.what} is solved only approximately (gap {self.gap:.1g}, residuals"
-            f" {self.primal_residual:.1g} and {self.dual_residual:.1g}): the solver reached only its reduced accuracy, and weakly excited parameters may have larger errors than stated."
-            "",
+            f"The convex problem of {self.what} is solved only approximately (gap {self.gap:.1g},"
+            " residuals"
+            f" {self.primal_residual:.1g} and {self.dual_residual:.1g}): the solver reached only"
+            " its reduced accuracy, and weakly excited parameters may have larger errors than"
+            " stated.",
         )
 
 

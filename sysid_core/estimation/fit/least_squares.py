@@ -186,8 +186,8 @@ class ConsistentLeastSquares:
         weights = (self.prior_weight, *self.prior_weights.values(), *self.prior_sd.values())
         if not all(rho > 0.0 for rho in weights):
             raise EstimationError(
-                "The weight of the prior must be positive; otherwise parameters that the data do not determine are arbitrary (links of 150 kg fit as well)."
-                "",
+                "The weight of the prior must be positive; otherwise parameters that the data do"
+                " not determine are arbitrary (links of 150 kg fit as well).",
                 remedy="Give a prior weight above zero.",
             )
 

@@ -59,13 +59,15 @@ class ModelError:
         out = []
         if max(inertial, friction) > _NOTABLE:
             out.append(
-                "Fits without one block of the motion differ by more than the noise: standard deviations are enlarged by the measured model error, for inertial parameters"
+                "Fits without one block of the motion differ by more than the noise: standard"
+                " deviations are enlarged by the measured model error, for inertial parameters"
                 f" {inertial:.1f} times, for friction and drives"
                 f" {friction:.1f} times (medians)."
             )
         if self.recordings == 1 and not np.all(self.inertial):
             out.append(
-                "Single recording: the standard deviations of friction include a typical day-to-day variation,"
+                "Single recording: the standard deviations of friction include a typical"
+                " day-to-day variation,"
                 f" {100 * self.days:.0f} %, not the variation of this robot."
             )
         return tuple(out)

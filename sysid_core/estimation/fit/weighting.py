@@ -92,8 +92,8 @@ class Weights:
         if self.settled:
             return ()
         return (
-            f"The weights of the residuals did not converge in {ROUNDS} rounds: values may still change by more than 0.001 of their standard deviations."
-            "",
+            f"The weights of the residuals did not converge in {ROUNDS} rounds: values may still"
+            " change by more than 0.001 of their standard deviations.",
         )
 
 

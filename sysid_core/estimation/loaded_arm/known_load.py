@@ -169,7 +169,8 @@ class SupposedLoad:
         if not bool(is_physically_consistent(pi)):
             pi = nearest_consistent(pi, covariance, self.size)
             notes.append(
-                "The unconstrained estimate was not physically consistent: this is the nearest consistent one."
+                "The unconstrained estimate was not physically consistent: this is the nearest"
+                " consistent one."
             )
         return pi, notes
 

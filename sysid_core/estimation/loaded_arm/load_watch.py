@@ -152,6 +152,6 @@ def change_note(
     where = "a recording" if run is None else f"'{run.source}'"
     return (
         f"The load probably changes {begins + largest.stamp_s:.1f} s into {where}"
-        f" ({largest.kind.value}, {largest.mass:+.2g} kg): weigh the parts before and after separately."
-        "",
+        f" ({largest.kind.value}, {largest.mass:+.2g} kg): weigh the parts before and after"
+        " separately.",
     )

@@ -259,7 +259,8 @@ class PayloadFromTorques:
         notes = estimate.notes
         if step > _SETTLED * added[1]:
             notes += (
-                "The iterations for noise and load-dependent friction have not converged: the last one changed the mass by"
+                "The iterations for noise and load-dependent friction have not converged: the last"
+                " one changed the mass by"
                 f" {step:.2g} kg.",
             )
         starts = fit.regression.recordings[len(unloaded) :]

@@ -325,7 +325,8 @@ class SequentialLeastSquares:
             name = f"{joint}.F_v"
             if name not in regression.names:
                 raise EstimationError(
-                    f"Without the viscous friction of '{joint}' the start of its motion cannot be detected.",
+                    f"Without the viscous friction of '{joint}' the start of its motion cannot be"
+                    " detected.",
                     remedy="Use friction terms that include 'viscous', or declare that torques are"
                     " measured behind the gears (link_torque).",
                 )
@@ -338,7 +339,8 @@ class SequentialLeastSquares:
     ) -> EstimationError:
         hidden = self.locked is LockedTorque.HIDDEN
         why = (
-            " Torques of joints at standstill were excluded, because friction is undetermined there."
+            " Torques of joints at standstill were excluded, because friction is undetermined"
+            " there."
             if hidden
             else ""
         )

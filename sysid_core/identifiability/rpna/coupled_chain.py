@@ -128,7 +128,8 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
         carriers = {int(pin_model.parents[j]) for j in ids} - ids
         if first == 0:
             raise IdentifiabilityError(
-                f"The joints {[pin_model.names[j] for j, _, _ in followers]} mimic '{leader}', which"
+                f"The joints {[pin_model.names[j] for j, _, _ in followers]} mimic '{leader}',"
+                " which"
                 f" isn't a moving joint of '{model.name}'.",
                 remedy="Correct the URDF, lock them too, or choose mimic='independent'"
                 " (--mimic independent on the command line).",
@@ -139,8 +140,8 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
         ):
             names = [pin_model.names[j] for j, _, _ in followers]
             raise IdentifiabilityError(
-                f"The joints {names} of '{model.name}' mimic '{leader}', but are mounted on another link than it, which the structural recursion does not cover."
-                "",
+                f"The joints {names} of '{model.name}' mimic '{leader}', but are mounted on"
+                " another link than it, which the structural recursion does not cover.",
                 remedy="Analyse them as independent joints (mimic='independent'; --mimic"
                 " independent on the command line), which is an upper bound, or lock them.",
                 joints=names,

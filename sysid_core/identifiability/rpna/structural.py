@@ -159,7 +159,8 @@ def mimic_in_words(model: RobotModel, mimic: Mimic) -> list[str]:
     if mimic is Mimic.COUPLED:
         return [f"Mimic joints move with their leaders, without separate torques: {what}."]
     return [
-        f"Mimic joints count as independent joints with measured torques, which gives an upper bound: "
+        "Mimic joints count as independent joints with measured torques, which gives an upper"
+        " bound: "
         f" {what}. Choose mimic='coupled' for the parameters identifiable from one drive."
     ]
 

@@ -130,7 +130,8 @@ def _with_closed_loops(
         usage={**check.usage, "effort": float(share.max())},
         notes=(
             *check.notes,
-            "The efforts are those of the nominal motors, including the loop closures and the held mass.",
+            "The efforts are those of the nominal motors, including the loop closures and the held"
+            " mass.",
         ),
     )
 

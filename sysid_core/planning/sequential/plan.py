@@ -373,7 +373,8 @@ def _choose_moves(
         report("two-joint moves", 0.0)
         chosen = chooser.choose_pairs(pair_moves(checker, pool), hidden, is_safe)
         remarks.append(
-            f"Motor torques do not determine {hidden.shape[1]} direction(s) while one joint moves at a time, because friction holds the others:"
+            f"Motor torques do not determine {hidden.shape[1]} direction(s) while one joint moves"
+            " at a time, because friction holds the others:"
             f" {len(chosen)} moves of two joints excite them."
         )
     singles = chooser.choose(pool, chosen, n_wanted, is_safe, report)

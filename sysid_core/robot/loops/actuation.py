@@ -195,7 +195,8 @@ def _require_assembled(chain: ClosedChain, found: Assembly) -> None:
     where = ", ".join(f"{joint} = {value:.4f}" for joint, value in posture.items())
     raise ModelError(
         f"Loop '{loop.name}' of '{chain.name}' does not close at {where} [rad] (sample {k} of"
-        f" {len(found.q)}, {len(lost)} such samples): a gap of {1e3 * found.residual[k].max():.3g} mm remains.",
+        f" {len(found.q)}, {len(lost)} such samples): a gap of {1e3 * found.residual[k].max():.3g}"
+        " mm remains.",
         remedy="Keep the actuated joints within the range of the mechanism (see `sysid loops check`), or correct the points of the loop."
         "",
         loop=loop.name,
@@ -303,7 +304,8 @@ def require_determined(chain: ClosedChain, q: ArrayLike) -> None:
     motion = np.abs(V_T[lost[0], -1])
     free = [j for j, x in zip(chain.passive, motion, strict=True) if x > 0.1 * motion.max()]
     raise ModelError(
-        f"The loops of '{chain.name}' do not determine the passive joints {free}: they can move while the actuated ones are at rest ("
+        f"The loops of '{chain.name}' do not determine the passive joints {free}: they can move"
+        " while the actuated ones are at rest ("
         f"{len(lost)} of {len(s)} postures).",
         remedy="Check both ends of the loops, name a further joint as actuated, or keep away from"
         " dead centres.",

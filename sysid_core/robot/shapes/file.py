@@ -45,7 +45,9 @@ def grasped(opening: float, *, cells: int = DEFAULT_CELLS) -> Shape:
 
 MESHES = (".stl", ".obj", ".ply")
 _FORMS = (
-    "'box LX LY LZ', 'cylinder RADIUS LENGTH', 'sphere RADIUS', 'gripper OPENING' (an object of this width between fingers that close along y; metres), each with 'at X Y Z' if its centre is not at the origin of the sensor"
+    "'box LX LY LZ', 'cylinder RADIUS LENGTH', 'sphere RADIUS', 'gripper OPENING' (an object of"
+    " this width between fingers that close along y; metres), each with 'at X Y Z' if its centre"
+    " is not at the origin of the sensor"
     ", a mesh or point cloud"
     f" ({', '.join(MESHES)}; 'hull FILE' for one that isn't closed, 'FILE scale 0.001' for"
     " millimetres), or a YAML file with 'boxes' or 'mesh' and 'pose_in_sensor'"

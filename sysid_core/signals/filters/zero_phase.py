@@ -117,8 +117,8 @@ def _check(stream: JointStream) -> None:
     if (steps <= 0).any():
         k = int(np.argmax(steps <= 0)) + 1
         raise SignalError(
-            f"Joint stamps must increase; sample {k} of {len(stream)} is not later than the previous one."
-            "",
+            f"Joint stamps must increase; sample {k} of {len(stream)} is not later than the"
+            " previous one.",
             remedy="Drop disordered samples first: `in_order`.",
             sample=k,
         )

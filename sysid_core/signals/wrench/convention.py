@@ -148,7 +148,8 @@ class WrenchConvention:
         if self.turn is not None:
             cosine = np.clip(0.5 * (np.trace(self.turn) - 1.0), -1.0, 1.0)
             found.append(
-                f"The sensor's axes are turned by {np.rad2deg(np.arccos(cosine)):.0f} degrees against"
+                f"The sensor's axes are turned by {np.rad2deg(np.arccos(cosine)):.0f} degrees"
+                " against"
                 " the robot's description: the wrench was turned back. Correct the description."
             )
         return tuple(found)

@@ -67,8 +67,8 @@ def mount_sensor(
         index = out.frame_id(sensor_frame)
     except ModelError as err:
         raise ModelError(
-            f"The robot '{model.name}' has no frame '{sensor_frame}', and tf_static contains no fixed transform from it to a link."
-            "",
+            f"The robot '{model.name}' has no frame '{sensor_frame}', and tf_static contains no"
+            " fixed transform from it to a link.",
             remedy="Choose one of its links, publish a static transform to one, or give the mounting of the sensor ("
             f"sensor_parent and sensor_pose). {err.remedy}",
         ) from err
@@ -108,7 +108,8 @@ def check_wrench_frame(
         there, here = (_placement(model, name) for name in (frame_id, sensor_frame))
     except ModelError:
         return (
-            f"The wrench is in frame '{frame_id}', which is not a link of {model.name}: its axes are"
+            f"The wrench is in frame '{frame_id}', which is not a link of {model.name}: its axes"
+            " are"
             f" taken to be those of '{sensor_frame}'."
         )
     if there[0] == here[0] and np.allclose(
@@ -217,8 +218,8 @@ def check_mounting(
             np.pi,
             f"The wrench has the opposite sign{also}: a resting load must push against gravity,"
             " f = -m g.",
-            "Give --wrench-sign load-on-sensor (the sign depends on the driver). If the robot hangs from a ceiling, reverse the gravity of the model instead."
-            "",
+            "Give --wrench-sign load-on-sensor (the sign depends on the driver). If the robot"
+            " hangs from a ceiling, reverse the gravity of the model instead.",
         )
     if R_WS is not None:
         tilt, rms_g, g_W, _ = _gravity_in_base(force, np.asarray(R_WS, dtype=float), gravity_S)

@@ -274,7 +274,8 @@ def _require_postures(wrench: Array, gravity_S: Array) -> None:
     tilt = spread[1] / np.sqrt(len(wrench)) if len(spread) > 1 else 0.0
     if len(wrench) < 3 or tilt < _MIN_TILT:
         raise SignalError(
-            f"{len(wrench)} static posture(s) have too few directions of gravity to separate bias and weight ("
+            f"{len(wrench)} static posture(s) have too few directions of gravity to separate bias"
+            " and weight ("
             f"tilt about the second axis {np.rad2deg(tilt):.1f} degrees).",
             remedy="Hold still in at least three postures, the sensor tilted by 30 degrees or more"
             " about two different axes; six (each axis up and down) are best.",
@@ -335,8 +336,8 @@ def retare(
     if np.any(np.abs(change) > most) or np.any(spread > np.maximum(_SPREAD * sd, 0.1 * most)):
         force, torque = np.abs(change[:3]).max(), np.abs(change[3:]).max()
         raise SignalError(
-            f"The sensor reads {force:.2g} N and {torque:.2g} N m different from the tare, or depending on the posture: this is not a drift."
-            "",
+            f"The sensor reads {force:.2g} N and {torque:.2g} N m different from the tare, or"
+            " depending on the posture: this is not a drift.",
             remedy="Open the gripper; without a load, tare again in three tilted postures.",
         )
     covariance = np.array(kept.covariance)
