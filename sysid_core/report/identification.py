@@ -79,7 +79,7 @@ def prediction_sentence(predictions: Sequence[Prediction], *, held_out: bool = T
     parameters.
 
     Args:
-        predictions: Of the recordings that judge the model.
+        predictions: Predictions of the recordings that judge the model.
         held_out: Whether they weren't used in the fit.
     """
     if not predictions:

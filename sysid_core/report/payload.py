@@ -183,7 +183,7 @@ def controller_block(report: Report, settings: Sequence[ControllerSetting], fram
 
     Args:
         report: To be filled.
-        settings: Of the payload in that frame.
+        settings: Settings of the payload in that frame.
         frame: Frame of the payload in the controller.
     """
     if not settings:

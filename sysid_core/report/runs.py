@@ -74,7 +74,7 @@ class SavedRun:
         name: Name of the folder.
         folder: With estimate.yaml, result.json and perhaps parameters.yaml.
         estimate: The result.
-        result: Of result.json.
+        result: Content of result.json.
         settings: Names and values of everything that was set.
     """
 

@@ -225,7 +225,7 @@ def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple
     it by if there is a way.
 
     Args:
-        position: Of the frame in a fixed base whose z axis points up, shape (K, 3) [m].
+        position: Position of the frame in a fixed base whose z axis points up, shape (K, 3) [m].
         rotation: Orientation of the frame in that base, shape (K, 3, 3).
 
     Returns:

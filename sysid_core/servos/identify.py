@@ -80,7 +80,7 @@ class JointResult:
     Attributes:
         servo: Its model.
         held_out: Error on blocks that were kept out of the fit, root mean square [rad].
-        baseline: Of "the position is the command" on the same [rad].
+        baseline: Error of "the position is the command" on the same samples [rad].
         free_zero: The zero where it may be any angle, and its deviation [rad].
         witness: Its fit; None where it can't be fitted.
     """
@@ -229,7 +229,7 @@ def _results(
     known: Mapping[str, Mapping[Term, Prior]],
     progress: Callable[[str], None],
 ) -> list[JointResult]:
-    """Of all joints; those that are dead have servos without terms."""
+    """Results of all joints; those that are dead have servos without terms."""
     moved: dict[str, _Drive] = {}
     rest: dict[str, _Drive] = {}
     for joint, m in zip(joints, motions, strict=True):

@@ -22,14 +22,14 @@ class ServoRecording:
     removed, and so are single impossible readings (a bus that answers late reads as zero).
 
     Attributes:
-        name: Of the motion.
+        name: Name of the motion.
         joints: Names of the columns; empty: not known, the robot's order is meant.
         t: Times of the positions, shape (K,) [s].
         q: Positions, shape (K, n) [rad].
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L, n) [rad].
         notes: What was assumed when it was read.
-        full: Of columns that are shares of their joint's range, the values at its lower and upper limit;
+        full: For columns that are shares of their joint's range, the values at its lower and upper limit;
             None for those in radians; empty: all are.
     """
 

@@ -184,7 +184,7 @@ class IdentifiedArm:
         warnings in the verdict.
 
         Args:
-            folder: Of the result, which `write` completes.
+            folder: Folder of the result, which `write` completes.
             targets: Formats.
 
         Raises:

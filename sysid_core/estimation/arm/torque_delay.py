@@ -203,8 +203,8 @@ class ArmLags:
     """Estimated delays of the efforts relative to the positions.
 
     Attributes:
-        common: Of all joints.
-        joints: Of every joint beside the common one.
+        common: Delay common to all joints.
+        joints: Delay of every joint in addition to the common one.
     """
 
     common: TorqueDelay

@@ -92,7 +92,7 @@ def model_error(
         values: Their estimates, shape (b,).
         residual: Shape (K, n).
         weights: Those of the fit.
-        alone: Of the b parameters, from the residuals' correlation in time alone.
+        alone: Covariance of the b parameters, from the residuals' correlation in time alone.
     """
     inertial = np.asarray(columns) < regression.n_inertial
     sums = _block_sums(regression, columns, residual, weights, regression.motion_blocks(BLOCKS))
@@ -146,7 +146,7 @@ def scatter_factors(
     Args:
         H: Normal matrix of every block, shape (B, b, b).
         right: Right side of every block, shape (B, b).
-        covariance: Of the estimates, from the residuals' correlation in time alone, shape (b, b).
+        covariance: Covariance of the estimates, from the residuals' correlation in time alone, shape (b, b).
         natural: Natural covariance of the parameters, shape (b, b).
         leave_out: As of `block_scatter`.
     """

@@ -263,7 +263,7 @@ class DrivenRobot(RobotModel):
 
     @cached_property
     def _nearest(self) -> dict[tuple[tuple[str, ...], bytes], Array]:
-        """Of the recordings: each is read for every filter that is tried."""
+        """Projected positions of the recordings, kept because each is read for every filter tried."""
         return {}
 
     @cached_property

@@ -166,7 +166,7 @@ def tare_static(
             somebody compensates.
         allow_bare: Accept a sensor that feels no weight at all.
         max_misalignment: Largest accepted angle between described and seen axes [rad].
-        sign: Of the readings; found by how the weight turns where it isn't given, and kept in the
+        sign: Sign of the readings; found by how the weight turns where it isn't given, and kept in the
             calibration's `matrix`.
         source: Where the data came from.
 
