@@ -22,7 +22,7 @@ FOLLOWS = 0.5  # share of the tracking limit within which a robot follows
 ON_PATH = 0.25  # share of it within which a late robot is still on the path
 SLOWEST = 0.3  # of the path's speed: below, a robot is held up rather than late
 LONGEST_STOP = 4.0  # after a goal's horizon [s]; a robot that still moves then is told to hold
-PAUSED = 0.01  # speed scaling of a robot that has been paused
+PAUSED = 0.01  # largest speed scaling of a robot that has been paused
 PIECES_REST = 0.05  # how long a robot stands between pieces of a motion [s]
 AT_REST = 0.15  # that a robot may lag behind the end of its stop [s]
 CANCELLED = Fault(FaultCode.CANCELLED)
@@ -218,8 +218,8 @@ class Executor:
         if fault is not None:
             return fault
         goes_on_later = self.play is not None and self.play.needs_speed
-        if goes_on_later and self.scaling is not None and self.scaling < PAUSED:
-            return Fault(FaultCode.PAUSED)
+        if goes_on_later and self.scaling is not None and self.scaling <= PAUSED:
+            return Fault(FaultCode.PAUSED, {"percent": 100.0 * self.scaling})
         return None
 
     def _is_newer(self, measured: Measured | None) -> bool:
@@ -319,7 +319,7 @@ class Executor:
         late = self._stopping_for > LONGEST_STOP + self.settings.horizon
         state = None if measured is None else self.monitor.usable(self._last_now or 0.0, measured)
         moves = state is not None and np.max(np.abs(state[1])) > 5.0 * self.settings.rest_velocity
-        paused = self.scaling is not None and self.scaling < PAUSED  # its stop would wait for ever
+        paused = self.scaling is not None and self.scaling <= PAUSED  # its stop would wait for ever
         # A controller that is cancelled holds what it measures: not before the robot is there.
         at_rest = self.play is None or self.play.at_rest
         # Where its slider is untold, it may still be on its way: slow for an instant is no rest.

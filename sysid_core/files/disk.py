@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.errors import SysIdError
+from sysid_core.progress import report_progress
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,9 @@ def hash_of(path: str | Path) -> str:
     for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
         if path.is_dir():
             whole.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
+        size = file.stat().st_size
         with file.open("rb") as content:
             while block := content.read(_BLOCK):
                 whole.update(block)
+                report_progress(file.name, min(content.tell() / max(size, 1), 1.0))
     return whole.hexdigest()

@@ -27,6 +27,9 @@ from sysid_core.settings import require_bounds
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion, split_at_gaps
 
+_FEWEST = 20  # samples of a span: twice what filters need, fewer say nothing beside their ends
+_SAMPLES_PER_PERIOD = 6.0  # of the filter's cut-off: three times what carries it
+
 
 def unmeasured_joints(efforts: Sequence[Array]) -> NDArray[np.bool_]:
     """Mask of joints without measured efforts, shape (n,).
@@ -59,9 +62,6 @@ def unmeasured_notes(names: Sequence[str], unmeasured: NDArray[np.bool_]) -> tup
         f"The efforts of {', '.join(joints)} are zero throughout: parameters that only they"
         " determine remain undetermined.",
     )
-
-
-_SAMPLES_PER_PERIOD = 6.0  # of the filter's cut-off: three times what carries it
 
 
 class Differentiation(Kind):
@@ -185,16 +185,18 @@ def prepare_motion(
     low_pass = None if splined else ZeroPhaseFilter(processing.motion_cutoff_hz)
     found = False
     for part in in_pieces(split_at_gaps(stream, processing.max_gap_s), processing.rate_hz):
-        if len(part) < 20:
+        if len(part) < _FEWEST:
             continue
         native = (len(part) - 1) / part.time[-1]
         rate = processing.rate_hz if native > 0.8 * processing.rate_hz else native
+        if part.time[-1] * rate < _FEWEST - 1:
+            continue
         motion = smooth_motion(part, rate, low_pass)
         found = True
         yield (earlier(motion, processing.delay) if processing.delay else motion), rate
     if not found:
         raise SignalError(
-            f"'{recording.source}' has no span of 20 samples without a gap of"
+            f"'{recording.source}' has no span of {_FEWEST} samples at its rate or {processing.rate_hz:g} Hz without a gap of"
             f" {processing.max_gap_s} s.",
             remedy="Allow larger gaps, or record again.",
         )

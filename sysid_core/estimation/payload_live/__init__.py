@@ -11,6 +11,7 @@ from sysid_core.estimation.payload_live.session import (
     PayloadMoment,
     PayloadSession,
 )
+from sysid_core.estimation.payload_live.streams import RUN_START
 from sysid_core.estimation.payload_live.weighing import (
     Weighing,
     judge_weighing,
@@ -20,6 +21,7 @@ from sysid_core.estimation.payload_live.weighing import (
 
 __all__ = [
     "MOTION_SEGMENTS",
+    "RUN_START",
     "TARE_PREFIX",
     "OnlinePayload",
     "PayloadMoment",

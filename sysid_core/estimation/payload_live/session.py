@@ -33,6 +33,9 @@ from sysid_core.signals.wrench import (
 
 MOTION_SEGMENTS = ("still", "oscillation", "settle")
 TARE_PREFIX = "tare_"
+# Without a mark for so long a run is over: whoever marks it was killed, or its mark was lost. At 1 kHz
+# the streams of so long take 0.3 GB; segments of planned motions last up to a minute.
+LONGEST_SEGMENT_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ class PayloadSession:
         self._lag_ns = 0 if calibration is None else max(0, round(calibration.delay[0] * 1e9))
         self._settle_ns = round(settle_s * 1e9)
         self._streams = PayloadStreams(max_gap_s)
+        self._last_mark = 0  # stamp [ns]
         self._restart()
         self._idle = True  # no run is under way
 
@@ -196,6 +200,8 @@ class PayloadSession:
 
         Live streams go on for days. What comes late by more than that is of no run any more.
         """
+        if self._streams.newest_ns - self._last_mark > LONGEST_SEGMENT_S * 1e9:
+            self._idle, self._segment, self._tare = True, "", []
         if self._idle and not self._segment:
             self._streams.keep_newest(seconds)
             self._trimmed = True
@@ -223,6 +229,8 @@ class PayloadSession:
         if label == RUN_START:
             self._streams.forget_before(stamp_ns - self._streams.max_gap_ns - self._lag_ns)
             self._restart()
+        self._last_mark = stamp_ns
+        if label == RUN_START:
             self._idle = False
             return
         if label == RUN_END:

@@ -20,7 +20,12 @@ from sysid_core.signals.wrench.convention import (
 )
 from sysid_core.signals.wrench.delay import delay_of_recording
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
-from sysid_core.signals.wrench.mounting import check_wrench_frame, is_reversed, mount_sensor
+from sysid_core.signals.wrench.mounting import (
+    check_wrench_frame,
+    check_wrench_place,
+    is_reversed,
+    mount_sensor,
+)
 from sysid_core.signals.wrench.noise import Stretches, learned_noise
 from sysid_core.signals.wrench.readings import (
     REPEATING,
@@ -52,6 +57,7 @@ __all__ = [
     "WrenchSign",
     "calibrate_static",
     "check_wrench_frame",
+    "check_wrench_place",
     "clock_of_recording",
     "compensate",
     "delay_of_recording",

@@ -34,6 +34,8 @@ from sysid_core.robot import (
 from sysid_core.signals.recording import Array
 
 _SAME_PLACE = 1e-6  # [m and -] two links in one place are one frame
+# Kinematics that nobody calibrated are millimetres from the controller's own; a tool is centimetres away.
+_PLACE, _TILT = 0.01, np.radians(1.0)  # [m, rad]
 
 
 def mount_sensor(
@@ -120,6 +122,45 @@ def check_wrench_frame(
         f"The wrench is in frame '{frame_id}', a link elsewhere than '{sensor_frame}'.",
         remedy=f"Set the sensor's frame to '{frame_id}'; if the driver names the wrong link, accept"
         f" it (parameter wrench_frames, option --wrench-frame {frame_id}).",
+    )
+
+
+def check_wrench_place(
+    model: RobotModel, q: ArrayLike, sensor_frame: str, transform: StaticTransform
+) -> None:
+    """Check if the frame of a wrench, that `tf` has beside the links, is where the sensor is.
+
+    A UR's `tool0_controller` is its active tool centre point: elsewhere than `tool0` once a tool is set.
+
+    Args:
+        model: The robot, with the sensor.
+        q: Posture at the time of the transform, shape (n,).
+        sensor_frame: Frame of the sensor.
+        transform: The wrench's frame in a frame of the robot; in another one nothing is checked.
+
+    Raises:
+        SignalError: It is elsewhere.
+    """
+    tree = model.pin_model
+    if not tree.existFrame(transform.parent):
+        return
+    data = tree.createData()
+    pin.framesForwardKinematics(tree, data, model.configuration(q))
+    sensor, parent = (data.oMf[model.frame_id(name)] for name in (sensor_frame, transform.parent))
+    offset = sensor.actInv(parent * transform.pose)
+    distance = float(np.linalg.norm(offset.translation))
+    tilt = float(np.linalg.norm(pin.log3(offset.rotation)))
+    if distance <= _PLACE and tilt <= _TILT:
+        return
+    numbers = [*offset.translation, *pin.rpy.matrixToRpy(offset.rotation)]
+    pose = ", ".join(f"{x:.4f}" for x in np.round(numbers, 4) + 0.0)  # no -0
+    raise SignalError(
+        f"The wrench is in frame '{transform.child}', {1e3 * distance:.0f} mm and"
+        f" {np.degrees(tilt):.1f} degrees from '{sensor_frame}', according to tf.",
+        remedy="Set the tool centre point of the controller to zero; or set sensor_frame to"
+        f" '{transform.child}', sensor_parent to '{sensor_frame}' and sensor_pose to [{pose}].",
+        distance=distance,
+        tilt=tilt,
     )
 
 
