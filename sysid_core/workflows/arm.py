@@ -41,13 +41,13 @@ from sysid_core.estimation.loaded_arm import (
 )
 from sysid_core.estimation.payload import summarise_payload
 from sysid_core.files import FileKind, read_yaml, write_yaml
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.report import Report, identification_report
 from sysid_core.robot import FrictionTerm
 from sysid_core.signals import COLUMNS_SCHEMA, Recording
 from sysid_core.validation import Prediction
 from sysid_core.workflows.arm_data import ArmData
 from sysid_core.workflows.choices import estimator_from, processing_of
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import WITH_PRIOR, FitSettings
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sysid_core.errors import SignalError
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import Array
 from sysid_core.signals import bags
 from sysid_core.signals.wrench import (
@@ -24,7 +25,6 @@ from sysid_core.signals.wrench import (
     static_postures,
     tare_static,
 )
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import TareSettings
 from sysid_core.workflows.weighing import robot_on_sensor
 

@@ -28,6 +28,7 @@ from sysid_core.estimation.loaded_arm import (
     with_load,
 )
 from sysid_core.estimation.payload import DensityPrior, summarise_payload
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict, failure, warning
 from sysid_core.report import loaded_arm_report, payload_sentence, save_and_list
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel, hold_joints, mounted
@@ -37,7 +38,6 @@ from sysid_core.validation import judge_estimate
 from sysid_core.workflows.arm_data import drives_of, load_recording
 from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.inputs import inputs_of, write_result
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import TorqueWeighingSettings
 
 
