@@ -33,6 +33,10 @@ from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording
 from sysid_core.validation import payload_errors
 
+_NAMES = ("mass", "com x", "com y", "com z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+_UNITS = ("kg",) + ("m",) * 3 + ("kg m²",) * 6
+_ROWS, _COLS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
+
 
 def payload_sentence(estimate: Estimate) -> str:
     """Sentence with mass and centre of mass and their standard deviations."""
@@ -83,11 +87,6 @@ def _in_mm(row: Sequence[object]) -> list[object]:
     if row[1] != "m":
         return list(row)
     return [row[0], "mm", *(1e3 * x if isinstance(x, float) else x for x in row[2:])]
-
-
-_NAMES = ("mass", "com x", "com y", "com z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
-_UNITS = ("kg",) + ("m",) * 3 + ("kg m²",) * 6
-_ROWS, _COLS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
 
 
 def error_summary(estimate: Estimate, truth: ArrayLike, size: ArrayLike) -> dict[str, float]:

@@ -16,6 +16,8 @@ from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array, is_physically_consistent, pin_inertia
 from sysid_core.robot.urdf import doubtful_units, sound_urdf, urdf_digest, urdf_text
 
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], in the base frame
+
 
 def lock_joints(tree: pin.Model, positions: Mapping[str, float]) -> pin.Model:
     """Kinematic tree without the given joints, each fixed at its position [rad or m].
@@ -46,9 +48,6 @@ def lock_joints(tree: pin.Model, positions: Mapping[str, float]) -> pin.Model:
     for i, frame in enumerate(reduced.frames):
         reduced.frames[i].name = own.get(frame.name, frame.name)
     return reduced
-
-
-STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], in the base frame
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,12 @@ from sysid_core.workflows.arm_data import ArmData
 from sysid_core.workflows.choices import estimator_from, processing_of
 from sysid_core.workflows.settings import WITH_PRIOR, FitSettings
 
+MOST_TRIED = 100_000  # samples: some seconds of CPU
+# While terms are chosen, the prior only keeps what the blocks don't show from running away.
+SELECTION_PRIOR = 100.0
+# Torque waves turn faster than a lower low-pass of regressor and torque lets through.
+WAVES_HZ = 20.0
+
 
 def load_dict(found: LoadedIdentification) -> dict[str, object]:
     """Gains and load as plain data for result.json."""
@@ -142,13 +148,6 @@ def write_columns(
     section["source"] = f"sysid identify --loaded, {loaded.identification.estimate.source}"
     head = "# With the drive gains that `sysid identify --loaded` found.\n"
     write_yaml(path, {**raw, "drives": section}, head=head)
-
-
-MOST_TRIED = 100_000  # samples: some seconds of CPU
-# While terms are chosen, the prior only keeps what the blocks don't show from running away.
-SELECTION_PRIOR = 100.0
-# Torque waves turn faster than a lower low-pass of regressor and torque lets through.
-WAVES_HZ = 20.0
 
 
 @dataclass(frozen=True, eq=False)

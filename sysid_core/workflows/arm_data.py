@@ -46,6 +46,8 @@ from sysid_core.signals.bags import read_bag
 from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.settings import ESTIMATE, FitSettings, IdentifySettings, LoadSettings
 
+_GRAVITY_SAMPLES = 800  # the fit of three numbers takes no more
+
 
 def is_bag(path: Path) -> bool:
     """True if a path is a rosbag2 recording rather than a table."""
@@ -198,9 +200,6 @@ def _kind(text: str) -> EffortKind:
             f"Effort kind '{text}' is unknown.",
             remedy=f"One of {', '.join(k.value for k in EffortKind)}.",
         ) from err
-
-
-_GRAVITY_SAMPLES = 800  # the fit of three numbers takes no more
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,12 @@ from sysid_core.signals.wrench.tare import tare_static
 
 _WIDTH = 2.0  # of the logarithms of noise and walk, about what sensors usually have
 _RANGE = 16.0  # of the same, at most
+GAIN_SD, CROSSTALK_SD = 0.05, 0.02  # relative: prior of an uncalibrated sensor
+MOUNTING_SD, TILT_SD = 0.0175, 0.0175  # [rad]
+DRIFT_SD = (3.0, 0.03)  # [N], [N m] over the whole recording
+_USUAL_FORCE, _USUAL_TORQUE = (0.05, 0.3), (0.003, 0.01)  # noise of a posture, and walk, likewise
+MIN_POSTURES = 8  # of six equations each
+_FREE = 1e3  # deviation of what has no prior, in SI units
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,14 +124,6 @@ def fit_wandering(
     return WanderingFit(
         x, P @ P.T, noise, walk, residual.T, share, weighed, Y_U / sd[..., None], root
     )
-
-
-GAIN_SD, CROSSTALK_SD = 0.05, 0.02  # relative: prior of an uncalibrated sensor
-MOUNTING_SD, TILT_SD = 0.0175, 0.0175  # [rad]
-DRIFT_SD = (3.0, 0.03)  # [N], [N m] over the whole recording
-_USUAL_FORCE, _USUAL_TORQUE = (0.05, 0.3), (0.003, 0.01)  # noise of a posture, and walk, likewise
-MIN_POSTURES = 8  # of six equations each
-_FREE = 1e3  # deviation of what has no prior, in SI units
 
 
 def _entries(first: int, count: int) -> Array:

@@ -24,6 +24,8 @@ from sysid_core.signals.wrench.sensor import SensorCalibration, static_regressor
 
 # Tilt between postures below which bias and weight can't be told apart (about 3 degrees).
 _MIN_TILT = 0.05
+_MOST_DRIFT = (2.0, 0.1)  # [N], [N m]: more is an object in the gripper, or a new sensor
+_SPREAD = 5.0  # standard deviations between postures
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,10 +304,6 @@ def _load_and_bias(wrench: Array, gravity_S: Array) -> tuple[Array, Array, Array
         covariance[np.ix_(columns, columns)] = variance * np.linalg.inv(Y.T @ Y)
         rms[rows] = np.sqrt(np.mean(residual.reshape(K, 3) ** 2, axis=0))
     return values, covariance, rms
-
-
-_MOST_DRIFT = (2.0, 0.1)  # [N], [N m]: more is an object in the gripper, or a new sensor
-_SPREAD = 5.0  # standard deviations between postures
 
 
 def retare(
