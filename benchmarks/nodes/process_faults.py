@@ -33,7 +33,8 @@ for folder in ("test", "test/drivers", "test/nodes", "test/nodes/drivers"):
 
 VENDOR, BRIDGE, DISK_MB = "ur", "sysidbr", 16
 FAULTS = ("kill", "stop", "network", "disk")
-GONE_S = 8.0  # that a node is stopped or cut off: simulated time waits 3 s for a late executor
+# That a node is stopped or cut off, in simulated time; the driver's clock waits so long for an executor.
+GONE_S, WAITS_S = 2.0, 3.0
 ACTIVE, PATIENCE_S = 3, 60.0  # lifecycle_msgs/State.PRIMARY_STATE_ACTIVE
 DRIVER, ALL = "driver", "all"
 MOVES = ("trajectory_executor", ALL)  # where the next motion is played, too
@@ -147,6 +148,7 @@ def inactive(client: Any, names: list[str]) -> list[str]:
 def one_case(fault: str, node: str, cell: Cell, client: Any, file: str) -> dict[str, str]:
     """A motion with a fault, and the next one."""
     import emulated
+    from busy_machine import pace
     from robot_sysid.srv import StartRecording, StopRecording
 
     from sysid_nodes.bringup import below
@@ -165,7 +167,7 @@ def one_case(fault: str, node: str, cell: Cell, client: Any, file: str) -> dict[
         elif fault == "network":
             sh("ip", "link", "set", veth, "up")
 
-    later = threading.Timer(GONE_S, end_of_fault)
+    later = threading.Timer((WAITS_S + GONE_S) / pace(), end_of_fault)
 
     def happen() -> None:
         if fault == "kill":
@@ -180,8 +182,10 @@ def one_case(fault: str, node: str, cell: Cell, client: Any, file: str) -> dict[
                     full.write(bytes(4096))
         later.start()
 
-    gone = node == "trajectory_executor" and fault != "disk"
+    gone = node == "trajectory_executor" and fault == "kill"
     result, when = emulated.play(client, file, happen, 0.3, 30.0 if gone else 90.0)
+    if later.ident is None:
+        return {"motion": f"ended before the fault: {'' if result is None else result.message}"}
     later.join()
     if fault == "stop":
         os.killpg(cell.processes[node].pid, signal.SIGCONT)
