@@ -19,8 +19,8 @@ class GuardedPlay(Play):
     """Execution of the whole path as one goal for a motion guard, which reports its progress and
     brakes along the path.
 
-    A stop, also of a robot that doesn't follow, is the guard's: it is asked for by whoever sends the
-    goals, and ends when the guard says so.
+    The guard performs every stop, even if the robot does not follow its commands; a stop is
+    requested by the sender of the goals and ends when the guard reports it.
 
     Args:
         path: At rest at both ends, inside the acceleration limits.

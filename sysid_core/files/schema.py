@@ -53,8 +53,8 @@ class FileSchema(BaseModel):
     """Schema of a mapping in a file. Unknown keys are refused, and the error names the most similar
     known key.
 
-    With `MORE_KEYS` the file may hold more than is read, but nothing that looks like what is read.
-    A key with nothing behind it is the same as no key.
+    With `MORE_KEYS` the file may contain further keys, unless they resemble a known key. A key
+    without a value is treated as a missing key.
     """
 
     MORE_KEYS: ClassVar[bool] = False

@@ -15,8 +15,8 @@ from typing import BinaryIO
 def written_whole(path: str | Path) -> Iterator[BinaryIO]:
     """Context manager for writing a file, which gets its name only when it is complete and on disk.
 
-    Until then a file that had the name keeps it, also if the writer fails or is killed. Pipes and
-    devices are written directly.
+    Until then an existing file with this name is unchanged, even if the writer fails or is killed.
+    Pipes and devices are written directly.
 
     Args:
         path: The file's name.

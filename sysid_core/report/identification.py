@@ -249,8 +249,10 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
     if (chart := parameter_chart(identification, estimate, inertial=False)) is not None:
         report.figure(
             chart,
-            "Friction and drive parameters with bars of ± 2 standard deviations. Hollow marks: only a"
-            " combination with the inertia of links is determined.",
+            "Friction and drive parameters with bars of ± 2 standard deviations. Hollow marks: the data do"
+            " not determine the value, or only in combination with the inertia of links, or only with a"
+            " standard deviation larger than the band. Band: plausible before the measurement, up to"
+            " the value that alone would explain the torque of the joint.",
         )
     _friction_table(report, identification)
     _wave_table(report, identification)

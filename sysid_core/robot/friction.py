@@ -425,7 +425,7 @@ def play(q: ArrayLike, width: float) -> Array:
     """Play operator (hysteresis): follows the motion within [-1, 1] and reverses within `width`;
     (K,) to (K,).
 
-    Friction at standstill keeps the value that the motion before it has left.
+    At standstill, friction keeps the value that it had at the end of the motion.
     """
     steps = np.diff(np.asarray(q, dtype=float), prepend=np.asarray(q, dtype=float)[:1]) / width
     z, out = 0.0, np.empty(len(steps))

@@ -179,8 +179,8 @@ class ServoModel:
     ) -> Array:
         """Simulate the positions of the robot for given commands.
 
-        The joints feel each other through gravity: each is stepped along the motion of the others,
-        until no position changes (waveform relaxation, Lelarasmee 1982).
+        The joints are coupled by gravity: each is simulated along the motion of the others, until
+        no position changes (waveform relaxation, Lelarasmee 1982).
 
         Args:
             t_target: Times of the commands, shape (L,) [s].

@@ -142,9 +142,9 @@ class BlockScores:
 def is_better(new: Array, old: Array, least_gain: float) -> bool:
     """True if one choice predicts better than another by more than chance.
 
-    The mean gain over blocks must exceed its standard error (as Breiman's rule of one standard
-    error, Hastie et al. 2009, section 7.10): what some blocks gain and others lose says little of
-    other motions.
+    The mean gain over the blocks must exceed its standard error (Breiman's one-standard-error rule,
+    Hastie et al. 2009, section 7.10), because a gain on some blocks with a loss on others does not
+    carry over to other motions.
 
     Args:
         new: Squared held-out errors of blocks, shape (blocks,).

@@ -30,7 +30,8 @@ _SAMPLES = 200  # random states: the spread's own error is 5 %
 class PredictionSpread:
     """Scatter of torque predictions over fits that each omit one part of the recordings.
 
-    Typical motion is as fast as the recorded one, and wider by a half and 0.3 rad.
+    The typical motion is as fast as the recorded one, and its range is larger by a half plus 0.3
+    rad.
 
     Attributes:
         spread: Standard deviation of predicted efforts, in units of the fit's residual.

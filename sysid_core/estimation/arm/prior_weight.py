@@ -24,9 +24,9 @@ def choose_prior_weight(
 ) -> tuple[float, dict[float, float]]:
     """Weight of the prior with the smallest held-out error, and the errors of all candidates.
 
-    The largest weight that isn't clearly worse than the best (as Breiman's rule of one standard
-    error does, Hastie et al. 2009, section 7.10): blocks of one recording show too little of what
-    other motions need.
+    The result is the largest weight whose error is not clearly larger than the smallest (Breiman's
+    one-standard-error rule, Hastie et al. 2009, section 7.10), because the blocks of one recording
+    contain little information about other motions.
 
     Args:
         equations: The data.
@@ -44,9 +44,9 @@ def lowered_prior_weight(
 ) -> float:
     """Weight of the prior, reduced until physical consistency no longer contradicts the prior.
 
-    `choose_prior_weight` judges fits without constraints. Where drives' gains contradict each other
-    only impossible bodies come near the data with a strong prior: possible ones then have a much
-    larger residual than with a weaker prior.
+    `choose_prior_weight` judges fits without constraints. If the drive gains contradict each other,
+    a strong prior fits the data only with physically inconsistent bodies; consistent bodies then
+    have a much larger residual than with a weaker prior.
 
     Args:
         equations: The data.
@@ -72,7 +72,8 @@ def lowered_prior_weight(
 def rough_loads(equations: ArmEquations) -> Array:
     """Inertial parameters that are accurate enough for the load torque in friction terms.
 
-    Where a joint's efforts weren't measured, least squares may make anything of what it carries.
+    Without measured efforts of a joint, the least-squares estimate of the bodies that it carries is
+    arbitrary.
     """
     if not equations.friction.needs_load or np.any(equations.unmeasured()):
         return equations.prior

@@ -125,7 +125,8 @@ class PayloadData:
 def dynamism(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike, gravity: ArrayLike) -> Array:
     r"""Magnitude of the motion (Nadeau et al. 2022, eq. 4), n1 = n2 = 1, n3 = 0.5.
 
-    `nu = |a + g|^2 + |alpha|^2 + |omega / 0.5|^2`, gravity taken out of the acceleration.
+    It is `nu = |a + g|^2 + |alpha|^2 + |omega / 0.5|^2`, with gravity removed from the
+    acceleration.
 
     Args:
         a: Proper acceleration, shape (..., 3).
@@ -144,8 +145,8 @@ def dynamism(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike, gravity: ArrayLik
 class CompressedWrenches:
     r"""Payload data compressed to small triangular factors, whatever the number of samples.
 
-    For rows `X` of a linear model, `|X y|` is `|R y|` with the QR factor R: nothing that an
-    estimator of `pi` needs is lost. Samples can be added one by one.
+    For rows `X` of a linear model, `|X y|` equals `|R y|` with the QR factor R, so that no
+    information about `pi` is lost. Samples can be added one by one.
 
     Args:
         dynamism_scale: `c_1` of the dynamism weight `w = tanh(3 nu / c_1)`

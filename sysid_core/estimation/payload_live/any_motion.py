@@ -57,8 +57,8 @@ def weigh_motion(
 ) -> Weighing:
     """Estimate the payload carried throughout a recording.
 
-    Sign and axes of the wrench are found where they aren't given; the bias is found with the load
-    where nobody has tared the sensor: what doesn't turn with gravity.
+    Sign and axes of the wrench are estimated if they are not declared. Without a tare, the bias
+    (the part that does not rotate with gravity) is estimated together with the load.
 
     Args:
         recording: Joint states and wrench, cut anywhere; marks aren't needed.

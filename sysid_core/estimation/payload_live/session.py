@@ -73,8 +73,9 @@ class PayloadSession:
     """Live payload identification from streams and marks: calibrates the sensor and gives the
     running payload estimate.
 
-    Marks `<segment>:start` and `<segment>:end` (those of the trajectory's segments) say which
-    samples are what: segments `tare_…` are still postures, and the motion segments are identified.
+    Marks `<segment>:start` and `<segment>:end` (of the trajectory's segments) define the use of the
+    samples: segments `tare_…` are static postures, and the payload is identified from the motion
+    segments.
 
     Args:
         model: The robot without the payload.
@@ -194,7 +195,8 @@ class PayloadSession:
     def keep_newest(self, seconds: float) -> None:
         """Delete old samples between runs, and keep those of the last seconds.
 
-        Live streams go on for days. What comes late by more than that is of no run any more.
+        Without this deletion, live streams would fill the memory. Samples that arrive later than
+        this are ignored.
         """
         if self._idle and not self._segment:
             self._streams.keep_newest(seconds)

@@ -222,7 +222,7 @@ class RunningMAP:
         """Likelihood of the payload parameters given the samples, as compressed data (R, r), with
         the declared sensor errors.
 
-        Noise is no less than what no body explains.
+        The noise is at least the part of the readings that no body explains.
 
         Returns:
             R, shape (p, 10), and r, shape (p,).

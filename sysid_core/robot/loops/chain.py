@@ -120,8 +120,8 @@ class JointDrive:
 class MotionBox:
     """Range of the actuated joints: a box in coordinates that may combine several joints.
 
-    Two toe motors that drive one foot assemble in a diagonal band only: their sum and difference
-    are the coordinates to move in.
+    Example: two toe motors that drive one foot can close their loops only in a diagonal band, so
+    that their sum and difference are used as coordinates.
 
     Attributes:
         names: Names of the coordinates.

@@ -358,7 +358,8 @@ class Shape:
         """Solid bounded by a closed surface mesh: STL, OBJ, PLY or another format of trimesh.
 
         Volume, centroid and second moments are those of the polyhedron; solids that touch, as in an
-        assembly, are one shape. A file is cut once, as long as its content stays the same.
+        assembly, are one shape. The cells of a file are cached as long as its content stays the
+        same.
 
         Args:
             source: File, or mesh. A file without faces is a point cloud: its convex hull is taken.

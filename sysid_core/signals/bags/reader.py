@@ -44,9 +44,9 @@ def read_bag(
 ) -> Recording:
     """Read joint states, wrenches, marks and robot description from a bag.
 
-    Messages are put at their header's stamp; where drivers leave it zero, at the time they were
-    received. Invalid and disordered samples are dropped and counted in `notes`. A bag that was
-    cut off is read to its last whole chunk.
+    Messages have the stamp of their header, or the time of reception if the header's stamp is zero.
+    Invalid and disordered samples are dropped and counted in `notes`. A truncated bag is read up to
+    its last complete chunk.
 
     Args:
         path: rosbag2 folder, or an .mcap or .db3 file; or the bag, opened.

@@ -18,9 +18,9 @@ _FEWEST_SAMPLES = 20  # of a span
 def smooth_joints(stream: JointStream) -> JointStream:
     """Positions, velocities and accelerations at the stamps, from positions alone.
 
-    Turns of joints without end stops are unwrapped, outliers bridged; then a penalised spline for
-    each joint, whose cut-off cross-validation finds (`fit_splines`). Measured velocities, which
-    drivers filter and delay, aren't used. Efforts stay as measured.
+    Angles of joints without end stops are unwrapped, and outliers replaced; then each joint gets a
+    penalised spline whose cut-off is chosen by cross-validation (`fit_splines`). Measured
+    velocities are not used, because drivers filter and delay them. Efforts stay as measured.
 
     Args:
         stream: A span without gaps; stamps strictly increasing.

@@ -148,9 +148,9 @@ def smooth_motion(
 ) -> JointStream:
     """Equally spaced positions, velocities and accelerations, all filtered alike.
 
-    With a filter, a measured velocity is filtered; only where there is none, positions are
-    differentiated. Without one, all three come from the positions by `smooth_joints`.
-    Efforts are resampled and left unfiltered.
+    With a filter, measured velocities are filtered; positions are differentiated only if velocities
+    are missing. Without a filter, positions, velocities and accelerations are computed by
+    `smooth_joints`. Efforts are resampled and left unfiltered.
 
     Args:
         stream: A span without gaps.

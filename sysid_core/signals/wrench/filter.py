@@ -63,8 +63,9 @@ class FilteredWrench:
 class WrenchFilter:
     """Constant-rate Kalman filter of the six readings, and Kalman filter of their bias.
 
-    The bias is seen only where the true wrench is known: while taring, give the wrench that the
-    sensor should read (zero unloaded, the load's weight otherwise). Elsewhere it drifts.
+    The bias is observable only if the true wrench is known: during a tare, give the wrench that the
+    sensor should read (zero without a load, otherwise the weight of the load). At other times the
+    uncertainty of the bias grows.
 
     Args:
         noise: Reading noise and density of the second derivative, shape (6,); None: estimated.
