@@ -12,6 +12,7 @@ from std_srvs.srv import Trigger
 from sysid_core.estimation import Estimate
 from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.robot import RobotModel
+from sysid_core.signals import ColumnMap
 from sysid_nodes import conversions
 from sysid_nodes.components import (
     EstimatorConfig,
@@ -34,6 +35,8 @@ class EstimatorNode(ManagedNode):
 
     def configure(self) -> None:
         """Create the topics; the robot description may arrive later."""
+        if self.config.columns:
+            ColumnMap.load(self.config.columns)  # a bad one is refused here
         self._identifiability = self.create_publisher(Identifiability, "~/identifiability", LATCHED)
         self._payload = PayloadComponent(self)
         self._residuals = TorqueResidualsComponent(self)

@@ -114,7 +114,7 @@ class TrajectoryExecutorNode(ManagedNode):
     async def _execute(self, goal: ServerGoalHandle) -> ExecuteTrajectory.Result:
         request, action, player = goal.request, self._action, self._player
         if not request.check_only:
-            self._arming.use(request.token)
+            self._arming.require(request.token)
         await self.waits.until(
             lambda: not action.wanted or self._admission.ready(self.model, request.check_only), 5.0
         )
@@ -123,6 +123,7 @@ class TrajectoryExecutorNode(ManagedNode):
         core = self._admission.admit(request, self.model, self.config, self._inputs.now())
         if request.check_only:
             return ExecuteTrajectory.Result(success=True, final_state="checked")
+        self._arming.use(request.token)  # a goal that was refused has left it good
         return await player.play(core)
 
     def _on_step(self, core: Executor, command: Command, new: bool) -> None:

@@ -11,13 +11,10 @@ import numpy as np
 from sysid_core.errors import ExcitationError, SysIdError
 from sysid_core.execution.faults import Fault, FaultCode
 from sysid_core.execution.goals import Outgoing
-from sysid_core.execution.guarded_play import GuardedPlay
 from sysid_core.execution.monitor import ExecutionMonitor, Measured, MonitorLimits
-from sysid_core.execution.play import Play
+from sysid_core.execution.play import GuardedPlay, Play, StreamedPlay
 from sysid_core.execution.rolling_play import RollingPlay
-from sysid_core.execution.standing import Standing
-from sysid_core.execution.states import Command, ExecutorSettings, ExecutorState
-from sysid_core.execution.streamed_play import StreamedPlay
+from sysid_core.execution.states import Command, ExecutorSettings, ExecutorState, Standing
 from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, as_played, plan_transfer
 from sysid_core.robot import Array, RobotModel
 
@@ -25,7 +22,7 @@ FOLLOWS = 0.5  # share of the tracking limit within which a robot follows
 ON_PATH = 0.25  # share of it within which a late robot is still on the path
 SLOWEST = 0.3  # of the path's speed: below, a robot is held up rather than late
 LONGEST_STOP = 4.0  # after a goal's horizon [s]; a robot that still moves then is told to hold
-PAUSED = 0.01  # speed scaling of a robot that has been paused
+PAUSED = 0.01  # largest speed scaling of a robot that has been paused
 PIECES_REST = 0.05  # how long a robot stands between pieces of a motion [s]
 AT_REST = 0.15  # that a robot may lag behind the end of its stop [s]
 CANCELLED = Fault(FaultCode.CANCELLED)
@@ -221,8 +218,8 @@ class Executor:
         if fault is not None:
             return fault
         goes_on_later = self.play is not None and self.play.needs_speed
-        if goes_on_later and self.scaling is not None and self.scaling < PAUSED:
-            return Fault(FaultCode.PAUSED)
+        if goes_on_later and self.scaling is not None and self.scaling <= PAUSED:
+            return Fault(FaultCode.PAUSED, {"percent": 100.0 * self.scaling})
         return None
 
     def _is_newer(self, measured: Measured | None) -> bool:
@@ -322,7 +319,7 @@ class Executor:
         late = self._stopping_for > LONGEST_STOP + self.settings.horizon
         state = None if measured is None else self.monitor.usable(self._last_now or 0.0, measured)
         moves = state is not None and np.max(np.abs(state[1])) > 5.0 * self.settings.rest_velocity
-        paused = self.scaling is not None and self.scaling < PAUSED  # its stop would wait for ever
+        paused = self.scaling is not None and self.scaling <= PAUSED  # its stop would wait for ever
         # A controller that is cancelled holds what it measures: not before the robot is there.
         at_rest = self.play is None or self.play.at_rest
         # Where its slider is untold, it may still be on its way: slow for an instant is no rest.

@@ -46,7 +46,8 @@ TEXTS: Mapping[FaultCode, str] = {
     FaultCode.CANCELLED: "cancelled by the operator",
     FaultCode.SHUTDOWN: "the executor stops",
     FaultCode.SAFETY_INPUT: "{text}",
-    FaultCode.PAUSED: "the robot is paused: its speed scaling is 0",
+    FaultCode.PAUSED: "the robot is paused: its speed scaling is {percent:.3g} % (or its topic gives a"
+    " share from 0 to 1 instead of per cent)",
     FaultCode.DROPPED: "{text}",
     FaultCode.UNSAFE: "refused: {text}",
     FaultCode.MOVES: "refused: {joints} are moving",

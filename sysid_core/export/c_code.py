@@ -190,7 +190,7 @@ class CReader:
         compiler = c_compiler()
         self._folder = tempfile.TemporaryDirectory()
         library = Path(self._folder.name) / "robot.so"
-        command = [compiler, "-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+        command = [compiler, "-std=c99", "-O0", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
         done = subprocess.run(
             [*command, str(source), "-o", str(library), "-lm"],
             capture_output=True,

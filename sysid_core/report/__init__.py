@@ -2,16 +2,7 @@
 """HTML reports with charts and tables."""
 
 from sysid_core.report.arm_charts import prediction_chart
-from sysid_core.report.charts import (
-    COLOURS,
-    Figure,
-    curves,
-    dots,
-    heat_map,
-    moving_robot,
-    thinned,
-    time_series,
-)
+from sysid_core.report.charts import COLOURS, Figure, curves, dots, heat_map, thinned, time_series
 from sysid_core.report.exports import (
     EXPORT_COLUMNS,
     export_caption,
@@ -33,12 +24,12 @@ from sysid_core.report.identification import (
     prediction_sentence,
     prediction_table,
 )
-from sysid_core.report.loaded_arm import loaded_arm_report
 from sysid_core.report.loops import loops_report
 from sysid_core.report.motion import motion_report
 from sysid_core.report.payload import (
     comparison_rows,
     error_summary,
+    loaded_arm_report,
     payload_report,
     payload_sentence,
 )
@@ -51,6 +42,7 @@ from sysid_core.report.runs import (
     write_index,
 )
 from sysid_core.report.sequential import sequential_report, step_rows
+from sysid_core.report.space import moving_robot
 
 __all__ = [
     "COLOURS",

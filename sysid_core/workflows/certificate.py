@@ -74,14 +74,14 @@ def certify(
     if not isinstance(inputs, dict) or not inputs.get("options") or not inputs.get("files"):
         raise RESULT.refusal(folder / "result.json", "does not list its input files")
     try:
-        listed = [*inputs["files"], *_results_in("result", folder)]
-        if earlier is not None:
-            listed += _results_in("earlier", earlier)
-        changed = [f["path"] for f in listed if hash_of(f["path"]) != f["sha256"]]
+        changed = [f["path"] for f in inputs["files"] if hash_of(f["path"]) != f["sha256"]]
         if changed:
             raise EstimationError(
                 f"{', '.join(changed)} changed since the identification.", remedy="Identify again."
             )
+        listed = [*inputs["files"], *_results_in("result", folder)]
+        if earlier is not None:
+            listed += _results_in("earlier", earlier)
         repeated = _repeated(inputs, listed, progress)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as err:
         words = f"lists its input files in another form than this version ({err})"
@@ -122,12 +122,12 @@ def verify(
         found = _repeated(content["inputs"], files, progress)
         other = _differences(content, found)
         count, runs = len(content["uncertainty_budget"]), len(content["recordings"])
+        inputs = content["inputs"]
+        same = inputs.get("key") == work_key(inputs["options"], inputs["files"])
     except SysIdError as err:
         return [*checks, CertificateCheck("numbers", False, str(err))]
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as err:
         raise _CERTIFICATE.refusal(path, f"lacks a field of this version ({err})") from err
-    inputs = content["inputs"]
-    same = inputs.get("key") == work_key(inputs["options"], files[: len(inputs["files"])])
     detail = "; ".join(other) or (
         f"{count} estimates and the errors of {runs} recordings, repeated from the data"
         + ("" if same else " with another version of the code")
@@ -279,11 +279,11 @@ def _results_in(role: str, folder: Path) -> list[dict[str, str]]:
 def _found(file: Mapping[str, str], beside: Path, data: Path | None) -> dict[str, str]:
     """The file where it was, beside the certificate, or in the folder with data."""
     name = Path(file["path"]).name
-    places = [Path(file["path"]), beside / name]
-    if data is not None:
-        places = [data / name, *sorted(data.rglob(name)), *places]
-    here = next((place for place in places if place.exists()), places[0])
-    return {**file, "path": str(here)}
+    places = [] if data is None else sorted(data.rglob(name))
+    if len(places) > 1:  # recordings of one name in several folders
+        places = [place for place in places if hash_of(place) == file["sha256"]] or places
+    places += [Path(file["path"]), beside / name]
+    return {**file, "path": str(next((p for p in places if p.exists()), places[0]))}
 
 
 def _file_check(file: Mapping[str, str]) -> CertificateCheck:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +28,7 @@ def inputs_of(settings: Any, **more: Sequence[Path]) -> dict[str, Any]:
         more: Further files by role, or instead of those that the settings name.
     """
     options = dict(settings) if isinstance(settings, Mapping) else plain_settings(settings)
+    options = {name: _placed(name, value) for name, value in options.items()}
     roles = {name: _files_in(name, value) for name, value in options.items()} | more
     files = [file for role, paths in roles.items() for file in hashed(role, paths)]
     return {
@@ -38,14 +39,41 @@ def inputs_of(settings: Any, **more: Sequence[Path]) -> dict[str, Any]:
     }
 
 
+def _words(name: str, value: Any) -> list[str]:
+    """Words of an option that may be files; a path with blanks is one."""
+    if name not in _MAY_NAME_FILES or not isinstance(value, str):
+        return []
+    return [value] if Path(value).is_file() else value.split()
+
+
+def _placed(name: str, value: Any) -> Any:
+    """An option whose files are named by absolute paths: it is read in another folder, too."""
+    words = _words(name, value)
+    if not any(Path(word).is_file() for word in words):
+        return value
+    return " ".join(str(Path(w).resolve()) if Path(w).is_file() else w for w in words)
+
+
 def _files_in(name: str, value: Any) -> list[Path]:
     """Files that an option names."""
     if isinstance(value, list):
         return [path for one in value for path in _files_in(name, one)]
     if isinstance(value, Mapping):
         return [Path(value["path"])] if set(value) == {"path"} else []
-    words = value.split() if name in _MAY_NAME_FILES and isinstance(value, str) else []
-    return [path for path in map(Path, words) if path.is_file()]
+    return [path for path in map(Path, _words(name, value)) if path.is_file()]
+
+
+def _without_files(value: Any, paths: Collection[str]) -> Any:
+    """An option without the paths of its files, whose content counts instead."""
+    if isinstance(value, list):
+        return [_without_files(one, paths) for one in value]
+    if isinstance(value, Mapping):
+        return {} if set(value) == {"path"} else value
+    if not isinstance(value, str):
+        return value
+    words = [value] if value in paths else value.split()
+    rest = [word for word in words if word not in paths]
+    return value if len(rest) == len(words) else " ".join(rest)
 
 
 def work_key(options: Mapping[str, Any], files: Sequence[Mapping[str, str]]) -> str:
@@ -55,16 +83,14 @@ def work_key(options: Mapping[str, Any], files: Sequence[Mapping[str, str]]) -> 
     example-robot-data by their description.
 
     Args:
-        options: Settings as plain data.
-        files: Entries with role and sha256, as `hashed` makes them.
+        options: Settings as plain data, as `inputs_of` has them.
+        files: Role, path and sha256 of all data, in order.
     """
-    kept = {
-        name: _described(value) if name in ("robot", "description") else value
-        for name, value in options.items()
-        if not _files_in(name, value)
-    }
+    paths = {file["path"] for file in files if "path" in file}
+    kept = {name: _without_files(value, paths) for name, value in options.items()}
     content = {
-        "options": kept,
+        "options": kept
+        | {name: _described(kept[name]) for name in ("robot", "description") if name in kept},
         "files": [[file["role"], file["sha256"]] for file in files],
         "code": code_hash(),
     }

@@ -30,14 +30,14 @@ from sysid_core.estimation.loaded_arm import (
 from sysid_core.estimation.payload import DensityPrior, summarise_payload
 from sysid_core.reasons import Verdict, failure, warning
 from sysid_core.report import loaded_arm_report, payload_sentence, save_and_list
-from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel, mounted
+from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel, hold_joints, mounted
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import ColumnMap, Recording, read_table
 from sysid_core.validation import judge_estimate
+from sysid_core.workflows.arm_data import drives_of, load_recording
 from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.inputs import inputs_of, write_result
 from sysid_core.workflows.progress import Progress, Step, silent
-from sysid_core.workflows.recordings import drives_of, load_recording
 from sysid_core.workflows.settings import TorqueWeighingSettings
 
 
@@ -141,7 +141,7 @@ def weigh_by_torques(
     progress(Step.READING)
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
     gravity = None if columns is None else columns.gravity
-    model = RobotModel.from_urdf(settings.robot)
+    model = hold_joints(RobotModel.from_urdf(settings.robot), lock=settings.lock)
     model = mounted(model, settings.gravity, settings.mount, gravity)
     current, torque = settings.target_current, settings.target_torque
     drives = drives_of(model, columns, gains=not (current or torque))

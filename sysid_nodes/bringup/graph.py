@@ -16,6 +16,7 @@ TOPICS = (
     "joint_states",
     "wrench",
     "robot_description",
+    "tf",
     "tf_static",
     "joint_trajectory",
     "position_commands",

@@ -62,6 +62,11 @@ class EstimatorConfig:
         minimum=0.0,
         maximum=5.0,
     )
+    columns: str = parameter(
+        "",
+        "Column map (YAML) with the gains of the drives, for ~/identify of a robot whose efforts are motor"
+        " currents; empty: none.",
+    )
     recordings: str = parameter(
         "recordings", "Folder below which ~/identify finds recordings, plans and loops files."
     )

@@ -53,6 +53,7 @@ class IdentificationJob:
         model: The robot whose description the node has.
         recordings: Folder below which recordings, plans and loops files are.
         directory: Folder below which a new one is made for estimate, result and report.
+        columns: Column map with the gains of the drives; empty: none.
 
     Attributes:
         folder: That of the result.
@@ -64,7 +65,12 @@ class IdentificationJob:
     """
 
     def __init__(
-        self, request: Identify.Goal, model: RobotModel, recordings: str, directory: str
+        self,
+        request: Identify.Goal,
+        model: RobotModel,
+        recordings: str,
+        directory: str,
+        columns: str = "",
     ) -> None:
         self._recording = existing_inside(recordings, request.recording, "The recording")
 
@@ -97,6 +103,7 @@ class IdentificationJob:
             settings = IdentifySettings(
                 recordings=(self._recording,),
                 robot=str(urdf),
+                columns=Path(columns) if columns else None,
                 lock=tuple(f"{joint}={position!r}" for joint, position in model.locked.items()),
                 loops=loops,
                 validate=() if other is None else (other,),
@@ -255,7 +262,8 @@ class IdentificationComponent:
             raise SysIdError(
                 "No robot_description has arrived.", remedy="Start the robot, or set `robot`."
             )
-        job = IdentificationJob(goal.request, model, config.recordings, config.directory)
+        folders = (config.recordings, config.directory)
+        job = IdentificationJob(goal.request, model, *folders, config.columns)
         self._job = job
         reported = ""
 

@@ -24,6 +24,7 @@ from sysid_core.clock_gate import ClockGate
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload_live import (
+    RUN_START,
     TARE_PREFIX,
     OnlinePayload,
     PayloadSession,
@@ -166,7 +167,9 @@ class PayloadComponent:
     def _on_joints(self, message: FilteredJointState) -> None:
         if self.session is not None:
             state = conversions.filtered_arrays(message, self.session.model.joint_names)
-            self.session.add_joints(self._stamp(_JOINTS, message.header.stamp), *state)
+            stamp_ns = self._stamp(_JOINTS, message.header.stamp)
+            self.session.add_joints(stamp_ns, *state)
+            self._sensor.take_posture(stamp_ns, *state[:2])
 
     def _on_wrench(self, message: FilteredWrench) -> None:
         if self.session is None:
@@ -184,6 +187,8 @@ class PayloadComponent:
         if self._may_tare and message.label.startswith(TARE_PREFIX):
             self.session.tare_anew()  # instead of a kept tare; samples that are here already count
             self._may_tare = False
+        if message.label == RUN_START:
+            self._sensor.look_where()
         self.session.add_mark(stamp_ns, message.label)
 
     # ---- results

@@ -71,16 +71,14 @@ class Arming:
         """Revoke all tokens."""
         self._tokens.clear()
 
-    def use(self, token: str) -> None:
-        """Redeem a token for a motion; all other tokens are revoked, because the robot will no
-        longer be at rest.
+    def require(self, token: str) -> None:
+        """Refuse a token that is not good now.
 
         Raises:
             SysIdError: It was never given, was used before, or has expired.
         """
         until = self._tokens.get(token)
         if until is not None and time.monotonic() < until:
-            self.disarm()
             return
         raise SysIdError(
             "The executor is not armed for this goal."
@@ -89,6 +87,16 @@ class Arming:
             remedy="Call ~/arm and send the goal with its token within"
             f" {self.valid_for:g} s; each token is valid for one goal.",
         )
+
+    def use(self, token: str) -> None:
+        """Redeem a token for a motion; all other tokens are revoked, because the robot will no
+        longer be at rest.
+
+        Raises:
+            SysIdError: It was never given, was used before, or has expired.
+        """
+        self.require(token)
+        self.disarm()
 
 
 class ServedAction(Protocol):

@@ -11,7 +11,7 @@ from sysid_nodes.lifecycle.parameters import CommonConfig, ParameterError, check
 from sysid_nodes.lifecycle.robot_description import mounted
 from sysid_nodes.lifecycle.run import die_with_parent, run_node, stop_flag
 from sysid_nodes.lifecycle.subscriptions import DATA, LAST, LATCHED, NEWEST
-from sysid_nodes.lifecycle.transforms import TRANSFORMS, StaticTransforms
+from sysid_nodes.lifecycle.transforms import TRANSFORMS, MovingTransform, StaticTransforms
 
 __all__ = [
     "DATA",
@@ -26,6 +26,7 @@ __all__ = [
     "CoroutineActionServer",
     "Ended",
     "ManagedNode",
+    "MovingTransform",
     "ParameterError",
     "SingleGoalAction",
     "StaticTransforms",

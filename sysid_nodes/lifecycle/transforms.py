@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Static transforms of the topic `tf_static`, if tf2_msgs is installed (there is no wheel of it on
+"""Transforms of the topics `tf_static` and `tf`, if tf2_msgs is installed (there is no wheel of it on
 PyPI).
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,11 @@ from sysid_core.robot import StaticTransform
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle.managed_node import ManagedNode
 
-TRANSFORMS = "tf_static"
+TRANSFORMS, MOVING = "tf_static", "tf"
 # As tf2's own listeners: several nodes publish their part, each latched.
 _QOS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _MOST = 1000  # frames; more is no robot
+_PATIENCE_S = 3.0  # for a frame on tf; drivers send it many times a second
 
 
 class StaticTransforms:
@@ -64,3 +66,49 @@ class StaticTransforms:
         if new and len(self._stamped | found) <= _MOST:
             self._stamped |= found
             self._heard()
+
+
+class MovingTransform:
+    """The next transform of one frame on `tf`, which is listened to until it has come, for seconds.
+
+    Args:
+        node: That listens.
+    """
+
+    def __init__(self, node: ManagedNode) -> None:
+        self._node, self._child = node, ""
+        self._subscription: Any = None
+        self._until = 0.0  # on the steady clock [s]
+        self._found: tuple[int, StaticTransform] | None = None  # stamp [ns]
+
+    def look_for(self, child: str) -> None:
+        """Wait for a frame, from now on."""
+        self._child, self._found = child, None
+        self._until = time.monotonic() + _PATIENCE_S
+        if self._subscription is not None:
+            return
+        try:
+            from tf2_msgs.msg import TFMessage
+        except ImportError:
+            return
+        self._subscription = self._node.create_subscription(
+            TFMessage, MOVING, self._on_transforms, 100
+        )
+
+    def take(self) -> tuple[int, StaticTransform] | None:
+        """Stamp [ns] and transform, once; None if it hasn't come."""
+        found, self._found = self._found, None
+        over = found is not None or time.monotonic() > self._until
+        if over and self._subscription is not None:
+            self._node.destroy_subscription(self._subscription)
+            self._subscription = None
+        return found
+
+    def _on_transforms(self, message: Any) -> None:
+        for stamped in message.transforms:
+            if stamped.child_frame_id.lstrip("/") == self._child and self._found is None:
+                stamp = stamped.header.stamp
+                self._found = (
+                    stamp.sec * 1_000_000_000 + stamp.nanosec,
+                    StaticTransform.of(stamped),
+                )

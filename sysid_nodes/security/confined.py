@@ -61,13 +61,21 @@ def below(folder: str | Path, name: str) -> str:
     return str(full.relative_to(root)) if full.is_relative_to(root) and full != root else name
 
 
+def _is_seen_below(folder: str | Path, name: str) -> bool:
+    """True if a path from the working directory lies below a folder."""
+    return below(folder, (seen := str(Path.cwd() / name))) != seen
+
+
 def existing_inside(folder: str | Path, name: str, what: str) -> Path:
-    """Existing regular file or folder below a permitted folder; absolute paths are accepted.
+    """Existing regular file or folder below a permitted folder; absolute paths, and those seen from the
+    working directory of the node, are accepted.
 
     Raises:
         PathError: It isn't allowed, isn't there, or is a pipe or device.
     """
     path = inside(folder, below(folder, name), what)
+    if not path.exists() and _is_seen_below(folder, name):
+        path = inside(folder, below(folder, str(Path.cwd() / name)), what)
     if not (path.is_file() or path.is_dir()):
         raise PathError(
             f"{what} '{name[:200]}' is neither a file nor a folder below '{folder}'.",
@@ -88,7 +96,7 @@ def existing_inside_any(folders: Collection[str], name: str, what: str) -> Path:
             remedy="Set the node's folders.",
         )
     for folder in folders:
-        lies_below = below(folder, name) != name
+        lies_below = below(folder, name) != name or _is_seen_below(folder, name)
         if lies_below or (_is_sound(name) and (Path(folder) / name).exists()):
             return existing_inside(folder, name, what)
     return existing_inside(next(iter(folders)), name, what)

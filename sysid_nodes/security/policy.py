@@ -93,8 +93,12 @@ def policy_text(nodes: Mapping[str, Rights]) -> str:
     """Policy in the XML format of SROS2 (version 0.2.0)."""
     policy = ET.Element("policy", version="0.2.0")
     enclaves = ET.SubElement(policy, "enclaves")
-    # A simulator's time for all: it is subscribed to with `use_sim_time` alone.
-    clocked = {name: united(rights, {SUBSCRIBE: {"/clock"}}) for name, rights in nodes.items()}
+    # A simulator's time for all: it is subscribed to with `use_sim_time` alone. `tf` is listened to for
+    # moments, where the wrench's frame is no link.
+    clocked = {
+        name: united(rights, {SUBSCRIBE: {"/clock"} | ({"/tf"} if name == "estimator" else set())})
+        for name, rights in nodes.items()
+    }
     for name, rights in sorted({**clocked, **people(nodes)}.items()):
         enclave = ET.SubElement(enclaves, "enclave", path=f"/robot_sysid/{name}")
         profile = ET.SubElement(ET.SubElement(enclave, "profiles"), "profile", ns="/", node=name)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.arm.spans import (
@@ -26,7 +27,41 @@ from sysid_core.settings import require_bounds
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion, split_at_gaps
 
+_FEWEST = 20  # samples of a span: twice what filters need, fewer say nothing beside their ends
 _SAMPLES_PER_PERIOD = 6.0  # of the filter's cut-off: three times what carries it
+
+
+def unmeasured_joints(efforts: Sequence[Array]) -> NDArray[np.bool_]:
+    """Mask of joints without measured efforts, shape (n,).
+
+    Args:
+        efforts: Efforts of every span, each (K_i, n).
+    """
+    return ~np.any([np.any(effort != 0.0, axis=0) for effort in efforts], axis=0)
+
+
+def refuse_unmeasured(unmeasured: NDArray[np.bool_]) -> None:
+    """Raise an error if no joint has measured efforts.
+
+    Raises:
+        EstimationError: No joint's effort is measured.
+    """
+    if np.all(unmeasured):
+        raise EstimationError(
+            "All efforts are zero: the driver does not measure efforts.",
+            remedy="Record from a driver that reports torques or currents.",
+        )
+
+
+def unmeasured_notes(names: Sequence[str], unmeasured: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Sentence for the result about joints without measured efforts; empty if there are none."""
+    joints = [name for name, none in zip(names, unmeasured, strict=True) if none]
+    if not joints:
+        return ()
+    return (
+        f"The efforts of {', '.join(joints)} are zero throughout: parameters that only they"
+        " determine remain undetermined.",
+    )
 
 
 class Differentiation(Kind):
@@ -151,16 +186,18 @@ def prepare_motion(
     low_pass = None if splined else ZeroPhaseFilter(processing.motion_cutoff_hz)
     found = False
     for part in in_pieces(split_at_gaps(stream, processing.max_gap_s), processing.rate_hz):
-        if len(part) < 20:
+        if len(part) < _FEWEST:
             continue
         native = (len(part) - 1) / part.time[-1]
         rate = processing.rate_hz if native > 0.8 * processing.rate_hz else native
+        if part.time[-1] * rate < _FEWEST - 1:
+            continue
         motion = smooth_motion(part, rate, low_pass)
         found = True
         yield (earlier(motion, processing.delay) if processing.delay else motion), rate
     if not found:
         raise SignalError(
-            f"'{recording.source}' has no span of 20 samples without a gap of"
+            f"'{recording.source}' has no span of {_FEWEST} samples at its rate or {processing.rate_hz:g} Hz without a gap of"
             f" {processing.max_gap_s} s.",
             remedy="Allow larger gaps, or record again.",
         )

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Known and unknown payloads, estimated from joint torques."""
 
-from sysid_core.estimation.loaded_arm.carried_load import torque_streams, with_load
 from sysid_core.estimation.loaded_arm.drive_gains import DriveGains, drive_gains_from_targets
 from sysid_core.estimation.loaded_arm.identify import (
     LoadedIdentification,
     identify_with_load,
     with_gains,
 )
-from sysid_core.estimation.loaded_arm.known_load import KnownLoad
-from sysid_core.estimation.loaded_arm.payload_from_torques import PayloadFromTorques
-from sysid_core.estimation.loaded_arm.result import ExtraTorque, LoadedArm
+from sysid_core.estimation.loaded_arm.known_load import KnownLoad, torque_streams, with_load
+from sysid_core.estimation.loaded_arm.payload_from_torques import (
+    ExtraTorque,
+    LoadedArm,
+    PayloadFromTorques,
+)
 
 __all__ = [
     "DriveGains",

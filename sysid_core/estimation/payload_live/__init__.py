@@ -2,21 +2,16 @@
 """Live payload estimation from streams."""
 
 from sysid_core.estimation.payload_live.any_motion import held_likelihood, weigh_motion
-from sysid_core.estimation.payload_live.change import ChangeDetector, PayloadChange, kind_of_change
 from sysid_core.estimation.payload_live.clocks import motion_window, on_one_clock
 from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState, object_size
-from sysid_core.estimation.payload_live.parts import (
-    KnownLoad,
-    judge_part,
-    load_parts,
-    part_probabilities,
-)
+from sysid_core.estimation.payload_live.parts import judge_part, load_parts, part_probabilities
 from sysid_core.estimation.payload_live.session import (
     MOTION_SEGMENTS,
     TARE_PREFIX,
     PayloadMoment,
     PayloadSession,
 )
+from sysid_core.estimation.payload_live.streams import RUN_START
 from sysid_core.estimation.payload_live.weighing import (
     Weighing,
     judge_weighing,
@@ -26,11 +21,9 @@ from sysid_core.estimation.payload_live.weighing import (
 
 __all__ = [
     "MOTION_SEGMENTS",
+    "RUN_START",
     "TARE_PREFIX",
-    "ChangeDetector",
-    "KnownLoad",
     "OnlinePayload",
-    "PayloadChange",
     "PayloadMoment",
     "PayloadSession",
     "PayloadState",
@@ -38,7 +31,6 @@ __all__ = [
     "held_likelihood",
     "judge_part",
     "judge_weighing",
-    "kind_of_change",
     "load_parts",
     "motion_window",
     "object_size",

@@ -18,7 +18,7 @@ from sysid_core.estimation.payload import PayloadData, summarise_payload
 from sysid_core.estimation.payload_live.change import ChangeKind
 from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState
 from sysid_core.estimation.payload_live.streams import RUN_END, RUN_START, PayloadStreams
-from sysid_core.estimation.payload_map import motion_covariance
+from sysid_core.estimation.payload_map.motion_error import motion_covariance
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import Stamps, WrenchStream
 from sysid_core.signals.wrench import (
@@ -33,6 +33,9 @@ from sysid_core.signals.wrench import (
 
 MOTION_SEGMENTS = ("still", "oscillation", "settle")
 TARE_PREFIX = "tare_"
+# Without a mark for so long a run is over: whoever marks it was killed, or its mark was lost. At 1 kHz
+# the streams of so long take 0.3 GB; segments of planned motions last up to a minute.
+LONGEST_SEGMENT_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,7 @@ class PayloadSession:
         self._lag_ns = 0 if calibration is None else max(0, round(calibration.delay[0] * 1e9))
         self._settle_ns = round(settle_s * 1e9)
         self._streams = PayloadStreams(max_gap_s)
+        self._last_mark = 0  # stamp [ns]
         self._restart()
         self._idle = True  # no run is under way
 
@@ -198,6 +202,8 @@ class PayloadSession:
         Without this deletion, live streams would fill the memory. Samples that arrive later than
         this are ignored.
         """
+        if self._streams.newest_ns - self._last_mark > LONGEST_SEGMENT_S * 1e9:
+            self._idle, self._segment, self._tare = True, "", []
         if self._idle and not self._segment:
             self._streams.keep_newest(seconds)
             self._trimmed = True
@@ -225,6 +231,8 @@ class PayloadSession:
         if label == RUN_START:
             self._streams.forget_before(stamp_ns - self._streams.max_gap_ns - self._lag_ns)
             self._restart()
+        self._last_mark = stamp_ns
+        if label == RUN_START:
             self._idle = False
             return
         if label == RUN_END:

@@ -23,9 +23,10 @@ RUN_END = "motion:end"
 
 
 def _mark_order(mark: tuple[int, str]) -> tuple[int, int]:
-    """By stamp; at the same instant a run begins first, and a segment ends before the next begins."""
+    """By stamp; at the same instant segments end, then their run, the next run begins, then segments."""
     stamp, label = mark
-    return stamp, 0 if label == RUN_START else 1 if label.endswith(":end") else 2
+    runs = {RUN_END: 1, RUN_START: 2}
+    return stamp, runs.get(label, 0 if label.endswith(":end") else 3)
 
 
 class PayloadStreams:
@@ -144,12 +145,16 @@ class PayloadStreams:
         self._marks = self._marks[self._next["mark"] :]
         self.rewind()
 
+    @property
+    def newest_ns(self) -> int:
+        """Newest stamp of the joint states, or of the wrenches of a sensor without a robot."""
+        if self._now is not None:
+            return self._now
+        return self._wrenches[-1][0] if self._wrenches else 0
+
     def keep_newest(self, seconds: float) -> None:
         """Delete older samples, including those that arrive later; reading continues."""
-        newest = self._now
-        if newest is None:  # a sensor without a robot
-            newest = self._wrenches[-1][0] if self._wrenches else 0
-        self._forgotten = max(self._forgotten, newest - round(seconds * 1e9))
+        self._forgotten = max(self._forgotten, self.newest_ns - round(seconds * 1e9))
         for stream, rows in (
             ("wrench", self._wrenches),
             ("mark", self._marks),
