@@ -139,7 +139,9 @@ def parse_json(text: str, kind: FileKind, path: str | Path) -> Any:
 
 
 def _refuse_deep(text: str, kind: FileKind, path: str | Path) -> None:
-    """libyaml's composer recurses in C: 100 000 levels end the process before anybody can look."""
+    """Refuse deep nesting before parsing, because libyaml's recursive composer would crash with 100
+    000 levels.
+    """
     deepest_line = max((len(line) - len(line.lstrip(" ")) for line in text.splitlines()), default=0)
     signs = sum(map(text.count, ("[", "{", "- ", "-\t", "-\n", "? ", "?\t", "?\n")))
     if deepest_line + signs < _SURELY_SAFE:

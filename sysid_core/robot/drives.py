@@ -92,7 +92,8 @@ class Spring:
         return length - abs(d1 - d2), d1 * d2 * np.sin(angle) / length
 
     def functions(self, q: Array) -> tuple[Array, ...]:
-        """Regressor functions of preload and stiffness in the torque on the axis.
+        """Regressor functions of preload and stiffness in the torque on the axis, each of the shape
+        of q.
 
         A preload at the joint itself is its constant offset and no function of its own.
         """

@@ -400,8 +400,8 @@ class FrictionModel:
 
 
 def smooth_sign(v: Array, width: float) -> Array:
-    """Smooth sign of the velocity within [-1, 1], with a transition of `width` [rad/s]; the exact
-    sign if `width` is 0.
+    """Smooth sign of the velocity within [-1, 1], of the shape of v, with a transition of `width`
+    [rad/s]; the exact sign if `width` is 0.
     """
     return np.tanh(v / width) if width > 0.0 else np.sign(v)
 

@@ -398,7 +398,9 @@ class RobotModel:
         return Y
 
     def passive_torques(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array | float:
-        """Torques from friction of joints without a drive: zero, since all joints are driven."""
+        """Torques from friction of joints without a drive: 0.0 for motion of shape (K, nv), since
+        all joints are driven.
+        """
         return 0.0
 
     def frame_motion(self, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FrameMotion:

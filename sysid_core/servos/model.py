@@ -113,7 +113,7 @@ class JointServo:
 
     @property
     def vector(self) -> Array:
-        """All parameters of the servo in the order of `TERMS`."""
+        """All parameters of the servo in the order of `TERMS`, shape (len(TERMS),)."""
         return np.array([self.values.get(term, 0.0) for term in TERMS])
 
     def in_newton_metres(self, unit: float) -> JointServo:

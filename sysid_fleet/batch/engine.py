@@ -89,7 +89,7 @@ class Bundles:
         self._size = max(1, min(fitting, 2 * self._size, MOST))
 
     def again(self, items: Sequence[Any]) -> None:
-        """Items of a worker that died; each is repeated alone to find the cause."""
+        """Queue the items of a worker that died, each to be repeated alone to find the cause."""
         self._again += items
 
 

@@ -128,7 +128,7 @@ class Processing:
         return ZeroPhaseFilter(self.torque_cutoff_hz)
 
     def kept(self, K: int, rate_hz: float, step: int | None = None) -> slice:
-        """Indices of the samples of a span of K that enter the fit.
+        """Slice of the samples of a span of K that enter the fit.
 
         Args:
             K: Samples of the span.

@@ -259,7 +259,7 @@ class PayloadSession:
             self._segment = ""
 
     def _use_calibration(self, stamp_ns: int) -> None:
-        """Tare, unless it is done, and believe what is left of the sensor's errors by now."""
+        """Tare, unless a calibration exists, and set the remaining errors of the sensor."""
         if self.calibration is None:
             self.calibration, self.problem = self._calibrate(), None
         age = self.calibration.age_s(stamp_ns)
@@ -307,7 +307,7 @@ class PayloadSession:
         self._waiting.append((stamp, wrench, state))
 
     def _use_waiting(self) -> None:
-        """Samples of a motion segment, their kinematics computed together."""
+        """Process the waiting samples of a motion segment; their kinematics are computed together."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return

@@ -283,12 +283,12 @@ class ClosedChain:
 
     @cached_property
     def actuated_columns(self) -> NDArray[np.intp]:
-        """Indices of the actuated joints among all."""
+        """Indices of the actuated joints among all, shape (n_a,)."""
         return np.array([self.model.joint_names.index(j) for j in self.actuated], dtype=np.intp)
 
     @cached_property
     def passive_columns(self) -> NDArray[np.intp]:
-        """Indices of the passive joints among all."""
+        """Indices of the passive joints among all, shape (n - n_a,)."""
         return np.array([self.model.joint_names.index(j) for j in self.passive], dtype=np.intp)
 
     @cached_property

@@ -201,7 +201,7 @@ class Shape:
     def box(
         cls, size: ArrayLike, centre: ArrayLike = (0.0, 0.0, 0.0), *, cells: int = DEFAULT_CELLS
     ) -> Shape:
-        """Solid box with about `n_cells` nearly cubic cells; size and centre in metres."""
+        """Solid box with about `cells` nearly cubic cells; size and centre of shape (3,) [m]."""
         size = np.asarray(size, dtype=float)
         if size.shape != (3,) or not np.all((size > 0) & np.isfinite(size)):
             raise ModelError("A box needs three sizes greater than zero.", remedy="In metres.")

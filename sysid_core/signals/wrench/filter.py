@@ -50,13 +50,13 @@ class FilteredWrench:
 
     @property
     def wrench(self) -> Array:
-        """Filtered reading minus the bias."""
+        """Filtered reading minus the bias, shape (6,)."""
         return self.measured - self.bias
 
     @property
     def wrench_sd(self) -> Array:
-        """Standard deviation of `wrench`; the errors of reading and bias are independent after the
-        tare.
+        """Standard deviation of `wrench`, shape (6,); the errors of reading and bias are
+        independent after the tare.
         """
         return np.hypot(self.measured_sd, self.bias_sd)
 
