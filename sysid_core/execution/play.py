@@ -310,8 +310,8 @@ class StreamedPlay(Play):
     def stop_at(self, where: Nearest, age: float) -> None:
         """Brake along the path from the position measured `age` seconds ago.
 
-        This instant's command is where it gets to by now and within a step: to hold it where it
-        was measured would be a jerk.
+        The command of this instant is the position that the robot reaches by now and within one
+        step, because holding the measured position would cause a jerk.
         """
         self._follower.move_to(where.u, where.rate)
         self._follower.advance(age, self._follower.rate)

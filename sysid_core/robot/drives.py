@@ -95,7 +95,8 @@ class Spring:
         """Regressor functions of preload and stiffness in the torque on the axis, each of the shape
         of q.
 
-        A preload at the joint itself is its constant offset and no function of its own.
+        A preload at the joint itself is equivalent to its constant offset and has no separate
+        function.
         """
         x, slope = self.extension(q)
         if self.law is SpringLaw.PNEUMATIC:

@@ -27,7 +27,7 @@ else:
 def largest_within(fixed: Array, more: Array, limits: Array) -> Array:
     """Vector `fixed + s * more` with the largest s in [0, 1] that respects the limits, shape (n,).
 
-    Where the fixed part alone is beyond a limit, s is zero and that joint gets its limit.
+    If the fixed part alone exceeds a limit, s is zero and that joint gets its limit.
     """
     room = limits - np.sign(more) * fixed
     asked = np.abs(more)

@@ -32,8 +32,8 @@ _EXACT = 1e-12  # squares of torques: a millionth of them is no measurement
 class BlockScores:
     r"""Normal equations of blocks of time, with which any choice of columns can be cross-validated.
 
-    Every block is predicted, raw, from a weighted fit to all other blocks, filtered; the prior
-    regularises as in `ConsistentLeastSquares`, without its constraints.
+    Every block is predicted unfiltered, from a weighted fit to all other blocks, which are
+    filtered; the prior is that of `ConsistentLeastSquares`, without its constraints.
 
     Attributes:
         regression: The filtered equations (names, structure, prior).
@@ -51,7 +51,8 @@ class BlockScores:
     def build(cls, equations: ArmEquations, pi: Array, n_blocks: int = N_BLOCKS) -> BlockScores:
         """Normal equations of blocks of equal time in motion.
 
-        Blocks are cut by time: recordings of different rates are decimated differently.
+        Blocks are divided by time, because recordings with different rates are decimated
+        differently.
 
         Args:
             equations: The data.

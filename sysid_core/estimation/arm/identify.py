@@ -91,7 +91,7 @@ class Identification:
     def torques(self, q: Array, v: Array, a: Array) -> Array:
         """Joint torques along a motion without gaps, shapes (K, n) to (K, n) [N m].
 
-        Known springs produce part of these torques, the drives the rest.
+        Known springs produce a part of these torques, and the drives the rest.
         """
         return self._torques(q, v, a, (self.pi,))[0]
 

@@ -393,7 +393,7 @@ class Shape:
 def surface_of(shape: Shape) -> Shape:
     """Surface of a shape as a thin layer of cells: those faces of its cells that have no neighbour.
 
-    Volumes are areas here [m^2]: only their shares matter.
+    The volumes of the cells are areas here [m^2], because only their ratios matter.
     """
     values, axes = np.linalg.eigh(shape.spreads)
     half = np.sqrt(np.maximum(3.0 * values, 1e-18))  # (n, 3) along the columns of axes

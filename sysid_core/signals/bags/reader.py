@@ -33,8 +33,8 @@ def namespace_of(topic: str) -> str:
 class Texts:
     """Descriptions, static transforms and marks of the robot whose joint states are read.
 
-    Where several robots are in a bag, what stands in the joint states' namespace counts, or in the
-    nearest one above it.
+    If a bag contains several robots, the description in the namespace of the joint states is used,
+    or that in the nearest namespace above.
     """
 
     def __init__(self, bag: StoredBag, joint_topic: str) -> None:

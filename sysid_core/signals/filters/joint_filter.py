@@ -191,8 +191,8 @@ class JointFilter:
     ) -> tuple[SampleOutcome, NDArray[np.bool_] | None]:
         """Positions further from the expected ones than noise and motion explain are left out.
 
-        They are replaced by the expected ones in `q`. After three in a row the joint is there. A
-        sample without any other position is refused.
+        Rejected positions are replaced by the predicted ones in `q`. After three rejections in a
+        row the measured position is accepted. A sample without any other position is rejected.
 
         Returns:
             What becomes of the sample, and the joints that are left out of it, shape (n,).
