@@ -118,8 +118,7 @@ def show(answer: WeighedRecording) -> None:
         soft_wrap=True,
     )
     frame = answer.flange_frame or answer.weighing.sensor_frame
-    if answer.verdict.ok:
-        print_settings(answer.settings, frame)
+    print_settings(answer.settings, frame)
     print_verdict(answer.verdict)
 
 

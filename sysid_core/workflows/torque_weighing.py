@@ -64,9 +64,11 @@ class WeighedByTorques:
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:
-        """Lines for the vendors' controllers; empty without a load."""
+        """Lines for the vendors' controllers; empty without a load, or if the verdict failed."""
         pi = self.fit.estimate.values
-        return controller_settings(ControllerPayload.from_pi(pi)) if pi[0] > 0 else ()
+        if not (pi[0] > 0 and self.verdict.ok):
+            return ()
+        return controller_settings(ControllerPayload.from_pi(pi))
 
     def to_dict(self) -> dict[str, Any]:
         """Contents of result.json."""
@@ -110,7 +112,7 @@ class WeighedByTorques:
             gains=self.drives.gains.tolist(),
             gain_sd=float(self.gain_sd.max()),
             true_mass=self.true_mass,
-            settings=self.settings if self.verdict.ok else (),
+            settings=self.settings,
         )
         report.judged(
             self.verdict,
