@@ -333,6 +333,8 @@ class WeighSettings:
         clock: Time stamps of the wrench: estimate (offset and drift against the clock of the
             joints, corrected above 5 ms) or as-stamped.
         flange_frame: Frame of the controller's payload setting; default: the sensor frame.
+        load_diagram: Permissible masses by distance of the centre of mass from the flange, from the
+            manual of the robot: corners 'DISTANCE:MASS,...' [m, kg], such as 0:5,0.3:5,0.6:2.5.
         truth: True parameters for comparison: YAML with `pi` (ten numbers).
         compare: Also run every other method on the same data, for the report.
     """
@@ -347,6 +349,7 @@ class WeighSettings:
     calibration: Path | None = None
     clock: str = "estimate"
     flange_frame: str = ""
+    load_diagram: str = ""
     truth: Path | None = None
     compare: bool = True
 

@@ -13,6 +13,7 @@ import numpy as np
 from sysid_core.controller_payload import (
     ControllerPayload,
     ControllerSetting,
+    LoadDiagram,
     controller_settings,
     fixed_pose,
 )
@@ -38,7 +39,7 @@ from sysid_core.estimation.payload_live import (
 )
 from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.files import FileKind, read_yaml
-from sysid_core.reasons import Verdict
+from sysid_core.reasons import Reason, Verdict
 from sysid_core.report import (
     Report,
     error_summary,
@@ -63,6 +64,7 @@ from sysid_core.signals import (
     WrenchColumns,
     bags,
     read_wrench_table,
+    require_sound_units,
 )
 from sysid_core.signals.wrench import (
     SensorCalibration,
@@ -195,6 +197,7 @@ def weigh(
         SysIdError: The recording can't be read or weighed, or a setting isn't one.
     """
     progress(Step.READING)
+    diagram = LoadDiagram.from_text(settings.load_diagram) if settings.load_diagram else None
     body = load_shape(settings.shape) if settings.shape else None
     if body is not None and settings.shape_sd is not None:
         body = body.of_size_sd(settings.shape_sd)
@@ -236,6 +239,10 @@ def weigh(
     verdict += Verdict(weighing.doubts)
     verdict += judge_carried_mass(model, weighing.sensor_frame, pi, q)
     verdict += compare_with_torques(model, run, float(pi[0]))
+    if diagram is not None and pi[0] > 0:
+        sensor_frame = weighing.sensor_frame
+        X = fixed_pose(model, settings.flange_frame or sensor_frame, sensor_frame)
+        verdict += Verdict((_rated(diagram, summarise_payload(estimate), X),))
     progress(Step.WRITING)
     return WeighedRecording(
         estimate,
@@ -252,6 +259,15 @@ def weigh(
         tuple(remarks),
         inputs_of(settings, recording=(recording,)),
     )
+
+
+def _rated(diagram: LoadDiagram, payload: PayloadSummary, X: Array) -> Reason:
+    """Judgement by the robot's load diagram, with the pose X (4, 4) of the sensor in the flange."""
+    com = X[:3, :3] @ payload.com + X[:3, 3]
+    distance = float(np.linalg.norm(com))
+    away = X[:3, :3].T @ com / max(distance, np.finfo(float).tiny)
+    sd = float(np.sqrt(away @ payload.covariance[1:4, 1:4] @ away))
+    return diagram.judge((payload.mass, payload.mass_sd), (distance, sd))
 
 
 @dataclass(frozen=True)
@@ -331,6 +347,7 @@ def robot_on_sensor(
     model = RobotModel.from_urdf(settings.robot or run.urdf_xml)
     model = mounted(model, settings.gravity, settings.mount)
     model = hold_joints(model, lock=settings.lock, measured=run.joints.names)
+    require_sound_units(replace(run.joints, v=None), model, run.source)
     model, mounting = mount_sensor(
         model, sensor_frame, run.transforms, parent=settings.sensor_parent, pose=settings.pose
     )

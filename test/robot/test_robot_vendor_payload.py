@@ -13,6 +13,7 @@ from sysid_core.controller_payload import (
     VENDORS,
     ControllerPayload,
     ExchangeState,
+    LoadDiagram,
     PayloadExchange,
     PayloadLimits,
     controller_settings,
@@ -20,7 +21,7 @@ from sysid_core.controller_payload import (
     response_accepted,
     vendor_request,
 )
-from sysid_core.errors import ModelError
+from sysid_core.errors import ModelError, SysIdError
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, transform_pi
 
 INERTIA = np.array([[0.010, 0.001, 0.002], [0.001, 0.020, 0.003], [0.002, 0.003, 0.015]])
@@ -132,6 +133,20 @@ def test_lines_of_industrial_controllers_mean_the_payload(vendor: str) -> None:
     np.testing.assert_allclose(found.inertia, line.kept.inertia, atol=1e-9)
     lost = np.linalg.norm(INERTIA - found.inertia, 2)
     assert line.error_torque == pytest.approx(lost, abs=1e-6)
+
+
+def test_a_load_diagram_permits_less_farther_from_the_flange() -> None:
+    diagram = LoadDiagram.from_text("0:5, 0.3:5, 0.6:2")
+    assert diagram.permitted(0.1) == 5.0 and diagram.permitted(0.5) == pytest.approx(3.0)
+    assert diagram.permitted(0.7) == 0.0
+    judged = [
+        diagram.judge((3.0, sd), (distance, 0.01)).severity.value
+        for sd, distance in ((0.1, 0.3), (0.1, 0.49), (1.5, 0.1), (0.1, 0.51))
+    ]
+    assert judged == ["held", "warning", "warning", "failure"]
+    for text in ("5", "0.3:5,0:5", "0:-1", "0:nan", "a:b", ""):
+        with pytest.raises(SysIdError, match="load diagram"):
+            LoadDiagram.from_text(text)
 
 
 def leaves(values: object, path: str = "") -> dict[str, object]:

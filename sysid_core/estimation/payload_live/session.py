@@ -33,6 +33,7 @@ from sysid_core.signals.wrench import (
 
 MOTION_SEGMENTS = ("still", "oscillation", "settle")
 TARE_PREFIX = "tare_"
+_LONG_RUN_S = 600.0  # [s] of motion: some 100 MB of samples at 1 kHz that a late one would need again
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,7 @@ class PayloadSession:
         self._last_tare = 0
         self._postures: list[tuple[Array, Array, Array]] = []
         self._used: list[tuple[Stamps, PayloadData]] = []
+        self._first_ns = 0
         self._waiting: list[tuple[int, Array, Array]] = []  # stamp, wrench, joint state
         self._origin_ns: int | None = None
         self.changes: list[LoadChange] = []
@@ -146,6 +148,11 @@ class PayloadSession:
         """Take the bias from the marked postures instead of the calibration that was given."""
         self._given_calibration, self._lag_ns = None, 0
         self._restart()
+
+    @property
+    def _is_long(self) -> bool:
+        """Whether the run has gone on for so long that its first samples are dropped."""
+        return self.motion_s > _LONG_RUN_S
 
     @property
     def segment(self) -> str:
@@ -178,7 +185,9 @@ class PayloadSession:
         default: all.
         """
         if self._streams.late:
-            if self._trimmed and self._idle:
+            if self._is_long:
+                self._streams.pass_over_late()
+            elif self._trimmed and self._idle:
                 self._streams.read_again()
             else:
                 self._restart()
@@ -190,13 +199,17 @@ class PayloadSession:
         self._use_waiting()
 
     def keep_newest(self, seconds: float) -> None:
-        """Between runs, drop the samples that were read, except the newest seconds.
+        """Between runs and in long ones, drop the samples that were read, except the newest seconds.
 
-        Live streams go on for days. What comes late by more than that is of no run any more.
+        Live streams go on for days. What comes late by more than that is of no run any more. A run that
+        has gone on for ten minutes isn't done over for late samples; they are left out, and `data` has
+        only the newest.
         """
-        if self._idle and not self._segment:
+        if self._is_long or (self._idle and not self._segment):
             self._streams.keep_newest(seconds)
             self._trimmed = True
+        if self._is_long:
+            del self._used[:-1]
 
     def finish(self) -> None:
         """Process the remaining samples, including marks after the last wrench.
@@ -309,6 +322,8 @@ class PayloadSession:
             first = int(np.searchsorted(time, change.stamp_s))
             self.changes.append(LoadChange(int(stamps[first]), change.kind, change.mass))
             self._used = []
+        if not self._used:
+            self._first_ns = int(stamps[first])
         kept = replace(data, covariance=None).select(slice(first, None))
         self._used.append((stamps[first:], kept))
 
@@ -364,7 +379,7 @@ class PayloadSession:
     @property
     def first_stamp_ns(self) -> int:
         """Stamp of the first wrench used by the estimate [ns]; 0 if there is none."""
-        return int(self._used[0][0][0]) if self._used else 0
+        return self._first_ns if self._used else 0
 
     @property
     def last_stamp_ns(self) -> int:

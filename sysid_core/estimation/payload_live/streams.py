@@ -162,6 +162,12 @@ class PayloadStreams:
             self._next["mark"] = bisect.bisect_left(self._marks, start, key=lambda mark: mark[0])
             self._next["joints"] = 0
 
+    def pass_over_late(self) -> None:
+        """Leave out readings that came late; a mark is entered now."""
+        start, self.late, self._late_from = self._late_from, False, None
+        if start is not None:
+            self._next["mark"] = bisect.bisect_left(self._marks, start, key=lambda mark: mark[0])
+
     # ---- out
 
     def coming_wrench(self, until_ns: int | None = None) -> int | None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -20,6 +21,7 @@ _UNTARED = (
 _UNCHECKED_GAIN = (
     0.05  # of an axis; the best interval score of real sensors, on either half of them
 )
+_SHARED = np.sqrt(0.5)  # of a gain's deviation: half of its variance is that of all axes
 _STALE, _WANDERING = 6.0, 10.0  # times the bias, and the drift, that are declared
 _RAMP_S = 5.0  # [s] over which a drift may change
 _MAX_RAMPS = 6
@@ -47,7 +49,10 @@ class SensorModel:
         gravity: Tilt of gravity about each horizontal axis [rad].
         crosstalk_length: What makes forces and torques comparable in the gain matrix [m]: the ratio
             of torque to force noise (0.005 N m / 0.1 N in Nadeau et al. 2022, table II).
-        bias_scales: Shares of `bias` that are as likely: the evidence says which it is.
+        force_gain: Deviations of the gain that the forces share and of each entry of their 3x3 gain matrix,
+            after a calibration [-]; None: as `gain` and `crosstalk` say.
+        bias_scales: Multiples of `bias` that are as likely: the evidence says which it is.
+        drift_scales: The same of `drift`.
     """
 
     noise: tuple[float, float] | None = None
@@ -59,7 +64,9 @@ class SensorModel:
     mounting: float = 0.0175
     gravity: float = 0.0175
     crosstalk_length: float = 0.05
+    force_gain: tuple[float, float] | None = None
     bias_scales: tuple[float, ...] = (1.0,)
+    drift_scales: tuple[float, ...] = (1.0,)
 
     @classmethod
     def named(cls, quality: str) -> SensorModel:
@@ -74,18 +81,20 @@ class SensorModel:
     def tared(self, calibration: SensorCalibration, age_s: float = 0.0) -> SensorModel:
         """Errors after a tare: its own uncertainty and the drift since; gains are unchanged.
 
-        A full calibration says itself what is left of mounting and gravity. Gains of torques are not
-        seen by it: they are an ordinary sensor's, whatever was declared.
+        A full calibration says itself what is left of the forces' gains, mounting and gravity. Gains of
+        torques are not seen by it: they are an ordinary sensor's, whatever was declared.
 
         Args:
             calibration: From the tare.
             age_s: Time since it [s]; never more is left than before the tare.
         """
         if np.isfinite(calibration.mounting_left):
+            shared, entry = calibration.gain_left
             ordinary = SensorModel(
                 noise=self.noise,
                 mounting=calibration.mounting_left,
                 gravity=calibration.tilt_left,
+                force_gain=(shared if np.isfinite(shared) else _SHARED * SensorModel.gain, entry),
             )
             return ordinary.tared(replace(calibration, mounting_left=float("nan")), age_s)
         delay = calibration.delay[1]
@@ -104,7 +113,13 @@ class SensorModel:
     def untared(self) -> SensorModel:
         """Sensor without a tare: zeroed by its driver or never, gains unchecked."""
         gain = max(self.gain, _UNCHECKED_GAIN)
-        return replace(self, bias=_UNTARED, bias_scales=(0.01, 0.1, 1.0), gain=gain)
+        return replace(
+            self,
+            bias=_UNTARED,
+            bias_scales=(0.01, 0.1, 1.0),
+            drift_scales=(1.0, _WANDERING),
+            gain=gain,
+        )
 
     @property
     def stale(self) -> SensorModel:
@@ -135,20 +150,29 @@ class SensorModel:
         if self.delay > 0:
             sd.append(self.delay)
         if max(self.gain, self.crosstalk) > 0:
-            each = max(np.sqrt(0.5) * self.gain, 1e-9)
+            each = max(_SHARED * self.gain, 1e-9)
             matrix = np.full((6, 6), max(self.crosstalk, 1e-9))
             np.fill_diagonal(matrix, each)
-            sd += [each, *matrix.ravel().tolist()]
+            shared = each
+            if self.force_gain is not None:
+                shared, entry = np.maximum(self.force_gain, 1e-9)
+                matrix[:3, :3] = entry
+                matrix[3:, 3:][np.eye(3, dtype=bool)] = max(self.gain, 1e-9)
+            sd += [shared, *matrix.ravel().tolist()]
         sd += [self.mounting] * 3 if self.mounting > 0 else []
         sd += [self.gravity] * 2 if self.gravity > 0 else []
         return np.array(sd)
 
     def priors(self, duration: float = 0.0) -> list[Array]:
-        """Precisions of the errors, (u,) each, by what the bias may be: as likely each, widest last."""
+        """Precisions of the errors, (u,) each, by size of bias and drift: as likely each, widest last."""
         sd = self.prior_sd(duration)
-        scale = np.ones((len(self.bias_scales), len(sd)))
-        scale[:, : self.biases] = np.sort(self.bias_scales)[:, None]
-        return list((scale * sd) ** -2.0)
+        found = []
+        for bias, drift in product(sorted(self.bias_scales), sorted(self.drift_scales)):
+            scale = np.ones(len(sd))
+            scale[: self.biases] = bias
+            scale[self.biases : self.biases + 6 * self.ramps(duration)] = drift
+            found.append((scale * sd) ** -2.0)
+        return found
 
     @property
     def biases(self) -> int:

@@ -74,6 +74,8 @@ class SensorCalibration:
         mounting_left: Deviation of what is left of the mounting's error after `matrix` [rad]; NaN where
             it was not calibrated.
         tilt_left: The same of gravity's tilt, which the robot's description keeps [rad].
+        gain_left: The same of the gain that all forces share (NaN without a known mass), and of each
+            entry of their gain matrix [-].
     """
 
     frame: str
@@ -93,6 +95,7 @@ class SensorCalibration:
     matrix: Array = field(default_factory=lambda: np.eye(6))
     mounting_left: float = float("nan")
     tilt_left: float = float("nan")
+    gain_left: tuple[float, float] = (float("nan"), float("nan"))
 
     def __post_init__(self) -> None:
         shapes = {
@@ -200,7 +203,8 @@ class SensorCalibration:
             raw[key] = getattr(self, key).tolist()
         for key in ("misalignment", "mounting_left", "tilt_left"):
             raw[key] = float(getattr(self, key))
-        raw["delay"] = [float(x) for x in self.delay]
+        for pair in ("delay", "gain_left"):
+            raw[pair] = [float(x) for x in getattr(self, pair)]
         raw["n_postures"] = int(self.n_postures)
         raw["stamp_ns"] = int(self.stamp_ns)
         raw["temperature"] = float(self.temperature)
@@ -251,6 +255,7 @@ class _File(FileSchema):
     temperature: AnyNumber = float("nan")
     mounting_left: AnyNumber = float("nan")
     tilt_left: AnyNumber = float("nan")
+    gain_left: tuple[AnyNumber, AnyNumber] = (float("nan"), float("nan"))
     matrix: Annotated[list[_Six], Field(min_length=6, max_length=6)] = Field(
         default_factory=lambda: np.eye(6).tolist()
     )

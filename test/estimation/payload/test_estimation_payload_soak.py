@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
+from sysid_core.estimation.payload_live import session as session_module
 from sysid_core.estimation.payload_live.streams import PayloadStreams
+from sysid_core.robot import RobotModel
+from sysid_core.signals.wrench import static_regressor
+from sysid_core.signals.wrench.tare import tare_single
 
 MS = 1_000_000
 
@@ -62,3 +69,29 @@ def test_a_mark_that_is_late_is_still_entered_with_the_readings_after_it():
     assert streams.next_mark(4950 * MS) == (4500 * MS, "motion:start")
     assert streams.next_mark(4950 * MS) is None
     assert read(streams, 4900) == 401
+
+
+def test_a_run_without_an_end_stays_small_and_goes_on_weighing(monkeypatch, rng):
+    monkeypatch.setattr(session_module, "_LONG_RUN_S", 2.0)
+    model, still = RobotModel.from_urdf("ur10"), np.zeros(6)
+    calibration = replace(tare_single(np.zeros((20, 6)), model.gravity), frame="tool0")
+    session = PayloadSession(model, "tool0", OnlinePayload(), calibration=calibration)
+    session.add_mark(0, "oscillation:start")
+    sizes = []
+    for k in range(1, 801):
+        q = 0.3 * np.sin(0.01 * k * np.arange(1, 7))
+        session.add_joints(10 * k * MS, q, still, still)
+        g = model.frame_motion("tool0", q[None], still[None], still[None]).gravity
+        load = static_regressor(g)[0] @ [2.0, 0.0, 0.0, 0.1]
+        late = 30 if k == 700 else 0
+        session.add_wrench((10 * k - late) * MS, load + 0.01 * rng.normal(size=6))
+        if k % 20 == 0:
+            session.advance((10 * k - 10) * MS)
+            session.keep_newest(1.0)
+            sizes.append(len(session._streams._joints) + len(session.data()))
+    assert max(sizes[-20:]) < 400
+    assert session.first_stamp_ns < 50 * MS < session.last_stamp_ns and session.motion_s > 7.0
+    assert session.online.estimate().values[0] == pytest.approx(2.0, rel=0.02)
+    session.add_mark(8001 * MS, "oscillation:end")
+    session.finish()
+    assert session.segment == ""
