@@ -237,8 +237,13 @@ def show(answers: list[Answer]) -> None:
             f"{one.sensor:8} {one.run:32} {one.truth:5.2f} {one.mass:6.3f} ± {one.sd[0]:4.1f} %"
             f"  z {' '.join(f'{z:+5.1f}' for z in one.z)}  {one.verdict}"
         )
-    print("\n| sensor | answers (failed) | mass: inside 2 sd | beyond 3 sd | z: mean, rms | sd | score |", end="")
-    print(" COM: inside 2 sd | beyond 3 sd | sd | score |\n|---|---|---|---|---|---|---|---|---|---|---|")
+    print(
+        "\n| sensor | answers (failed) | mass: inside 2 sd | beyond 3 sd | z: mean, rms | sd | score |",
+        end="",
+    )
+    print(
+        " COM: inside 2 sd | beyond 3 sd | sd | score |\n|---|---|---|---|---|---|---|---|---|---|---|"
+    )
     sensors = list(dict.fromkeys(one.sensor for one in answers))
     groups = {name: [one for one in answers if one.sensor == name] for name in sensors}
     groups["chosen on"] = [one for one in answers if one.sensor in CHOSEN_ON]
@@ -248,7 +253,9 @@ def show(answers: list[Answer]) -> None:
         if not good:
             print(f"| {name} | 0 ({len(some)}) |" + " |" * 9)
             continue
-        z, sd, score = (np.array([getattr(one, key) for one in good]) for key in ("z", "sd", "score"))
+        z, sd, score = (
+            np.array([getattr(one, key) for one in good]) for key in ("z", "sd", "score")
+        )
         cells = [
             f"{len(good)} ({len(some) - len(good)})",
             f"{_inside(z[:, 0])} | {np.sum(np.abs(z[:, 0]) > 3)}",

@@ -377,6 +377,8 @@ class TareSettings:
         tool: The load is the tool, to be subtracted from now on.
         calibrate: Also estimate gains, mounting, direction of gravity and drift; needs at least 8
             postures.
+        dress_pack: Also learn the pull of cables and hoses, with the empty gripper in at least 12 static
+            postures over the workspace; implies tool.
         check: Stored calibration whose bias alone is estimated again, from at least one static
             posture without a load.
         temperature: Temperature of the sensor [°C], stored with the tare.
@@ -392,6 +394,7 @@ class TareSettings:
     sensor: SensorSettings = field(default_factory=SensorSettings)
     tool: bool = False
     calibrate: bool = False
+    dress_pack: bool = False
     check: Path | None = None
     temperature: float = float("nan")
     bare: bool = False

@@ -116,9 +116,7 @@ def read_back(vendor: str, text: str) -> ControllerPayload:
     elif vendor == "ABB":
         R, mm = Rotation.from_quat([*x[5:8], x[4]]).as_matrix(), 1e-3
     else:
-        return ControllerPayload(
-            x[0], 1e-2 * np.array(x[1:4]), np.diag(x[4:7]) * 9.80665 * 1e-2
-        )
+        return ControllerPayload(x[0], 1e-2 * np.array(x[1:4]), np.diag(x[4:7]) * 9.80665 * 1e-2)
     return ControllerPayload(x[0], mm * np.array(x[1:4]), R @ np.diag(x[-3:]) @ R.T)
 
 

@@ -83,7 +83,7 @@ def weigh_motion(
     motion_of = _postures if still else _at_motion
     data, belief = motion_of(run, model, frame)
     assert data.R_WS is not None
-    net = (known.matrix @ (data.wrench - known.bias)[:, :, None])[:, :, 0]
+    net = known.net(data.wrench, data.R_WS, data.p_WS)
     convention = find_convention(
         net,
         FrameMotion(data.R_WS, data.omega, data.alpha, data.a, data.gravity),
@@ -147,7 +147,7 @@ def held_likelihood(
     _require_wrench(recording)
     data, _ = _at_motion(_usable(recording, calibration)[0], model, frame)
     assert data.R_WS is not None
-    net = (calibration.matrix @ (data.wrench - calibration.bias)[:, :, None])[:, :, 0]
+    net = calibration.net(data.wrench, data.R_WS, data.p_WS)
     net = (convention or WrenchConvention()).apply(net, data.R_WS)
     data = replace(data, wrench=net - data.regressor @ calibration.tool_pi)
     running = RunningMAP(sensor=(sensor or SensorModel()).tared(calibration))

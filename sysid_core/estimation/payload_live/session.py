@@ -33,7 +33,9 @@ from sysid_core.signals.wrench import (
 
 MOTION_SEGMENTS = ("still", "oscillation", "settle")
 TARE_PREFIX = "tare_"
-_LONG_RUN_S = 600.0  # [s] of motion: some 100 MB of samples at 1 kHz that a late one would need again
+_LONG_RUN_S = (
+    600.0  # [s] of motion: some 100 MB of samples at 1 kHz that a late one would need again
+)
 
 
 @dataclass(frozen=True)

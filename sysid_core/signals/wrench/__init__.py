@@ -17,6 +17,7 @@ from sysid_core.signals.wrench.convention import (
     WrenchSign,
     find_convention,
 )
+from sysid_core.signals.wrench.dress_pack import DressPack
 from sysid_core.signals.wrench.delay import delay_of_recording
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
 from sysid_core.signals.wrench.frames import check_wrench_frame, mount_sensor
@@ -36,13 +37,19 @@ from sysid_core.signals.wrench.sensor import (
     compensate,
     static_regressor,
 )
-from sysid_core.signals.wrench.tare import StaticPostures, static_postures, tare_static
+from sysid_core.signals.wrench.tare import (
+    StaticPostures,
+    static_postures,
+    tare_static,
+    with_dress_pack,
+)
 
 __all__ = [
     "REPEATING",
     "UNLIKELY",
     "WRENCH_AXES",
     "ClockOffset",
+    "DressPack",
     "FilteredWrench",
     "FullCalibration",
     "SensorCalibration",
@@ -74,4 +81,5 @@ __all__ = [
     "usable_readings",
     "wrench_faults",
     "wrench_hum",
+    "with_dress_pack",
 ]

@@ -32,10 +32,9 @@ def retare(
     Raises:
         SignalError: The readings changed by more than drift does, or differ between postures.
     """
-    weight = np.einsum(
-        "kij,j->ki", np.array([static_regressor(g) for g in postures.gravity_S]), kept.tool_pi[:4]
-    )
-    each = postures.wrench - weight @ np.linalg.inv(kept.matrix).T
+    weight = static_regressor(postures.gravity_S) @ kept.tool_pi[:4]
+    left = kept.net(postures.wrench, postures.R_WS, postures.p_WS) - weight
+    each = kept.bias + left @ np.linalg.inv(kept.matrix).T
     change = each.mean(axis=0) - kept.bias
     most = np.repeat(_MOST_DRIFT, 3)
     sd = np.maximum(postures.noise / np.sqrt(postures.n_samples.min()), 0.01 * most)

@@ -8,7 +8,7 @@ single one gives the bias of a sensor whose load is known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -19,6 +19,7 @@ from sysid_core.robot import RobotModel
 from sysid_core.signals.recording import Array, Recording
 from sysid_core.signals.wrench.checks import require_sensor_frame, slow_note, slow_part
 from sysid_core.signals.wrench.convention import WrenchSign
+from sysid_core.signals.wrench.dress_pack import fit_dress_pack
 from sysid_core.signals.wrench.mounting import is_reversed, require_mounting, require_weight
 from sysid_core.signals.wrench.sensor import SensorCalibration, static_regressor
 
@@ -34,6 +35,7 @@ class StaticPostures:
         wrench: Mean reading, shape (K, 6).
         gravity_S: Gravity in the sensor's axes, shape (K, 3) [m/s^2].
         R_WS: Orientation of the sensor, shape (K, 3, 3).
+        p_WS: Position of the sensor, shape (K, 3) [m].
         noise: Standard deviation of a single sample, pooled, shape (6,).
         n_samples: Wrench samples per posture, shape (K,).
         start_ns: Stamp at which each begins (settling left out), shape (K,).
@@ -43,6 +45,7 @@ class StaticPostures:
     wrench: Array
     gravity_S: Array
     R_WS: Array
+    p_WS: Array
     noise: Array
     n_samples: NDArray[np.int64]
     start_ns: NDArray[np.int64]
@@ -126,15 +129,45 @@ def _postures(spans: Sequence[_StillSpan], model: RobotModel, frame: str) -> Sta
     motion = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q))
     counts = np.array([len(span.samples) for span in spans], dtype=np.int64)
     variances = [span.samples.var(axis=0, ddof=1) for span in spans]
+    assert motion.p_WF is not None
     return StaticPostures(
         wrench=np.array([span.samples.mean(axis=0) for span in spans]),
         gravity_S=motion.gravity,
         R_WS=motion.R_WF,
+        p_WS=motion.p_WF,
         noise=np.sqrt(np.average(variances, axis=0, weights=counts - 1)),
         n_samples=counts,
         start_ns=np.array([span.start_ns for span in spans], dtype=np.int64),
         notes=slow_note([slow_part(span.samples) for span in spans]),
     )
+
+
+def with_dress_pack(kept: SensorCalibration, postures: StaticPostures) -> SensorCalibration:
+    """Calibration with tool, bias and dress pack of an empty arm.
+
+    The deviation of the bias becomes that of readings in postures that weren't used.
+
+    Args:
+        kept: Of the same postures: gains, sign and axes are taken from it.
+        postures: Over the workspace, the sensor tilted in many directions.
+
+    Raises:
+        SignalError: Too few postures, or all near one place.
+    """
+    readings = postures.wrench @ kept.matrix.T
+    pack, load, bias, left = fit_dress_pack(
+        readings, postures.gravity_S, postures.R_WS, postures.p_WS
+    )
+    covariance = np.array(kept.covariance)
+    covariance[4:, 4:] = np.diag(left)
+    found = replace(
+        kept,
+        bias=np.linalg.solve(kept.matrix, bias),
+        tare_load=load,
+        covariance=covariance,
+        dress_pack=pack,
+    )
+    return found.with_load_as_tool()
 
 
 def tare_static(
