@@ -17,8 +17,8 @@ from sysid_core.signals.wrench.convention import (
     WrenchSign,
     find_convention,
 )
-from sysid_core.signals.wrench.dress_pack import DressPack
 from sysid_core.signals.wrench.delay import delay_of_recording
+from sysid_core.signals.wrench.dress_pack import DressPack
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
 from sysid_core.signals.wrench.frames import check_wrench_frame, mount_sensor
 from sysid_core.signals.wrench.hum import wrench_hum
@@ -79,7 +79,7 @@ __all__ = [
     "static_regressor",
     "tare_static",
     "usable_readings",
+    "with_dress_pack",
     "wrench_faults",
     "wrench_hum",
-    "with_dress_pack",
 ]
