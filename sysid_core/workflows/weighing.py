@@ -24,6 +24,7 @@ from sysid_core.estimation import payload as estimators_of
 from sysid_core.estimation.payload import PayloadSummary, summarise_payload
 from sysid_core.estimation.payload_live import (
     OnlinePayload,
+    PayloadKnowledge,
     PayloadSession,
     Weighing,
     held_likelihood,
@@ -142,6 +143,16 @@ class WeighedRecording(Weighed):
         return {"map": self.weighing.estimate, **self.others}
 
     @property
+    def knowledge(self) -> PayloadKnowledge:
+        """What is known of the payload."""
+        return PayloadKnowledge(self.estimate, self.shape)
+
+    @property
+    def advice(self) -> str:
+        """Motion that would tell most of what isn't known yet, in one sentence."""
+        return self.knowledge.advice(self.weighing.data)
+
+    @property
     def settings(self) -> tuple[ControllerSetting, ...]:
         """Lines for the vendors' controllers; empty without a load, or if the verdict failed."""
         pi = self.estimate.values
@@ -154,7 +165,7 @@ class WeighedRecording(Weighed):
 
     def to_dict(self) -> dict[str, Any]:
         """Contents of result.json."""
-        live, errors = self.weighing.session, None
+        errors = None
         if self.truth is not None:
             size = object_size(self.summary) if self.shape is None else self.shape.size
             errors = error_summary(self.estimate, self.truth, size)
@@ -164,8 +175,8 @@ class WeighedRecording(Weighed):
             "verdict": self.verdict.to_dict(),
             "estimate": self.estimate.to_dict(),
             "notes": list(self.weighing.notes),
-            "state": None if live is None else live.online.state.value,
-            "advice": None if live is None else live.online.advice,
+            "state": self.knowledge.state.value,
+            "advice": self.advice,
             "errors_percent": errors,
             "methods": {name: other.values.tolist() for name, other in self.methods.items()},
             "controllers": {

@@ -4,7 +4,12 @@
 from sysid_core.estimation.payload_live.any_motion import held_likelihood, weigh_motion
 from sysid_core.estimation.payload_live.change import ChangeDetector, PayloadChange, kind_of_change
 from sysid_core.estimation.payload_live.clocks import motion_window, on_one_clock
-from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState, object_size
+from sysid_core.estimation.payload_live.knowledge import (
+    PayloadKnowledge,
+    PayloadState,
+    object_size,
+)
+from sysid_core.estimation.payload_live.online import OnlinePayload
 from sysid_core.estimation.payload_live.parts import (
     KnownLoad,
     judge_part,
@@ -31,6 +36,7 @@ __all__ = [
     "KnownLoad",
     "OnlinePayload",
     "PayloadChange",
+    "PayloadKnowledge",
     "PayloadMoment",
     "PayloadSession",
     "PayloadState",

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.payload import PayloadData, summarise_payload
 from sysid_core.estimation.payload_live.change import ChangeKind
-from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState
+from sysid_core.estimation.payload_live.knowledge import PayloadState
+from sysid_core.estimation.payload_live.online import OnlinePayload
 from sysid_core.estimation.payload_live.streams import RUN_END, RUN_START, PayloadStreams
 from sysid_core.estimation.payload_map import motion_covariance
 from sysid_core.robot import Array, RobotModel
