@@ -101,14 +101,20 @@ class WrenchConvention:
     is_inverse: bool = False
     rivals: tuple[Rival, ...] = ()
 
+    @property
+    def matrix(self) -> Array:
+        """Sign and turn: readings (K, 3) in the sensor's own axes times it are those in the described
+        axes, shape (3, 3).
+        """
+        turn = np.eye(3) if self.turn is None else self.turn
+        return -turn if self.sign is WrenchSign.LOAD_ON_SENSOR else turn
+
     def apply(self, wrench: Array, R_WS: Array) -> Array:
         """Corrected readings (K, 6), at true orientations (K, 3, 3)."""
-        out = -wrench if self.sign is WrenchSign.LOAD_ON_SENSOR else wrench
+        out = wrench.reshape(-1, 2, 3)
         if self.axes is WrenchAxes.BASE:
-            out = np.einsum("kji,kaj->kai", R_WS, out.reshape(-1, 2, 3)).reshape(-1, 6)
-        if self.turn is not None:
-            out = (out.reshape(-1, 2, 3) @ self.turn).reshape(-1, 6)
-        return np.asarray(out)
+            out = out @ R_WS
+        return np.asarray((out @ self.matrix).reshape(-1, 6))
 
     def elsewhere(self, mass: float, share: float) -> float:
         """Probability that the load has another mass by more than a share of it."""
@@ -326,8 +332,9 @@ def _weighed(
     among_kinds: Sequence[_Kind],
 ) -> list[_Trial]:
     """Trials of conventions that share a motion, by what acts and by how large the bias may be."""
-    z = np.array([one.apply(y, at.R_WF) for one in conventions])
-    T = len(z)
+    T = len(conventions)
+    turns = np.array([one.matrix for one in conventions])
+    z = WrenchConvention(axes=conventions[0].axes).apply(y, at.R_WF)
     a_k = at.a + at.gravity
     moves = np.mean(a_k**2) > 1e-6 * np.mean(at.gravity**2)
     trials = []
@@ -340,7 +347,8 @@ def _weighed(
         if kind not in among_kinds:
             continue
         X_force, X_torque, sds = _columns(kind, at, posture)
-        of_force, of_torque = _Linear.of(X_force, z[:, :, :3]), _Linear.of(X_torque, z[:, :, 3:])
+        of_force = _Linear.of(X_force, z[:, :3], turns)
+        of_torque = _Linear.of(X_torque, z[:, 3:], turns)
         scales = [zeroed] if kind is _Kind.ZEROED and zeroed else bias
         among = len(scales) * (len(postures) if kind is _Kind.ZEROED else 1)
         odds = priors - np.log(among) - (_STRONG if kind is _Kind.SPLIT else 0.0)
@@ -385,10 +393,15 @@ class _Linear:
     square: Array  # (T,)
 
     @classmethod
-    def of(cls, X: Array, y: Array) -> _Linear:
-        """Regression from columns (K, 3, p) and readings (T, K, 3)."""
-        W, r = X.reshape(-1, X.shape[2]), y.reshape(len(y), -1)
-        return cls(W.T @ W, r @ W, np.sum(r**2, axis=1))
+    def of(cls, X: Array, y: Array, turns: Array) -> _Linear:
+        """Regression from columns (K, 3, p) and readings (K, 3), as each of the turns (T, 3, 3) has them.
+
+        The turns share the moments of columns and readings.
+        """
+        W = X.reshape(-1, X.shape[2])
+        moments = np.tensordot(y, X, axes=(0, 0))  # (3, 3, p): of reading and column
+        g = np.tensordot(turns, moments, axes=((1, 2), (0, 1)))
+        return cls(W.T @ W, g, np.full(len(turns), np.sum(y**2)))
 
     def evidence(self, prior_sd: Array, noise: float, count: float) -> tuple[Array, Array, Array]:
         """Logs of marginal likelihoods (T,), unknowns (T, p) and their deviations (T, p).

@@ -13,8 +13,8 @@ from sysid_core.estimation.payload import (
     PointMassDiscretization,
     RecursiveTotalLeastSquares,
 )
-from sysid_core.estimation.payload_live import OnlinePayload, PayloadState
-from sysid_core.estimation.payload_map import RunningMAP
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadKnowledge, PayloadState
+from sysid_core.estimation.payload_map import PayloadMAP, RunningMAP, SensorModel
 
 
 def feed(online, data, rows):
