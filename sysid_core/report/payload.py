@@ -16,12 +16,11 @@ from sysid_core.estimation.payload import (
     PointMassDiscretization,
     summarise_payload,
 )
-from sysid_core.estimation.payload_live import PayloadMoment, object_size
+from sysid_core.estimation.payload_live import object_size
 from sysid_core.reasons import advice_of
 from sysid_core.report.charts import strong_correlations
 from sysid_core.report.html import Report, with_deviation
 from sysid_core.report.payload_charts import (
-    convergence_chart,
     error_charts,
     object_scene,
     signal_charts,
@@ -112,9 +111,8 @@ def payload_report(
     estimate: Estimate,
     data: PayloadData,
     shape: Shape | None,
-    history: Sequence[PayloadMoment] = (),
     recording: Recording | None = None,
-    filtered: JointStream | None = None,
+    smoothed: JointStream | None = None,
     truth: ArrayLike | None = None,
     others: Sequence[Estimate] = (),
     settings: Sequence[ControllerSetting] = (),
@@ -127,9 +125,8 @@ def payload_report(
         estimate: The result.
         data: That it was fitted to.
         shape: Shape of the object, in the sensor frame; None where it isn't known.
-        history: Moments of the running estimate.
         recording: Raw streams.
-        filtered: Joint states after the filter.
+        smoothed: Joint states as they were weighed.
         truth: pi where it is known, shape (10,).
         others: Results of other methods on the same data.
         settings: The payload for vendors' controllers.
@@ -150,12 +147,6 @@ def payload_report(
     if pairs := strong_correlations(estimate.names, estimate.covariance):
         report.paragraph("Most strongly correlated pairs (0.9 and more):")
         report.bullets(pairs)
-    if len(history) > 2:
-        report.heading("Convergence of the running estimate")
-        report.figure(
-            convergence_chart(history, truth),
-            "Estimate after each sample, ± two standard deviations.",
-        )
     if shape is not None:
         pmd = PointMassDiscretization(shape)
         masses = pmd.masses(CompressedWrenches.from_data(data, pmd.dynamism_scale))
@@ -165,11 +156,11 @@ def payload_report(
             "Balls: estimated point masses, with a volume in proportion to the mass. Diamond: centre"
             " of mass. Ellipsoid: region of two standard deviations of the centre of mass.",
         )
-    if recording is not None and filtered is not None:
+    if recording is not None and smoothed is not None:
         report.heading("Signals", folded=True)
-        trajectory, rates, wrench = signal_charts(recording, filtered)
+        trajectory, rates, wrench = signal_charts(recording, smoothed)
         report.figure(trajectory, "Measured joint positions.")
-        report.figure(rates, "Velocity of the last joint before and after the Kalman filter.")
+        report.figure(rates, "Velocity of the last joint before and after smoothing.")
         report.figure(wrench, "Measured wrench, including the sensor bias.")
         report.bullets(recording.notes)
 

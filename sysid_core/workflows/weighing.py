@@ -23,20 +23,15 @@ from sysid_core.estimation import Estimate
 from sysid_core.estimation import payload as estimators_of
 from sysid_core.estimation.payload import PayloadSummary, summarise_payload
 from sysid_core.estimation.payload_live import (
-    OnlinePayload,
     PayloadKnowledge,
-    PayloadSession,
     Weighing,
     held_likelihood,
     judge_part,
     judge_weighing,
     load_parts,
-    motion_window,
     object_size,
-    on_one_clock,
     part_probabilities,
     weigh_motion,
-    weigh_recording,
 )
 from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.files import FileKind, read_yaml
@@ -70,7 +65,6 @@ from sysid_core.signals import (
 from sysid_core.signals.wrench import (
     SensorCalibration,
     WrenchAxes,
-    WrenchConvention,
     WrenchSign,
     check_wrench_frame,
     mount_sensor,
@@ -218,29 +212,19 @@ def weigh(
     known = SensorCalibration.load(settings.calibration) if settings.calibration else None
     run, model, frame, still, remarks = _opened(settings, recording)
     progress(Step.FITTING)
-    clock = settings.clock == "estimate"
-    if motion_window(run) is None:
-        sign, axes = _told(settings)
-        weighing = weigh_motion(
-            run,
-            model,
-            frame,
-            body,
-            sensor=quality,
-            calibration=known,
-            sign=sign,
-            axes=axes,
-            clock=clock,
-            still=still,
-        )
-    else:
-        if clock:
-            moved, _ = on_one_clock(run, model, frame, known)
-            remarks += moved.notes[len(run.notes) :]
-            run = moved
-        online = OnlinePayload(body, sensor=quality)
-        session = PayloadSession(model, frame, online, calibration=known)
-        weighing = weigh_recording(run, session, body, sensor=quality)
+    sign, axes = _told(settings)
+    weighing = weigh_motion(
+        run,
+        model,
+        frame,
+        body,
+        sensor=quality,
+        calibration=known,
+        sign=sign,
+        axes=axes,
+        clock=settings.clock == "estimate",
+        still=still,
+    )
     remarks += weighing.notes
     compared = settings.compare or settings.method != "map"
     others = _others(settings.method, weighing, solid) if compared else {}
@@ -312,17 +296,12 @@ def which_part(
     if settings.calibration is None:
         raise SignalError("The recognition of parts needs a tare.", remedy="Give --calibration.")
     run, model, frame, _, _ = _opened(settings, recording)
-    sign, axes = _told(settings)
     R, r = held_likelihood(
         run,
         model,
         frame,
         SensorCalibration.load(settings.calibration),
         sensor=SensorModel.named(settings.sensor),
-        convention=WrenchConvention(
-            WrenchSign.SENSOR_ON_LOAD if sign is WrenchSign.AUTO else sign,
-            WrenchAxes.SENSOR if axes is WrenchAxes.AUTO else axes,
-        ),
     )
     found = part_probabilities(R, r, known)
     return FoundPart(found, Verdict((judge_part(found, expected),)))
@@ -436,12 +415,12 @@ def _others(method: str, weighing: Weighing, shape: Shape | None) -> dict[str, E
         }
     elif method not in (*estimators, "map", "map-running"):
         raise SignalError(f"The method '{method}' needs a shape.", remedy="Give --shape.")
-    session = weighing.session
-    if session is None and method == "map-running":
+    if weighing.running is None and method == "map-running":
         raise SignalError(
-            "A recording without marks is weighed as a whole.", remedy="Leave out --method."
+            "The running estimate needs a tare.",
+            remedy="Leave out --method, or give --calibration.",
         )
-    results = {} if session is None else {"map-running": session.online.estimate()}
+    results = {} if weighing.running is None else {"map-running": weighing.running}
     for name, make in estimators.items():
         try:
             results[name] = make().fit(weighing.data)
@@ -469,7 +448,7 @@ def _read_truth(path: Path) -> Array:
 
 
 def _report(answer: WeighedRecording) -> Report:
-    estimate, session = answer.estimate, answer.weighing.session
+    estimate = answer.estimate
     frame = answer.weighing.sensor_frame
     report = Report(f"Payload on {answer.model.name}", f"{answer.recording}, {estimate.method}")
     report.judged(
@@ -489,9 +468,8 @@ def _report(answer: WeighedRecording) -> Report:
         estimate=estimate,
         data=answer.weighing.data,
         shape=answer.shape,
-        history=() if session is None else session.history,
         recording=answer.run,
-        filtered=answer.weighing.filtered,
+        smoothed=answer.weighing.smoothed,
         truth=answer.truth,
         others=[other for name, other in answer.methods.items() if name != answer.method],
         settings=answer.settings,

@@ -3,12 +3,12 @@
 
 from sysid_core.estimation.payload_live.any_motion import held_likelihood, weigh_motion
 from sysid_core.estimation.payload_live.change import ChangeDetector, PayloadChange, kind_of_change
-from sysid_core.estimation.payload_live.clocks import motion_window, on_one_clock
 from sysid_core.estimation.payload_live.knowledge import (
     PayloadKnowledge,
     PayloadState,
     object_size,
 )
+from sysid_core.estimation.payload_live.marks import motion_window
 from sysid_core.estimation.payload_live.online import OnlinePayload
 from sysid_core.estimation.payload_live.parts import (
     KnownLoad,
@@ -19,14 +19,12 @@ from sysid_core.estimation.payload_live.parts import (
 from sysid_core.estimation.payload_live.session import (
     MOTION_SEGMENTS,
     TARE_PREFIX,
-    PayloadMoment,
     PayloadSession,
 )
 from sysid_core.estimation.payload_live.weighing import (
     Weighing,
     judge_weighing,
     repeatability,
-    weigh_recording,
 )
 
 __all__ = [
@@ -37,7 +35,6 @@ __all__ = [
     "OnlinePayload",
     "PayloadChange",
     "PayloadKnowledge",
-    "PayloadMoment",
     "PayloadSession",
     "PayloadState",
     "Weighing",
@@ -48,9 +45,7 @@ __all__ = [
     "load_parts",
     "motion_window",
     "object_size",
-    "on_one_clock",
     "part_probabilities",
     "repeatability",
     "weigh_motion",
-    "weigh_recording",
 ]

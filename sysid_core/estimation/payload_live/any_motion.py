@@ -12,6 +12,9 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live.clocks import on_one_clock
+from sysid_core.estimation.payload_live.marks import marked_spans
+from sysid_core.estimation.payload_live.online import OnlinePayload
+from sysid_core.estimation.payload_live.session import LoadChange
 from sysid_core.estimation.payload_live.weighing import MASS_LIMIT, Weighing
 from sysid_core.estimation.payload_map import (
     PayloadMAP,
@@ -31,6 +34,8 @@ from sysid_core.signals.wrench import (
     WrenchConvention,
     WrenchSign,
     find_convention,
+    static_postures,
+    tare_static,
     usable_readings,
 )
 
@@ -57,8 +62,10 @@ def weigh_motion(
 ) -> Weighing:
     """Estimate the payload carried throughout a recording.
 
-    Sign and axes of the wrench are found where they aren't given; the bias is found with the load
-    where nobody has tared the sensor: what doesn't turn with gravity.
+    Where the recording has marks, the sensor is tared in the marked postures, and the marked motion is
+    weighed. Without a tare, sign and axes of the wrench are found where they aren't given, and the
+    bias with the load: what doesn't turn with gravity. With one, only what comes after the last change of
+    the load counts.
 
     Args:
         recording: Joint states and wrench, cut anywhere; marks aren't needed.
@@ -76,50 +83,135 @@ def weigh_motion(
         EstimationError: There is no wrench, too few postures, or nothing that weighs.
     """
     _require_wrench(recording)
+    tares, motions = marked_spans(recording)
+    if calibration is None and tares and motions:
+        calibration = _tared(recording, model, frame, tares)
     fresh = sensor or SensorModel()
-    errors = fresh.untared if calibration is None else fresh.tared(calibration)
+    run = recording if not motions else _within(recording, motions)
     known = calibration or _nothing_known(frame)
-    run, notes = (recording, [*recording.notes]) if still else _usable(recording, known)
+    errors = fresh.untared if calibration is None else fresh.tared(calibration, _age_s(run, known))
+    run, notes = (run, [*run.notes]) if still else _usable(run, known)
     motion_of = _postures if still else _at_motion
     data, belief = motion_of(run, model, frame)
     assert data.R_WS is not None
     net = known.net(data.wrench, data.R_WS, data.p_WS)
-    convention = find_convention(
-        net,
-        FrameMotion(data.R_WS, data.omega, data.alpha, data.a, data.gravity),
-        bias=[(share * errors.bias[0], share * errors.bias[1]) for share in errors.bias_scales],
-        zeroed=fresh.bias if calibration is None else None,
-        sign=sign,
-        axes=axes,
-        may_be_inverse=model.joint_names == POSE_JOINTS,
-        shifts=_shifts(data, still),
-    )
+    convention = WrenchConvention()  # a tare has found sign and axes
+    if calibration is None:
+        convention = find_convention(
+            net,
+            FrameMotion(data.R_WS, data.omega, data.alpha, data.a, data.gravity),
+            bias=[(share * errors.bias[0], share * errors.bias[1]) for share in errors.bias_scales],
+            zeroed=fresh.bias,
+            sign=sign,
+            axes=axes,
+            may_be_inverse=model.joint_names == POSE_JOINTS,
+            shifts=_shifts(data, still),
+        )
     if convention.is_inverse:
         model, recording = _inverted(model, frame, recording)
         run = replace(run, joints=recording.joints)
         data, belief = motion_of(run, model, frame)
-    assert data.R_WS is not None
+    assert data.R_WS is not None and run.wrench is not None
     net = convention.apply(net, data.R_WS)
     notes += convention.notes
+    run = replace(run, wrench=replace(run.wrench, wrench=net)) if not still else run
     if clock and not still:
-        assert run.wrench is not None
-        moved, _ = on_one_clock(
-            replace(run, wrench=replace(run.wrench, wrench=net)), model, frame, calibration
-        )
+        moved, _ = on_one_clock(run, model, frame, calibration)
         if moved.notes:
             notes += moved.notes
             assert moved.wrench is not None
-            inside = _covered(moved.wrench, recording.joints.stamps_ns)
-            data, belief = _at_motion(replace(moved, wrench=inside), model, frame)
+            run = replace(moved, wrench=_covered(moved.wrench, recording.joints.stamps_ns))
+            data, belief = _at_motion(run, model, frame)
             net = data.wrench
     data = replace(data, wrench=net - data.regressor @ known.tool_pi)
+    changes: tuple[LoadChange, ...] = ()
+    running = None
+    if calibration is not None and not still:
+        data, belief, changes, running = _since_the_last_change(
+            data, belief, run, model, frame, OnlinePayload(shape, sensor=errors)
+        )
     estimate = PayloadMAP(shape, sensor=errors).fit(data, belief)
     if calibration is None:
         notes.append(
             "The sensor was not tared: its bias was estimated together with the load, from the rotation of the weight."
         )
     estimate, doubts = _doubted(estimate, convention)
-    return Weighing(estimate, data, frame, calibration, notes=tuple(notes), doubts=doubts)
+    return Weighing(
+        estimate,
+        data,
+        frame,
+        calibration,
+        changes,
+        notes=tuple(notes),
+        doubts=doubts,
+        running=running,
+        smoothed=_smoothed(belief, run, len(data)),
+    )
+
+
+def _since_the_last_change(
+    data: PayloadData,
+    belief: SplineMotion | None,
+    run: Recording,
+    model: RobotModel,
+    frame: str,
+    online: OnlinePayload,
+) -> tuple[PayloadData, SplineMotion | None, tuple[LoadChange, ...], Estimate | None]:
+    """Samples since the load changed last, their motion, the changes, and the running estimate."""
+    assert run.wrench is not None
+    stamps = run.wrench.stamps_ns
+    changes = []
+    for change in online.update(data):
+        first = int(np.searchsorted(data.time, change.stamp_s))
+        changes.append(LoadChange(int(stamps[first]), change.kind, change.mass))
+    try:
+        running = online.estimate()
+    except EstimationError:  # nothing that weighs is held
+        running = None
+    if changes:
+        left = data.select(slice(first, None))
+        later = replace(run, wrench=run.wrench.select(slice(first, None)))
+        _, belief = _at_motion(later, model, frame)
+        data = replace(left, time=left.time - left.time[0])
+    return data, belief, tuple(changes), running
+
+
+def _smoothed(belief: SplineMotion | None, run: Recording, count: int) -> JointStream | None:
+    """Joint states as they were weighed."""
+    if belief is None or run.wrench is None:
+        return None
+    q, v, a = belief.joints()
+    return JointStream(belief.joint_names, run.wrench.stamps_ns[-count:], q, v, a)
+
+
+def _within(recording: Recording, spans: Sequence[tuple[int, int]]) -> Recording:
+    """The recording with the readings of some spans."""
+    assert recording.wrench is not None
+    stamps = recording.wrench.stamps_ns
+    inside = np.any([(stamps >= first) & (stamps <= last) for first, last in spans], axis=0)
+    return replace(recording, wrench=recording.wrench.select(np.flatnonzero(inside)))
+
+
+def _tared(
+    recording: Recording, model: RobotModel, frame: str, spans: Sequence[tuple[int, int]]
+) -> SensorCalibration:
+    """Calibration from marked postures."""
+    postures = static_postures(recording, model, frame, spans=spans)
+    found = tare_static(
+        postures.wrench,
+        postures.gravity_S,
+        R_WS=postures.R_WS,
+        frame=frame,
+        noise=postures.noise,
+    )
+    return replace(found, stamp_ns=max(last for _, last in spans), notes=postures.notes)
+
+
+def _age_s(run: Recording, calibration: SensorCalibration) -> float:
+    """Time since the tare [s]; 0 where it isn't known."""
+    assert run.wrench is not None
+    age = calibration.age_s(int(run.wrench.stamps_ns[0])) if len(run.wrench) else 0.0
+    return age if np.isfinite(age) else 0.0
 
 
 def held_likelihood(
@@ -129,7 +221,6 @@ def held_likelihood(
     calibration: SensorCalibration,
     *,
     sensor: SensorModel | None = None,
-    convention: WrenchConvention | None = None,
 ) -> tuple[Array, Array]:
     """Likelihood of any load from a few tenths of a second of data, in compressed form (R, r).
 
@@ -139,7 +230,6 @@ def held_likelihood(
         frame: The sensor's frame.
         calibration: Of a tare with nothing held.
         sensor: What the sensor's errors may be before the tare; None: an ordinary one's.
-        convention: Sign and axes; None: as described.
 
     Raises:
         EstimationError: There is no wrench, or no joint states around it.
@@ -148,7 +238,6 @@ def held_likelihood(
     data, _ = _at_motion(_usable(recording, calibration)[0], model, frame)
     assert data.R_WS is not None
     net = calibration.net(data.wrench, data.R_WS, data.p_WS)
-    net = (convention or WrenchConvention()).apply(net, data.R_WS)
     data = replace(data, wrench=net - data.regressor @ calibration.tool_pi)
     running = RunningMAP(sensor=(sensor or SensorModel()).tared(calibration))
     for k in range(len(data)):

@@ -20,7 +20,7 @@ RUN_START = "motion:start"  # a new run: what came before is forgotten
 RUN_END = "motion:end"
 
 
-def _mark_order(mark: tuple[int, str]) -> tuple[int, int]:
+def mark_order(mark: tuple[int, str]) -> tuple[int, int]:
     """By stamp; at the same instant a run begins first, and a segment ends before the next begins."""
     stamp, label = mark
     return stamp, 0 if label == RUN_START else 1 if label.endswith(":end") else 2
@@ -110,7 +110,7 @@ class PayloadStreams:
         if stream == "wrench":
             bisect.insort(self._wrenches, item)
         else:
-            bisect.insort(self._marks, item, key=_mark_order)
+            bisect.insort(self._marks, item, key=mark_order)
 
     def _release(self, until_ns: int | None) -> None:
         """Read what came so long ago that no new run has begun with it: it was only late."""

@@ -16,11 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
-from sysid_core.signals.recording import Array, Recording
+from sysid_core.signals.recording import Array, JointStream, Recording
 from sysid_core.signals.wrench.checks import require_sensor_frame, slow_note, slow_part
 from sysid_core.signals.wrench.convention import WrenchSign
 from sysid_core.signals.wrench.dress_pack import fit_dress_pack
 from sysid_core.signals.wrench.mounting import is_reversed, require_mounting, require_weight
+from sysid_core.signals.wrench.readings import single_spikes
 from sysid_core.signals.wrench.sensor import SensorCalibration, static_regressor
 
 # Tilt between postures below which bias and weight can't be told apart (about 3 degrees).
@@ -60,6 +61,7 @@ def static_postures(
     model: RobotModel,
     frame: str,
     *,
+    spans: Sequence[tuple[int, int]] | None = None,
     tolerance: float = 2e-3,
     window: float = 0.3,
     min_duration: float = 0.5,
@@ -71,6 +73,7 @@ def static_postures(
         recording: Joint positions and wrench, each with its own stamps (same clock).
         model: The robot.
         frame: The sensor's frame in the model.
+        spans: Stamps of first and last sample of each [ns]; None: where the robot stands still.
         tolerance: Range within which every joint must stay during `window` [rad or m].
         window: Length of the sliding window [s].
         min_duration: Shortest span that counts, settling included [s].
@@ -88,30 +91,41 @@ def static_postures(
     require_sensor_frame(stream.frame, frame, f"The wrench of '{recording.source}'")
     order = np.argsort(recording.joints.stamps_ns, kind="stable")
     joints = recording.joints.ordered(model.joint_names).select(order)
+    if spans is None:
+        spans = _still_spans(joints, tolerance, window, min_duration)
+    found: list[_StillSpan] = []
+    for first, last in spans:
+        start = first + round(settle * 1e9)
+        samples = stream.wrench[(stream.stamps_ns >= start) & (stream.stamps_ns <= last)]
+        samples = samples[np.isfinite(samples).all(axis=1)]
+        samples = samples[~single_spikes(samples)]
+        held = joints.q[(joints.stamps_ns >= start) & (joints.stamps_ns <= last)]
+        if len(samples) >= 2 and len(held):
+            found.append(_StillSpan(samples, start, held.mean(axis=0)))
+    if not found:
+        raise SignalError(
+            f"The robot is never at rest for {min_duration:.1f} s in '{recording.source}'.",
+            remedy="Hold each tare posture for about a second, or raise `tolerance`.",
+        )
+    return _postures(found, model, frame)
+
+
+def _still_spans(
+    joints: JointStream, tolerance: float, window: float, min_duration: float
+) -> list[tuple[int, int]]:
+    """First and last stamp of each standstill [ns]."""
     time = joints.time
-    period = float(np.median(np.diff(time)))
-    size = max(round(window / max(period, 1e-9)), 2)
+    size = max(round(window / max(float(np.median(np.diff(time))), 1e-9)), 2)
     swing = scipy.ndimage.maximum_filter1d(joints.q, size, axis=0) - scipy.ndimage.minimum_filter1d(
         joints.q, size, axis=0
     )
     still = np.all(swing < tolerance, axis=1)
     edges = np.flatnonzero(np.diff(np.r_[False, still, False].astype(int)))
-    spans: list[_StillSpan] = []
-    for first, last in zip(edges[::2], edges[1::2] - 1, strict=True):
-        if time[last] - time[first] < min_duration:
-            continue
-        start_ns = int(joints.stamps_ns[first]) + round(settle * 1e9)
-        inside = (stream.stamps_ns >= start_ns) & (stream.stamps_ns <= joints.stamps_ns[last])
-        samples = stream.wrench[inside]
-        if len(samples) < 2:
-            continue
-        spans.append(_StillSpan(samples, start_ns, joints.q[first : last + 1].mean(axis=0)))
-    if not spans:
-        raise SignalError(
-            f"The robot is never at rest for {min_duration:.1f} s in '{recording.source}'.",
-            remedy="Hold each tare posture for about a second, or raise `tolerance`.",
-        )
-    return _postures(spans, model, frame)
+    return [
+        (int(joints.stamps_ns[first]), int(joints.stamps_ns[last]))
+        for first, last in zip(edges[::2], edges[1::2] - 1, strict=True)
+        if time[last] - time[first] >= min_duration
+    ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,8 @@ from sysid_core.robot import RobotModel, StaticTransform, wrench_regressor
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Mark, Recording, WrenchStream
 from sysid_core.signals.wrench.tare import tare_single
-from sysid_core.workflows import WeighedByTorques, WeighedRecording
+from sysid_core.workflows import WeighedRecording
+from sysid_core.workflows.torque_weighing import WeighedByTorques
 
 SHAPE = Shape.box((0.2, 0.1, 0.06), centre=(0.0, 0.0, 0.05))
 

@@ -114,7 +114,8 @@ def test_a_dynamism_scale_that_differs_from_the_data_is_refused(rng):
 def test_a_recording_that_hardly_tilts_is_told_by_how_much_it_did(rng):
     _, pi = hammer_like(rng)
     data = swinging(pi, rng, noise=True, speed=0.05)
-    estimate = PayloadMAP(sensor=SensorModel().untared).fit(data)
+    sensor = SensorModel(bias=(30.0, 1.5))
+    estimate = PayloadMAP(sensor=sensor).fit(data)
     knowledge = PayloadKnowledge(estimate)
     assert knowledge.state is PayloadState.COLLECTING
     direction = data.gravity / 9.81

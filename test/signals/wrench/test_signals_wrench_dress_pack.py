@@ -21,6 +21,7 @@ TOOL = pi_from_mass_com_inertia(0.8, [0.0, 0.01, 0.04], 1e-3 * np.eye(3))
 LOAD = pi_from_mass_com_inertia(1.3, [0.01, 0.0, 0.08], 2e-3 * np.eye(3))
 BIAS = np.array([2.0, -1.0, 3.0, 0.05, 0.0, -0.1])
 NOISE = np.repeat([0.02, 0.001], 3)  # of a posture's mean
+MIDDLE = np.array([0.0, -1.2, 1.2, 0.0, 0.0, 0.0])  # of the workspace
 
 
 def cable(rng, stiffness):
@@ -38,7 +39,7 @@ def readings(motion, pi, pack):
 
 
 def empty_arm(rng, pack, count=24):
-    q = rng.uniform(-1.2, 1.2, (count, 6)) + [0.0, -1.2, 1.2, 0.0, 0.0, 0.0]
+    q = rng.uniform(-1.2, 1.2, (count, 6)) + MIDDLE
     motion = ROBOT.frame_motion(FRAME, q, 0 * q, 0 * q)
     wrench = readings(motion, TOOL, pack)
     wrench = wrench + NOISE * rng.normal(size=wrench.shape)
@@ -53,7 +54,7 @@ def weighed(rng, pack, calibration):
     time = np.arange(0.0, 8.0, 0.01)
     rate = 2.0 * np.pi * np.array([0.1, 0.13, 0.17, 0.23, 0.31, 0.37])
     phase = np.outer(time, rate) + rng.uniform(0, 6, 6)
-    q = np.array([0.0, -1.2, 1.2, 0.0, 0.0, 0.0]) + 0.6 * np.sin(phase)
+    q = MIDDLE + 0.6 * np.sin(phase)
     motion = ROBOT.frame_motion(
         FRAME, q, 0.6 * rate * np.cos(phase), -0.6 * rate**2 * np.sin(phase)
     )
@@ -77,11 +78,11 @@ def test_a_learned_pull_is_taken_out_of_the_mass(rng, tmp_path, stiffness):
     with_dress_pack(plain, postures).save(tmp_path / "sensor.yaml")
     learned = SensorCalibration.load(tmp_path / "sensor.yaml")
     assert learned.dress_pack is not None
-    there = ROBOT.frame_motion(FRAME, *np.zeros((3, 1, 6)))
-    empty = readings(there, TOOL, pack)[0] - (
-        learned.bias + readings(there, TOOL, learned.dress_pack)[0] - BIAS
-    )
-    assert np.all(np.abs(empty) < 5 * NOISE)
+    still = np.zeros((1, 6))
+    there = ROBOT.frame_motion(FRAME, MIDDLE[None], still, still)
+    # The tool's weight and a constant pull downwards are one.
+    learned_empty = readings(there, learned.tool_pi, learned.dress_pack) - BIAS + learned.bias
+    assert np.all(np.abs(readings(there, TOOL, pack) - learned_empty) < 5 * NOISE)
     found, before = (weighed(rng, pack, one) for one in (learned, plain.with_load_as_tool()))
     off, off_before = (abs(one.values[0] - 1.3) for one in (found, before))
     assert off < 2.5 * found.standard_deviations[0] and off < 0.02 * 1.3
