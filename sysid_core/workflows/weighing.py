@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sysid_core import diagnosis
 from sysid_core.controller_payload import (
     ControllerPayload,
     ControllerSetting,
@@ -17,7 +18,6 @@ from sysid_core.controller_payload import (
     controller_settings,
     fixed_pose,
 )
-from sysid_core.diagnosis import compare_with_torques, judge_carried_mass
 from sysid_core.errors import SignalError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation import payload as estimators_of
@@ -232,8 +232,9 @@ def weigh(
     q, pi = run.joints.ordered(model.joint_names).q, estimate.values
     verdict = judge_weighing(estimate, weighing.calibration, weighing.changes)
     verdict += Verdict(weighing.doubts)
-    verdict += judge_carried_mass(model, weighing.sensor_frame, pi, q)
-    verdict += compare_with_torques(model, run, float(pi[0]))
+    verdict += diagnosis.judge_carried_mass(model, weighing.sensor_frame, pi, q)
+    if run.joints.effort is not None and run.joints.effort_kind.is_torque:
+        verdict += diagnosis.compare_with_torques(model, run, float(pi[0]))
     if diagram is not None and pi[0] > 0:
         sensor_frame = weighing.sensor_frame
         X = fixed_pose(model, settings.flange_frame or sensor_frame, sensor_frame)

@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Known and unknown loads from joint torques."""
 
-from sysid_core.estimation.loaded_arm.carried_load import torque_streams, with_load
-from sysid_core.estimation.loaded_arm.drive_gains import DriveGains, drive_gains_from_targets
-from sysid_core.estimation.loaded_arm.identify import (
-    LoadedIdentification,
-    identify_with_load,
-    with_gains,
-)
-from sysid_core.estimation.loaded_arm.known_load import KnownLoad
-from sysid_core.estimation.loaded_arm.payload_from_torques import PayloadFromTorques
-from sysid_core.estimation.loaded_arm.result import ExtraTorque, LoadedArm
+from typing import TYPE_CHECKING
+
+from sysid_core.doors import names_of
+
+if TYPE_CHECKING:
+    from sysid_core.estimation.loaded_arm.carried_load import torque_streams, with_load
+    from sysid_core.estimation.loaded_arm.drive_gains import DriveGains, drive_gains_from_targets
+    from sysid_core.estimation.loaded_arm.identify import (
+        LoadedIdentification,
+        identify_with_load,
+        with_gains,
+    )
+    from sysid_core.estimation.loaded_arm.known_load import KnownLoad
+    from sysid_core.estimation.loaded_arm.payload_from_torques import PayloadFromTorques
+    from sysid_core.estimation.loaded_arm.result import ExtraTorque, LoadedArm
+
+__getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "DriveGains",

@@ -79,7 +79,7 @@ class Rival:
     def is_elsewhere(self, mass: float, share: float) -> float:
         """Probability that it is another mass by more than a share of it."""
         ends = np.array([mass * (1.0 - share), mass * (1.0 + share)])
-        below, above = scipy.stats.norm.cdf((ends - self.mass) / max(self.sd, 1e-9))
+        below, above = scipy.special.ndtr((ends - self.mass) / max(self.sd, 1e-9))
         return float(below + 1.0 - above)
 
 
@@ -360,7 +360,7 @@ def _weighed(
             if kind is not _Kind.EMPTY:
                 mass, mass_sd = np.maximum(theta[:, 0], 0.0), sd[:, 0]
                 masses = slice(0, len(sds))
-                log += scipy.stats.norm.logcdf(theta[:, masses] / sd[:, masses]).sum(axis=1)
+                log += scipy.special.log_ndtr(theta[:, masses] / sd[:, masses]).sum(axis=1)
                 log += np.log(2.0) * len(sds)
                 held = np.hypot(theta[:, masses], sd[:, masses])
                 held = held if kind is _Kind.ZEROED else held[:, :1]
