@@ -16,6 +16,7 @@ from sysid_core.estimation.payload_live.parts import (
     load_parts,
     part_probabilities,
 )
+from sysid_core.estimation.payload_live.replay import replay_payload
 from sysid_core.estimation.payload_live.session import (
     MOTION_SEGMENTS,
     TARE_PREFIX,
@@ -47,5 +48,6 @@ __all__ = [
     "object_size",
     "part_probabilities",
     "repeatability",
+    "replay_payload",
     "weigh_motion",
 ]

@@ -352,35 +352,31 @@ def _weighed(
         scales = [zeroed] if kind is _Kind.ZEROED and zeroed else bias
         among = len(scales) * (len(postures) if kind is _Kind.ZEROED else 1)
         odds = priors - np.log(among) - (_STRONG if kind is _Kind.SPLIT else 0.0)
-        for b_force, b_torque in scales:
-            prior = np.tile([*sds, *[b_force] * 3], (T, 1))
-            log, theta, sd = of_force.evidence(prior, noise.sd[0], noise.count[0])
-            mass, mass_sd = np.zeros(T), np.zeros(T)
-            arms = np.zeros((T, 0))
-            if kind is not _Kind.EMPTY:
-                mass, mass_sd = np.maximum(theta[:, 0], 0.0), sd[:, 0]
-                masses = slice(0, len(sds))
-                log += scipy.special.log_ndtr(theta[:, masses] / sd[:, masses]).sum(axis=1)
-                log += np.log(2.0) * len(sds)
-                held = np.hypot(theta[:, masses], sd[:, masses])
-                held = held if kind is _Kind.ZEROED else held[:, :1]
-                arms = np.repeat(_LENGTH * held, 3, axis=1)
-            prior = np.hstack([arms, np.full((T, 3), b_torque)])
-            log_torque, of, _ = of_torque.evidence(prior, noise.sd[1], noise.count[1])
-            total = odds + log + log_torque
-            trials += [
+        b_force, b_torque = np.array(scales).T[:, :, None, None]  # (S, 1, 1) each
+        ones = np.ones((len(scales), 1, 1))
+        prior = np.concatenate([ones * sds, np.repeat(b_force, 3, axis=2)], axis=2)
+        log, theta, sd = of_force.evidence(prior, noise.sd[0], noise.count[0])
+        of_what = theta[:, :, : len(sds)] / sd[:, :, : len(sds)]
+        log += (np.log(2.0) + scipy.special.log_ndtr(of_what)).sum(axis=2)  # no mass is negative
+        held = np.hypot(theta, sd)[:, :, : len(sds) if kind is _Kind.ZEROED else min(len(sds), 1)]
+        arms = np.repeat(_LENGTH * held, 3, axis=2)
+        prior = np.concatenate([arms, np.tile(b_torque, (1, T, 3))], axis=2)
+        log_torque, of, _ = of_torque.evidence(prior, noise.sd[1], noise.count[1])
+        total = odds + log + log_torque
+        for i, k in np.argwhere(total > total.max() + np.log(_NEGLIGIBLE)).tolist():
+            mass, mass_sd = (theta[i, k, 0], sd[i, k, 0]) if sds else (0.0, 0.0)
+            trials.append(
                 _Trial(
-                    float(total[k]),
-                    one,
+                    float(total[i, k]),
+                    conventions[k],
                     kind,
-                    float(mass[k]),
-                    float(mass_sd[k]),
-                    theta[k],
-                    of[k],
+                    max(float(mass), 0.0),
+                    float(mass_sd),
+                    theta[i, k],
+                    of[i, k],
                     posture,
                 )
-                for k, one in enumerate(conventions)
-            ]
+            )
     return trials
 
 
@@ -404,25 +400,24 @@ class _Linear:
         return cls(W.T @ W, g, np.full(len(turns), np.sum(y**2)))
 
     def evidence(self, prior_sd: Array, noise: float, count: float) -> tuple[Array, Array, Array]:
-        """Logs of marginal likelihoods (T,), unknowns (T, p) and their deviations (T, p).
+        """Logs of marginal likelihoods (S, T), unknowns (S, T, p) and their deviations (S, T, p).
 
         Blocks as they are predicted from the ones before, all together. The noise's level is
         integrated out: what no hypothesis explains makes all of them less sure.
 
         Args:
-            prior_sd: Of the unknowns, shape (T, p).
+            prior_sd: Of the unknowns, for S priors, shape (S, T, p), or (S, 1, p) if all sets share it.
             noise: Of a reading.
             count: Readings that are independent.
         """
-        P = prior_sd[:, :, None] * np.eye(prior_sd.shape[1])
-        A = np.eye(P.shape[1]) + P @ self.H @ P / noise**2
-        right = np.einsum("tij,tj->ti", P, self.g) / noise**2
-        x = np.linalg.solve(A, right[:, :, None])[:, :, 0]
-        left = np.maximum(self.square / noise**2 - np.sum(right * x, axis=1), 1e-9 * count)
+        scaled = prior_sd / noise
+        A = np.eye(prior_sd.shape[2]) + scaled[..., None] * self.H * scaled[..., None, :]
+        C = prior_sd[..., None] * np.linalg.inv(A) * prior_sd[..., None, :]  # posterior covariance
+        x = (C @ self.g[:, :, None])[..., 0] / noise**2
+        left = np.maximum((self.square - np.sum(self.g * x, axis=2)) / noise**2, 1e-9 * count)
         scale = np.maximum(left / count, 1.0)
-        sd = np.sqrt(np.einsum("tii->ti", P @ np.linalg.inv(A) @ P) * scale[:, None])
-        log = -0.5 * count * np.log(left / count) - 0.5 * np.linalg.slogdet(A)[1]
-        return log, np.einsum("tij,tj->ti", P, x), sd
+        sd = np.sqrt(np.diagonal(C, axis1=2, axis2=3) * scale[..., None])
+        return -0.5 * (count * np.log(left / count) + np.linalg.slogdet(A)[1]), x, sd
 
 
 def _way(trial: _Trial) -> tuple[WrenchSign, WrenchAxes, bool]:

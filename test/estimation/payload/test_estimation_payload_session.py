@@ -16,9 +16,9 @@ from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.payload_live import (
     OnlinePayload,
     PayloadSession,
+    replay_payload,
     weigh_motion,
 )
-from sysid_core.estimation.payload_live.replay import replay_payload
 from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
     RunningMAP,
