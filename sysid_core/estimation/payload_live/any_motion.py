@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +33,7 @@ from sysid_core.signals.wrench import (
     WrenchAxes,
     WrenchConvention,
     WrenchSign,
+    accelerations_tell,
     find_convention,
     static_postures,
     tare_static,
@@ -95,17 +96,29 @@ def weigh_motion(
     data, belief = motion_of(run, model, frame)
     assert data.R_WS is not None
     net = known.net(data.wrench, data.R_WS, data.p_WS)
+    poses = model.joint_names == POSE_JOINTS
+    shifts = (0,) if still or calibration is not None else _shifts(data)
+    if not still and not accelerations_tell(
+        net, _motion(data), may_be_inverse=poses, shifts=shifts
+    ):
+        motion_of = _by_gravity
+        data, belief = motion_of(run, model, frame)
+        assert data.R_WS is not None
+        notes.append(
+            "The accelerations explain the forces worse than gravity alone: only gravity was used. Check"
+            " stamps and noise of the positions."
+        )
     convention = WrenchConvention()  # a tare has found sign and axes
     if calibration is None:
         convention = find_convention(
             net,
-            FrameMotion(data.R_WS, data.omega, data.alpha, data.a, data.gravity),
+            _motion(data),
             bias=[(share * errors.bias[0], share * errors.bias[1]) for share in errors.bias_scales],
             zeroed=fresh.bias,
             sign=sign,
             axes=axes,
-            may_be_inverse=model.joint_names == POSE_JOINTS,
-            shifts=_shifts(data, still),
+            may_be_inverse=poses,
+            shifts=shifts,
         )
     if convention.is_inverse:
         model, recording = _inverted(model, frame, recording)
@@ -121,14 +134,14 @@ def weigh_motion(
             notes += moved.notes
             assert moved.wrench is not None
             run = replace(moved, wrench=_covered(moved.wrench, recording.joints.stamps_ns))
-            data, belief = _at_motion(run, model, frame)
+            data, belief = motion_of(run, model, frame)
             net = data.wrench
     data = replace(data, wrench=net - data.regressor @ known.tool_pi)
     changes: tuple[LoadChange, ...] = ()
     running = None
     if calibration is not None and not still:
         data, belief, changes, running = _since_the_last_change(
-            data, belief, run, model, frame, OnlinePayload(shape, sensor=errors)
+            data, belief, run, OnlinePayload(shape, sensor=errors), motion_of, (model, frame)
         )
     estimate = PayloadMAP(shape, sensor=errors).fit(data, belief)
     if calibration is None:
@@ -153,9 +166,9 @@ def _since_the_last_change(
     data: PayloadData,
     belief: SplineMotion | None,
     run: Recording,
-    model: RobotModel,
-    frame: str,
     online: OnlinePayload,
+    motion_of: Callable[..., tuple[PayloadData, SplineMotion | None]],
+    sensor: tuple[RobotModel, str],
 ) -> tuple[PayloadData, SplineMotion | None, tuple[LoadChange, ...], Estimate | None]:
     """Samples since the load changed last, their motion, the changes, and the running estimate."""
     assert run.wrench is not None
@@ -171,7 +184,7 @@ def _since_the_last_change(
     if changes:
         left = data.select(slice(first, None))
         later = replace(run, wrench=run.wrench.select(slice(first, None)))
-        _, belief = _at_motion(later, model, frame)
+        _, belief = motion_of(later, *sensor)
         data = replace(left, time=left.time - left.time[0])
     return data, belief, tuple(changes), running
 
@@ -300,13 +313,25 @@ def _inverted(model: RobotModel, frame: str, run: Recording) -> tuple[RobotModel
     return RobotModel.from_urdf(urdf), replace(run, joints=joints, urdf_xml=urdf)
 
 
-def _shifts(data: PayloadData, still: bool) -> Sequence[int]:
+def _motion(data: PayloadData) -> FrameMotion:
+    assert data.R_WS is not None
+    return FrameMotion(data.R_WS, data.omega, data.alpha, data.a, data.gravity)
+
+
+def _by_gravity(
+    run: Recording, model: RobotModel, frame: str
+) -> tuple[PayloadData, SplineMotion | None]:
+    """Readings at the postures of their instants, as if the robot stood still in each."""
+    data, _ = _at_motion(run, model, frame)
+    rest = np.zeros_like(data.a)
+    return replace(data, a=-data.gravity, omega=rest, alpha=rest), None
+
+
+def _shifts(data: PayloadData) -> Sequence[int]:
     """Delays in samples among which the sign and the axes are looked for."""
     period = float(np.median(np.diff(data.time)))
     most = int(min(_LATEST / period, len(data) / 4))
-    return (
-        (0,) if still or most < 1 else range(-most, most + 1, max(1, round(_DELAY_STEP / period)))
-    )
+    return (0,) if most < 1 else range(-most, most + 1, max(1, round(_DELAY_STEP / period)))
 
 
 def _at_motion(

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 
@@ -51,8 +50,7 @@ class SensorModel:
             of torque to force noise (0.005 N m / 0.1 N in Nadeau et al. 2022, table II).
         force_gain: Deviations of the gain that the forces share and of each entry of their 3x3 gain matrix,
             after a calibration [-]; None: as `gain` and `crosstalk` say.
-        bias_scales: Multiples of `bias` that are as likely: the evidence says which it is.
-        drift_scales: The same of `drift`.
+        bias_scales: Shares of `bias` that are as likely: the evidence says which it is.
     """
 
     noise: tuple[float, float] | None = None
@@ -66,7 +64,6 @@ class SensorModel:
     crosstalk_length: float = 0.05
     force_gain: tuple[float, float] | None = None
     bias_scales: tuple[float, ...] = (1.0,)
-    drift_scales: tuple[float, ...] = (1.0,)
 
     @classmethod
     def named(cls, quality: str) -> SensorModel:
@@ -113,13 +110,7 @@ class SensorModel:
     def untared(self) -> SensorModel:
         """Sensor without a tare: zeroed by its driver or never, gains unchecked."""
         gain = max(self.gain, _UNCHECKED_GAIN)
-        return replace(
-            self,
-            bias=_UNTARED,
-            bias_scales=(0.01, 0.1, 1.0),
-            drift_scales=(1.0, _WANDERING),
-            gain=gain,
-        )
+        return replace(self, bias=_UNTARED, bias_scales=(0.01, 0.1, 1.0), gain=gain)
 
     @property
     def stale(self) -> SensorModel:
@@ -164,15 +155,11 @@ class SensorModel:
         return np.array(sd)
 
     def priors(self, duration: float = 0.0) -> list[Array]:
-        """Precisions of the errors, (u,) each, by size of bias and drift: as likely each, widest last."""
+        """Precisions of the errors, (u,) each, by what the bias may be: as likely each, widest last."""
         sd = self.prior_sd(duration)
-        found = []
-        for bias, drift in product(sorted(self.bias_scales), sorted(self.drift_scales)):
-            scale = np.ones(len(sd))
-            scale[: self.biases] = bias
-            scale[self.biases : self.biases + 6 * self.ramps(duration)] = drift
-            found.append((scale * sd) ** -2.0)
-        return found
+        scale = np.ones((len(self.bias_scales), len(sd)))
+        scale[:, : self.biases] = np.sort(self.bias_scales)[:, None]
+        return list((scale * sd) ** -2.0)
 
     @property
     def biases(self) -> int:

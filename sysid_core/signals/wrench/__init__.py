@@ -15,6 +15,7 @@ from sysid_core.signals.wrench.convention import (
     WrenchAxes,
     WrenchConvention,
     WrenchSign,
+    accelerations_tell,
     find_convention,
 )
 from sysid_core.signals.wrench.delay import delay_of_recording
@@ -59,6 +60,7 @@ __all__ = [
     "WrenchConvention",
     "WrenchFilter",
     "WrenchSign",
+    "accelerations_tell",
     "calibrate_static",
     "check_wrench_frame",
     "clock_of_recording",

@@ -24,7 +24,7 @@ import scipy
 from sysid_core.kinds import Kind
 from sysid_core.robot import FrameMotion, skew
 from sysid_core.signals.recording import Array
-from sysid_core.signals.wrench.noise import learned_noise
+from sysid_core.signals.wrench.noise import coloured_log_likelihood, learned_noise
 
 _STRONG = 3.0  # [nat] of evidence: 20 to 1 (Kass, Raftery, Bayes factors, 1995, sec. 3.2)
 UNLIKELY = 1.0 / 21.0  # probability: odds of 20 to 1 against it
@@ -253,6 +253,42 @@ def find_convention(
     )
     loaded = next(trials[k] for k in order if trials[k].kind is not _Kind.EMPTY)
     return replace(loaded.convention, rivals=rivals)
+
+
+def accelerations_tell(
+    wrench: Array,
+    motion: FrameMotion,
+    *,
+    may_be_inverse: bool = False,
+    shifts: Sequence[int] = (0,),
+) -> bool:
+    """Whether forces follow the proper acceleration at least as well as gravity alone.
+
+    Accelerations from positions without good stamps are noise, with which the load would seem lighter (errors
+    in variables). Both are held against the readings by the best linear map, whatever sign and axes are.
+
+    Args:
+        wrench: Readings, shape (K, 6).
+        motion: Of the described sensor.
+        may_be_inverse: Whether orientations may be those of the base in the sensor.
+        shifts: Samples by which the readings may be late.
+    """
+    late, early = max(0, *shifts), max(0, *(-shift for shift in shifts))
+    rows = np.arange(late, len(wrench) - early)
+    rows = rows[:: -(-len(rows) // _MOST)]
+    left = []
+    motions = [motion, inverted_motion(motion)] if may_be_inverse else [motion]
+    for at_rest in (False, True):
+        residuals = [
+            _unmapped(WrenchConvention(axes=axes).apply(wrench[rows], at.R_WF), u)
+            for one in motions
+            for at in (_at(one, rows - shift) for shift in shifts)
+            for u in [-at.gravity if at_rest else at.a]
+            for axes in (WrenchAxes.SENSOR, WrenchAxes.BASE)
+        ]
+        left.append(min(residuals, key=lambda r: float(np.sum(r[:, :3] ** 2))))
+    by_motion, by_gravity = (coloured_log_likelihood(r[:, :3]) for r in left)
+    return by_gravity - by_motion < _STRONG
 
 
 class _Kind(Enum):
