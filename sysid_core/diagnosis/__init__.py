@@ -3,29 +3,21 @@
 contradiction.
 """
 
-from typing import TYPE_CHECKING
-
-from sysid_core.doors import names_of
-
-if TYPE_CHECKING:
-    from sysid_core.diagnosis.carried_mass import judge_carried_mass
-    from sysid_core.diagnosis.examine import (
-        FAIL_SHARE,
-        Examination,
-        Finding,
-        examine,
-        examine_samples,
-    )
-    from sysid_core.diagnosis.fitness import require_fit, require_joints, stream_faults
-    from sysid_core.diagnosis.gravity import GravityEstimate, estimate_gravity
-    from sysid_core.diagnosis.hypotheses import Hypothesis, mount_of
-    from sysid_core.diagnosis.recorded_motion import PayloadShown, RecordedMotion
-    from sysid_core.diagnosis.samples import Samples, collect_samples
-    from sysid_core.diagnosis.stream_checks import effort_faults
-    from sysid_core.diagnosis.unmodelled_load import compare_with_torques
-    from sysid_core.diagnosis.uses import Use, UseJudge
-
-__getattr__ = names_of(__name__, __file__)
+from sysid_core.diagnosis.examine import (
+    FAIL_SHARE,
+    Examination,
+    Finding,
+    examine,
+    examine_samples,
+)
+from sysid_core.diagnosis.fitness import require_fit, require_joints, stream_faults
+from sysid_core.diagnosis.gravity import GravityEstimate, estimate_gravity
+from sysid_core.diagnosis.hypotheses import Hypothesis, mount_of
+from sysid_core.diagnosis.recorded_motion import PayloadShown, RecordedMotion
+from sysid_core.diagnosis.samples import Samples, collect_samples
+from sysid_core.diagnosis.stream_checks import effort_faults
+from sysid_core.diagnosis.unmodelled_load import compare_with_torques
+from sysid_core.diagnosis.uses import Use, UseJudge
 
 __all__ = [
     "FAIL_SHARE",
@@ -44,7 +36,6 @@ __all__ = [
     "estimate_gravity",
     "examine",
     "examine_samples",
-    "judge_carried_mass",
     "mount_of",
     "require_fit",
     "require_joints",

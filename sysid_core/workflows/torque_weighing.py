@@ -15,7 +15,7 @@ from sysid_core.controller_payload import (
     ControllerSetting,
     controller_settings,
 )
-from sysid_core.diagnosis import examine, judge_carried_mass, require_fit
+from sysid_core.diagnosis import examine, require_fit
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Processing
@@ -24,6 +24,7 @@ from sysid_core.estimation.loaded_arm import (
     LoadedArm,
     PayloadFromTorques,
     drive_gains_from_targets,
+    judge_carried_mass,
     torque_streams,
     with_load,
 )

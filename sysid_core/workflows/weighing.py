@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sysid_core import diagnosis
 from sysid_core.controller_payload import (
     ControllerPayload,
     ControllerSetting,
@@ -21,6 +20,7 @@ from sysid_core.controller_payload import (
 from sysid_core.errors import SignalError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation import payload as estimators_of
+from sysid_core.estimation.loaded_arm import judge_carried_mass
 from sysid_core.estimation.payload import PayloadSummary, summarise_payload
 from sysid_core.estimation.payload_live import (
     PayloadKnowledge,
@@ -35,6 +35,7 @@ from sysid_core.estimation.payload_live import (
 )
 from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.files import FileKind, read_yaml
+from sysid_core.lazy import lazy_import
 from sysid_core.reasons import Reason, Verdict
 from sysid_core.report import (
     Report,
@@ -74,6 +75,11 @@ from sysid_core.signals.wrench import (
 from sysid_core.workflows.inputs import inputs_of, write_result
 from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import SensorSettings, TableSettings, WeighSettings
+
+if TYPE_CHECKING:
+    from sysid_core import diagnosis
+else:
+    diagnosis = lazy_import("sysid_core.diagnosis")
 
 _MANY = 100_000  # samples, of which means may have been taken
 _AROUND_NS = 5_000_000_000  # of the marked part that is kept
@@ -232,7 +238,7 @@ def weigh(
     q, pi = run.joints.ordered(model.joint_names).q, estimate.values
     verdict = judge_weighing(estimate, weighing.calibration, weighing.changes)
     verdict += Verdict(weighing.doubts)
-    verdict += diagnosis.judge_carried_mass(model, weighing.sensor_frame, pi, q)
+    verdict += judge_carried_mass(model, weighing.sensor_frame, pi, q)
     if run.joints.effort is not None and run.joints.effort_kind.is_torque:
         verdict += diagnosis.compare_with_torques(model, run, float(pi[0]))
     if diagram is not None and pi[0] > 0:

@@ -17,7 +17,6 @@ from sysid_core.diagnosis import (
     effort_faults,
     estimate_gravity,
     examine,
-    judge_carried_mass,
     mount_of,
     require_fit,
     stream_faults,
@@ -26,6 +25,7 @@ from sysid_core.diagnosis.evidence import Evidence
 from sysid_core.diagnosis.explain import Explanation, explanations, is_decided
 from sysid_core.diagnosis.hypotheses import AS_DECLARED, Fault, Hypothesis, candidates
 from sysid_core.errors import ModelError, SignalError
+from sysid_core.estimation.loaded_arm import judge_carried_mass
 from sysid_core.reasons import Outcome, Verdict
 from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount, with_gravity
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain

@@ -7,6 +7,7 @@ from sysid_core.doors import names_of
 
 if TYPE_CHECKING:
     from sysid_core.estimation.loaded_arm.carried_load import torque_streams, with_load
+    from sysid_core.estimation.loaded_arm.carried_mass import judge_carried_mass
     from sysid_core.estimation.loaded_arm.drive_gains import DriveGains, drive_gains_from_targets
     from sysid_core.estimation.loaded_arm.identify import (
         LoadedIdentification,
@@ -28,6 +29,7 @@ __all__ = [
     "PayloadFromTorques",
     "drive_gains_from_targets",
     "identify_with_load",
+    "judge_carried_mass",
     "torque_streams",
     "with_gains",
     "with_load",
