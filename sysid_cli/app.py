@@ -123,12 +123,12 @@ errors = Errors(stderr=True, markup=False)
 
 
 def remark(word: str, text: str, style: str = "yellow", *, to: Console = console) -> None:
-    """A sentence behind a coloured word: `warning: …`."""
+    """Sentence after a coloured word: `warning: …`."""
     to.print(Text.assemble((word, style), " ", text), highlight=False, soft_wrap=True)
 
 
 def tick(ok: bool) -> Text:
-    """✓ or ✗."""
+    """Character ✓ or ✗."""
     return Text("✓", "green") if ok else Text("✗", "red")
 
 
@@ -156,7 +156,7 @@ def _main(
 
 
 def copy_json(text: str, json_path: str) -> bool:
-    """Copy of the output requested by `--json`; True if it went to standard output."""
+    """Write the output requested by `--json`; True if it went to standard output."""
     text = text.rstrip("\n") + "\n"
     if json_path == "-":
         sys.stdout.write(text)
@@ -169,7 +169,9 @@ def copy_json(text: str, json_path: str) -> bool:
 
 
 def run() -> None:
-    """Run the command line; an error of the package is one red message and exit status 2."""
+    """Run the command line; an error of this package is shown as one red message, with exit status
+    2.
+    """
     _give_memory_back()
     try:
         text = help_of(app, sys.argv[1:])
@@ -191,7 +193,8 @@ def run() -> None:
 
 
 def _give_memory_back() -> None:
-    """Freed arrays of a megabyte go back to the system at once.
+    """Configure the allocator so that freed arrays of a megabyte or more are returned to the system
+    immediately.
 
     By default glibc keeps blocks of up to 32 MB, which small ones then pin: 100 MB of a long recording.
     """
@@ -202,7 +205,7 @@ def _give_memory_back() -> None:
 
 
 def require_folder(path: Path) -> None:
-    """Refuse a folder for results that can't be made, before anything long is computed.
+    """Raise an error if the folder for the results cannot be created, before any long computation.
 
     Raises:
         SysIdError: A file is in the way, or nothing may be written there.

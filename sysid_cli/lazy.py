@@ -15,7 +15,7 @@ MARKUP: Any = "markdown"  # leaves units such as [s] as they are
 
 
 class LazyCommands(Mapping[str, Any]):
-    """Commands of a group by name; each is imported and built when it is looked up.
+    """Commands of a group by name; each is imported when it is first used.
 
     Args:
         group: Group that their files register them with.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid loops`: closed chains."""
+"""`sysid loops`: commands for closed chains."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _numbers(
     box: MotionBox,
     ranks: ConstrainedRanks,
 ) -> dict[str, Any]:
-    """Contents of `--json`."""
+    """Content of the output of `--json`."""
     return {
         "schema": "robot_sysid/loops_check/1",
         "robot": chain.name,

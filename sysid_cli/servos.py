@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid servos`: position servos from commands and encoders, and their replay."""
+"""`sysid servos`: identifies position servos from commands and encoders, simulates and exports
+them.
+"""
 
 from __future__ import annotations
 

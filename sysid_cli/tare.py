@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid tare`: bias, tool and delay of a force-torque sensor from a recording."""
+"""`sysid tare`: estimates bias, tool and delay of a force-torque sensor from a recording."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _print_change(found: Tared, out: Path) -> None:
 
 
 def print_full(full: FullCalibration) -> None:
-    """Gains, mounting, gravity and drift, a line each."""
+    """Print gains, mounting, gravity and drift, one per line."""
     import numpy as np
 
     def pairs(values: Array, sds: Array, scale: float, digits: int) -> str:
@@ -91,7 +91,7 @@ def print_full(full: FullCalibration) -> None:
 
 
 def print_summary(calibration: SensorCalibration, out: Path) -> None:
-    """Bias and noise of each axis, and the mounted load."""
+    """Print bias and noise of each axis, and the mounted load."""
     import numpy as np
 
     from sysid_core.signals.wrench import WRENCH_AXES

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Package interfaces that import the file of a name at its first use.
+"""Package interfaces that import a module at the first use of one of its names.
 
 A door that gathers heavy rooms imports its names below `TYPE_CHECKING`, for readers and type checkers, and
 has `__getattr__ = names_of(__name__, __file__)` for the interpreter (PEP 562), which reads the same lines.
@@ -16,7 +16,7 @@ from typing import Any
 
 
 def names_of(package: str, file: str) -> Callable[[str], Any]:
-    """A door's `__getattr__`.
+    """Function `__getattr__` of a package that imports its names on demand.
 
     Args:
         package: `__name__` of the door.

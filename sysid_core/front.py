@@ -54,7 +54,7 @@ R = TypeVar("R")
 
 
 def _for_python(function: Callable[P, R]) -> Callable[P, R]:
-    """Errors of workflows name options of the command line: here they are arguments."""
+    """Convert errors that name command-line options so that they name arguments."""
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -70,7 +70,8 @@ def _for_python(function: Callable[P, R]) -> Callable[P, R]:
 def identifiable(
     robot: RobotModel | str, *, gravity: ArrayLike | None = None, static: bool = False
 ) -> Identifiability:
-    """Combinations of a robot's inertial parameters that perfect joint torques would show, exactly.
+    """Combinations of a robot's inertial parameters that ideal joint torques would determine,
+    computed exactly.
 
     Args:
         robot: The robot, a URDF file, or a name in example-robot-data.
@@ -96,7 +97,8 @@ def identifiable(
 def plan_motion(
     robot: RobotModel | str, limits: MotionLimits | None = None, **options: Any
 ) -> ArmPlan:
-    """Plan the motion that determines the parameters of an arm best, checked against its limits.
+    """Plan the motion that determines the parameters of an arm best, and check it against the arm's
+    limits.
 
     Args:
         robot: The robot, a URDF file, or a name in example-robot-data.
@@ -132,7 +134,8 @@ def identify(
     drives: DriveTrain | None = None,
     **settings: Any,
 ) -> IdentifiedArm:
-    r"""Inertial, friction and drive parameters from recorded motion, with their verdict.
+    r"""Identify inertial, friction and drive parameters from recorded motion; the result contains a
+    verdict.
 
     `Y(q, v, a) [pi; friction] = tau`, solved such that every body is physically possible.
 
@@ -288,7 +291,7 @@ def validate(
 
 @_for_python
 def load(path: str | Path) -> Any:
-    """Read a file of this package: an estimate, servos, a trajectory, a column map, a calibration, a bag.
+    """Read a file of this package: estimate, servos, trajectory, column map, calibration or bag.
 
     Args:
         path: File, or a folder that `sysid identify`, `payload` or `servos` wrote. Files of results that

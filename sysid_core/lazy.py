@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heavy libraries that are imported when something of them is used, not before."""
+"""Import of large libraries on demand."""
 
 from __future__ import annotations
 

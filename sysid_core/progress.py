@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of long readings, for any display."""
+"""Progress reports while large files are read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ _WATCHER: ContextVar[Report | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watch_progress(report: Report) -> Iterator[None]:
-    """Report the progress of reading inside the block to `report`: name and share from 0 to 1."""
+    """Context manager that reports the progress of reading to `report`: name and fraction from 0 to
+    1.
+    """
     token = _WATCHER.set(report)
     try:
         yield
@@ -23,7 +25,7 @@ def watch_progress(report: Report) -> Iterator[None]:
 
 
 def report_progress(name: str, share: float) -> None:
-    """Report progress to the watcher, if there is one."""
+    """Report progress to the enclosing `watch_progress`, if there is one."""
     watcher = _WATCHER.get()
     if watcher is not None:
         watcher(name, share)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The payload demo: an xArm 7 in MuJoCo weighs a hammer that it doesn't know."""
+"""Demo of a payload: an xArm 7 in MuJoCo identifies the mass, centre of mass and inertia of a
+hammer.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ MASS_LIMIT, COM_LIMIT = 1.5, 3.0  # [%] of the mass, of the object's extent
 
 
 def shape_file() -> Path:
-    """The outline of the object, as a user would write it."""
+    """Write the shape file of the object, as a user would."""
     here = Path(__file__).resolve().parent.parent / "config" / "shapes" / "modular_object.yaml"
     if here.is_file():
         return here
@@ -59,7 +61,7 @@ def shape_file() -> Path:
 
 
 def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
-    """Run it.
+    """Run the demo.
 
     Returns:
         0 when mass, centre of mass, consistency and the replay are as they should be, else 1.
@@ -114,7 +116,9 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
 
 
 def _nodes(out: Path, namespace: str, motion: Trajectory, truth: Array) -> Sequence[NodeSpec]:
-    """The graph of the demo; the robot doesn't stand quite where the motion begins."""
+    """List of the nodes of the demo; the robot starts near, but not at, the start posture of the
+    motion.
+    """
     n = motion.q.shape[1]
     start = motion.q[0] + np.random.default_rng(7).uniform(-0.15, 0.15, n)
     return demo_graph(
@@ -133,7 +137,7 @@ def _nodes(out: Path, namespace: str, motion: Trajectory, truth: Array) -> Seque
 
 
 def _execute(client: LiveClient, console: Console, file: Path, timeout_s: float) -> None:
-    """Send the goal and show progress, state and the sharpening estimate."""
+    """Send the motion as a goal, and show progress, state and the running estimate."""
 
     def describe(feedback: Any) -> str:
         latest = client.latest.get("estimator/payload_estimate")
@@ -150,7 +154,7 @@ def _execute(client: LiveClient, console: Console, file: Path, timeout_s: float)
 
 
 def _replay(console: Console, out: Path, bag: Path, truth: Array) -> dict[str, Any]:
-    """The same bag through `sysid payload`, in a process of its own."""
+    """Process the same bag with `sysid payload` in a separate process."""
     truth_file = out / "truth.yaml"
     write_text(truth_file, yaml.safe_dump({"pi": truth.tolist()}))
     command = [
@@ -178,7 +182,7 @@ def _judge(
     truth: Array,
     size: Array,
 ) -> int:
-    """Print estimate against truth and say whether the demo reached what it must."""
+    """Print estimate and true values; True if the demo reached its goals."""
     table = Table(title=f"The {OBJECT.lower()} in the sensor frame: estimate against truth")
     for column in ("quantity", "estimate ± 2 sd", "truth", "error", "verdict"):
         left = column in ("quantity", "verdict")
@@ -225,7 +229,7 @@ def _judge(
 def _checks_page(
     out: Path, checks: Sequence[tuple[str, bool, str]], rows: Sequence[Sequence[Any]]
 ) -> None:
-    """The checks of the demo as a page, beside the report of the recording."""
+    """Report of the checks of the demo, next to the report of the recording."""
     page = Report(f"Demo: a {OBJECT.lower()} on an xArm 7", "live, by the estimator's topic")
     passed = sum(ok for _, ok, _ in checks)
     page.headline(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fleet on one page: robots by parameters, the worst first, and how they got there."""
+"""Report of a fleet: robots and parameters, the worst first, with their history."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LISTED = 20  # failed recordings
 
 
 def fleet_report(state: FleetState) -> Report:
-    """Alarms, heat map, trends, pooled values, and recordings that gave no numbers."""
+    """Report with alarms, heat map, time series, pooled values, and recordings without estimates."""
     report = Report("Fleet", f"{len({k[0] for k in state.trends})} robots")
     alarms = state.alarms()
     robots = sorted({a["robot"] for a in alarms})
@@ -90,7 +90,7 @@ def _list(report: Report, heading: str, lines: Sequence[str]) -> None:
 
 
 def severity(trend: Trend) -> float:
-    """Magnitude of the last cumulative sum, plus 1 for an alarm."""
+    """Severity of a series: magnitude of the last cumulative sum, plus 1 for an alarm."""
     return float(trend.monitored.level[-1]) + float(bool(trend.monitored.changes))
 
 

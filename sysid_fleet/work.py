@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From places with recordings to rows, and from rows to alarms and a page."""
+"""Workflow of a fleet: from recordings to estimates, and from estimates to alarms and a report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sysid_fleet.registry import Registry, settings_hash
 def fleet_jobs(
     sources: Sequence[Source] | Iterator[Source], registry: Registry
 ) -> Iterator[Job[Task]]:
-    """One job for each recording; its key changes with the recording and with the settings.
+    """One job per recording; its key changes with the recording and with the settings.
 
     Raises:
         BatchError: A recording that is no robot's, or two robots'.
@@ -42,7 +42,9 @@ def fleet_jobs(
 
 @cache
 def _content(source: Source) -> str:
-    """What a recording holds: its hash; of an object storage its tag, which spares the way here."""
+    """Hash of a recording's content; for object storage the tag of the object, so that nothing is
+    downloaded.
+    """
     local = "://" not in source.address
     return hash_of(source.address) if local else source.stamp
 
@@ -56,7 +58,7 @@ def identify_fleet(
     resume: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Progress:
-    """Estimate the parameters of every recording.
+    """Estimate the parameters in every recording.
 
     Args:
         places: Files, folders, patterns, addresses of storages.
@@ -77,7 +79,7 @@ def identify_fleet(
 
 
 def write_state(rows: Rows, registry: Registry, out: Path) -> FleetState:
-    """Analyse all rows; write `alarms.parquet` and `fleet.html`.
+    """Analyse all estimates; write `alarms.parquet` and `fleet.html`.
 
     Raises:
         BatchError: pyarrow isn't installed.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Identifying a leg with the torso free or locked (Wensing, Niemeyer, Slotine 2023, table 6).
+r"""Identification of a leg with the torso free or locked (Wensing, Niemeyer, Slotine 2023, table
+6).
 
 The whole robot gallops, its generalized forces follow from inverse dynamics, and the parameters of
 13 links (10 each) and 12 symmetric rotors (4 each) are estimated by a pseudo-inverse, without a
@@ -88,12 +89,12 @@ class Cheetah3Study:
 
     @property
     def is_maximally_exciting(self) -> bool:
-        """True if both experiments excite all that their structure permits."""
+        """True if both experiments excite everything that their structure permits."""
         return all(numerical == exact for _, numerical, _, exact in self.ranks.values())
 
     @property
     def tables(self) -> tuple[StudyTable, ...]:
-        """The errors next to the paper's, and the ranks."""
+        """Tables of the errors and the ranks, compared with the paper."""
         return (
             StudyTable(
                 "Errors",
@@ -115,12 +116,12 @@ class Cheetah3Study:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Whether the pattern is the paper's."""
+        """Sentence on whether the pattern of errors agrees with the paper."""
         where = "where the paper has them" if self.pattern_matches else "elsewhere than the paper's"
         return (f"The zeros are {where}.",)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers for JSON."""
+        """Result as plain numbers for JSON."""
         return {
             "schema": "robot_sysid/cheetah3/1",
             "pattern_matches": self.pattern_matches,
@@ -138,7 +139,7 @@ class Cheetah3Study:
         }
 
     def report(self) -> Report:
-        """A page with the table next to the paper's."""
+        """Report with the table compared with the paper."""
         report = Report("A leg identified on a free and on a locked torso", "table 6 of the paper")
         report.verdict(self.pattern_matches, "The errors that vanish are the same as in the paper.")
         report.verdict(
@@ -167,7 +168,7 @@ class Cheetah3Study:
 
 
 def cheetah3_study() -> Cheetah3Study:
-    """Identify on a gallop, validate on another one."""
+    """Identify the leg in one gallop and validate in another."""
     whole, leg = quadruped(), single_leg(LEG)
     first, second = gallop(), gallop(stride=0.46, detail=0.7)
     pi_whole, pi_leg = true_parameters(whole), true_parameters(leg)
@@ -221,7 +222,7 @@ def cheetah3_study() -> Cheetah3Study:
 
 
 def _structure(model: RobotModel) -> Identifiability:
-    """The exact answer for the same robot, rotors as rotors instead of bodies."""
+    """Exact identifiability of the same robot with rotors as rotors instead of bodies."""
     rotors = [name for name in model.joint_names if name.endswith("_rotor_joint")]
     driven = [name.removesuffix("_rotor_joint") for name in rotors]
     return structural_identifiability(
@@ -230,7 +231,7 @@ def _structure(model: RobotModel) -> Identifiability:
 
 
 def _pseudo_inverse(Y: Array, tau: Array) -> Array:
-    """Wensing, Niemeyer and Slotine (2023), eq. (64)."""
+    """Minimum-norm least squares of Wensing, Niemeyer and Slotine (2023), eq. (64)."""
     return np.asarray(np.linalg.lstsq(Y, tau, rcond=1e-11)[0])
 
 

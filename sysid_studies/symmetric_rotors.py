@@ -11,7 +11,7 @@ from sysid_studies.quadruped import Gallop, motion_of
 
 
 def parameter_names(model: RobotModel) -> list[str]:
-    """Ten per link and four per rotor."""
+    """Names of the parameters: ten per link and four per rotor."""
     names: list[str] = []
     for body in model.body_names:
         kinds = ("m", "mz", "Ixx=Iyy", "Izz") if body.endswith("_rotor") else tuple(range(10))
@@ -20,7 +20,7 @@ def parameter_names(model: RobotModel) -> list[str]:
 
 
 def symmetric_rotors(model: RobotModel) -> Array:
-    """Matrix from the parameters in `parameter_names` to ten per body, shape (10 N, p)."""
+    """Matrix from the parameters of `parameter_names` to ten parameters per body, shape (10 N, p)."""
     rotor = np.zeros((10, 4))
     rotor[[0, 3, 9], [0, 1, 3]] = 1.0
     rotor[[4, 6], 2] = 1.0
@@ -34,12 +34,14 @@ def symmetric_rotors(model: RobotModel) -> Array:
 
 
 def true_parameters(model: RobotModel) -> Array:
-    """The model's own values, in the order of `parameter_names`."""
+    """Parameters of the model, in the order of `parameter_names`."""
     S = symmetric_rotors(model)
     return np.asarray(np.linalg.lstsq(S, model.pi.ravel(), rcond=None)[0])
 
 
 def regressor(model: RobotModel, motion: Gallop) -> Array:
-    """Generalized forces of torso and leg joints, rotors included; (K (6 + 12), p) or (3 K, p)."""
+    """Regressor of the generalised forces of torso and leg joints, rotors included; (K (6 + 12), p)
+    or (3 K, p).
+    """
     Y = joint_torque_regressor(model, *motion_of(model, motion)) @ symmetric_rotors(model)
     return (coupling_matrix(model).T @ Y).reshape(-1, Y.shape[-1])

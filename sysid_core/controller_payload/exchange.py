@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending a controller its payload: proposed, confirmed by a person, read back, or rolled back.
+"""Transfer of a payload to a controller: proposed, confirmed by a person, read back, or rolled
+back.
 
 The order of things, without any robot: the node only carries out what this says."""
 
@@ -126,7 +127,7 @@ def _about_axes(turn: Rotation, moments: Array) -> Array:
 
 
 def remaining_torque(payload: ControllerPayload, kept: ControllerPayload) -> float:
-    """Torque about the flange that a controller's payload leaves uncompensated [N m].
+    """Gravity torque about the flange that a controller's payload leaves uncompensated [N m].
 
     `g |m c - m' c'|` in the worst posture, and `|I - I'| 1 rad/s^2` where the inertia differs.
     """
@@ -147,7 +148,7 @@ def _number(x: float, digits: int) -> str:
 
 
 class ExchangeState(Kind):
-    """State of the transfer to the controller."""
+    """State of the transfer of a payload to a controller."""
 
     IDLE = "idle"
     PROPOSED = "proposed: waiting for confirmation"
@@ -158,7 +159,7 @@ class ExchangeState(Kind):
 
 @dataclass(frozen=True)
 class Proposal:
-    """A payload that waits for a person's yes.
+    """Payload that waits for the confirmation of a person.
 
     Attributes:
         id: That the yes must name, so that nobody confirms what another has proposed.
@@ -172,7 +173,7 @@ class Proposal:
 
 
 class PayloadExchange:
-    """State machine of one controller's payload. Nothing is sent without `confirm`.
+    """State machine for the payload of one controller. Nothing is sent before `confirm`.
 
     Args:
         limits: What is plausible.
@@ -196,7 +197,7 @@ class PayloadExchange:
         self._uncertain = False
 
     def propose(self, payload: ControllerPayload, now_s: float) -> Proposal:
-        """Freeze a payload for confirmation; another proposal is forgotten.
+        """Store a payload for confirmation; it replaces an earlier proposal.
 
         Raises:
             ModelError: It isn't plausible, or another one is on its way.
@@ -209,7 +210,7 @@ class PayloadExchange:
         return self.proposal
 
     def confirm(self, now_s: float, proposal_id: str) -> ControllerPayload:
-        """The confirmed payload, to be sent now.
+        """Confirmed payload, which is to be sent now.
 
         Raises:
             ModelError: Nothing is proposed, something else is, or it is too long ago.
@@ -255,7 +256,7 @@ class PayloadExchange:
         self.state = ExchangeState.FAILED if self._uncertain else ExchangeState.IDLE
 
     def roll_back(self) -> ControllerPayload:
-        """Previous payload of the controller, to be sent now.
+        """Previous payload of the controller, which is to be sent now.
 
         Raises:
             ModelError: It isn't known.

@@ -18,7 +18,7 @@ _OTHER_UNIT = 3.5  # between masses by sensor and by torques: less may be the UR
 
 
 def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -> Verdict:
-    """Warn if the joint torques of a recording need a very different mass than the estimate.
+    """Warn if the joint torques of a recording imply a very different mass than the estimate.
 
     Args:
         model: The robot, as it was tared.

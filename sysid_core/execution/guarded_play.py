@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Having a motion guard at the control rate play a whole path, and brake along it."""
+"""Execution of a whole path by a motion guard in the control loop, which also brakes along the
+path.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from sysid_core.robot import Array
 
 
 class GuardedPlay(Play):
-    """One goal, the whole path, for a guard that says where it is and brakes along the path.
+    """Execution of the whole path as one goal for a motion guard, which reports its progress and
+    brakes along the path.
 
     A stop, also of a robot that doesn't follow, is the guard's: it is asked for by whoever sends the
     goals, and ends when the guard says so.
@@ -52,11 +55,13 @@ class GuardedPlay(Play):
 
     @property
     def last_move(self) -> Array:
-        """Nothing, shape (n,): the guard's commands have no steps."""
+        """Zero, shape (n,): the commands of the guard have no steps."""
         return np.zeros_like(self._played.acceleration)
 
     def command(self) -> tuple[Array, Array, Array]:
-        """q, v and a that the guard commands now, each (n,); while it brakes, v and a are the path's."""
+        """Commands q, v and a of the guard now, each (n,); while it brakes, v and a are those of
+        the path.
+        """
         return self._played.at(self._u)
 
     def advance(self, now: float, dt: float, scaling: float | None) -> None:
@@ -66,19 +71,19 @@ class GuardedPlay(Play):
             self._u = min(self._u + dt, self._played.duration)
 
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
-        """Posture that was commanded when a state was measured, shape (n,)."""
+        """Commanded posture at the time of a measured state, shape (n,)."""
         age = float(np.clip(self._now - stamp, 0.0, longest))
         return self._played.at(max(self._u - age, 0.0) if self._begun else 0.0)[0]
 
     def outgoing(self, now: float) -> Outgoing | None:
-        """The path, once."""
+        """Goal with the whole path, which is sent once."""
         if self._sent:
             return None
         self._sent = True
         return at_once(self._played, 0.0, self._played.duration)
 
     def clock(self, u: float, stamp: float) -> None:
-        """Take over the guard's place on the motion [s], as it was at a stamp."""
+        """Use the progress on the path [s] that the guard reported at a stamp."""
         if not self._sent or self._ended:
             return
         self._begun = True
@@ -86,7 +91,7 @@ class GuardedPlay(Play):
         self._u = float(np.clip(u + ahead, 0.0, self._played.duration))
 
     def finish(self) -> None:
-        """The guard holds the robot again."""
+        """Record that the guard holds the robot again."""
         self._ended = True
         if not self._stopping:
             self._u = self._played.duration
@@ -96,13 +101,13 @@ class GuardedPlay(Play):
         return self._played.nearest(q, v, self._u - BEHIND, self._u + 0.02)
 
     def stop(self, *, soon: bool = False, clocked: bool = True) -> None:
-        """Have the guard brake; it does so inside the limits, at once."""
+        """Request a stop from the guard, which brakes immediately within the limits."""
         self._stopping = True
 
     def stop_at(self, where: Nearest, age: float) -> None:
-        """Have the guard brake."""
+        """Request a stop from the guard."""
         self._stopping = True
 
     def stop_from(self, q: Array, v: Array) -> None:
-        """Have the guard brake."""
+        """Request a stop from the guard."""
         self._stopping = True

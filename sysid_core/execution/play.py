@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common interface of all modes of playing a path."""
+"""Common interface of all ways of playing a path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BEHIND = 3.0  # how far behind its command a robot is looked for [s]
 
 
 class Play(ABC):
-    """A path on its way to the robot: command by command, or goal by goal.
+    """Execution of a path, command by command or goal by goal.
 
     Attributes:
         scaling: Speed scaling of the robot, as it says itself or as it plays.
@@ -37,7 +37,7 @@ class Play(ABC):
     @property
     @abstractmethod
     def at_end(self) -> bool:
-        """True if the last command of this play has been given and is a posture at rest."""
+        """True if the last command has been given and the robot rests there."""
 
     @property
     @abstractmethod
@@ -52,13 +52,13 @@ class Play(ABC):
     @property
     @abstractmethod
     def last_move(self) -> Array:
-        """Difference between the last two commands, shape (n,), which the robot has not
-        followed yet.
+        """Difference between the last two commands, shape (n,), which the robot has not followed
+        yet.
         """
 
     @abstractmethod
     def command(self) -> tuple[Array, Array, Array]:
-        """q, v and a of this instant, each (n,)."""
+        """Commands q, v and a of this instant, each (n,)."""
 
     @abstractmethod
     def advance(self, now: float, dt: float, scaling: float | None) -> None:
@@ -66,7 +66,7 @@ class Play(ABC):
 
     @abstractmethod
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
-        """Posture that was commanded when a state was measured, shape (n,).
+        """Commanded posture at the time of a measured state, shape (n,).
 
         Args:
             stamp: Stamp of the state [s].
@@ -79,11 +79,13 @@ class Play(ABC):
         return None
 
     def clock(self, u: float, stamp: float) -> None:
-        """Use the time of the controller [s] reported at a stamp on the clock of the executor."""
+        """Use the controller time [s] reported at a stamp on the clock of the executor."""
         return
 
     def clock_by(self, q: Array, stamp: float) -> None:
-        """Motion clock from the commanded position, (n,), if the controller reports no time."""
+        """Determine the controller time from the commanded position, (n,), if the controller does
+        not report it.
+        """
         return
 
     def finish(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wait until a robot is at rest."""
+"""Detection of a robot at rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sysid_core.robot import Array
 
 
 class Standing:
-    """Detection of a robot that has been at rest at its goal for a while.
+    """Detector of a robot that has been at rest at its goal for a while.
 
     Args:
         settings: How long, how slow, and after which time it is given up.
@@ -21,7 +21,7 @@ class Standing:
         self.forget()
 
     def forget(self) -> None:
-        """Begin to wait."""
+        """Restart the waiting time."""
         self._waiting_since: float | None = None
         self._since: float | None = None
         self.distance = 0.0  # from where it should be, at the last look [rad or m]

@@ -15,7 +15,7 @@ MAY_BE_ZERO = ("horizon", "stop_lead")
 
 
 class ExecutorState(Kind):
-    """State of a run, which may be aborted in any state but the last."""
+    """State of a run; a run can be aborted at any time before its end."""
 
     IDLE = "idle"
     CHECKING = "checking"
@@ -117,13 +117,15 @@ class Command:
 
 
 class SegmentMarks:
-    """Marks to record at transitions between states or segments of a run."""
+    """Marks to be recorded when the state or the segment of a run changes."""
 
     def __init__(self) -> None:
         self._state, self._segment = ExecutorState.IDLE, ""
 
     def labels(self, command: Command) -> list[str]:
-        """Labels of an instant: `motion:start`, `<segment>:start`, `<segment>:end`, `motion:end`."""
+        """Labels of the marks at one instant: `motion:start`, `<segment>:start`, `<segment>:end`,
+        `motion:end`.
+        """
         was, is_ = (s is ExecutorState.EXECUTING for s in (self._state, command.state))
         out = ["motion:start"] if is_ and not was else []
         if command.segment != self._segment:

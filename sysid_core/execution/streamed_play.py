@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Having a robot play a path command by command."""
+"""Execution of a path by a stream of commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sysid_core.robot import Array
 
 
 class StreamedPlay(Play):
-    """Commands of every instant, along the path.
+    """Execution by one command per time step along the path.
 
     Args:
         path: At rest at both ends, inside the acceleration limits.
@@ -65,7 +65,7 @@ class StreamedPlay(Play):
         return self._last_move
 
     def command(self) -> tuple[Array, Array, Array]:
-        """q, v and a of this instant, each (n,)."""
+        """Commands q, v and a of this instant, each (n,)."""
         if self._stop is not None:
             return self._stop.at(self._stop_time)
         return self._follower.q, self._follower.v, self._follower.a
@@ -85,7 +85,7 @@ class StreamedPlay(Play):
         self._commanded.append((now, q, v))
 
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
-        """Posture that was commanded when a state was measured, shape (n,)."""
+        """Commanded posture at the time of a measured state, shape (n,)."""
         while len(self._commanded) > 1 and self._commanded[1][0] <= stamp:
             self._commanded.popleft()
         if not self._commanded:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identified robots as simulators and controllers read them, judged as they are read."""
+"""Export of identified robots to simulators and controllers; each file is read back and its error
+measured.
+"""
 
 from sysid_core.export.described import Description, describe
 from sysid_core.export.files import largest_differences, reader_of, require_target, write_target

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files: safe opening, YAML, JSON, NPZ and their schemas; whole writing; hashes."""
+"""Files: safe opening, YAML, JSON, NPZ and their schemas; complete writing; hashes."""
 
 from sysid_core.files.arrays import read_npz
 from sysid_core.files.hashes import hash_of

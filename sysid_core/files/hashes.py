@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hashes of input files, which results refer to."""
+"""Hashes of input files, to which results refer."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import hashlib
 from pathlib import Path
 
 from sysid_core.errors import SysIdError
+from sysid_core.progress import report_progress
 
 _BLOCK = 1 << 20  # bytes
 
 
 def hash_of(path: str | Path) -> str:
-    """sha256 of a file, or of a folder's files with their names.
+    """SHA-256 of a file, or of a folder's files with their names.
 
     Raises:
         SysIdError: It isn't there, or is a device or pipe, which has no end.
@@ -25,7 +26,9 @@ def hash_of(path: str | Path) -> str:
     for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
         if path.is_dir():
             whole.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
+        size = file.stat().st_size
         with file.open("rb") as content:
             while block := content.read(_BLOCK):
                 whole.update(block)
+                report_progress(file.name, min(content.tell() / max(size, 1), 1.0))
     return whole.hexdigest()

@@ -11,7 +11,7 @@ from sysid_core.errors import SysIdError
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file that the package reads.
+    """Kind of file that the package reads, such as URDF or bag.
 
     Attributes:
         name: What it is called in errors: "column map".
@@ -24,7 +24,7 @@ class FileKind:
     error: type[SysIdError] = SysIdError
 
     def refusal(self, path: str | Path, why: str, remedy: str = "") -> SysIdError:
-        """The error for a file of this kind.
+        """Error for an unusable file of this kind.
 
         Args:
             path: The file.

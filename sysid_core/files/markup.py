@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML and JSON as plain data: no duplicate keys, no endless nesting, no aliases that explode."""
+"""YAML and JSON as plain data, without duplicate keys, deep nesting or exponentially growing
+aliases.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _SafeDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """Writes plain data, and enumerations as their texts."""
+    """YAML writer of plain data and enumerations."""
 
 
 _SafeDumper.add_multi_representer(Kind, lambda dumper, kind: dumper.represent_str(kind.value))
@@ -31,7 +33,7 @@ _MOST_NODES = 2_000_000  # once aliases are written out
 
 
 class _Loader(_SafeLoader):  # type: ignore[misc]  # whichever of the two there is
-    """Plain data only; `1e-3` is a number, as in YAML 1.2 and as everybody means it."""
+    """YAML loader of plain data only; `1e-3` is a number, as in YAML 1.2."""
 
 
 _Loader.add_implicit_resolver(
@@ -104,7 +106,7 @@ def read_json(path: str | Path, kind: FileKind) -> Any:
 
 
 def parse_json(text: str, kind: FileKind, path: str | Path) -> Any:
-    """Plain data of the text of a JSON file.
+    """Plain data from a JSON text.
 
     Raises:
         SysIdError: no JSON, or a key twice.

@@ -36,7 +36,7 @@ def open_regular(path: str | Path, kind: FileKind) -> BinaryIO:
 
 
 def read_bytes(path: str | Path, kind: FileKind, *, most: int = MOST_BYTES) -> bytes:
-    """The content of a file.
+    """Content of a regular file.
 
     Args:
         path: The file.
@@ -57,7 +57,7 @@ def read_bytes(path: str | Path, kind: FileKind, *, most: int = MOST_BYTES) -> b
 
 
 def read_text(path: str | Path, kind: FileKind, *, most: int = MOST_BYTES) -> str:
-    """The content of a UTF-8 file, without the byte-order mark that spreadsheets write.
+    """Text of a UTF-8 file, without the byte-order mark that spreadsheets write.
 
     Raises:
         SysIdError: it can't be read, or isn't UTF-8.

@@ -50,7 +50,8 @@ _EXPECTED = ", expected "
 
 
 class FileSchema(BaseModel):
-    """Schema of a mapping in a file. Unknown keys are refused, with the most similar known key.
+    """Schema of a mapping in a file. Unknown keys are refused, and the error names the most similar
+    known key.
 
     With `MORE_KEYS` the file may hold more than is read, but nothing that looks like what is read.
     A key with nothing behind it is the same as no key.
@@ -104,7 +105,7 @@ def read_schema(path: str | Path, schema: type[Schema], kind: FileKind) -> Schem
 
 
 def validated(raw: object, schema: type[Schema], kind: FileKind, path: str | Path) -> Schema:
-    """Plain data checked against a schema.
+    """Plain data after a check against a schema.
 
     Raises:
         SysIdError: Names file, key and remedy.
@@ -120,13 +121,13 @@ def validated(raw: object, schema: type[Schema], kind: FileKind, path: str | Pat
 
 
 def nearest(word: object, known: Sequence[str]) -> str:
-    """Known word most similar to a misspelt one; "" if none is similar."""
+    """Known word that is most similar to a misspelt word; "" if none is similar."""
     close = difflib.get_close_matches(str(word), known, 1, 0.6)
     return close[0] if close else ""
 
 
 def unknown_key(key: object, known: Sequence[str]) -> str:
-    """A clause for a key that means nothing, with a suggestion."""
+    """Part of an error message for an unknown key, with the most similar known key."""
     close = nearest(key, known)
     hint = f"write `{close}`?" if close else f"known: {', '.join(known)}"
     return f"has a key {key!r} that means nothing ({hint})"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing of files: each appears at once and whole, also where the power fails meanwhile."""
+"""Writing of files that appear only when they are complete, even after a power failure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[BinaryIO]:
-    """A file to write into, which takes its name when it is complete and on the disk.
+    """Context manager for writing a file, which gets its name only when it is complete and on disk.
 
     Until then a file that had the name keeps it, also if the writer fails or is killed. Pipes and
     devices are written directly.
@@ -44,7 +44,8 @@ def written_whole(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def move_whole(file: Path, place: Path) -> None:
-    """Give a complete file its name, once it is on the disk: what a loss of power leaves is whole.
+    """Rename a complete file after it has been written to disk, so that a power failure never
+    leaves a partial file.
 
     Raises:
         OSError: It can't be moved.
@@ -55,7 +56,7 @@ def move_whole(file: Path, place: Path) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write text as UTF-8, whole (see `written_whole`).
+    """Write a UTF-8 text file that appears only when it is complete (see `written_whole`).
 
     Raises:
         OSError: It can't be written.

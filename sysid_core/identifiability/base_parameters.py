@@ -30,13 +30,13 @@ _WORDS = {
 
 
 def in_words(parameter: str) -> str:
-    """`shin.Ixx` as "moment of inertia I_xx of shin"."""
+    """Parameter name in words: `shin.Ixx` as "moment of inertia I_xx of shin"."""
     owner, _, symbol = parameter.rpartition(".")
     return f"{_WORDS[symbol]} of {owner}" if symbol in _WORDS else parameter
 
 
 def listed(names: Sequence[str] | Array) -> str:
-    """`m, Ixx of shin; F_c of knee`."""
+    """List of parameter names, grouped by body: `m, Ixx of shin; F_c of knee`."""
     by_owner: dict[str, list[str]] = {}
     for name in map(str, names):
         owner, _, symbol = name.rpartition(".")
@@ -46,7 +46,7 @@ def listed(names: Sequence[str] | Array) -> str:
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    r"""A choice of b base parameters among p: `pi_b = R @ pi` and `Y = Y_b @ R`.
+    r"""Selection of b base parameters from p parameters: `pi_b = R @ pi` and `Y = Y_b @ R`.
 
     Each base parameter stands for one of the full parameters plus a combination of dependent
     ones (Zhang et al. 2024, eqs. (15), (16), (17): `R = P_b^T + K_d P_d^T`), so `R[:, independent] = 1`.
@@ -67,24 +67,24 @@ class BaseParameters:
 
     @property
     def rank(self) -> int:
-        """Number of base parameters."""
+        """Number b of base parameters."""
         return len(self.independent)
 
     @property
     def base_names(self) -> tuple[str, ...]:
-        """Names of the base parameters, each that of its leading parameter."""
+        """Names of the base parameters; each is named after its leading parameter."""
         return tuple(self.names[i] for i in self.independent)
 
     def base_regressor(self, Y: ArrayLike) -> Array:
-        """Columns of the base parameters, (..., p) to (..., b)."""
+        """Regressor of the base parameters, (..., p) to (..., b)."""
         return np.asarray(Y, dtype=float)[..., list(self.independent)]
 
     def base_values(self, pi: ArrayLike) -> Array:
-        """`pi_b = R @ pi`, (..., p) to (..., b)."""
+        """Values of the base parameters, `pi_b = R @ pi`, (..., p) to (..., b)."""
         return np.asarray(pi, dtype=float) @ self.regrouping.T
 
     def full_values(self, pi_b: ArrayLike, prior: ArrayLike | None = None) -> Array:
-        """The full parameters closest to a prior (default: 0) that have these base values."""
+        """Full parameters with these base values, as close as possible to a prior (default: 0)."""
         prior = np.zeros(len(self.names)) if prior is None else np.asarray(prior, dtype=float)
         step = np.linalg.pinv(self.regrouping) @ (np.asarray(pi_b) - self.regrouping @ prior)
         return prior + step
@@ -95,5 +95,5 @@ class BaseParameters:
         return {self.names[j]: float(row[j]) for j in np.flatnonzero(np.abs(row) > cutoff)}
 
     def is_alone(self, i: int) -> bool:
-        """True if the i-th base parameter is a single parameter, not a combination."""
+        """True if the i-th base parameter is a single parameter instead of a combination."""
         return len(self.combination(i)) == 1

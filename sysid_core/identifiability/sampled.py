@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numerical rank and base parameters of sampled regressors: always with a tolerance."""
+"""Numerical rank and base parameters of sampled regressors, always with a tolerance."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def _column_scale(Y: Array) -> Array:
 
 
 def numerical_rank(Y: ArrayLike, tolerance: float = 1e-9) -> NumericalRank:
-    """Rank of the column-scaled matrix, relative to its largest singular value; Y is (rows, p).
+    """Numerical rank of a regressor (rows, p) after scaling its columns, relative to the largest
+    singular value.
 
     Examples:
         >>> numerical_rank(np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])).rank
@@ -49,7 +50,8 @@ def numerical_rank(Y: ArrayLike, tolerance: float = 1e-9) -> NumericalRank:
 def sampled_base_parameters(
     Y: ArrayLike, names: tuple[str, ...], tolerance: float = 1e-9
 ) -> BaseParameters:
-    r"""Base parameters of a regressor by a rank-revealing QR; earlier columns are preferred.
+    r"""Base parameters of a regressor by rank-revealing QR; parameters of earlier columns are
+    preferred.
 
     Args:
         Y: Stacked regressor, shape (rows, p).
@@ -87,7 +89,7 @@ def sampled_base_parameters(
 def random_states(
     model: RobotModel, n_samples: int, rng: np.random.Generator
 ) -> tuple[Array, Array, Array]:
-    """Random q (K, nq), v and a (K, nv), not minding limits: for rank questions.
+    """Random q (K, nq), v and a (K, nv) for rank tests; limits are not respected.
 
     Raises:
         IdentifiabilityError: Hardly any posture of a closed chain assembles.
@@ -103,7 +105,8 @@ def random_states(
 
 
 def random_postures(chain: ClosedChain, n_samples: int, rng: np.random.Generator) -> Array:
-    """Random closed postures of all joints, (K, n): of its box, else within the driven joints' limits.
+    """Random postures of all joints with closed loops, (K, n), within the box of the chain or the
+    limits of the driven joints.
 
     Raises:
         IdentifiabilityError: Hardly any posture assembles.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Identifiability of gains and masses from positions and commands of servos.
+r"""Identifiability of gains and masses from positions and commands of position servos.
 
 A servo's torque is \\(K_j e_j\\) with the error \\(e_j\\) of its position loop, which is measured, and
 the gain \\(K_j\\), which isn't. Gains \\(\kappa_j K_j\\) explain the same motion where some masses make
@@ -31,7 +31,7 @@ _POSTURES = 4  # random ones: each misses a pair that is tied with probability z
 
 @dataclass(frozen=True)
 class ServoScales:
-    """Groups of joints whose gains and masses have a common factor that no motion shows.
+    """Groups of joints whose gains and masses share a factor that no motion determines.
 
     Attributes:
         groups: Names of each group's joints; a group with a known gain or mass isn't among them.
@@ -48,7 +48,7 @@ class ServoScales:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Sentences, one for each group."""
+        """Sentences on the unknown factors, one per group."""
         said = []
         for group in self.groups:
             if len(group) == 1:

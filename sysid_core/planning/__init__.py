@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exciting motions for identification, and the check of their safety."""
+"""Planning of exciting motions for identification, and the check of their safety."""
 
 from typing import TYPE_CHECKING
 

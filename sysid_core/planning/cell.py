@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Obstacles and planes in the environment of a robot."""
+"""Obstacles and planes in the robot's cell."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Fixed body in the cell of the robot; exactly one of box, sphere, cylinder and mesh is given.
+    """Fixed body in the robot's cell: a box, sphere, cylinder or mesh.
 
     Attributes:
         name: What it is.
@@ -88,11 +88,11 @@ class Obstacle:
 
     @property
     def placement(self) -> pin.SE3:
-        """Pose in the base frame."""
+        """Pose of the obstacle in the base frame."""
         return pin.SE3(pin.rpy.rpyToMatrix(*self.rpy), np.array(self.position))
 
     def shape(self, directories: Sequence[str] = ()) -> coal.CollisionGeometry:
-        """The shape, for collision checks.
+        """Shape of the obstacle, for collision checks.
 
         Args:
             directories: Folders in which a mesh is looked for besides the working directory.

@@ -16,7 +16,7 @@ from sysid_core.robot import Array
 
 
 class MotionBuilder:
-    """Joins pieces of motion that each start and end at rest; every piece is a segment.
+    """Joins pieces of motion that each start and end at rest; every piece becomes a segment.
 
     Args:
         checker: Checker of the robot and its limits; gives the durations of the moves.
@@ -50,17 +50,19 @@ class MotionBuilder:
 
     @property
     def duration(self) -> float:
-        """So far [s]."""
+        """Duration of the motion so far [s]."""
         return self._time[-1]
 
     def rest(self, duration: float, label: str) -> None:
-        """Stand still for a time [s]."""
+        """Append a rest of given duration [s]."""
         time = sample_times(duration, self.rate_hz)
         still = np.zeros((len(time), len(self.q)))
         self.play(time, still + self.q, still, still, label)
 
     def move_to(self, q_goal: ArrayLike, label: str = "transfer") -> None:
-        """Minimum-jerk move along a straight line in joint space; none if already there."""
+        """Append a minimum-jerk move along a straight line in joint space, unless the posture is
+        already reached.
+        """
         goal = np.asarray(q_goal, dtype=float)
         if np.allclose(goal, self.q, rtol=0.0, atol=1e-9):
             return
@@ -87,7 +89,7 @@ class MotionBuilder:
         self._segments.append(Segment(label, start, self.duration, joints))
 
     def build(self, *, seed: int | None = None, notes: Sequence[str] = ()) -> Trajectory:
-        """The trajectory so far, with the limits; not checked yet."""
+        """Trajectory composed so far, with the limits; it is not checked yet."""
         model = self.checker.model
         rows = np.stack(self._rows)
         return Trajectory(

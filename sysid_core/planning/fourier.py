@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions that are linear in free coefficients, and finite Fourier series, at rest at both ends."""
+"""Motions that are linear in free coefficients; finite Fourier series that are at rest at both
+ends.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from sysid_core.robot import Array
 
 
 def share_between_samples(degree: int, n_samples: int) -> float:
-    """Share of a limit permitted at samples, so that the series keeps the limit between them.
+    """Fraction of a limit that samples may use, so that the series respects the limit between them.
 
     A trigonometric polynomial of degree N that stays below m on K > 2 N evenly spaced samples of
     its period stays below `m / cos(pi N / K)` everywhere (Ehlich and Zeller 1964).
@@ -26,7 +28,7 @@ def share_between_samples(degree: int, n_samples: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class MotionBasis(ABC):
-    """Displacements that are linear in free coefficients, at rest at both ends.
+    """Basis of displacements that are linear in free coefficients and at rest at both ends.
 
     Attributes:
         period: Duration; what comes after repeats it [s].
@@ -48,16 +50,16 @@ class MotionBasis(ABC):
     @property
     @abstractmethod
     def n_free(self) -> int:
-        """Free coefficients per joint."""
+        """Number of free coefficients per joint."""
 
     @property
     @abstractmethod
     def share(self) -> float:
-        """Share of the joints' limits that samples of the coarse grid may use."""
+        """Fraction of the joint limits that samples of the coarse grid may use."""
 
     @abstractmethod
     def matrices(self, time: ArrayLike) -> tuple[Array, Array, Array, Array]:
-        """Displacement, velocity, acceleration and jerk per free coefficient.
+        """Matrices of displacement, velocity, acceleration and jerk per free coefficient.
 
         Args:
             time: Shape (K,) [s].
@@ -68,18 +70,18 @@ class MotionBasis(ABC):
 
     @property
     def n_samples(self) -> int:
-        """Number of points of the coarse grid on which limits are kept."""
+        """Number of samples of the coarse grid, on which the limits are imposed."""
         return self.samples_per_unit * self.size
 
     @property
     def n_fine(self) -> int:
-        """Samples for the final check."""
+        """Number of samples of the final check."""
         return self.fine_per_unit * self.size
 
     def motion(
         self, time: ArrayLike, centre: ArrayLike, coefficients: ArrayLike
     ) -> tuple[Array, Array, Array]:
-        """Joint motion.
+        """Joint motion for given centre and coefficients.
 
         Args:
             time: Shape (K,) [s].
@@ -94,7 +96,7 @@ class MotionBasis(ABC):
         return np.asarray(centre) + Q @ coefficients, V @ coefficients, A @ coefficients
 
     def as_dict(self, centre: Array, coefficients: Array) -> dict[str, object]:
-        """A motion of this basis in plain numbers, as kept with its samples."""
+        """Motion of this basis as plain numbers, stored with its samples."""
         return {
             "kind": self.label,
             "period": self.period,
@@ -104,7 +106,7 @@ class MotionBasis(ABC):
         }
 
     def sampled(self, centre: Array, coefficients: Array) -> tuple[Array, Array, Array]:
-        """q, v and a of one period, finely sampled at equal steps, (K, n) each."""
+        """Finely sampled q, v and a of one period, (K, n) each."""
         time = np.arange(self.n_fine) * self.period / self.n_fine
         return self.motion(time, centre, coefficients)
 
@@ -145,7 +147,7 @@ class FourierBasis(MotionBasis):
 
     @property
     def n_free(self) -> int:
-        """Free coefficients per joint."""
+        """Number of free coefficients per joint."""
         return 2 * self.n_harmonics - 3
 
     @property
@@ -155,14 +157,14 @@ class FourierBasis(MotionBasis):
 
     @property
     def share(self) -> float:
-        """Share of the joints' limits that samples of the coarse grid may use."""
+        """Fraction of the joint limits that samples of the coarse grid may use."""
         return share_between_samples(self.n_harmonics, self.n_samples)
 
     def __str__(self) -> str:
         return f"Fourier series, {self.n_harmonics} harmonics, period {self.period:g} s"
 
     def matrices(self, time: ArrayLike) -> tuple[Array, Array, Array, Array]:
-        """Displacement, velocity, acceleration and jerk per free coefficient.
+        """Matrices of displacement, velocity, acceleration and jerk per free coefficient.
 
         Args:
             time: Shape (K,) [s].

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convex hulls of the bodies of a robot: quick exclusion of contact, smooth distances for planners."""
+"""Convex hulls of the bodies of a robot, for a fast exclusion of contact and for smooth distances."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sysid_core.robot import Array, RobotModel
 
 
 class Hulls:
-    """Convex hulls of collision shapes, with the same pairs.
+    """Convex hulls of the collision shapes, with the pairs that are checked.
 
     Args:
         model: The robot.
@@ -42,7 +42,9 @@ class Hulls:
             request.security_margin = clearance
 
     def touching(self, q_pin: Array) -> NDArray[np.intp]:
-        """Pairs whose hulls are within the clearance; all other shapes do not touch."""
+        """Pairs whose hulls are closer than the clearance; the shapes of all other pairs are not in
+        contact.
+        """
         model = self.model.pin_model
         if not pin.computeCollisions(model, self.data, self.geometry, self.results, q_pin, True):
             return np.empty(0, dtype=np.intp)
@@ -93,7 +95,7 @@ class HullDistances:
 
     @property
     def joints(self) -> list[tuple[int, int]]:
-        """Pinocchio's joint index of both bodies of every pair; 0 for fixed bodies."""
+        """Joint index (pinocchio) of both bodies of every pair; 0 for fixed bodies."""
         objects = self._hulls.geometry.geometryObjects
         return [
             (int(objects[int(p.first)].parentJoint), int(objects[int(p.second)].parentJoint))
@@ -103,7 +105,7 @@ class HullDistances:
     def at(
         self, q: ArrayLike, below: float, pairs: Sequence[int] | None = None
     ) -> tuple[Array, Array]:
-        r"""Distances of pairs, and the gradients of the small ones.
+        r"""Distances of all pairs, and the gradients of the small distances.
 
         `d' = n . (p2' - p1')` with the nearest points and the normal from the first to the second.
 

@@ -129,7 +129,7 @@ class MotionLimits:
         held: HeldBox | None = None,
         package_dirs: tuple[str, ...] = (),
     ) -> MotionLimits:
-        """Limits of a robot from its description and the cell that it stands in.
+        """Motion limits of a robot from its description and its cell.
 
         Args:
             model: The robot, a URDF file, or a name in example-robot-data.
@@ -179,7 +179,8 @@ class MotionLimits:
         return dataclasses.replace(self, **changes)
 
     def stricter(self, other: MotionLimits) -> MotionLimits:
-        """The stricter of these and other limits of the same joints; both cells.
+        """The stricter of these and other limits of the same joints, with the obstacles of both
+        cells.
 
         Raises:
             ExcitationError: They belong to other joints, or do not permit any motion.
@@ -223,7 +224,7 @@ class MotionLimits:
 
     @classmethod
     def described(cls, model: RobotModel) -> MotionLimits:
-        """Only the limits of the robot description; missing ones are infinite."""
+        """Limits of the robot description alone; missing limits are infinite."""
         lower, upper = model.position_limits
         velocity, effort = (
             np.where(np.isfinite(x) & (x > 0), x, np.inf)
@@ -243,7 +244,7 @@ class MotionLimits:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain numbers and text, as stored with a trajectory."""
+        """Limits as plain numbers and text, as they are stored with a trajectory."""
         out: dict[str, Any] = {}
         for item in dataclasses.fields(self):
             value = getattr(self, item.name)
@@ -266,7 +267,7 @@ class MotionLimits:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MotionLimits:
-        """Limits from the plain data of `as_dict`, as in the file of a trajectory.
+        """Motion limits from the plain data of `as_dict`.
 
         Raises:
             ExcitationError: They are malformed.

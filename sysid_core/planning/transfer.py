@@ -20,7 +20,8 @@ RATE_HZ = 100.0  # of the samples
 
 
 def minimum_jerk(s: ArrayLike) -> tuple[Array, Array, Array]:
-    r"""Minimum-jerk profile `10 s^3 - 15 s^4 + 6 s^5` from 0 to 1, and two derivatives by s.
+    r"""Minimum-jerk profile `10 s^3 - 15 s^4 + 6 s^5` from 0 to 1, with its first two derivatives
+    with respect to s.
 
     Args:
         s: Share of the duration, shape (...), clipped to 0..1 (where all derivatives vanish).
@@ -70,7 +71,8 @@ def straight_move(
 def move_duration(
     checker: MotionChecker, q_start: ArrayLike, q_goal: ArrayLike, share: float = 0.8
 ) -> float:
-    """Shortest duration that keeps a share of the velocity, acceleration, jerk and TCP limits [s].
+    """Shortest duration of a move that uses a given fraction of the velocity, acceleration, jerk
+    and TCP limits [s].
 
     Args:
         checker: Checker of the robot and its limits.
@@ -100,7 +102,7 @@ def plan_transfer(
     *,
     share: float = 0.5,
 ) -> Trajectory:
-    """A checked smooth move along a straight line in joint space.
+    """Plan a smooth move along a straight line in joint space, and check it.
 
     Args:
         checker: Checker of the robot and its limits.

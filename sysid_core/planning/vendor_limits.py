@@ -54,7 +54,7 @@ VENDORS = (
 
 
 def vendor_limits(robot: str, joint_names: Sequence[str]) -> VendorLimits | None:
-    """The published limits of a robot, or None.
+    """Published limits of a robot, or None.
 
     Args:
         robot: Its name; joints called `joint1` are an xArm's only where the name says so.
@@ -72,7 +72,7 @@ def vendor_limits(robot: str, joint_names: Sequence[str]) -> VendorLimits | None
 def vendor_values(
     entry: VendorLimits, kind: str, joint_names: Sequence[str], other: float
 ) -> list[float]:
-    """The vendor's `acceleration` or `jerk` by joint, and a default for further joints.
+    """Published `acceleration` or `jerk` by joint, and a default for further joints.
 
     Args:
         entry: The vendor's numbers.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reasons of verdicts as values: codes and data in the program, sentences at its edge."""
+"""Reasons of verdicts: codes and data inside the program, sentences for display."""
 
 from sysid_core.reasons.reason import (
     Reason,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reason as a value: code, severity and data; its text is created for display."""
+"""Reason as a value: code, severity and data; its sentence is created for display."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Severity(Kind):
 
 @dataclass(frozen=True)
 class Reason:
-    """A finding, warning or failure.
+    """Finding, warning or failure, as a code with data.
 
     Attributes:
         code: Stable name of the kind of reason, a key of `TEXTS`.
@@ -82,32 +82,32 @@ def _plain(value: object) -> Plain:
 
 
 def failure(code: str, **data: object) -> Reason:
-    """A reason not to use a result."""
+    """Reason that forbids the use of a result."""
     return Reason(code, Severity.FAILURE, data)  # type: ignore[arg-type]
 
 
 def warning(code: str, **data: object) -> Reason:
-    """Warning, which does not forbid the use of the result."""
+    """Reason that warns but permits the use of a result."""
     return Reason(code, Severity.WARNING, data)  # type: ignore[arg-type]
 
 
 def held(code: str, **data: object) -> Reason:
-    """Something that was looked at and is in order."""
+    """Reason for a check that passed."""
     return Reason(code, Severity.HELD, data)  # type: ignore[arg-type]
 
 
 def not_judged(code: str, **data: object) -> Reason:
-    """Something that was not looked at."""
+    """Reason for a check that was not made."""
     return Reason(code, Severity.NOT_JUDGED, data)  # type: ignore[arg-type]
 
 
 def missing(code: str, **data: object) -> Reason:
-    """Something that was not looked at, without which a result isn't judged."""
+    """Reason for a necessary check that was not made, so that the result is not judged."""
     return Reason(code, Severity.MISSING, data)  # type: ignore[arg-type]
 
 
 def text_of(reason: Reason) -> str:
-    """The sentence of a reason, without its remedy."""
+    """Sentence of a reason, without the recommended action."""
     return sentence(TEXTS[reason.code].sentence, reason.data)
 
 
@@ -117,5 +117,5 @@ def remedy_of(reason: Reason) -> str:
 
 
 def advice_of(reason: Reason) -> str:
-    """The sentence with its remedy."""
+    """Sentence of a reason, followed by the recommended action."""
     return f"{text_of(reason)} {remedy_of(reason)}".strip()

@@ -32,7 +32,7 @@ class Text:
 
 
 class _Words(Formatter):
-    """Formats data of reasons."""
+    """Formatter for the data of reasons."""
 
     def format_field(self, value: object, format_spec: str) -> str:
         if isinstance(value, list | tuple):
@@ -45,7 +45,7 @@ class _Words(Formatter):
 
 
 def sentence(template: str, data: Mapping[str, object]) -> str:
-    """A template with its data filled in."""
+    """Sentence from a template and its data."""
     return _Words().vformat(template, (), data)
 
 

@@ -20,15 +20,15 @@ class Outcome(Kind):
 
     @property
     def exit_status(self) -> int:
-        """Exit status of a command: 0 usable, 1 not usable, 3 not judged; 2 is an error of
-        the command.
+        """Exit status of a command: 0 usable, 1 not usable, 3 not judged (2 is an error of the
+        command).
         """
         return {Outcome.FAIL: 1, Outcome.NOT_JUDGED: 3}.get(self, 0)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome with its reasons.
+    """Outcome with its reasons.
 
     The outcome follows from the reasons: any failure fails, any warning warns. A result of which
     nothing was looked at, or that misses what nothing else can stand for, isn't judged.
@@ -58,17 +58,17 @@ class Verdict:
 
     @property
     def warnings(self) -> tuple[Reason, ...]:
-        """Reasons that warn."""
+        """Reasons that are warnings."""
         return self._of(Severity.WARNING)
 
     @property
     def held(self) -> tuple[Reason, ...]:
-        """Checks that passed."""
+        """Reasons of checks that passed."""
         return self._of(Severity.HELD)
 
     @property
     def not_judged(self) -> tuple[Reason, ...]:
-        """Checks that were not made, with their reasons."""
+        """Reasons of checks that were not made."""
         return (*self._of(Severity.MISSING), *self._of(Severity.NOT_JUDGED))
 
     @property
@@ -78,7 +78,7 @@ class Verdict:
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """Codes of failures, then of warnings."""
+        """Codes of the failures, then of the warnings."""
         return tuple(reason.code for reason in self.notable)
 
     @property
@@ -93,7 +93,7 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """True if the result may be used: it passes or warns."""
+        """True if the result may be used: the outcome is pass or warn."""
         return self.outcome in (Outcome.PASS, Outcome.WARN)
 
     @property
@@ -103,7 +103,7 @@ class Verdict:
 
     @property
     def text(self) -> str:
-        """One line: the outcome with its reasons."""
+        """Outcome with its reasons, as one line."""
         shown = self.not_judged if self.outcome is Outcome.NOT_JUDGED else self.notable or self.held
         return f"{self.outcome.value}: {' '.join(map(advice_of, shown))}".rstrip(": ")
 
@@ -113,7 +113,7 @@ class Verdict:
         return Verdict((*self.reasons, *more))
 
     def to_dict(self) -> dict[str, object]:
-        """Plain data for JSON: codes and data for programs, sentences for people."""
+        """Verdict as plain data for JSON: codes and data for programs, sentences for people."""
         return {
             "outcome": self.outcome.value,
             "reasons": [reason.to_dict() for reason in self.reasons],

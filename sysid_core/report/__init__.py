@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures and tables that people read."""
+"""HTML reports with charts and tables."""
 
 from typing import TYPE_CHECKING
 

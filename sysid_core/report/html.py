@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One self-contained HTML page per run: text, tables and charts, nothing loaded from outside."""
+"""Self-contained HTML report of one run: text, tables and charts, without external files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PACKAGES = ("robot_sysid", "numpy", "scipy", "pin", "cvxpy", "clarabel")
 
 
 def cell_text(value: object) -> str:
-    """Text of a number or word in a table: four significant digits, no noise."""
+    """Text of a number or word in a table: four significant digits, without rounding noise."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -35,7 +35,7 @@ def cell_text(value: object) -> str:
 
 
 def with_deviation(value: float, sd: float) -> str:
-    """A value and its deviation with matched digits: `1.116 ± 0.007`; NaN: not measured."""
+    """Value and standard deviation with matching digits: `1.116 ± 0.007`; NaN: not measured."""
     if sd != sd:
         return f"{value:.4g} (undetermined, from the URDF)"
     if not (sd > 0 and abs(value) < 1e300):
@@ -74,7 +74,7 @@ def _explained(reason: Reason) -> dict[str, str]:
 
 
 class Report:
-    """Collects sections and writes them as one HTML file.
+    """HTML report, which collects sections and writes them as one file.
 
     Args:
         title: Heading of the page.
@@ -102,7 +102,7 @@ class Report:
         asked: str = "",
         next_steps: Iterable[str] = (),
     ) -> None:
-        """Headline: the verdict in one sentence, with its colour.
+        """Add the headline: the verdict in one sentence, with its colour.
 
         Args:
             level: Colour and mark; None: for information.
@@ -125,7 +125,7 @@ class Report:
         asked: str = "",
         next_steps: Iterable[str] = (),
     ) -> None:
-        """Headline of a judged result.
+        """Add the headline of a result that has a verdict.
 
         Args:
             verdict: Its reasons stand below the answer.
@@ -142,29 +142,31 @@ class Report:
             self._headline["not_judged"] = [advice_of(reason) for reason in verdict.not_judged]
 
     def provenance(self, facts: Mapping[str, object]) -> None:
-        """Facts that repeat the run: files with their hashes, settings. Versions and the command are added."""
+        """Add facts that are needed to repeat the run, such as file hashes and settings; versions
+        and the command are added automatically.
+        """
         self._provenance.update({name: str(value) for name, value in facts.items()})
 
     def heading(self, text: str, level: int = 2, *, folded: bool = False) -> None:
-        """A section heading (level 2 or 3); a folded section of level 2 opens when clicked."""
+        """Add a section heading (level 2 or 3); a folded section of level 2 opens with a click."""
         heading = {"kind": "heading", "level": int(level), "text": text, "folded": folded}
         self._parts.append({**heading, "id": f"s{len(self._parts)}"})
 
     def paragraph(self, text: str) -> None:
-        """Plain text; it is escaped."""
+        """Add plain text; HTML characters are escaped."""
         self._parts.append({"kind": "paragraph", "text": text})
 
     def bullets(self, items: Iterable[str]) -> None:
-        """A list of sentences; nothing if empty."""
+        """Add a list of sentences; nothing if it is empty."""
         if entries := list(items):
             self._parts.append({"kind": "bullets", "entries": entries})
 
     def preformatted(self, text: str) -> None:
-        """Text in a fixed-width font."""
+        """Add text in a fixed-width font."""
         self._parts.append({"kind": "preformatted", "text": text})
 
     def verdict(self, ok: bool | Outcome, text: str) -> None:
-        """Line with the outcome pass, warn, fail or not judged."""
+        """Add a line with the outcome: pass, warn, fail or not judged."""
         level = ok if isinstance(ok, Outcome) else (Outcome.PASS if ok else Outcome.FAIL)
         self._parts.append({"kind": "verdict", "level": level.value, "text": text})
 
@@ -176,7 +178,7 @@ class Report:
         *,
         folded: bool = False,
     ) -> None:
-        """A table; numbers are right-aligned, with four significant digits.
+        """Add a table; numbers are right-aligned, with four significant digits.
 
         Args:
             columns: Names; all blank: no head.
@@ -201,7 +203,8 @@ class Report:
         )
 
     def figure(self, figure: Figure, caption: str = "", *, folded: bool = False) -> None:
-        """A chart whose lines can be read off, zoomed, hidden and played, by mouse and keyboard.
+        """Add a chart whose lines can be read off, zoomed, hidden and played, by mouse and
+        keyboard.
 
         Args:
             figure: Its data and layout.
@@ -291,7 +294,7 @@ def _all_text(*parts: Any) -> str:
 
 
 def _circumstances() -> list[tuple[str, str]]:
-    """Command and versions."""
+    """Command and versions of the run."""
     program = Path(sys.argv[0]).name
     command = shlex.join(["sysid", *sys.argv[1:]]) if program in ("sysid", "__main__.py") else ""
     versions = ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)

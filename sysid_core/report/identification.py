@@ -29,7 +29,7 @@ from sysid_core.validation import Prediction
 
 
 def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
-    """RMS and R² of every joint, and the relative error, run by run."""
+    """Table with RMS and R² of every joint and the relative error, for each run."""
     for prediction in predictions:
         motion, whole = prediction.joints(), prediction.joints(whole=True)
         bands = prediction.bands()
@@ -75,7 +75,8 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
 
 
 def prediction_sentence(predictions: Sequence[Prediction], *, held_out: bool = True) -> str:
-    """Error of the predicted efforts in words, compared with the inertial parameters of the URDF.
+    """Sentence on the error of the predicted efforts, compared with that of the URDF's inertial
+    parameters.
 
     Args:
         predictions: Of the recordings that judge the model.
@@ -98,7 +99,7 @@ CONSISTENT = ("lmi", "entropic")  # methods whose every link is a solid body's
 
 
 def consistency_sentence(identification: Identification) -> str:
-    """Sentence on the physical consistency of the links, or why it was not checked."""
+    """Sentence on the physical consistency of the links, or on the reason why it was not checked."""
     if identification.physically_consistent:
         return "every link is physically consistent, and no friction coefficient is negative."
     if identification.estimate.method in CONSISTENT:

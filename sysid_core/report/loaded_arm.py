@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report of a payload that was weighed by joint torques."""
+"""Report of a payload that was estimated from joint torques."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sysid_core.report.payload import controller_block, payload_numbers
 
 
 def extra_torque_figure(joint_names: Sequence[str], extra: ExtraTorque) -> Figure:
-    """Contribution of the payload to each joint's torque: measured, and estimated."""
+    """Chart of the payload's contribution to each joint torque: measured and estimated."""
     return time_series(
         extra.time,
         {
@@ -35,7 +35,8 @@ def loaded_arm_report(
     true_mass: float | None = None,
     settings: Sequence[ControllerSetting] = (),
 ) -> Report:
-    """One page: verdict, payload with deviations, torques that it explains.
+    """Report of a payload estimated from joint torques: verdict, standard deviations, and the
+    torques that the payload explains.
 
     Args:
         fit: The estimate and its torques.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Page with pictures of the loops of a mechanism."""
+"""Report with charts of the loops of a mechanism."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def loops_report(
     box: MotionBox,
     ranks: ConstrainedRanks,
 ) -> Report:
-    """The check of a mechanism's loops.
+    """Report of the check of a mechanism's loops.
 
     Args:
         chain: The mechanism.
@@ -149,7 +149,7 @@ def _ranks(report: Report, chain: ClosedChain, ranks: ConstrainedRanks) -> None:
 
 
 def assembly_figure(chain: ClosedChain, box: MotionBox) -> Figure:
-    """One panel per group of driven joints that move a loop: a map for two, curves for one."""
+    """Chart of loop closure: a map for two driven joints that share a loop, curves for one."""
     pairs = [group for group in coupled_drives(chain) if len(group) == 2]
     paired = {name for group in pairs for name in group}
     alone = [name for name in chain.actuated if name not in paired and _moves_loops(chain, name)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report page of a planned motion, with its use of the limits."""
+"""Report of a planned motion, with the used fraction of the limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _STILL = ("still", "settle", "transfer")  # segments that the figures don't tint
 
 
 def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> Figure:
-    """Position, velocity and acceleration of every joint over time, as shares of the limits."""
+    """Chart of position, velocity and acceleration of every joint over time, as fractions of the
+    limits.
+    """
     bounded = np.isfinite(limits.upper - limits.lower) & (limits.upper > limits.lower)
     lower, upper = np.where(bounded, [limits.lower, limits.upper], [[-np.pi], [np.pi]])
     middle, half = (upper + lower) / 2, (upper - lower) / 2
@@ -51,7 +53,9 @@ def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> Figure:
 
 
 def effort_figure(model: RobotModel, checker: MotionChecker, trajectory: Trajectory) -> Figure:
-    """Rigid-body torque of every joint as share of its limit, and the TCP's speed."""
+    """Chart of the rigid-body torque of every joint as a fraction of its limit, and of the TCP's
+    speed.
+    """
     step = max(1, len(trajectory.time) // 2000)
     columns = model.columns_from(trajectory.joint_names)
     q, v, a = (x[::step, columns] for x in (trajectory.q, trajectory.v, trajectory.a))
@@ -67,7 +71,7 @@ def effort_figure(model: RobotModel, checker: MotionChecker, trajectory: Traject
 
 
 def path_figure(checker: MotionChecker, trajectory: Trajectory) -> Figure:
-    """The robot that plays the motion in its cell, and the path of its TCP in space."""
+    """3D view of the robot that plays the motion in its cell, with the path of its TCP."""
     model, frame = checker.model, checker.limits.tcp_frame
     step = max(1, len(trajectory.time) // 1000)
     columns = model.columns_from(trajectory.joint_names)
@@ -89,7 +93,7 @@ def motion_report(
     remarks: Sequence[str] = (),
     figures: Sequence[tuple[Any, str]] = (),
 ) -> Report:
-    """The page of a planned motion.
+    """Report of a planned motion.
 
     Args:
         checker: Checker of the robot and the limits.

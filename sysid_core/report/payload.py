@@ -33,7 +33,7 @@ from sysid_core.validation import payload_errors
 
 
 def payload_sentence(estimate: Estimate) -> str:
-    """Mass and centre of mass with their standard deviations."""
+    """Sentence with mass and centre of mass and their standard deviations."""
     if not estimate.values[0] > 0:
         return (
             f"No payload: {with_deviation(estimate.values[0], estimate.standard_deviations[0])} kg."
@@ -46,7 +46,7 @@ def payload_sentence(estimate: Estimate) -> str:
 
 
 def comparison_rows(estimate: Estimate, truth: ArrayLike | None) -> list[list[object]]:
-    """Rows of quantity, estimate, standard deviation, truth, error; SI units.
+    """Table rows with quantity, estimate, standard deviation, truth, error; SI units.
 
     Args:
         estimate: Estimate of a payload.
@@ -89,7 +89,8 @@ _ROWS, _COLS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
 
 
 def error_summary(estimate: Estimate, truth: ArrayLike, size: ArrayLike) -> dict[str, float]:
-    """Errors in per cent (see `payload_errors`), and the largest of the centre of mass.
+    """Errors of a payload estimate in percent (see `payload_errors`), with the largest error of the
+    centre of mass.
 
     Args:
         estimate: Estimate of a payload.
@@ -118,7 +119,7 @@ def payload_report(
     settings: Sequence[ControllerSetting] = (),
     controller_frame: str = "",
 ) -> None:
-    """Fill a report.
+    """Add the sections of a payload result to a report.
 
     Args:
         report: To be filled.
@@ -166,7 +167,8 @@ def payload_report(
 
 
 def controller_block(report: Report, settings: Sequence[ControllerSetting], frame: str) -> None:
-    """Payload as calls for each vendor's controller, to be copied; empty without settings.
+    """Text of the payload as calls for each vendor's controller, to be copied; empty without
+    settings.
 
     Args:
         report: To be filled.
@@ -189,7 +191,7 @@ def controller_block(report: Report, settings: Sequence[ControllerSetting], fram
 def payload_numbers(
     report: Report, estimate: Estimate, truth: ArrayLike | None = None, *, frame: str = ""
 ) -> None:
-    """Values, deviations and the quality of the data.
+    """Tables of the values, the standard deviations and the quality of the data.
 
     Args:
         report: To be filled.
@@ -237,7 +239,7 @@ def _other_methods(
     shape: Shape | None,
     truth: ArrayLike | None,
 ) -> None:
-    """Results of other methods on the same data."""
+    """Table with the results of other methods on the same data."""
     report.heading("All methods on the same data", folded=True)
     report.paragraph(
         "MAP uses the whole recording, smoothed in both directions, and models errors of the sensor"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of a payload: wrench, convergence, the object in space, and the signals."""
+"""Charts of a payload: wrench, convergence, the object in 3D, and the signals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 
 def wrench_chart(data: PayloadData, pi: ArrayLike) -> Figure:
-    """Measured (bias removed), predicted and remaining wrench, per axis."""
+    """Chart of the measured wrench (without bias), the predicted wrench and the residual, per axis."""
     predicted = data.regressor @ np.asarray(pi, dtype=float)
     series = {
         f"{axis} [{'N' if i < 3 else 'N m'}]": {
@@ -65,7 +65,8 @@ def error_charts(data: PayloadData, estimate: Estimate) -> Iterator[tuple[Figure
 
 
 def object_scene(shape: Shape, masses: Array, estimate: Estimate) -> Figure:
-    """The object's cells, their point masses, and the centre of mass with its ellipsoid of 2 sd.
+    """3D view of the object's cells, their point masses, and the centre of mass with its ellipsoid
+    of 2 sd.
 
     Args:
         shape: Shape of the object, in the sensor frame.
@@ -87,7 +88,7 @@ def object_scene(shape: Shape, masses: Array, estimate: Estimate) -> Figure:
 
 
 def signal_charts(recording: Recording, smoothed: JointStream) -> tuple[Figure, Figure, Figure]:
-    """Joint positions, velocities raw and smoothed, and the raw wrench."""
+    """Charts of joint positions, raw and smoothed velocities, and the raw wrench."""
     raw = recording.joints.ordered(smoothed.names)
     t0 = int(raw.stamps_ns[0])
     t_raw, t = (raw.stamps_ns - t0) * 1e-9, (smoothed.stamps_ns - t0) * 1e-9

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots: URDFs, rigid-body parameters, regressors."""
+"""Robot models: URDF, rigid-body parameters, regressors."""
 
 from sysid_core.robot.drives import WAVE_KINDS, DriveTrain, Spring, SpringLaw
 from sysid_core.robot.frame_sensitivity import frame_motion_sensitivity

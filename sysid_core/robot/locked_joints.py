@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locked joints: the bodies behind them become part of the body before them."""
+"""Locked joints: the bodies beyond a locked joint are merged with the body before it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sysid_core.errors import ModelError
 
 
 def lock_joints(tree: pin.Model, positions: Mapping[str, float]) -> pin.Model:
-    """The tree without the given joints, each fixed at its position [rad or m].
+    """Kinematic tree without the given joints, each fixed at its position [rad or m].
 
     Raises:
         ModelError: A joint with several degrees of freedom has a position other than zero.

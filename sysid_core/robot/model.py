@@ -22,7 +22,7 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], in the base frame
 
 @dataclass(frozen=True)
 class FrameMotion:
-    """Motion of a frame F fixed to the robot, all vectors in the axes of F; K samples.
+    """Motion of a frame F that is fixed to the robot, K samples; all vectors in the axes of F.
 
     Attributes:
         R_WF: Orientations, shape (K, 3, 3).
@@ -43,7 +43,7 @@ class FrameMotion:
 
 @dataclass(frozen=True, eq=False)
 class RobotModel:
-    """A tree of rigid bodies. Joint arrays follow `joint_names`; bodies are the moving ones.
+    """Tree of rigid bodies. Joint arrays follow `joint_names`; only moving bodies are listed.
 
     Attributes:
         name: The robot's name.
@@ -75,7 +75,8 @@ class RobotModel:
         floating_base: bool = False,
         gravity: ArrayLike = STANDARD_GRAVITY,
     ) -> RobotModel:
-        """Build from a URDF file, its text, or an `example-robot-data` name. Meshes aren't read.
+        """Build the model from a URDF file, a URDF text, or the name of a robot in
+        `example-robot-data`. Meshes are not read.
 
         Args:
             source: Path, XML text, or name such as "xarm7".
@@ -115,16 +116,16 @@ class RobotModel:
 
     @property
     def tree(self) -> RobotModel:
-        """The robot with any loops cut open: itself, but for a `DrivenRobot`."""
+        """Open kinematic tree of the robot: the robot itself, except for a `DrivenRobot`."""
         return self
 
     def on_tree(self, tree: RobotModel) -> RobotModel:
-        """Loops on another tree with the same joints."""
+        """Copy with its loops on another tree that has the same joints."""
         return tree
 
     @property
     def home(self) -> Array:
-        """Joint positions that any robot can take: zero, shape (nv,)."""
+        """Joint positions of the home posture: zero, shape (nv,)."""
         return np.zeros(self.nv)
 
     @property
@@ -139,12 +140,12 @@ class RobotModel:
 
     @property
     def degrees_of_freedom(self) -> tuple[int, ...]:
-        """Degrees of freedom of each joint: 1 but for floating, planar and ball joints."""
+        """Degrees of freedom of each joint: 1, except for floating, planar and ball joints."""
         return tuple(int(joint.nv) for joint in list(self.pin_model.joints)[1:])
 
     @property
     def prismatic_joints(self) -> tuple[str, ...]:
-        """Names of the joints that slide."""
+        """Names of the prismatic joints."""
         kinds = (joint.shortname() for joint in list(self.pin_model.joints)[1:])
         return tuple(
             name
@@ -165,7 +166,7 @@ class RobotModel:
 
     @property
     def root_link(self) -> str:
-        """Name of the link that doesn't move (or floats)."""
+        """Name of the link that does not move (or floats)."""
         for frame in self.pin_model.frames:
             if frame.type == pin.FrameType.BODY:
                 return str(frame.name)
@@ -201,17 +202,17 @@ class RobotModel:
 
     @property
     def velocity_limits(self) -> Array:
-        """Shape (nv,) [rad/s or m/s]."""
+        """Joint velocity limits, shape (nv,) [rad/s or m/s]."""
         return np.array(self.pin_model.velocityLimit)
 
     @property
     def effort_limits(self) -> Array:
-        """Shape (nv,) [N m or N]."""
+        """Joint effort limits, shape (nv,) [N m or N]."""
         return np.array(self.pin_model.effortLimit)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """Suspicious values of the description, which is used nevertheless."""
+        """Warnings about implausible values of the description, which are used nevertheless."""
         consistent = is_physically_consistent(self.pi)
         units = doubtful_units(self.urdf_xml) if self.urdf_xml else ()
         return units + tuple(
@@ -222,7 +223,7 @@ class RobotModel:
         )
 
     def columns_from(self, names: Sequence[str]) -> NDArray[np.intp]:
-        """Index of each joint of the model in a message or table with columns `names`.
+        """Index of each joint of the model among the columns `names` of a message or table.
 
         Args:
             names: Joint names in the order of the data; others than the robot's are allowed.
@@ -251,7 +252,7 @@ class RobotModel:
         return np.array([position[name] for name in self.joint_names], dtype=np.intp)
 
     def frame_id(self, frame: str) -> int:
-        """Pinocchio's index of a link or frame. Links win over joints of the same name.
+        """Index of a link or frame in pinocchio. If a joint has the same name, the link is used.
 
         Raises:
             ModelError: There is no such frame.
@@ -266,7 +267,7 @@ class RobotModel:
         )
 
     def configuration(self, q: ArrayLike) -> Array:
-        """Pinocchio's configuration from joint positions.
+        """Configuration vector of pinocchio from joint positions.
 
         They differ for continuous joints only, which pinocchio keeps as (cos, sin).
 
@@ -323,8 +324,8 @@ class RobotModel:
         return replace(self, pin_model=model)
 
     def with_locked(self, joints: Sequence[str] | Mapping[str, float]) -> RobotModel:
-        """Robot with some joints locked: the bodies behind them become part of the body
-        before them.
+        """Copy with some joints locked: the bodies beyond a locked joint are merged with the body
+        before it.
 
         Args:
             joints: Names of the joints to lock, neutral; or each with its position [rad or m].
@@ -348,7 +349,7 @@ class RobotModel:
         return replace(self, pin_model=reduced, locked={**self.locked, **positions})
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Joint torques of the rigid bodies (recursive Newton-Euler), shapes (K, nv) to (K, nv)."""
+        """Joint torques of the rigid bodies by recursive Newton-Euler, shapes (K, nv) to (K, nv)."""
         q_pin = self.configuration(q)
         data = self.pin_model.createData()
         v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
@@ -357,7 +358,7 @@ class RobotModel:
         ).reshape(len(q_pin), self.nv)
 
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Regressor of the rigid bodies' torques, (K, nv) each to (K, nv, 10 n_bodies)."""
+        """Regressor of the rigid-body torques, (K, nv) each to (K, nv, 10 n_bodies)."""
         q_pin = self.configuration(q)
         v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
         data = self.pin_model.createData()
@@ -367,7 +368,7 @@ class RobotModel:
         return Y
 
     def passive_torques(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array | float:
-        """Contribution of the friction of joints without a drive: zero, since all are driven."""
+        """Torques from friction of joints without a drive: zero, since all joints are driven."""
         return 0.0
 
     def frame_motion(self, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FrameMotion:

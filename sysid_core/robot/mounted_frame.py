@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that a robot's description lacks: a sensor screwed onto a link."""
+"""Additional frames that a robot's description lacks, such as a sensor on a link."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sysid_core.robot.model import RobotModel
 def with_mounted_frame(
     model: RobotModel, name: str, parent: str, pose: ArrayLike = (0.0,) * 6
 ) -> RobotModel:
-    """Robot with an additional frame, fixed to a link.
+    """Copy of a robot with an additional frame, fixed to a link.
 
     Args:
         model: The robot.
@@ -46,7 +46,7 @@ def with_mounted_frame(
 
 
 def fix_frame(tree: pin.Model, name: str, parent: int, pose: pin.SE3) -> None:
-    """Add a frame that is fixed to another, by the other's index, to pinocchio's model."""
+    """Add a frame to pinocchio's model, fixed to another frame that is given by its index."""
     base = tree.frames[parent]
     placement = base.placement * pose
     tree.addFrame(pin.Frame(name, base.parentJoint, parent, placement, pin.FrameType.BODY), False)

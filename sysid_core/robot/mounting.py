@@ -16,7 +16,7 @@ from sysid_core.settings import numbers
 
 
 def gravity_of_mount(rpy: ArrayLike) -> Array:
-    r"""Gravity in the frame of a base that is turned against the world, `g_B = R_WB^T g_W`.
+    r"""Gravity in the frame of a base that is rotated relative to the world, `g_B = R_WB^T g_W`.
 
     Args:
         rpy: Roll, pitch and yaw of the base in the world (z up), shape (3,) [rad].
@@ -37,7 +37,7 @@ def gravity_of_mount(rpy: ArrayLike) -> Array:
 
 
 def with_gravity(model: RobotModel, gravity: ArrayLike) -> RobotModel:
-    """Copy with gravity along another direction of the base frame.
+    """Copy with another direction of gravity in the base frame.
 
     Args:
         model: The robot.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Natural scales of inertial parameters, which define 'weak' and 'excited'."""
+"""Natural scales of inertial parameters, relative to which 'weak' and 'excited' are defined."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from sysid_core.robot.model import RobotModel
 
 
 def inertial_scale(model: RobotModel) -> Array:
-    r"""Natural scale of every inertial parameter: `[m, m L, m L^2]` with m and L of the body.
+    r"""Natural scale of every inertial parameter: `[m, m L, m L^2]` with mass m and length L of the
+    body.
 
     m is the URDF's mass, but at least a tenth of the mean; L is the largest of the reach to the
     centre of mass, to the next joint, and the radius of gyration, at least 3 cm.

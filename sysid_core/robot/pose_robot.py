@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robot for the poses of a frame: three sliding and three turning joints."""
+"""Robot for given poses of a frame: three prismatic and three revolute joints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _FLAT = np.deg2rad(50.0)  # middle angles up to here are far from the singularit
 
 
 def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple[str, ...], Array]:
-    """URDF of a gantry with a wrist that carries the frame `sensor`, and its joint positions.
+    """URDF of a gantry with a spherical wrist that carries the frame `sensor`, and joint positions
+    for given poses of that frame.
 
     The wrist's axes are turned such that its singularity stays away from all poses: a path passes
     it by if there is a way.

@@ -10,12 +10,12 @@ from sysid_core.robot.model import RobotModel
 
 
 def inertial_parameter_names(model: RobotModel) -> tuple[str, ...]:
-    """Names such as `link3.mx` of the 10 parameters of every body, in regressor order."""
+    """Names of the 10 parameters of every body, such as `link3.mx`, in the order of the regressor."""
     return tuple(f"{body}.{name}" for body in model.body_names for name in INERTIAL_NAMES)
 
 
 def joint_torque_regressor(model: RobotModel, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-    r"""Regressor of the rigid-body torques, `rnea(q, v, a) = Y @ pi`.
+    r"""Regressor Y of the rigid-body torques: `rnea(q, v, a) = Y @ pi`.
 
     Wensing, Niemeyer and Slotine (2023), eq. (2).
 

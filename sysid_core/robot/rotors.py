@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Geared rotors: bodies that turn faster than the joint, and their torque."""
+"""Geared rotors: bodies that turn faster than the joint, and their torques."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FILE = FileKind(
 
 @dataclass(frozen=True)
 class Rotor:
-    """A rotor, symmetric about its axis, carried by the parent link of the joint that it drives.
+    """Rotor of a motor, symmetric about its axis, on the parent link of the joint that it drives.
 
     Wensing, Niemeyer and Slotine (2023), eqs. (56), (57), (58).
 
@@ -75,7 +75,7 @@ class Rotor:
 
     @property
     def parameter_name(self) -> str:
-        """Name of its inertia in tables."""
+        """Name of the rotor's inertia in tables."""
         return f"{self.joint}.Im"
 
 
@@ -93,7 +93,7 @@ def load_rotors(path: str | Path) -> tuple[Rotor, ...]:
 
 
 def rotors_from_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
-    """Rotors that the `<transmission>` elements of a URDF describe.
+    """Rotors described by the `<transmission>` elements of a URDF.
 
     The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is taken
     to be the joint's. Transmissions without a reduction, or with several joints, give none.
@@ -121,7 +121,7 @@ def rotors_from_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
 
 
 def rotors_of(model: RobotModel, rotors: Sequence[Rotor]) -> dict[int, Rotor]:
-    """Rotors by pinocchio's joint index, their axes filled in.
+    """Rotors by joint index of pinocchio, with their axes.
 
     Raises:
         ModelError: A rotor's joint is unknown, has several degrees of freedom or has two rotors.
@@ -157,7 +157,7 @@ def rotors_of(model: RobotModel, rotors: Sequence[Rotor]) -> dict[int, Rotor]:
 def rotor_regressor(
     model: RobotModel, rotors: Sequence[Rotor], q: ArrayLike, v: ArrayLike, a: ArrayLike
 ) -> Array:
-    r"""Joint torques per unit of each rotor's inertia about its axis.
+    r"""Joint torques per unit of inertia of each rotor about its axis.
 
     With z the axis, fixed to the parent link p, and w = z.omega_p + n qdot the spin about it,
     the rotor's angular momentum is `Im w z` and the torques are

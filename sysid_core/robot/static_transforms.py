@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames fixed to the robot by TF's `tf_static`, such as a sensor that the URDF lacks.
+"""Frames fixed to the robot by the topic `tf_static`, such as a sensor that the URDF lacks.
 
 Only what is static says where something is mounted. A frame on `tf` moves: a robot that stands still
 doesn't show to which of its links the frame is fixed.
@@ -23,7 +23,7 @@ _UNIT = 1e-2  # how far a rotation's quaternion may be from length 1
 
 @dataclass(frozen=True)
 class StaticTransform:
-    """One frame in another, as `tf_static` has it.
+    """Pose of one frame in another, as published on `tf_static`.
 
     Attributes:
         parent: Frame that `child` is fixed to.
@@ -52,7 +52,7 @@ class StaticTransform:
 
     @classmethod
     def of(cls, stamped: Any) -> StaticTransform:
-        """The transform of a `geometry_msgs/TransformStamped`, of a bag or of rclpy.
+        """Static transform from a `geometry_msgs/TransformStamped` of a bag or of rclpy.
 
         Args:
             stamped: The message.
@@ -70,13 +70,14 @@ class StaticTransform:
 
     @property
     def pose(self) -> pin.SE3:
-        """The child in its parent."""
+        """Pose of the child frame in its parent."""
         rotation = np.array(self.rotation) / np.linalg.norm(self.rotation)
         return pin.SE3(pin.Quaternion(rotation), np.array(self.translation))
 
 
 def with_static_transforms(model: RobotModel, transforms: Iterable[StaticTransform]) -> RobotModel:
-    """Robot with all static frames that lead to one of its links; its own frames are unchanged.
+    """Copy of a robot with all static frames that are connected to one of its links; existing
+    frames are unchanged.
 
     Args:
         model: The robot.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Position-controlled drives without torque sensors: from commands and encoders to a simulator."""
+"""Position servos without torque sensors: from commands and encoders to a simulator."""
 
 from sysid_core.servos.doors import read_recordings
 from sysid_core.servos.identify import ServoIdentification, identify_servos

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands and positions of a rosbag2 bag."""
+"""Commands and positions from a rosbag2 bag."""
 
 from __future__ import annotations
 

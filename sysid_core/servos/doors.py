@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of all files and folders with commands and positions, by their kind."""
+"""Readers of files and folders with commands and positions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_recordings(
     percent: bool = False,
     calibration: str | Path | None = None,
 ) -> tuple[ServoRecording, ...]:
-    """All motions of files and folders, in the order of their names.
+    """Read all motions of files and folders, in the order of their names.
 
     Args:
         paths: SAGE folders, LeRobot datasets, rosbag2 bags, CSV, NPZ or JSON files, or folders of

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Episodes of LeRobot datasets, versions 2.0 to 3.0: `action` are commands, `observation.state` positions."""
+"""Episodes of LeRobot datasets, versions 2.0 to 3.0: `action` are commands, `observation.state` are
+positions.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def is_lerobot(folder: Path) -> bool:
 def read_lerobot(
     path: Path, wanted: frozenset[str], percent: bool = False
 ) -> Iterator[ServoRecording]:
-    """Its episodes as `episode_000000` and so on.
+    """Episodes of a LeRobot dataset, named `episode_000000` and so on.
 
     Args:
         path: The dataset's folder, or one of its Parquet files.
@@ -75,7 +77,7 @@ GRIPPER = (0.0, 100.0)  # closed and open, in LeRobot's degrees as in its normal
 
 
 def is_gripper(joint: str) -> bool:
-    """True if LeRobot gives a joint from 0 to 100, as for all grippers."""
+    """True if LeRobot gives a joint in the range 0 to 100, as for all grippers."""
     return joint.split(".")[0].endswith("gripper")
 
 

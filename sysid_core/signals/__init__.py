@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings and their processing before a fit."""
+"""Recordings, and their processing before a fit."""
 
 from sysid_core.signals.array_file import export_recording
 from sysid_core.signals.column_map import COLUMNS_SCHEMA, ColumnMap

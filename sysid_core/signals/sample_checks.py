@@ -18,7 +18,7 @@ _MOVING = 0.01  # [rad/s or m/s]: standstill is slower
 
 
 def quantisation(values: ArrayLike) -> Array:
-    """Step of each column, shape (n,); 0 if the values are not on a grid.
+    """Quantisation step of each column, shape (n,); 0 if the values are not on a grid.
 
     Args:
         values: Shape (K, n).
@@ -39,7 +39,8 @@ def quantisation(values: ArrayLike) -> Array:
 
 
 def saturated_share(values: ArrayLike) -> Array:
-    """Share of samples that stay at a column's extreme for three or more in a row, shape (n,).
+    """Share of samples that stay at the extreme value of a column three or more times in a row,
+    shape (n,).
 
     Args:
         values: Shape (K, n).
@@ -81,7 +82,8 @@ _AGREEMENT = (0.9, 1.1)  # measured velocity over derivative of the position
 
 
 def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> None:
-    """Refuse positions far outside the robot's limits, and velocities that aren't their derivative.
+    """Raise an error if positions are far outside the robot's limits, or velocities are not their
+    derivative.
 
     Args:
         stream: Joint states, with all of the robot's joints.

@@ -16,7 +16,7 @@ _WINDOW = 1000  # samples that rate, jitter and latency are taken over
 
 @dataclass(frozen=True)
 class StreamStatistics:
-    """State of a stream at an instant; rates and times over the last window.
+    """Statistics of a stream at one instant; rates and times refer to the last window.
 
     Attributes:
         received: Messages in all.
@@ -46,7 +46,7 @@ class StreamStatistics:
 
 
 class StreamMonitor:
-    """Counts a stream sample by sample, at constant cost.
+    """Statistics of a stream, updated with every sample at constant cost.
 
     Args:
         max_gap_s: Longer steps are gaps.
@@ -72,7 +72,7 @@ class StreamMonitor:
         self._longest = 0.0
 
     def add(self, stamp_ns: int, arrived_ns: int | None = None, *, valid: bool = True) -> None:
-        """Count one sample.
+        """Add one sample to the statistics.
 
         Args:
             stamp_ns: When it was measured.
@@ -111,7 +111,7 @@ class StreamMonitor:
             self._since_learnt = 0
 
     def statistics(self, now_ns: int) -> StreamStatistics:
-        """Statistics of the stream at `now_ns`, on the clock of the arrivals."""
+        """Statistics of the stream at `now_ns`, by the clock of the arrivals."""
         steps = np.array(self._steps)
         regular = steps[steps <= self._max_gap_s]
         silent = self._arrived_ns is None or (now_ns - self._arrived_ns) * 1e-9 > self._stale_s

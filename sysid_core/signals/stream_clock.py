@@ -22,7 +22,7 @@ def is_measured(values: ArrayLike) -> bool:
 
 
 class SampleOutcome(Kind):
-    """Decision of a filter on a sample."""
+    """Outcome of a sample in a filter: accepted, or the reason of its rejection."""
 
     ACCEPTED = "accepted"
     STARTED = "started"  # accepted as a new beginning: the first, or after a gap or clock reset

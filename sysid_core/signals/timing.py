@@ -17,7 +17,7 @@ Stream = TypeVar("Stream", JointStream, WrenchStream)
 
 @dataclass(frozen=True)
 class TimingReport:
-    """Timing statistics of a stream.
+    """Statistics of the stamps of a stream.
 
     Attributes:
         samples: As recorded.
@@ -47,11 +47,11 @@ class TimingReport:
 
     @property
     def rate_hz(self) -> float:
-        """Rate of the median step."""
+        """Sampling rate that corresponds to the median time step."""
         return 1.0 / self.period_s if self.period_s > 0.0 else 0.0
 
     def notes(self, what: str) -> tuple[str, ...]:
-        """One sentence for each fault of the stream `what`."""
+        """Sentences on the timing faults of the stream `what`."""
         counts = (
             (self.invalid, "samples with NaN or infinite values dropped"),
             (self.duplicates, "samples with a repeated stamp dropped"),
@@ -69,7 +69,7 @@ def check_timing(
     max_gap_s: float | None = None,
     reset_s: float = 1.0,
 ) -> tuple[TimingReport, NDArray[np.intp]]:
-    """Count faulty stamps, and mark the samples in order.
+    """Count faulty stamps, and mark the samples that are in order.
 
     Args:
         stamps_ns: Shape (K,).
@@ -119,7 +119,7 @@ def check_timing(
 
 
 def in_order(stream: Stream) -> tuple[Stream, TimingReport]:
-    """Stream without invalid, repeated and decreasing stamps, and the number of dropped samples.
+    """Stream without invalid, repeated and decreasing stamps, and the number of removed samples.
 
     Args:
         stream: Joint states or wrenches.
@@ -137,7 +137,8 @@ def in_order(stream: Stream) -> tuple[Stream, TimingReport]:
 def interpolate_at(
     at_ns: ArrayLike, stamps_ns: ArrayLike, values: ArrayLike, *, max_gap_s: float
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Values at other stamps, linear between neighbours that are close enough.
+    """Values at other stamps, interpolated linearly between neighbours that are close enough in
+    time.
 
     Args:
         at_ns: Wanted stamps, shape (M,).

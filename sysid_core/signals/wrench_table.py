@@ -36,7 +36,7 @@ _SHORT_HOLD = 5  # rows: positions held longer are a robot at rest, not a slower
 
 
 class RotationFormat(Kind):
-    """Format of the orientation that follows a position."""
+    """Format of the orientation in a table of poses."""
 
     AUTO = "auto"
     XYZW = "xyzw"  # quaternion
@@ -47,7 +47,7 @@ class RotationFormat(Kind):
 
 @dataclass(frozen=True, kw_only=True)
 class WrenchColumns:
-    """Columns of a table's signals; empty fields are found by name.
+    """Columns of a table's signals; columns that are not given are found by name.
 
     Attributes:
         time: Name (or number, where there is no header).
@@ -74,7 +74,7 @@ def read_wrench_table(
     *,
     joint_names: Sequence[str] = (),
 ) -> tuple[Recording, bool]:
-    """A recording from a table.
+    """Read a recording of wrenches and poses from a table.
 
     Args:
         path: File; of an exported CSV or Parquet that of the joints, the wrench's lies beside it.
@@ -288,7 +288,7 @@ def find_wrench(table: Mapping[str, Array]) -> tuple[str, ...]:
 
 
 def find_joints(table: Mapping[str, Array], joint_names: Sequence[str]) -> tuple[str, ...]:
-    """Columns of the joint positions: by joint names, or numbered; () if there are none."""
+    """Columns of the joint positions, by joint names or numbers; () if there are none."""
     by_name = {}
     for joint in joint_names:
         for form in (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated robot in MuJoCo, independent of pinocchio, which identifies it."""
+"""Simulation of a robot in MuJoCo, independent of pinocchio, which is used for identification."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ else:
 
 
 def largest_within(fixed: Array, more: Array, limits: Array) -> Array:
-    """`fixed + s * more` with the largest s of [0, 1] that the limits allow, shape (n,).
+    """Vector `fixed + s * more` with the largest s in [0, 1] that respects the limits, shape (n,).
 
     Where the fixed part alone is beyond a limit, s is zero and that joint gets its limit.
     """
@@ -54,7 +54,7 @@ def build_mujoco_spec(
     armature: ArrayLike | None = None,
     timestep: float = 1e-3,
 ) -> mujoco.MjSpec:
-    """A MuJoCo model with the tree, inertias and frames of a `RobotModel`; no contacts.
+    """MuJoCo model with the tree, inertias and frames of a `RobotModel`, without contacts.
 
     Args:
         model: With revolute, continuous and prismatic joints.
@@ -140,7 +140,7 @@ def _add_sensor(
 
 
 class MujocoPlant(MujocoStepper):
-    """Steps a MuJoCo robot by joint efforts, or by its built-in servo.
+    """MuJoCo simulation of a robot, driven by joint efforts or by a position controller.
 
     Args:
         model: Its true parameters.
@@ -189,7 +189,7 @@ class MujocoPlant(MujocoStepper):
         *,
         bandwidth: float = 60.0,
     ) -> Array:
-        """Effort of the position controller of an industrial arm: computed torque with PD.
+        """Effort of the position controller of an industrial arm: computed torque with PD feedback.
 
         Args:
             q_d: Desired positions, shape (n,).
@@ -218,7 +218,7 @@ class MujocoPlant(MujocoStepper):
         return largest_within(*self._inverse_dynamics(-rate * self.mj_data.qvel), self._limits)
 
     def limited(self, effort: ArrayLike) -> Array:
-        """Effort after the drive limits, shape (n,)."""
+        """Effort limited by the drives, shape (n,)."""
         return np.clip(effort, -self._limits, self._limits)
 
     def _inverse_dynamics(self, a: Array) -> tuple[Array, Array]:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot on position servos: it takes targets, and shows what encoders behind its gears' play show."""
+"""Simulation of a robot with position servos: it receives targets, and measures with encoders
+behind the backlash of its gears.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ else:
 
 
 class PositionPlant(MujocoStepper):
-    """Steps a MuJoCo robot by position targets.
+    """MuJoCo simulation of a robot that is driven by position targets.
 
     Args:
         mjcf: With a position actuator of each joint, under the joint's name.
@@ -39,7 +41,7 @@ class PositionPlant(MujocoStepper):
 
     @property
     def q(self) -> Array:
-        """Positions that the encoders show, shape (n,) [rad or m]."""
+        """Positions measured by the encoders, shape (n,) [rad or m]."""
         return self._encoder.copy()
 
     @property
@@ -48,7 +50,7 @@ class PositionPlant(MujocoStepper):
         return np.asarray(self.mj_data.qvel[self._at])
 
     def reset(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
-        """Put the robot to positions q, shape (n,), which are its targets, too; time starts at 0."""
+        """Set the positions q, shape (n,), and use them as targets; time starts at 0."""
         there = np.zeros(self.mj_model.nq)
         there[self._at] = np.asarray(q, dtype=float)
         super().reset(there, v)
@@ -60,7 +62,7 @@ class PositionPlant(MujocoStepper):
         self._encoder = there[self._at]
 
     def step(self, target: ArrayLike) -> PlantSample:
-        """Hold targets, shape (n,), for one time step; the sample is of its beginning."""
+        """Apply targets, shape (n,), for one time step and return the sample at its beginning."""
         control = np.empty(len(self._drive))
         control[self._drive] = np.asarray(target, dtype=float) - self._zero
         sample = self.advance(control, self.mj_data.actuator_force[self._drive].copy())

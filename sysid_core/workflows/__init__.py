@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Complete tasks from settings to results with verdicts and files; a callback reports the steps.
+"""Complete tasks, from settings to results with verdicts and files; a callback reports the steps.
 
 The command line, the nodes, the benchmark and the fleet call these.
 """

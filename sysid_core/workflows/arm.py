@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simultaneous fit of open chains, with settings selected within the recordings."""
+"""Identification of all joints at once, with settings chosen by cross-validation within the
+recordings.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ WAVES_HZ = 20.0
 
 @dataclass(frozen=True, eq=False)
 class ArmFit:
-    """Identification with the settings selected within the recordings.
+    """Identification with settings that were chosen by cross-validation within the recordings.
 
     Attributes:
         identification: The result.
@@ -76,7 +78,7 @@ class ArmFit:
     differentiations: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
-        """Data for result.json."""
+        """Identification as plain data for result.json."""
         return {
             "delay": self.lags.common.seconds,
             "delay_sd": self.lags.common.sd,
@@ -91,7 +93,7 @@ class ArmFit:
         }
 
     def report(self, training: Sequence[Prediction], validation: Sequence[Prediction]) -> Report:
-        """Report page without a verdict."""
+        """Report of the identification, without a verdict."""
         report = identification_report(
             self.identification, training, validation, self.benefits, self.lags.common
         )
@@ -101,7 +103,7 @@ class ArmFit:
 
 
 def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -> ArmFit:
-    """Select the open settings, and identify.
+    """Choose the open settings, and identify the robot.
 
     Args:
         data: Robot and recordings.

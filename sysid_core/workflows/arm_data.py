@@ -41,7 +41,7 @@ _GRAVITY_SAMPLES = 800  # the fit of three numbers takes no more
 
 @dataclass(frozen=True, eq=False)
 class ArmData:
-    """Input data of an identification, open or closed chain.
+    """Input data of an identification, of an open or closed chain.
 
     Attributes:
         model: The robot, gravity as it is.
@@ -83,7 +83,7 @@ class ArmData:
         plan: Trajectory | None = None,
         progress: Progress = silent,
     ) -> ArmData:
-        """Data in memory.
+        """Input data from objects in memory.
 
         Args:
             model: The robot as it is mounted.
@@ -112,7 +112,8 @@ class ArmData:
 
     @classmethod
     def read(cls, settings: IdentifySettings, progress: Progress = silent) -> ArmData:
-        """Read robot and recordings, estimate gravity if requested, and check for faults.
+        """Read robot and recordings from files, estimate gravity if requested, and check for
+        faults.
 
         Raises:
             SysIdError: A file can't be read, or a recording doesn't fit the robot.
@@ -169,20 +170,20 @@ class ArmData:
 
     @property
     def fitted(self) -> dict[str, str]:
-        """Sources of all recordings that a fit sees, by `samples_key`."""
+        """Names of all recordings that enter the fit, by the `samples_key` of their content."""
         return {samples_key(run): run.source for run in (*self.runs, *self.loaded)}
 
     @property
     def gain_sd(self) -> float:
-        """Largest relative deviation of the drive gains; 0 if the parameter deviations
-        include it.
+        """Largest relative standard deviation of the drive gains; 0 if the parameters' deviations
+        already include it.
         """
         known = None if self.columns is None else self.columns.gain_sd
         return 0.0 if known is None or self.load is not None else float(np.max(known))
 
 
 def chain_of(robot: str, loops: str) -> DrivenRobot:
-    """The mechanism of a file of loops, as a robot of its driven joints.
+    """Mechanism from the file of its loops, as a robot of its driven joints.
 
     Args:
         robot: URDF; "" or the loops' own name where their file names one.
@@ -192,7 +193,7 @@ def chain_of(robot: str, loops: str) -> DrivenRobot:
 
 
 def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
-    """A robot on a fixed base, some joints locked.
+    """Robot with a fixed base, and with some joints locked.
 
     Args:
         robot: URDF file, or a robot of example-robot-data.

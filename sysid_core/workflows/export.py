@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Export of a result with a proof of agreement, and the repetition of the proof."""
+"""Export of a result with a proof of its accuracy, and the repetition of the proof."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class _ProofFile(_Part):
 
 @dataclass(frozen=True)
 class Carried:
-    """A weighed payload, as a body fixed to a frame.
+    """Payload as a body fixed to a frame of the robot.
 
     Attributes:
         estimate: Of its ten inertial parameters.
@@ -118,7 +118,7 @@ class Carried:
 
     @classmethod
     def load(cls, folder: Path, frame: str) -> Carried:
-        """A payload of `sysid payload`.
+        """Load a payload from the result of `sysid payload`.
 
         Raises:
             SysIdError: The folder has no estimate that can be read.
@@ -126,7 +126,7 @@ class Carried:
         return cls(Estimate.load(folder / "estimate.yaml"), frame, folder)
 
     def on(self, robot: Projection) -> Projection:
-        """Robot that holds it.
+        """Copy of a robot that carries the payload.
 
         Raises:
             SysIdError: No payload's estimate, a body that can't exist, a frame that doesn't move.
@@ -144,7 +144,7 @@ class Carried:
 
 @dataclass(frozen=True, eq=False)
 class ArmResult:
-    """Result folder of `sysid identify`, with its recordings.
+    """Result of `sysid identify` with its recordings, loaded from its folder.
 
     Attributes:
         identification: The identified robot.
@@ -165,7 +165,7 @@ class ArmResult:
 
 @dataclass(frozen=True)
 class ExportedTarget:
-    """One target of an export.
+    """Exported file in one format.
 
     Attributes:
         target: The format.
@@ -185,7 +185,7 @@ class ExportedTarget:
 
     @property
     def name(self) -> str:
-        """Folder and name of the file, as `mjcf/ur5.xml`."""
+        """Folder and name of the file, such as `mjcf/ur5.xml`."""
         return f"{self.file.parent.name}/{self.file.name}"
 
     @property
@@ -195,7 +195,7 @@ class ExportedTarget:
 
 
 def load_result(folder: Path, data: Path | None = None) -> ArmResult:
-    """Read a result of `sysid identify` and its recordings.
+    """Load a result of `sysid identify` with its recordings.
 
     Args:
         folder: With result.json, parameters.yaml and estimate.yaml.
@@ -247,7 +247,7 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
 
 
 def mesh_places(robot: str) -> tuple[Path, ...]:
-    """Folders in which meshes of a robot may be: its description's, if it is a file."""
+    """Folders that may contain the meshes of a robot: that of its description, if this is a file."""
     description = Path(example_robots().get(robot, robot))
     return (description.resolve().parent,) if description.is_file() else ()
 
@@ -261,7 +261,7 @@ def export_result(
     carried: Carried | None = None,
     progress: Progress = silent,
 ) -> tuple[ExportedTarget, ...]:
-    """Export a result, with a proof of its accuracy.
+    """Export the result in a folder, with a proof of its accuracy.
 
     Args:
         folder: That `sysid identify` wrote.
@@ -397,7 +397,8 @@ def _told(carried: Carried) -> dict[str, str]:
 def verify_export(
     path: Path, *, data: Path | None = None, progress: Progress = silent
 ) -> list[CertificateCheck]:
-    """Repeat a proof: files by their hashes, torques at the same states, errors from the data.
+    """Repeat the checks of a proof: hashes of the files, torques at the same states, errors from
+    the data.
 
     Args:
         path: proof.json.

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drive gains and the known load that they were found by, for result, page and column map."""
+"""Drive gains and the known load from which they were determined, for result, report and column
+map.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from sysid_core.signals import COLUMNS_SCHEMA, Recording
 
 
 def load_dict(found: LoadedIdentification) -> dict[str, object]:
-    """Gains and load, for result.json."""
+    """Gains and load as plain data for result.json."""
     load = summarise_payload(found.payload)
     return {
         "drive_gains": {
@@ -38,7 +40,7 @@ def load_dict(found: LoadedIdentification) -> dict[str, object]:
 
 
 def load_section(report: Report, found: LoadedIdentification, load: KnownLoad) -> None:
-    """Tables of gains and load at the end of the report."""
+    """Report section with gains and load."""
     report.heading("Drive gains, by the known load")
     report.table(
         ["joint", "gain", "standard deviation"],
@@ -76,7 +78,7 @@ def load_section(report: Report, found: LoadedIdentification, load: KnownLoad) -
 def write_columns(
     columns: Path | None, loaded: LoadedIdentification, run: Recording, path: Path
 ) -> None:
-    """Column map with the estimated gains, for further runs of this robot.
+    """Write a column map with the estimated gains, for further recordings of this robot.
 
     Args:
         columns: The user's column map, if any.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planning of motions: settings of one kind in, a checked motion with its files out."""
+"""Planning of motions: from settings to a checked motion with its files."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ MotionSettings = (
 def plan(
     robot: str, settings: MotionSettings, progress: PlanProgress | None = None
 ) -> PlannedMotion:
-    """Plan a motion of the kind of the settings.
+    """Plan a motion; the type of the settings selects its kind.
 
     Args:
         robot: URDF file, reference robot, or a robot of example-robot-data; of loops their file.

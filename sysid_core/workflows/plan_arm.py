@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion after which all that an arm's dynamics can show is known best."""
+"""Planning of the motion that determines all parameters of an arm best."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOVING = 0.01  # [rad/s or m/s], slower is standing still
 
 
 def search_arm(settings: ArmPlanSettings, planning: Planning) -> Planned:
-    """Plan an exciting motion of a whole arm, and one for validation if requested."""
+    """Plan an exciting motion of a whole arm, and a validation motion if requested."""
     unknowns = _unknowns(settings, planning.model)
     found = _search(settings, planning, unknowns)
     others = {}

@@ -9,7 +9,7 @@ from sysid_core.kinds import Kind
 
 
 class Step(Kind):
-    """Step of a workflow; steps follow each other in this order, and some are omitted."""
+    """Step of a workflow. Steps follow each other in this order, but some may be omitted."""
 
     READING = "reading recordings"
     GRAVITY = "estimating gravity"
@@ -29,7 +29,7 @@ class Step(Kind):
 
     @property
     def code(self) -> str:
-        """Stable name for programs."""
+        """Name of the step for programs, which never changes."""
         return self.name.lower()
 
     @property
@@ -45,4 +45,4 @@ Progress = Callable[[Step], None]
 
 
 def silent(step: Step) -> None:
-    """Discard the report of a step."""
+    """Ignore the report of a step."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Location and reading of recordings: a bag, or a table with its column map."""
+"""Reading of recordings: a bag, or a table with its column map."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def is_bag(path: Path) -> bool:
 def load_recording(
     path: Path, columns: ColumnMap | None, effort_kind: str = "", model: RobotModel | None = None
 ) -> Recording:
-    """Read a bag or a table.
+    """Load a recording from a bag or a table.
 
     Args:
         path: What the user gave.
@@ -71,7 +71,7 @@ def load_recording(
 
 
 def samples_key(run: Recording) -> str:
-    """Hash of a recording's positions and efforts, whatever its file is."""
+    """Hash of a recording's positions and efforts, independent of its file."""
     found = hashlib.sha256()
     for values in (run.joints.q, run.joints.effort):
         found.update(np.ascontiguousarray(0.0 if values is None else values + 0.0).tobytes())
@@ -79,7 +79,7 @@ def samples_key(run: Recording) -> str:
 
 
 def require_unseen(judging: Iterable[Recording], fitted: Mapping[str, str]) -> None:
-    """Refuse to judge by recordings that were fitted, whatever their files are called.
+    """Raise an error if a recording for validation was fitted, whatever its file name.
 
     Args:
         judging: Recordings that are predicted.
@@ -134,7 +134,7 @@ def _read_loop_bag(
 
 
 def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = True) -> DriveTrain:
-    """Drives in the robot's order of joints; without a column map, efforts are torques.
+    """Drives in the order of the robot's joints; without a column map, efforts count as torques.
 
     Args:
         model: The robot.

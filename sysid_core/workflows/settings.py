@@ -184,6 +184,7 @@ class TorqueWeighingSettings:
         loaded: Tables (CSV) or rosbag2 bags.
         robot: URDF file, or a robot of example-robot-data.
         frame: Frame that carries the payload, such as tool0.
+        lock: JOINT[=POSITION] to be locked (rad or m; default 0), such as a gripper's joint.
         unloaded: Runs of the same arm without payload; may be repeated. Default: the URDF's
             parameters.
         arm: estimate.yaml of the unloaded arm (full parameters), instead of unloaded runs.
@@ -209,6 +210,7 @@ class TorqueWeighingSettings:
     loaded: tuple[Path, ...]
     robot: str
     frame: str
+    lock: tuple[str, ...] = ()
     unloaded: tuple[Path, ...] = ()
     arm: Path | None = None
     columns: Path | None = None
@@ -273,7 +275,7 @@ class SensorSettings:
 
     @property
     def pose(self) -> list[float]:
-        """The mounting, six numbers [m, rad].
+        """Pose of the sensor, six numbers [m, rad].
 
         Raises:
             ModelError: It isn't that.

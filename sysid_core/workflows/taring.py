@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bias, tool and delay of a force-torque sensor from still postures."""
+"""Bias, tool and delay of a force-torque sensor from static postures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from sysid_core.workflows.weighing import robot_on_sensor
 
 @dataclass(frozen=True, eq=False)
 class Tared:
-    """A calibration of a force-torque sensor.
+    """Calibration of a force-torque sensor from a recording.
 
     Attributes:
         calibration: Bias, noise, tool and delay.
@@ -58,12 +58,12 @@ class Tared:
 
     @property
     def warmer(self) -> float:
-        """Temperature minus that of the stored calibration [°C]; NaN if unknown."""
+        """Temperature difference to the stored calibration [°C]; NaN if unknown."""
         assert self.kept is not None
         return self.calibration.temperature - self.kept.temperature
 
     def to_dict(self) -> dict[str, Any]:
-        """Calibration as plain numbers for comparisons."""
+        """Calibration as plain numbers, for comparisons."""
         out = tare_dict(self.calibration)
         if self.change is not None:
             out |= {
@@ -75,7 +75,8 @@ class Tared:
 
 
 def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
-    """Find the sensor's bias and load in still postures; refuse a wrong mounting.
+    """Estimate the bias of the sensor and the load from static postures; a wrong mounting is an
+    error.
 
     Args:
         settings: The recording, and what is known of the sensor.

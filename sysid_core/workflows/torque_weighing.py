@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payloads of arms without force-torque sensor, weighed by joint torques or currents."""
+"""Payloads of arms without force-torque sensor, estimated from joint torques or currents."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from sysid_core.estimation.loaded_arm import (
 from sysid_core.estimation.payload import DensityPrior, summarise_payload
 from sysid_core.reasons import Verdict, failure, warning
 from sysid_core.report import loaded_arm_report, payload_sentence, save_and_list
-from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel, mounted
+from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel, hold_joints, mounted
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import ColumnMap, Recording, read_table
 from sysid_core.validation import judge_estimate
@@ -44,7 +44,7 @@ from sysid_core.workflows.settings import TorqueWeighingSettings
 
 @dataclass(frozen=True, eq=False)
 class WeighedByTorques:
-    """A payload weighed by joint torques.
+    """Payload estimated from joint torques.
 
     Attributes:
         fit: The payload, as the difference of loaded and unloaded torques.
@@ -72,7 +72,7 @@ class WeighedByTorques:
         return controller_settings(ControllerPayload.from_pi(pi))
 
     def to_dict(self) -> dict[str, Any]:
-        """Contents of result.json."""
+        """Result as plain data for result.json."""
         estimate, truth = self.fit.estimate, self.true_mass
         out: dict[str, Any] = {
             "verdict": self.verdict.to_dict(),
@@ -132,7 +132,7 @@ class WeighedByTorques:
 def weigh_by_torques(
     settings: TorqueWeighingSettings, progress: Progress = silent
 ) -> WeighedByTorques:
-    """Weigh a payload as the difference to the unloaded arm.
+    """Estimate a payload from joint torques, as the difference to the unloaded arm.
 
     Args:
         settings: What is read, and how it is fitted.
@@ -144,7 +144,7 @@ def weigh_by_torques(
     progress(Step.READING)
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
     gravity = None if columns is None else columns.gravity
-    model = RobotModel.from_urdf(settings.robot)
+    model = hold_joints(RobotModel.from_urdf(settings.robot), lock=settings.lock)
     model = mounted(model, settings.gravity, settings.mount, gravity)
     current, torque = settings.target_current, settings.target_torque
     drives = drives_of(model, columns, gains=not (current or torque))
@@ -203,7 +203,9 @@ def weigh_by_torques(
 
 
 def judge_added(mass: float, sd: float) -> Verdict:
-    """Fail if loaded runs carry less than unloaded ones, warn if they carry nothing; in kg."""
+    """Failure if the loaded runs carry less than the unloaded ones, warning if they carry nothing;
+    in kg.
+    """
     if mass < -3.0 * sd:
         return Verdict((failure("load-negative", mass=-mass, sd=sd),))
     if mass > 3.0 * sd:

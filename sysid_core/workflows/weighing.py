@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payloads of robots with a force-torque sensor, weighed, with their verdict."""
+"""Payloads of robots with a force-torque sensor, estimated and judged."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ _AROUND_NS = 5_000_000_000  # of the marked part that is kept
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """A weighed payload.
+    """Identified payload with its verdict.
 
     Attributes:
         estimate: The ten parameters about the sensor's origin, with covariance.
@@ -99,7 +99,7 @@ class Weighed:
 
     @property
     def summary(self) -> PayloadSummary:
-        """Mass, centre of mass and inertia about it, with standard deviations.
+        """Mass, centre of mass, and inertia about the centre of mass, with standard deviations.
 
         Raises:
             EstimationError: The mass isn't positive.
@@ -109,7 +109,7 @@ class Weighed:
 
 @dataclass(frozen=True, eq=False)
 class WeighedRecording(Weighed):
-    """A payload weighed from a recording, by all methods.
+    """Payload identified from a recording, by all requested methods.
 
     Attributes:
         recording: Its path.
@@ -139,7 +139,7 @@ class WeighedRecording(Weighed):
 
     @property
     def methods(self) -> dict[str, Estimate]:
-        """Estimates of all methods, the default's first, by their names."""
+        """Estimates of all methods by name, that of the default method first."""
         return {"map": self.weighing.estimate, **self.others}
 
     @property
@@ -154,7 +154,9 @@ class WeighedRecording(Weighed):
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:
-        """Lines for the vendors' controllers; empty without a load, or if the verdict failed."""
+        """Payload settings for the vendors' controllers; empty without a load or after a failed
+        verdict.
+        """
         pi = self.estimate.values
         if not (pi[0] > 0 and self.verdict.ok):
             return ()
@@ -164,7 +166,7 @@ class WeighedRecording(Weighed):
         return controller_settings(ControllerPayload.from_pi(pi))
 
     def to_dict(self) -> dict[str, Any]:
-        """Contents of result.json."""
+        """Result as plain data for result.json."""
         errors = None
         if self.truth is not None:
             size = object_size(self.summary) if self.shape is None else self.shape.size
@@ -197,7 +199,7 @@ class WeighedRecording(Weighed):
 def weigh(
     recording: Path, settings: WeighSettings, progress: Progress = silent
 ) -> WeighedRecording:
-    """Estimate the payload of a robot with a force-torque sensor in a recording.
+    """Estimate the payload of a robot with a force-torque sensor from a recording.
 
     Args:
         recording: rosbag2 folder, MCAP file, or a table.
@@ -274,7 +276,7 @@ def _rated(diagram: LoadDiagram, payload: PayloadSummary, X: Array) -> Reason:
 
 @dataclass(frozen=True)
 class FoundPart:
-    """Most probable one of several known loads.
+    """Decision among several known loads.
 
     Attributes:
         probabilities: Of each load, of none and of another one, the likeliest first.
@@ -288,7 +290,7 @@ class FoundPart:
 def which_part(
     recording: Path, settings: WeighSettings, parts: Path, expected: str = ""
 ) -> FoundPart:
-    """Decide which known load was held, from some tenths of a second.
+    """Decide which known load the robot held, from some tenths of a second of data.
 
     Args:
         recording: rosbag2 folder, MCAP file, or a table, of one load.
@@ -326,7 +328,7 @@ def _told(settings: WeighSettings) -> tuple[WrenchSign, WrenchAxes]:
 def robot_on_sensor(
     run: Recording, settings: SensorSettings, sensor_frame: str
 ) -> tuple[Recording, RobotModel, tuple[str, ...]]:
-    """Recording with its wrench in the sensor frame, its robot, and the assumptions.
+    """Recording with its wrench in the sensor frame, the robot, and the assumptions.
 
     Args:
         run: Joint states, and maybe wrench and description.

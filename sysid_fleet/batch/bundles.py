@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short items are sent to workers in groups, because each message costs the scheduler some
+"""Bundles of short work items for one worker, because each message costs the Dask scheduler some
 milliseconds.
 """
 
@@ -19,7 +19,7 @@ MOST = 32  # items of a bundle
 
 @dataclass(frozen=True)
 class Bundled:
-    """A function on a bundle of items, as a worker runs it.
+    """Function that a worker applies to all items of a bundle.
 
     Attributes:
         function: On one item.
@@ -28,7 +28,7 @@ class Bundled:
     function: Callable[[Any], Any]
 
     def __call__(self, items: Sequence[Any]) -> tuple[list[tuple[Any, Exception | None]], float]:
-        """Result and error of each item, and the time that all took [s].
+        """Result or error of each item, and the total duration [s].
 
         Raises:
             Exception: What the function raises of an item that is alone.
@@ -52,7 +52,7 @@ class Bundled:
 
 
 class Bundles:
-    """Items in bundles that grow until each is some work.
+    """Division of work items into bundles, which grow until each takes long enough.
 
     Args:
         items: Are taken as they are wanted.
@@ -79,5 +79,5 @@ class Bundles:
         self._size = max(1, min(fitting, 2 * self._size, MOST))
 
     def again(self, items: Sequence[Any]) -> None:
-        """Items of a worker that died, each repeated alone to find the cause."""
+        """Items of a worker that died; each is repeated alone to find the cause."""
         self._again += items

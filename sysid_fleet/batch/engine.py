@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One function over many items, in this process, in worker processes, or on a cluster: Dask."""
+"""Parallel execution with Dask: one function over many items, in this process, in worker processes,
+or on a cluster.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ class Outcome(Generic[Item, Result]):
     lost: bool = False
 
     def unwrap(self) -> Result:
-        """The result.
+        """Result of the item; raises its error.
 
         Raises:
             BaseException: What the function raised.
@@ -59,7 +61,7 @@ class Outcome(Generic[Item, Result]):
 
 
 class Engine:
-    """Runs a function over items; use it as a context.
+    """Context manager that applies a function to many items.
 
     One worker and no cluster: in this process, without Dask. Else Dask's scheduler hands out the
     items, and hands them out again when a worker dies.
@@ -131,31 +133,31 @@ class Engine:
                 dashboard_address="127.0.0.1:0",
                 silence_logs=50,
                 # Who reaches the scheduler runs code as this user: TLS with keys of this run alone.
-                security=find_spec("cryptography") is not None,
+                security=True if find_spec("cryptography") is not None else None,
             )
         self._client = Client(self._local, set_as_default=False)
 
     @property
     def client(self) -> Any:
-        """Dask's client; None in this process."""
+        """Dask client; None if everything runs in this process."""
         return self._client
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Addresses of the workers that are there; empty in this process."""
+        """Addresses of the available workers; empty if everything runs in this process."""
         if self._client is None:
             return ()
         return tuple(self._client.scheduler_info(n_workers=-1)["workers"])
 
     @property
     def scheduler(self) -> str:
-        """Address of the scheduler; "" in this process."""
+        """Address of the Dask scheduler; "" if everything runs in this process."""
         return "" if self._client is None else str(self._client.scheduler.address)
 
     def map(
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[Outcome[Item, Result]]:
-        """Outcomes in the order of completion.
+        """Outcomes of all items, in the order of completion.
 
         At most a few items for each worker are out at a time: memory doesn't depend on their
         number. Short ones go several at a time.
@@ -198,7 +200,9 @@ class Engine:
 
 @contextmanager
 def _ctrl_c_ignored() -> Iterator[None]:
-    """Processes that are started inside leave Ctrl-C, which the terminal sends to all, to this one."""
+    """Context manager in which new worker processes ignore Ctrl-C, so that only this process
+    handles it.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements of a recipe: each method's errors on held-out data."""
+"""Errors of each identification method on the held-out data of a recipe (a description of public
+recordings).
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,7 @@ _Run = Callable[[], tuple[Identification | PeerFit, str, str]]
 
 
 def _peers(split: Split) -> Iterator[tuple[str, _Run]]:
-    """Other tools that are installed."""
+    """Other identification packages that are installed."""
 
     def theirs(peer: Peer) -> _Run:
         def run() -> tuple[PeerFit, str, str]:
@@ -128,7 +130,7 @@ def _peers(split: Split) -> Iterator[tuple[str, _Run]]:
 
 
 def _methods(split: Split) -> Iterator[tuple[str, _Run]]:
-    """Each method with what runs it."""
+    """Identification methods by name, each with the function that runs it."""
 
     def ours(method: str) -> _Run:
         def run() -> tuple[Identification, str, str]:
@@ -169,7 +171,7 @@ def _errors(found: Identification | PeerFit, split: Split) -> dict[str, float]:
 
 
 def _exported(found: Identification, split: Split) -> dict[str, float]:
-    """Held-out errors of the exported files; NaN where a format can't hold the robot."""
+    """Held-out errors of the exported files; NaN for formats that cannot express the robot."""
     arm, out = ArmResult(found, split.fitted, split.judged, (), ()), {}
     for target in AS_EXPORTED:
         with tempfile.TemporaryDirectory() as folder:
@@ -182,7 +184,7 @@ def _exported(found: Identification, split: Split) -> dict[str, float]:
 
 
 def _below(prediction: Prediction, hz: float) -> Prediction:
-    """Ideal prediction below a frequency, and none above."""
+    """Ideal low-pass filter of a prediction: unchanged below a frequency, zero above."""
     time, measured = prediction.time, prediction.measured
     rate = (len(time) - 1) / float(time[-1] - time[0])
     predicted = np.where(
@@ -194,7 +196,8 @@ def _below(prediction: Prediction, hz: float) -> Prediction:
 def pooled_error(
     predictions: Sequence[Prediction], *, whole: bool = False, below_hz: float = 0.0
 ) -> float:
-    r"""`||measured - predicted|| / ||measured||` over runs and joints, in the recording's unit.
+    r"""Relative error `||measured - predicted|| / ||measured||` over all runs and joints, in the
+    unit of the recording.
 
     Args:
         predictions: Predictions of runs.
@@ -218,7 +221,9 @@ def pooled_error(
 
 
 def _deviations(found: Identification, split: Split) -> Scores | None:
-    """Scores of what was measured against a fit of the judged recordings; None: no fit."""
+    """Scores of the standard deviations, by comparison with a fit of the held-out recordings; None
+    without such a fit.
+    """
     estimator = LeastSquares({"wls": "joint"}.get(found.estimate.method, "none"))
     try:
         other = identify(

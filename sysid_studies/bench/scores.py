@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proper scores of standard deviations: truth in the interval, and an interval that is narrow."""
+"""Proper scores of standard deviations: the smaller, the narrower the intervals that contain the
+true values.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ _HALF = float(ndtri(0.5 + 0.5 * LEVEL))  # half width of the interval, in standa
 
 @dataclass(frozen=True)
 class Scores:
-    """Calibration scores of standard deviations against errors; smaller is better for both.
+    """Scores of standard deviations against actual errors; smaller is better for both.
 
     Attributes:
         count: Number of errors.

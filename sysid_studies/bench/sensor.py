@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Force-torque sensors in the benchmark: still postures, half of them held out."""
+"""Benchmark of force-torque sensors: static postures, half of them held out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _GRAVITY = np.array([0.0, 0.0, -9.81])
 
 
 def sensor_rows(recipe: Recipe, data: Path) -> list[dict[str, Any]]:
-    """Relative error of forces on held-out postures: weight and bias alone, and with gains.
+    """Relative force errors on held-out static postures, with a model of weight and bias, and with
+    gains as well.
 
     The recipe's first file to fit has positions and orientations (x y z, quaternion x y z w) of
     postures, the second the readings (force, torque) in the base's axes; every second posture is
@@ -67,7 +68,7 @@ def sensor_rows(recipe: Recipe, data: Path) -> list[dict[str, Any]]:
 
 
 def _table(path: Path) -> Array:
-    """Numbers with commas or blanks between them."""
+    """Numbers of a text table, separated by commas or blanks."""
     lines = path.read_text(encoding="utf-8").replace(",", " ").splitlines()
     try:
         return np.array([[float(x) for x in line.split()] for line in lines if line.strip()])
@@ -78,6 +79,6 @@ def _table(path: Path) -> Array:
 
 
 def _left(found: SensorCalibration, wrench: Array, gravity: Array) -> Array:
-    """Readings without bias and tool, gains corrected, shape (K, 6)."""
+    """Readings minus bias and tool, with corrected gains, shape (K, 6)."""
     load = static_regressor(gravity) @ found.tare_load
     return np.asarray((wrench - found.bias) @ found.matrix.T - load)

@@ -24,7 +24,7 @@ _LOST = 1e-3  # [m]: a model that leaves the loops by more per step can't be fol
 
 @dataclass(frozen=True, eq=False)
 class SegmentPrediction:
-    """Predicted motion, segment by segment.
+    """Motion predicted by forward integration, segment by segment.
 
     Attributes:
         joint_names: The n_a actuated joints.
@@ -55,7 +55,7 @@ def predict_segments(
     *,
     segment: float = 0.5,
 ) -> SegmentPrediction:
-    """Integrate a recording in segments, all at once.
+    """Integrate the dynamics over all segments of a recording in parallel.
 
     Args:
         chain: The model on trial.
@@ -133,7 +133,9 @@ def reduced_dynamics(chain: ClosedChain, q: Array, v_a: Array) -> _Reduced:
 
 
 def _step(chain: ClosedChain, state: _State, u: Array, dt: float) -> _State:
-    """Explicit midpoint; Coulomb friction holds or slides, whichever is consistent at its end."""
+    """Integrate one time step with the explicit midpoint rule; Coulomb friction sticks or slips,
+    whichever is consistent at the end of the step.
+    """
     F_c = np.array([chain.drive(name).F_c for name in chain.actuated])
     first = reduced_dynamics(chain, state.q, state.v_a)
     v_mid = _with_friction(first, state.v_a, u, F_c, 0.5 * dt)
@@ -148,7 +150,9 @@ def _step(chain: ClosedChain, state: _State, u: Array, dt: float) -> _State:
 
 
 def _with_friction(at: _Reduced, v: Array, u: Array, F_c: Array, dt: float) -> Array:
-    """Velocities after dt: friction f within ±F_c stops a joint if it can (Gauss-Seidel)."""
+    """Velocities after a step dt with Coulomb friction within ±F_c, which stops a joint if it can
+    (Gauss-Seidel).
+    """
     A = dt * at.inverse_mass
     free = v + np.einsum("kij,kj->ki", A, u - at.bias)
     f = np.zeros_like(v)

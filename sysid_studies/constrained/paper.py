@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables I to IV of Zhang, Haugk, Vasudevan 2024: Digit's left leg, on hardware."""
+"""Published values of tables I to IV of Zhang, Haugk, Vasudevan 2024: left leg of Digit, on
+hardware.
+"""
 
 from __future__ import annotations
 

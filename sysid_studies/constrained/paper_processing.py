@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations of the paper: motion and torques with separate filters, every tenth sample."""
+"""Processing of the paper: separate filters of motion and torques, every tenth sample."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ DECIMATION = 10  # section IV-B
 
 
 def paper_regression(chain: ClosedChain, recordings: Sequence[Recording]) -> Regression:
-    """Friction and drives of the actuated joints, inertials known (Zhang et al. 2024, eqs. 28, 29).
+    """Regression for friction and drives of the actuated joints with known inertias (Zhang et al.
+    2024, eqs. 28, 29).
 
     Args:
         chain: The mechanism; the friction of its actuated joints isn't looked at.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page that shows the closed-chain study beside the paper's numbers."""
+"""Report of the closed-chain study, compared with the numbers of the paper."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMNS = ("nominal", "paper's processing", "identified", "true parameters")
 
 
 def constrained_report(study: ConstrainedStudy) -> Report:
-    """Goals, parameters, tables I to IV and what they mean."""
+    """Report with goals, parameters and tables I to IV."""
     config, n = study.config, len(study.seeds)
     report = Report(
         f"Closed chain: {study.chain.name}",

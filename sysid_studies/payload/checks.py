@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A further experiment of the payload study: static postures."""
+"""Additional experiment of the payload study: static postures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def stop_and_go(
     noise: NoiseLevel,
     rng: np.random.Generator,
 ) -> PayloadData:
-    """Wrenches recorded at rest in twelve random orientations, a hundred samples in each."""
+    """Simulated wrenches at rest in twelve random orientations, with a hundred samples in each."""
     R = Rotation.random(12, rng=rng)
     gravity = np.repeat(R.inv().apply(STANDARD_GRAVITY), 100, axis=0)
     still = np.zeros_like(gravity)
@@ -33,7 +33,7 @@ def stop_and_go(
 
 
 def stop_and_go_table() -> tuple[StudyTable, list[Goal]]:
-    """Mass and COM errors of PMD and MAP from data at rest, all eight objects."""
+    """Table of mass and COM errors of PMD and MAP from static data, for all eight objects."""
     rows, goals = [], []
     for noise, limit in (("none", 1e-6), ("moderate", 0.1)):
         worst = {"PMD": [0.0, 0.0], "MAP": [0.0, 0.0]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole payload study: tables III and IV, the runs of figure 6, goals, checks."""
+"""Complete payload study: tables III and IV, the runs of figure 6, goals, checks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _HERE = (
 
 @dataclass
 class PayloadStudy:
-    """Result of the study.
+    """Result of the payload study.
 
     Attributes:
         tables: In the order of the report.
@@ -52,7 +52,7 @@ class PayloadStudy:
     remarks = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Result as plain data for JSON."""
         return {
             "schema": "robot_sysid/payload_study/1",
             "runs": self.runs,
@@ -70,7 +70,7 @@ class PayloadStudy:
         }
 
     def report(self) -> Report:
-        """One page with everything."""
+        """Report with all tables and charts."""
         page = Report(
             "Payload identification: the study of Nadeau, Giamou and Kelly (2022)",
             f"{self.runs} simulated runs",
@@ -94,7 +94,7 @@ def payload_study(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> PayloadStudy:
-    """Run everything.
+    """Run the complete payload study.
 
     Args:
         full: 4 seeds, 10 s of data and all speeds for figure 6, instead of 1 seed and less.
@@ -127,7 +127,7 @@ def payload_study(
 
 
 def _accuracy_tables(runs: Runs) -> list[StudyTable]:
-    """Table III, and the same under harder conditions."""
+    """Table III of the paper, and the same under harder conditions."""
     return [
         table_iii(runs.clean, "Table III", _HERE + " Moments about the sensor.", PAYLOAD_METHODS),
         table_iii(

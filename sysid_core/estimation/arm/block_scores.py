@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normal equations of blocks of time: any choice of columns and prior is judged on held-out blocks."""
+"""Cross-validation with normal equations of blocks of time: any choice of columns and prior is
+judged on held-out blocks.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _EXACT = 1e-12  # squares of torques: a millionth of them is no measurement
 
 @dataclass(frozen=True, eq=False)
 class BlockScores:
-    r"""Normal equations of blocks of time, from which any choice of columns is cross-validated.
+    r"""Normal equations of blocks of time, with which any choice of columns can be cross-validated.
 
     Every block is predicted, raw, from a weighted fit to all other blocks, filtered; the prior
     regularises as in `ConsistentLeastSquares`, without its constraints.
@@ -62,7 +64,7 @@ class BlockScores:
     def relative_error(
         self, keep: Sequence[bool] | None = None, prior_weight: float = 1.0
     ) -> float:
-        r"""`||e|| / ||effort||` over all held-out blocks and joints.
+        r"""Relative error `||e|| / ||effort||` over all held-out blocks and joints.
 
         Args:
             keep: Columns in use, shape (p,); None: all.
@@ -71,19 +73,19 @@ class BlockScores:
         return float(np.sqrt(self.block_errors(keep, prior_weight).sum()))
 
     def block_errors(self, keep: Sequence[bool] | None = None, prior_weight: float = 1.0) -> Array:
-        """Its square as the blocks' shares, shape (blocks,)."""
+        """Contribution of each block to the squared relative error, shape (blocks,)."""
         error, signal = self._squares(keep, prior_weight)
         return np.asarray(np.sum(error / self.gains**2, axis=1) / np.sum(signal / self.gains**2))
 
     def joint_errors(self, keep: Sequence[bool] | None = None, prior_weight: float = 1.0) -> Array:
-        """The relative error of each joint, shape (n,)."""
+        """Relative error of each joint, shape (n,)."""
         error, signal = self._squares(keep, prior_weight)
         return np.sqrt(error.sum(axis=0) / np.maximum(signal, _least(signal)))
 
     def fits_without_blocks(
         self, prior_weight: float, parameters: Array, fixed: Sequence[str] = ()
     ) -> Array:
-        """Parameters of the fits without one block each, shape (blocks, p).
+        """Parameters of the fits that each omit one block, shape (blocks, p).
 
         Args:
             prior_weight: rho of the prior.
@@ -105,7 +107,7 @@ class BlockScores:
         return out
 
     def residual(self, parameters: Array) -> Array:
-        """Root mean square residual of every joint with given parameters, shape (n,) [N m]."""
+        """RMS residual of every joint for given parameters, shape (n,) [N m]."""
         squares = _quadratic(np.append(-parameters, 1.0), self.filtered.sum(axis=0))
         return np.sqrt(np.maximum(squares, 0.0) / np.maximum(self.regression.counts, 1.0))
 
@@ -126,7 +128,7 @@ class BlockScores:
         return np.maximum(error, 0.0), raw[:, :, -1, -1].sum(axis=0)
 
     def _weights(self, total: Array, prior: Array, sd: Array, rho: float) -> Array:
-        """Inverse residual variance per joint, from a fit to everything."""
+        """Inverse residual variance of each joint, from a fit to all blocks."""
         weights = np.ones(len(total))
         count = self.regression.counts
         for _ in range(3):
@@ -138,7 +140,7 @@ class BlockScores:
 
 
 def is_better(new: Array, old: Array, least_gain: float) -> bool:
-    """True if a choice predicts clearly better than another, beyond the chance of a few blocks.
+    """True if one choice predicts better than another by more than chance.
 
     The mean gain over blocks must exceed its standard error (as Breiman's rule of one standard
     error, Hastie et al. 2009, section 7.10): what some blocks gain and others lose says little of
@@ -165,7 +167,7 @@ def _quadratic(theta: Array, products: Array) -> Array:
 
 
 def _edges(regression: Regression, n_blocks: int) -> Array:
-    """Times that part blocks of equal time in motion, shape (n_blocks - 1,) [s].
+    """Times that divide the motion into blocks of equal duration, shape (n_blocks - 1,) [s].
 
     Motion that comes back belongs to the block in which it first occurred: held out, it is unseen.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Delay of measured torques against measured positions.
+r"""Delay of measured torques relative to measured positions.
 
 `tau(t) = tau_hat(t - d)` is linearised in d, which adds the column `d tau_hat / d d` to the
 regression; Gauss-Newton repeats that with the delay taken out.
@@ -29,7 +29,7 @@ CLEAR_ODDS = 20.0  # from here on a joint is called late
 
 @dataclass(frozen=True)
 class TorqueDelay:
-    """A delay common to all joints.
+    """Estimated delay of the torques, common to all joints.
 
     Attributes:
         seconds: Delay, positive where torques lag behind positions [s].
@@ -45,7 +45,7 @@ class TorqueDelay:
 
     @property
     def shows(self) -> bool:
-        """True if the motion contains information about the delay."""
+        """True if the motion contains enough information about the delay."""
         return bool(self.sd < LATE_S)
 
     @property
@@ -75,14 +75,14 @@ class JointDelay:
 
     @property
     def odds(self) -> float:
-        """Odds that the channel is late, relative to correct recordings."""
+        """Odds that the torques of this joint are delayed, relative to recordings without delays."""
         usual, late = self.sd**2 + USUAL_S**2, self.sd**2 + LATE_S**2
         gain = 0.5 * self.seconds**2 * (1.0 / usual - 1.0 / late) - 0.5 * np.log(late / usual)
         return float(LATE_ODDS * np.exp(min(gain, 700.0)))
 
     @property
     def late(self) -> bool:
-        """True if a delay is clearly more likely than none."""
+        """True if a delay of this joint is clearly more likely than no delay."""
         return bool(np.isfinite(self.sd)) and self.odds > CLEAR_ODDS
 
 
@@ -131,7 +131,7 @@ def delay_step(
 def joint_delays(
     regression: Regression, torque_change: Callable[[Array], Array]
 ) -> tuple[JointDelay, ...]:
-    """Delays of single joints' efforts, all joints together.
+    """Delays of the efforts of all joints, estimated together.
 
     Args:
         regression: Equations with the common delay taken out.
@@ -144,14 +144,14 @@ def joint_delays(
 
 
 def _torque_change(regression: Regression, torque_change: Callable[[Array], Array]) -> Array:
-    """Change of the torques per second of delay, (K, n), zero where nothing was measured."""
+    """Derivative of the torques with respect to the delay, (K, n); zero for unmeasured joints."""
     values = full_parameters(regression, _FIT.fit(regression), ())
     used = True if regression.used is None else regression.used
     return np.where(used, torque_change(values), 0.0)
 
 
 def _fitted_delays(regression: Regression, change: Array) -> tuple[list[float], list[float]]:
-    """Delays with their deviations [s], fitted together with everything else."""
+    """Delays with their standard deviations [s], estimated together with all other parameters."""
     names = [f"{_DELAY}{k}" for k in range(change.shape[2])]
     estimate = _FIT.fit(_with_delays(regression, change, names))
     found = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
@@ -161,7 +161,9 @@ def _fitted_delays(regression: Regression, change: Array) -> tuple[list[float], 
 
 
 def _with_delays(regression: Regression, change: Array, names: Sequence[str]) -> Regression:
-    """The equations with delays as more parameters: their columns are the torques' change, (K, n, m)."""
+    """Equations with the delays as further parameters, whose columns are the derivatives of the
+    torques, (K, n, m).
+    """
     (s, p), m = regression.structure.shape, len(names)
     structure = np.zeros((s + m, p + m))
     structure[:s, :p], structure[s:, p:] = regression.structure, np.eye(m)

@@ -43,7 +43,7 @@ HELD = 32e6  # bytes of rigid-body regressors, and of filtered ones, that are he
 
 @dataclass(frozen=True, eq=False)
 class ArmEquations:
-    """Recordings of a chain, open or closed, from which regressions are made.
+    """Filtered recordings of an open or closed chain, from which regressions are built.
 
     Attributes:
         model: The robot.
@@ -92,7 +92,7 @@ class ArmEquations:
         ).with_spans(parts)
 
     def with_spans(self, spans: Sequence[Span]) -> ArmEquations:
-        """Copy with other data."""
+        """Copy with other gapless spans of data."""
         size = sum(len(s.tau) for s in spans) * self.model.nv * 10 * self.model.n_bodies
         Y = None
         if 8 * size <= HELD:
@@ -109,7 +109,7 @@ class ArmEquations:
         return replace(self, friction=friction, structure=arm_structural_rows(self.model, friction))
 
     def with_delay(self, delay: float) -> ArmEquations:
-        """Copy with the motion shifted to `delay` [s] before the efforts."""
+        """Copy in which each effort belongs to the motion `delay` [s] earlier."""
         by = delay - self.processing.delay
         Y = self.Y and tuple(
             shifted(Y, s.motion.time, by) for Y, s in zip(self.Y, self.spans, strict=True)
@@ -122,7 +122,7 @@ class ArmEquations:
         )
 
     def with_efforts_earlier(self, shifts: Array) -> ArmEquations:
-        """Copy with the torques of each joint taken `shifts` [s] later, shape (n,)."""
+        """Copy with the torques of each joint advanced by `shifts` [s], shape (n,)."""
         spans = []
         for span in self.spans:
             time, tau = span.motion.time, span.tau.copy()
@@ -132,8 +132,8 @@ class ArmEquations:
         return replace(self, spans=tuple(spans))
 
     def spread(self, samples: int) -> ArmEquations:
-        """About `count` samples in pieces distributed evenly over the recordings, or all
-        samples.
+        """About `samples` samples in pieces that are evenly distributed over the recordings, or all
+        if there are fewer.
         """
         pieces = evenly_spread([len(s.tau) for s in self.spans], samples)
         if sum(len(s.tau) for s in self.spans) <= samples:
@@ -147,7 +147,7 @@ class ArmEquations:
         )
 
     def unmeasured(self) -> NDArray[np.bool_]:
-        """Joints whose efforts are zero throughout, shape (n,)."""
+        """Mask of joints whose efforts are zero throughout, shape (n,)."""
         return unmeasured_joints([span.tau for span in self.spans])
 
     @cached_property
@@ -156,13 +156,13 @@ class ArmEquations:
         return first_times([span.motion for span in self.spans])
 
     def moving(self) -> list[NDArray[np.bool_]]:
-        """Samples of every span in which some joint moves, each (K_i,)."""
+        """Mask of the samples in which at least one joint moves, for every span, each (K_i,)."""
         return [
             np.any(np.abs(filled(s.motion.v)) > self.processing.moving, axis=1) for s in self.spans
         ]
 
     def moving_share(self) -> float:
-        """Share of the samples in which some joint moves."""
+        """Share of the samples in which at least one joint moves."""
         return float(np.mean(np.concatenate(self.moving())))
 
     def regression(
@@ -173,7 +173,7 @@ class ArmEquations:
         raw: bool = False,
         fast: float = 0.0,
     ) -> Regression:
-        """Filtered, trimmed and decimated equations.
+        """Regression from the filtered, trimmed and decimated samples.
 
         Args:
             pi: Inertial parameters that the load-dependent friction is taken from, (10 N,).
@@ -224,7 +224,7 @@ class ArmEquations:
         return tuple(name for name, pi in bodies if not np.any(pi))
 
     def _fast_only(self, regression: Regression, chosen: _Chosen, fast: float) -> Regression:
-        """The equations without those near a joint's standstill or reversal."""
+        """Copy without the equations near standstill or reversal of a joint."""
         used = []
         for span, rows in zip(self.spans, chosen.rows, strict=True):
             reach = int(span.rate_hz / self.processing.torque_cutoff_hz)

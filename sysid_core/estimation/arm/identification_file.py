@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""File of an identified robot, from which predictions can be repeated."""
+"""File of an identified robot, with which predictions can be repeated."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class _File(FileSchema):
     @field_validator("processing", mode="before")
     @classmethod
     def _named_as_today(cls, raw: object) -> object:
-        """`max_gap` is what older files call `max_gap_s`."""
+        """Rename the key `max_gap` of older files to `max_gap_s`."""
         if isinstance(raw, dict) and "max_gap" in raw:
             return {("max_gap_s" if key == "max_gap" else key): x for key, x in raw.items()}
         return raw

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole-arm identification, from recordings to a model that predicts torques."""
+"""Identification of a whole arm, from recordings to a model that predicts torques."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sysid_core.signals import Recording
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """An identified robot.
+    """Result of the identification of a robot.
 
     Attributes:
         model: The robot as its URDF describes it.
@@ -51,13 +51,15 @@ class Identification:
 
     @property
     def friction_parameters(self) -> dict[str, float]:
-        """Friction and drive parameters by name."""
+        """Values of the friction and drive parameters by name."""
         start = 10 * self.model.n_bodies
         return dict(zip(self.names[start:], self.parameters[start:].tolist(), strict=True))
 
     @property
     def physically_consistent(self) -> bool:
-        """True if all bodies of `pi` are consistent and all friction parameters have the right sign."""
+        """True if every body of `pi` is physically consistent and every friction parameter has the
+        right sign.
+        """
         signs = self.parameters[10 * self.model.n_bodies :][
             np.array(self.friction.non_negative, bool)
         ]
@@ -71,7 +73,7 @@ class Identification:
         return self._torques(q, v, a, (self.pi,))[0]
 
     def _torques(self, q: Array, v: Array, a: Array, bodies: Sequence[Array]) -> list[Array]:
-        """The same for several sets of inertial parameters with the identified friction."""
+        """Torques for several sets of inertial parameters, with the identified friction."""
         Y = joint_torque_regressor(self.model, q, v, a)
         beta = self.parameters[10 * self.model.n_bodies :]
         rigid = [Y @ np.ravel(pi) for pi in bodies]
@@ -90,7 +92,9 @@ class Identification:
         return self._predict(recording, (self.pi,))[0]
 
     def predict_beside_nominal(self, recording: Recording) -> tuple[Array, Array]:
-        """`predict`, and the same with the URDF's inertial parameters, each of shape (K, n)."""
+        """Efforts predicted by the identified model and by the URDF's inertial parameters, each of
+        shape (K, n).
+        """
         identified, nominal = self._predict(recording, (self.pi, self.model.pi))
         return identified, nominal
 
@@ -131,7 +135,7 @@ def identify(
 def identify_equations(
     equations: ArmEquations, estimator: Estimator, *, load_rounds: int = 3
 ) -> Identification:
-    """`identify` with given regressors, for the comparison of estimators and friction terms."""
+    """Identify a robot from given equations, to compare estimators and friction terms."""
     pi = equations.prior
     for _ in range(load_rounds if equations.friction.needs_load else 1):
         regression = equations.regression(pi)
@@ -149,7 +153,7 @@ def identify_equations(
 
 
 def with_provenance(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estimate:
-    """Copy of the estimate with notes about robot, data and omitted samples."""
+    """Copy of the estimate with notes on the robot, the data and the omitted samples."""
     together = replace(parts[0], spans=tuple(span for part in parts for span in part.spans))
     share = together.moving_share()
     still = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Friction terms chosen inside the training runs: held-out blocks of time judge every choice."""
+"""Choice of friction terms by cross-validation on blocks of time within the training data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def choose_terms(
     *,
     prior_weight: float = 1.0,
 ) -> tuple[FrictionModel, tuple[Choice, ...]]:
-    """Friction terms of every axis by forward selection: the best first, while it helps.
+    """Friction terms of every axis, by forward selection on held-out data.
 
     Args:
         equations: With the terms to start from.
@@ -75,7 +75,7 @@ def choose_terms(
 def term_benefits(
     equations: ArmEquations, *, prior_weight: float = 1.0
 ) -> dict[str, dict[str, float]]:
-    """Benefit of each friction term at each joint.
+    """Reduction of the held-out error by each friction term at each joint.
 
     Returns:
         Term to {joint: relative rise of the held-out error without the term}; `all` joins them.
@@ -106,7 +106,7 @@ def _axis_error(
     rows: NDArray[np.bool_],
     prior_weight: float,
 ) -> float:
-    """Held-out error of the joints that an axis turns."""
+    """Held-out error of the joints that an axis moves."""
     errors = scores.joint_errors(_columns(scores.regression, friction, terms), prior_weight)
     return float(np.sqrt(np.mean(errors[rows] ** 2)))
 
@@ -116,7 +116,7 @@ def _columns(
     friction: FrictionModel,
     terms: Mapping[str, Sequence[FrictionTerm]],
 ) -> list[bool]:
-    """Columns in use: all inertial ones, and those of the axes' terms."""
+    """Columns in use: all inertial ones, and those of the selected friction terms."""
     used = {
         name for axis, ts in terms.items() for t in ts for name in friction.parameters_of(axis, t)
     }

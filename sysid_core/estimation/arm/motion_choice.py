@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selection of smoothing and source of the motion within the training runs, on held-out blocks of
-time.
+"""Choice of smoothing and source of the motion by cross-validation on blocks of time within the
+training data.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def choose_motion_cutoff(
     friction: FrictionModel,
     processing: Processing,
 ) -> tuple[ArmEquations, dict[float, float]]:
-    """Equations with the low-pass of the motion that predicts held-out blocks best.
+    """Equations with the low-pass cut-off of the motion that predicts held-out blocks best.
 
     Slow sensors and slow motions want a low one, fast and finely measured ones a high one.
 
@@ -62,7 +62,7 @@ def choose_motion_cutoff(
 def choose_differentiation(
     equations: ArmEquations, recordings: Sequence[Recording]
 ) -> tuple[ArmEquations, dict[str, float]]:
-    """Equations with velocities and accelerations from the source that predicts best.
+    """Equations with the source of velocities and accelerations that predicts held-out blocks best.
 
     Positions alone, by the same low-pass (which is chosen anew then) or by smoothing splines whose
     cut-off each joint's data choose, are taken where they predict held-out blocks clearly better:
@@ -95,12 +95,12 @@ def choose_differentiation(
 
 
 def held_out_error(equations: ArmEquations) -> float:
-    """Relative error on held-out blocks with the settings of the equations."""
+    """Relative error on held-out blocks for the settings of the equations."""
     return _root(held_out_blocks(equations))
 
 
 def held_out_blocks(equations: ArmEquations) -> Array:
-    """Its square as the blocks' shares, shape (N_BLOCKS,)."""
+    """Contribution of each held-out block to the squared relative error, shape (N_BLOCKS,)."""
     return BlockScores.build(equations, rough_loads(equations)).block_errors()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Jackknife test of whether recordings determine the torques of other motions.
+r"""Jackknife test of whether the recordings determine the torques of other motions.
 
 The fit is repeated with each block of time left out (delete-a-block jackknife, Künsch 1989). Where
 the recordings are too short or excite too little, these fits explain what they saw alike and predict
@@ -28,7 +28,7 @@ _SAMPLES = 200  # random states: the spread's own error is 5 %
 
 @dataclass(frozen=True)
 class PredictionSpread:
-    """Spread of predictions of typical motion over fits that each omit a part of the recordings.
+    """Scatter of torque predictions over fits that each omit one part of the recordings.
 
     Typical motion is as fast as the recorded one, and wider by a half and 0.3 rad.
 
@@ -44,7 +44,7 @@ class PredictionSpread:
 
     @property
     def worst(self) -> tuple[str, ...]:
-        """Joints whose spread is the largest, at most three."""
+        """Joints with the largest scatter, at most three."""
         order = sorted(self.joints, key=lambda joint: -self.joints[joint])
         return tuple(j for j in order[:3] if self.joints[j] > 0.5 * self.joints[order[0]])
 
@@ -56,7 +56,7 @@ def prediction_spread(
     *,
     fixed: Sequence[str] = (),
 ) -> PredictionSpread:
-    r"""Scatter of predictions of typical motion over fits without one block of time each.
+    r"""Scatter of predictions of a typical motion over fits that each omit one block of time.
 
     With predictions y_b, b = 1 … B, of the fits without block b, the jackknife's variance is
     `(B - 1) / B sum_b (y_b - mean(y))^2`; root mean squares over samples and joints, joints in the
@@ -94,7 +94,7 @@ def prediction_spread(
 
 
 def _typical_motion(equations: ArmEquations) -> tuple[Array, Array, Array]:
-    """Random states around the recorded ones, each (K, n)."""
+    """Random states with the spread of the recorded ones, each (K, n)."""
     rng = np.random.default_rng(0)
     model = equations.model
     q, v, a = (
@@ -117,7 +117,7 @@ def _typical_motion(equations: ArmEquations) -> tuple[Array, Array, Array]:
 
 
 def _postures(model: RobotModel, wide: Array, recorded: Array, rng: np.random.Generator) -> Array:
-    """Positions (K, n); where loops don't close at them, recorded ones take their place."""
+    """Random positions (K, n); where the loops cannot be closed, recorded positions replace them."""
     if not isinstance(model, DrivenRobot):
         return wide
     lost = ~try_assemble(model.chain, wide).assembled

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weight of the prior relative to the data, chosen on held-out blocks of time."""
+"""Choice of the weight of the prior by cross-validation on blocks of time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORSE = 0.1  # relative: a residual larger by more than with the weakest prior c
 def choose_prior_weight(
     equations: ArmEquations,
 ) -> tuple[float, dict[float, float]]:
-    """Weight of the prior by its held-out error, and the errors of all candidates.
+    """Weight of the prior with the smallest held-out error, and the errors of all candidates.
 
     The largest weight that isn't clearly worse than the best (as Breiman's rule of one standard
     error does, Hastie et al. 2009, section 7.10): blocks of one recording show too little of what
@@ -42,7 +42,7 @@ def lowered_prior_weight(
     weight: float,
     estimator: Callable[[float], Estimator],
 ) -> float:
-    """Weight of the prior, reduced while physical consistency contradicts the prior.
+    """Weight of the prior, reduced until physical consistency no longer contradicts the prior.
 
     `choose_prior_weight` judges fits without constraints. Where drives' gains contradict each other
     only impossible bodies come near the data with a strong prior: possible ones then have a much
@@ -70,7 +70,7 @@ def lowered_prior_weight(
 
 
 def rough_loads(equations: ArmEquations) -> Array:
-    """Inertial parameters good enough to compute loads from.
+    """Inertial parameters that are accurate enough for the load torque in friction terms.
 
     Where a joint's efforts weren't measured, least squares may make anything of what it carries.
     """

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filtered regressors span by span: memory stays that of a span, however long the recording."""
+"""Filtered regressors, computed span by span, so that memory does not grow with the length of the
+recording.
+"""
 
 from __future__ import annotations
 
@@ -41,18 +43,18 @@ class RegressorBlocks:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """K, n and p."""
+        """Numbers of samples K, joints n and parameters p."""
         p = 10 * self.model.n_bodies + len(self.friction.names)
         return sum(map(len, self.rows)), self.model.nv, p
 
     def __iter__(self) -> Iterator[Array]:
-        """One block for each span that has rows in use, shape (k, n, p)."""
+        """Iterate over the spans that have rows in use; one block each, shape (k, n, p)."""
         for i, rows in enumerate(self.rows):
             if len(rows):
                 yield self._filtered(i, rows)
 
     def predict(self, parameters: Array) -> Array:
-        """`Y @ parameters` of all rows, shape (K, n): filtered as torques, not column by column."""
+        """Filtered torques `Y @ parameters` of all rows, shape (K, n)."""
         split, out = 10 * self.model.n_bodies, []
         for i, rows in enumerate(self.rows):
             Y, Phi = self._raw(i)
@@ -64,7 +66,7 @@ class RegressorBlocks:
         return np.concatenate(out)
 
     def friction_squares(self) -> Array:
-        """Mean square of every friction column, unfiltered, over the rows in use, shape (n, p_f)."""
+        """Mean square of every unfiltered friction column over the rows in use, shape (n, p_f)."""
         total = np.zeros((self.model.nv, len(self.friction.names)))
         for i, rows in enumerate(self.rows):
             Phi = self._raw(i)[1] if self.friction.needs_load else self._friction(i, None)
@@ -72,7 +74,7 @@ class RegressorBlocks:
         return total / max(sum(map(len, self.rows)), 1)
 
     def _raw(self, i: int) -> tuple[Array, Array]:
-        """Unfiltered Y and Phi of a span."""
+        """Unfiltered rigid-body and friction regressors of a span."""
         motion = self.spans[i].motion
         Y = (
             joint_torque_regressor(self.model, motion.q, filled(motion.v), filled(motion.a))
@@ -102,7 +104,7 @@ class RegressorBlocks:
 
 
 def evenly_spread(lengths: Sequence[int], total: int, piece: int = 2_000) -> list[list[slice]]:
-    """Pieces of several spans, evenly spread over them, of about `total` samples together.
+    """Pieces of several spans, about `total` samples in all, distributed evenly.
 
     Args:
         lengths: Samples of each span.

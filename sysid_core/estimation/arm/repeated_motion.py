@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeated motion: periods of a Fourier series, or one trajectory played several times.
+"""Detection of repeated motion: periods of a Fourier series, or one trajectory played several
+times.
 
 What a model lacks is a function of the motion and comes back with it. Blocks of time that are to
 disagree where the model is wrong must not hold the same motion.

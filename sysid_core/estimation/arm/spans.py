@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations from recordings: spans of samples, their checks, and the estimators."""
+"""Gapless spans of samples, their checks, and the interface of the estimators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sysid_core.signals import EffortKind, JointStream, Recording
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """Gapless, equally spaced motion with measured torques at the joints.
+    """Gapless, equally spaced motion with measured joint torques.
 
     Attributes:
         motion: Motion of all joints, as it was `delay` before the torques.
@@ -35,12 +35,12 @@ class Span:
 
 
 def shifted(values: Array, time: Array, shift: float) -> Array:
-    """Smooth columns, shape (K, ...), as they were `shift` [s] before; held at the ends."""
+    """Smooth columns, shape (K, ...), delayed by `shift` [s]; constant beyond the ends."""
     return make_interp_spline(time, values, k=1)(np.clip(time - shift, time[0], time[-1]))
 
 
 def filled(values: Array | None) -> Array:
-    """Array that `smooth_motion` has filled.
+    """Array of a span after `smooth_motion` has filled it.
 
     Raises:
         SignalError: It hasn't.
@@ -54,7 +54,7 @@ def filled(values: Array | None) -> Array:
 
 
 def require_recordings(recordings: Sequence[Recording]) -> None:
-    """Refuse to identify from nothing.
+    """Raise an error if there is no recording.
 
     Raises:
         EstimationError: There is not a recording.
@@ -64,7 +64,7 @@ def require_recordings(recordings: Sequence[Recording]) -> None:
 
 
 def require_torques(stream: JointStream, source: str, *, currents: bool = False) -> None:
-    """Refuse efforts that aren't torques.
+    """Raise an error if the efforts are not torques.
 
     Args:
         stream: Joint states.
@@ -92,7 +92,7 @@ def require_torques(stream: JointStream, source: str, *, currents: bool = False)
 
 
 def require_finite(stream: JointStream, source: str) -> None:
-    """Refuse NaN and infinite values.
+    """Raise an error if values are NaN or infinite.
 
     Raises:
         SignalError: Names the signal, the joints and the first sample.
@@ -110,13 +110,15 @@ def require_finite(stream: JointStream, source: str) -> None:
 
 
 class Estimator(Protocol):
-    """Interface of all whole-robot estimators: configuration in the constructor, data in `fit`."""
+    """Interface of all estimators of robot parameters: configuration in the constructor, data in
+    `fit`.
+    """
 
     fixed: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """Name of the method in the result."""
+        """Name of the method, as stored in the result."""
         ...
 
     def fit(self, regression: Regression) -> Estimate:
@@ -125,7 +127,9 @@ class Estimator(Protocol):
 
 
 def full_parameters(regression: Regression, estimate: Estimate, fixed: Sequence[str]) -> Array:
-    """All parameters from an estimate of base or of full ones, closest to the prior, (p,)."""
+    """Full parameter vector from an estimate of base or full parameters, (p,); what the data leave
+    open is closest to the prior.
+    """
     if estimate.names == regression.names:
         return estimate.values
     free = regression.free_columns(fixed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structural identifiability of an open or closed chain for ideal motion."""
+"""Structural identifiability of an open or closed chain with its friction terms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TURNING_OVER = {FrictionTerm.PLAY, FrictionTerm.BREAKAWAY}  # within some motio
 
 
 def arm_structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 7) -> Array:
-    """Triangular factor of rigid-body and friction regressor at random states, shape (p, p).
+    """Triangular factor of the rigid-body and friction regressor at random states, shape (p, p).
 
     Rounded angles of the URDF count as the exact ones: a tilt of 1e-6 rad shows nothing in practice.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Delay of measured torques against measured positions.
+r"""Delay of measured torques relative to measured positions.
 
 Friction turns over at reversals, later than a smooth sign says: where the model lacks that, it looks
 like a delay of ten milliseconds. Equations near a joint's reversal are therefore left out here, and
@@ -40,7 +40,7 @@ _FIT = LeastSquares("joint")
 
 @dataclass(frozen=True)
 class ArmLags:
-    """Delays of efforts behind positions.
+    """Estimated delays of the efforts relative to the positions.
 
     Attributes:
         common: Of all joints.
@@ -52,7 +52,7 @@ class ArmLags:
 
 
 def torque_delay(equations: ArmEquations, rounds: int = 20) -> TorqueDelay:
-    r"""Estimate the delay together with the parameters.
+    r"""Estimate the common delay of the efforts together with the parameters.
 
     Gauss-Newton steps (`delay_step`) with the motion shifted. It starts from the best of
     delays up to `FAR`; where torques are fitted up to frequencies so high that a wave could be
@@ -74,7 +74,7 @@ def torque_delay(equations: ArmEquations, rounds: int = 20) -> TorqueDelay:
 
 
 def torque_lags(equations: ArmEquations) -> ArmLags:
-    """Delays of all joints and of each, estimated together with the parameters.
+    """Estimate the common delay and the delay of each joint together with the parameters.
 
     Args:
         equations: The data.
@@ -116,7 +116,7 @@ def _delay_step(equations: ArmEquations, delay: float, pi: Array) -> tuple[float
 def _around(
     equations: ArmEquations, delay: float, pi: Array
 ) -> tuple[Regression, Callable[[Array], Array]]:
-    """Equations with a delay taken out, and how their torques change with it."""
+    """Equations after removal of a delay, and the derivative of their torques with respect to it."""
     nudge = NUDGE / equations.processing.torque_cutoff_hz
     shifted = equations.with_delay(delay)
     keep = shifted.moving()
@@ -132,7 +132,7 @@ def _around(
 
 
 def _start(equations: ArmEquations) -> float:
-    """Delay to start from [s]: coarse grid search on some thousand samples."""
+    """Initial value of the delay [s], from a coarse grid search on some thousand samples."""
     here = equations.processing.delay
     step = 0.25 / equations.processing.torque_cutoff_hz
     waves, far = int(REACH / step), round(FAR / APART)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitting core: regressions, least squares, the physically consistent program, uncertainty."""
+"""Numerical core of the fits: regressions, least squares, physical consistency, uncertainty."""
 
 from sysid_core.estimation.fit.compressed import compress
 from sysid_core.estimation.fit.consistent_least_squares import ConsistentLeastSquares

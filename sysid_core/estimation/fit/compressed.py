@@ -16,7 +16,8 @@ from sysid_core.robot import Array
 
 @dataclass(frozen=True, eq=False)
 class Compressed:
-    r"""One triangular factor per joint: `||R_j pi - r_j||^2 + rest_j` is its sum of squares.
+    r"""Triangular factors of the least-squares problem, one per joint: `||R_j pi - r_j||^2 +
+    rest_j` is the sum of squares.
 
     Attributes:
         R: Factors, each of shape (m_j, p).
@@ -43,7 +44,7 @@ class Compressed:
         return Compressed(tuple(R[:, index] for R in self.R), r, self.rest, self.counts)
 
     def weighted(self, weights: ArrayLike) -> tuple[Array, Array]:
-        """One factor for all joints, each weighted: R (m, p) and r (m,) with m <= p.
+        """Triangular factor of all joints, each with its weight: R (m, p) and r (m,) with m <= p.
 
         Args:
             weights: Weights of the squared residuals, shape (n,).
@@ -63,7 +64,7 @@ class Compressed:
 
 
 def compress(regression: Regression, weights: Array | None = None) -> Compressed:
-    """Triangular factors of every joint's equations, block by block.
+    """Triangular factors of the equations of every joint, computed block by block.
 
     Args:
         regression: K samples of n torques in p parameters.
@@ -87,7 +88,9 @@ def compress(regression: Regression, weights: Array | None = None) -> Compressed
 
 
 def _factor(rows: Array) -> Array:
-    """Triangular factor of `[Y tau]`, rows (k, p + 1); the last row holds tau's rest alone."""
+    """Triangular factor of `[Y tau]` from rows (k, p + 1); the last row contains the residual of
+    tau alone.
+    """
     # Distal joints' rows have few columns that aren't zero.
     used = np.append(np.flatnonzero(np.any(rows[:, :-1] != 0.0, axis=0)), rows.shape[1] - 1)
     R = scipy.linalg.qr(rows[:, used], mode="r", overwrite_a=True, check_finite=False)[0]
@@ -98,7 +101,8 @@ def _factor(rows: Array) -> Array:
 
 
 def solve_compressed(R: Array, r: Array) -> Array:
-    """Least squares after scaling of the columns; the shortest solution if they are dependent.
+    """Least-squares solution after scaling the columns; the minimum-norm solution if they are
+    dependent.
 
     Args:
         R: Shape (m, p).

@@ -29,7 +29,7 @@ from sysid_core.robot import Array, is_physically_consistent
 
 
 class ConsistentLeastSquares:
-    r"""Least squares over all parameters with every body physically consistent.
+    r"""Least squares over all parameters, with every body physically consistent.
 
     `min sum_k w_k ||tau_k - Y_k pi||^2 + rho d(pi, pi_0)` subject to a positive definite
     pseudo-inertia of every body and `F_c, F_v, I_a >= 0` (Zhang et al. 2024, eq. 30-32, as the
@@ -162,7 +162,7 @@ class ConsistentLeastSquares:
     def _constrained(
         self, regression: Regression, free: NDArray[np.bool_], weights: Weights, rho: Array
     ) -> tuple[Array, tuple[str, ...]]:
-        """All values with settled weights and the constraints, shape (p,); and notes."""
+        """All parameters with converged weights and the constraints, shape (p,), and notes."""
         if not np.any(free[: regression.n_inertial]):
             return bounded_fit(regression, free, weights.R, weights.r, rho[free]), ()
         values, certificate = solve_consistent(
@@ -192,7 +192,7 @@ class ConsistentLeastSquares:
         weights: Weights,
         seen: ParameterUncertainty,
     ) -> Estimate:
-        """The base parameters that the values stand for, with what the data alone say of them."""
+        """Estimate of the base parameters from the data alone, without the prior."""
         independent = list(base.independent)
         unweighted = data.weighted(np.ones(len(regression.joints)))[0]
         shown = measure_excitation(base, unweighted, regression.structure[:, columns])

@@ -32,7 +32,7 @@ _MARGIN = 1e-5  # smallest eigenvalue of the pseudo-inertia relative to the body
 
 
 class Prior(Kind):
-    """Metric of the distance to the prior."""
+    """Metric of the distance from the prior."""
 
     QUADRATIC = "quadratic"  # squared, in natural scales
     ENTROPIC = "entropic"  # Bregman divergence of the log-determinant, per body
@@ -61,7 +61,7 @@ class ConsistentProblem:
 
     @property
     def program(self) -> cp.Problem:
-        """The program for cvxpy."""
+        """Convex program in the form of cvxpy."""
         objective = sum(self.divergence.values(), self.fit)
         return cp.Problem(cp.Minimize(objective), list(self.constraints.values()))
 
@@ -74,7 +74,8 @@ def build_consistent_problem(
     rho: Array,
     prior: Prior,
 ) -> ConsistentProblem:
-    r"""State `min ||R pi - r||^2 + sum rho d(pi, pi_0)` over the consistent parameters.
+    r"""Build the program `min ||R pi - r||^2 + sum rho d(pi, pi_0)` over physically consistent
+    parameters.
 
     Zhang et al. (2024), eq. (32), with a prior and the constraints of eq. (30).
 
@@ -123,7 +124,7 @@ def build_consistent_problem(
 
 
 def solve_consistent(problem: ConsistentProblem) -> tuple[Array, Certificate]:
-    """All parameters at the optimum, shape (p,), and the solver's certificate.
+    """Optimal values of all parameters, shape (p,), and the certificate of the solver.
 
     Raises:
         SolverError: No optimum was found.
@@ -142,6 +143,8 @@ def solve_consistent(problem: ConsistentProblem) -> tuple[Array, Certificate]:
 
 
 def _definite(P: Array, least: float = 1e-4) -> Array:
-    """The same matrix with its eigenvalues lifted to a part of the largest: a usable prior."""
+    """Matrix with its eigenvalues raised to a fraction of the largest, so that it can serve as a
+    prior.
+    """
     lam, U = np.linalg.eigh(P)
     return np.asarray((U * np.maximum(lam, least * max(float(lam[-1]), 1e-12))) @ U.T)

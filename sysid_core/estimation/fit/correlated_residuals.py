@@ -17,7 +17,7 @@ MOST_LAG = 400  # samples, longest correlation of residuals that is looked for: 
 
 
 def span_slices(starts: Sequence[int], n_samples: int) -> list[slice]:
-    """Sample ranges of the gapless spans."""
+    """Ranges of the samples of each gapless span."""
     bounds = [*starts, n_samples]
     return [slice(a, b) for a, b in pairwise(bounds) if b > a]
 
@@ -25,7 +25,8 @@ def span_slices(starts: Sequence[int], n_samples: int) -> list[slice]:
 def autocovariance(
     residual: ArrayLike, starts: Sequence[int], max_lag: int, count: float | None = None
 ) -> Array:
-    r"""`gamma_l = mean_k e_k e_{k+l}` over all spans, l = 0 .. max_lag; (K,) to (max_lag+1,).
+    r"""Autocovariance of residuals over all spans, `gamma_l = mean_k e_k e_{k+l}`, l = 0 ..
+    max_lag; (K,) to (max_lag+1,).
 
     Args:
         residual: Shape (K,); zero where an equation was left out.
@@ -44,7 +45,7 @@ def autocovariance(
 
 
 def correlation_lag(gamma: Array) -> int:
-    """First lag where the correlation is lost in the noise: below 5 %."""
+    """First lag at which the correlation falls below 5 %."""
     below = np.flatnonzero(np.abs(gamma) < 0.05 * gamma[0])
     return int(below[0]) if len(below) else len(gamma) - 1
 
@@ -57,7 +58,8 @@ def score_covariance(
     counts: Array | None = None,
     columns: Sequence[int] | None = None,
 ) -> Array:
-    r"""`M_j = Cov(sum_k y_jk psi_jk)` for scores that are stationary but correlated in time.
+    r"""Covariance `M_j = Cov(sum_k y_jk psi_jk)` of scores that are stationary but correlated in
+    time.
 
     `M_j = sum_l kappa_l gamma_j(l) sum_k y_jk y_{j,k+l}^T`: each joint's autocovariance gamma of the
     weighted residuals psi, tapered by the Parzen window kappa (Newey and West 1987, with the
@@ -114,7 +116,9 @@ def score_covariance(
 
 
 def _parzen(lag: int) -> Array:
-    """Weights from 1 to 0 with a non-negative spectrum, so that M can't become indefinite."""
+    """Parzen weights, which decrease from 1 to 0 and have a non-negative spectrum, so that M stays
+    positive semi-definite.
+    """
     x = np.arange(lag + 1) / (lag + 1)
     return np.where(x <= 0.5, 1.0 - 6.0 * x**2 * (1.0 - x), 2.0 * (1.0 - x) ** 3)
 

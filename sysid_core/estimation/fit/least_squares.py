@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares on base parameters: ordinary, weighted by joint, robust."""
+"""Least squares on base parameters: ordinary, weighted by joint, or robust."""
 
 from __future__ import annotations
 
@@ -104,7 +104,9 @@ class LeastSquares:
 def excitation_rows(
     regression: Regression, compressed: Compressed, free: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
-    """Unweighted rows of the data and of ideal motion in the free columns, for their excitation."""
+    """Rows of the data and of ideal motion in the free columns, unweighted, for the measure of
+    excitation.
+    """
     R = compressed.weighted(np.ones(len(regression.joints)))[0]
     return R[:, free], regression.structure[:, free]
 
@@ -123,7 +125,7 @@ def base_verdicts(
 
 
 def combinations_of(base: BaseParameters) -> dict[str, dict[str, float]]:
-    """Linear combination of each base parameter that is not a single parameter."""
+    """Linear combination that each base parameter stands for, except single parameters."""
     return {
         name: base.combination(i) for i, name in enumerate(base.base_names) if not base.is_alone(i)
     }

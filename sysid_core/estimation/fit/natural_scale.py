@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A-priori scales of parameters, against which 'weak' and 'excited' are measured."""
+"""Natural scales of parameters, relative to which 'weak' and 'excited' are defined."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from sysid_core.robot import Array
 
 
 def friction_scale(Phi: Array, tau: Array, names: Sequence[str] = ()) -> Array:
-    """`friction_scale_from_squares` from the friction regressor, shape (K, n, p)."""
+    """Natural scale of friction parameters from the friction regressor, shape (K, n, p); see
+    `friction_scale_from_squares`.
+    """
     return friction_scale_from_squares(np.mean(Phi**2, axis=0), tau, names)
 
 
 def friction_scale_from_squares(squares: Array, tau: Array, names: Sequence[str] = ()) -> Array:
-    r"""Natural scale of friction parameters: the value that alone would explain the torque of
-    the joint.
+    r"""Natural scale of friction parameters: the value with which the parameter alone would explain
+    the joint's torque.
 
     Args:
         squares: Mean square of every column of the friction regressor, shape (n, p).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Physical consistency as a linear matrix inequality, and the convex solver with its certificate."""
+"""Physical consistency as a linear matrix inequality, and a convex solver with certificate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _BASIS = pseudo_inertia_from_pi(np.eye(10)).reshape(10, 16).T
 
 
 def pseudo_inertia_expression(pi: cp.Expression, length: float = 1.0) -> cp.Expression:
-    r"""`P(pi)` of one body as an affine 4 x 4 expression: Zhang et al. (2024), eq. (30), (31).
+    r"""Pseudo-inertia `P(pi)` of one body as an affine 4 x 4 expression: Zhang et al. (2024), eq.
+    (30), (31).
 
     Args:
         pi: Inertial parameters, shape (10,).
@@ -38,7 +39,7 @@ def pseudo_inertia_expression(pi: cp.Expression, length: float = 1.0) -> cp.Expr
 
 @dataclass(frozen=True)
 class Certificate:
-    """Optimality certificate of the solver for a convex program.
+    """Optimality certificate of a solved convex program.
 
     Attributes:
         what: Name of the problem, for sentences.
@@ -56,12 +57,12 @@ class Certificate:
     almost_solved: bool
 
     def is_optimal(self, tolerance: float = 1e-6) -> bool:
-        """True if both residuals and the gap are below a tolerance."""
+        """True if both residuals and the duality gap are below a tolerance."""
         return max(self.primal_residual, self.dual_residual, self.gap) <= tolerance
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Note if the problem is only solved approximately, or none."""
+        """Note if the problem was solved only approximately; otherwise empty."""
         if not self.almost_solved:
             return ()
         return (
@@ -72,7 +73,7 @@ class Certificate:
 
 
 def solve_convex(problem: cp.Problem, what: str) -> Certificate:
-    """Solve with Clarabel, in place; refuse anything that isn't an optimum.
+    """Solve a convex program with Clarabel; anything but an optimum is an error.
 
     Args:
         problem: Its variables get their values.
@@ -112,7 +113,8 @@ def solve_convex(problem: cp.Problem, what: str) -> Certificate:
 
 
 def nearest_consistent(pi: Array, covariance: Array, length: float) -> Array:
-    r"""`argmin_x (x - pi)^T C^{-1} (x - pi)` over all bodies, `P(x) > 0`.
+    r"""Physically consistent parameters nearest to pi: `argmin_x (x - pi)^T C^{-1} (x - pi)` with
+    `P(x) > 0` for all bodies.
 
     Args:
         pi: Estimated parameters, shape (10,).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The linear measurement equations of a whole robot."""
+"""Linear measurement equations of a whole robot."""
 
 from __future__ import annotations
 
@@ -19,25 +19,28 @@ BLOCK = 8192  # samples of a regressor that are held at once
 
 
 class RegressorBlocks(Protocol):
-    """A regressor too large for memory: its rows are computed in blocks for every pass."""
+    """Interface of a regressor that is too large for memory: its rows are computed in blocks for
+    every pass.
+    """
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """K, n and p."""
+        """Numbers of samples K, joints n and parameters p."""
         ...
 
     def __iter__(self) -> Iterator[Array]:
-        """Rows in their order, each block of shape (k, n, p)."""
+        """Iterate over the rows in order, in blocks of shape (k, n, p)."""
         ...
 
     def predict(self, parameters: Array) -> Array:
-        """`Y @ parameters`, shape (K, n)."""
+        """Torques `Y @ parameters`, shape (K, n)."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    r"""`tau_k = Y_k @ pi + noise` for K samples of n torques, open or closed chains alike.
+    r"""Linear equations `tau_k = Y_k @ pi + noise` for K samples of n torques, of open or closed
+    chains.
 
     The first `10 * len(bodies)` parameters are the bodies' inertial ones; the rest belong to
     friction and drives.
@@ -113,7 +116,7 @@ class Regression:
             )
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Samples and their rows of Y, (k, n, p), block by block."""
+        """Iterator over blocks of samples with their rows of Y, (k, n, p)."""
         if isinstance(self.Y, np.ndarray):
             for first in range(0, len(self.tau), BLOCK):
                 rows = slice(first, min(first + BLOCK, len(self.tau)))
@@ -128,24 +131,26 @@ class Regression:
 
     @cached_property
     def matrix(self) -> Array:
-        """Y as one array, shape (K, n, p), for recordings that fit into memory."""
+        """Regressor Y as one array, shape (K, n, p), for recordings that fit into memory."""
         return self.Y if isinstance(self.Y, np.ndarray) else np.concatenate(list(self.Y))
 
     @property
     def counts(self) -> Array:
-        """Equations in use of every joint, shape (n,)."""
+        """Number of equations in use of every joint, shape (n,)."""
         K, n = self.tau.shape
         return np.full(n, float(K)) if self.used is None else self.used.sum(axis=0).astype(float)
 
     def motion_blocks(self, count: int) -> NDArray[np.intp]:
-        """Number of each sample's block, (K,): equally many samples, no motion in two blocks."""
+        """Block number of each sample, (K,), for cross-validation: blocks of equal size, and no
+        motion in two blocks.
+        """
         time = np.arange(len(self.tau)) if self.motion_time is None else self.motion_time
         edges = np.quantile(time, np.arange(1, count) / count)
         return np.searchsorted(edges, time, side="left")
 
     @property
     def n_samples(self) -> int:
-        """K."""
+        """Number K of samples."""
         return len(self.tau)
 
     @property
@@ -154,7 +159,7 @@ class Regression:
         return 10 * len(self.bodies)
 
     def base_of(self, free: NDArray[np.bool_]) -> BaseParameters:
-        """Base parameters among the free columns, from the structure (not from the data)."""
+        """Base parameters of the free columns, computed from the structure and not from the data."""
         names = tuple(name for name, f in zip(self.names, free, strict=True) if f)
         return sampled_base_parameters(self.structure[:, free], names)
 
@@ -164,7 +169,7 @@ class Regression:
         return self.base_of(np.ones(len(self.names), dtype=bool))
 
     def free_columns(self, fixed: Sequence[str]) -> NDArray[np.bool_]:
-        """Columns that are estimated when some parameters keep their prior values.
+        """Indices of the columns that are estimated; the other parameters keep their prior values.
 
         Args:
             fixed: Parameter names, symbols (`I_a`), joints or links, or the groups `inertials`
@@ -184,7 +189,8 @@ class Regression:
         return free
 
     def columns_of(self, entry: str) -> NDArray[np.bool_]:
-        """Columns of a parameter, symbol (`I_a`), joint, link or group, shape (p,).
+        """Mask of the columns that belong to a parameter, symbol (`I_a`), joint, link or group,
+        shape (p,).
 
         Raises:
             EstimationError: The name fits nothing.
@@ -205,7 +211,7 @@ class Regression:
         return hit
 
     def predict(self, pi: ArrayLike) -> Array:
-        """`Y @ pi`, shape (K, n)."""
+        """Predicted torques `Y @ pi`, shape (K, n)."""
         pi, out = np.asarray(pi, dtype=float), np.empty_like(self.tau)
         if not isinstance(self.Y, np.ndarray):
             return self.Y.predict(pi)
@@ -214,7 +220,7 @@ class Regression:
         return out
 
     def residual_rms(self, residual: Array) -> dict[str, float]:
-        """Root mean square residual of every joint that has equations in use [N m]; from (K, n)."""
+        """RMS of the residuals of every joint that has equations in use [N m]; from (K, n)."""
         squares = np.sum(residual**2, axis=0)
         return {
             joint: float(np.sqrt(total / count))

@@ -10,12 +10,13 @@ from sysid_core.robot import Array
 
 
 def symmetric(M: Array) -> Array:
-    """The symmetric part."""
+    """Symmetric part of a matrix."""
     return 0.5 * (M + M.T)
 
 
 def root(M: Array, tolerance: float = 1e-9) -> Array:
-    """R with `R^T R` the nearest positive semi-definite matrix, scaled by its diagonal.
+    """Square root R of a symmetric matrix, with `R^T R` the nearest positive semi-definite matrix
+    (after scaling its diagonal to one).
 
     Args:
         M: Shape (n, n).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Covariance of estimates, and which directions the data show at all."""
+"""Covariance of estimates, and the parameter directions that the data excite."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OPEN = 1e4  # natural scales: deviation of a direction that the data don't touc
 
 @dataclass(frozen=True, eq=False)
 class ParameterUncertainty:
-    r"""Covariance of b estimates, and how many directions the data show.
+    r"""Covariance of b estimates, and the number of excited directions.
 
     A direction is shown when its standard deviation is below the natural scale of the parameters
     in it: the data then say more than a guess from the robot's size.
@@ -41,7 +41,8 @@ class ParameterUncertainty:
 
     @classmethod
     def from_data(cls, R: Array, M: Array, prior: Array) -> ParameterUncertainty:
-        r"""Sandwich `H^-1 M H^-1` of the normal matrix `H = R^T R` and the score covariance M.
+        r"""Sandwich covariance `H^-1 M H^-1` from the normal matrix `H = R^T R` and the score
+        covariance M.
 
         Columns are equilibrated first: they may differ by many decades without being dependent.
 
@@ -82,11 +83,11 @@ class ParameterUncertainty:
 
     @property
     def prior_dominated(self) -> NDArray[np.bool_]:
-        """Parameters that the data know less well than their natural scale, shape (b,)."""
+        """Mask of the parameters with a standard deviation above their natural scale, shape (b,)."""
         return np.asarray(np.diag(self.covariance) >= self.tolerance * np.diag(self.prior))
 
     def sentences(self, names: Sequence[str], limit: int = 8) -> tuple[str, ...]:
-        """Weakly excited directions, worst first, with the parameters in them."""
+        """Sentences on weakly excited directions with their parameters, the weakest first."""
         out = []
         order = np.argsort(self.ratios)[::-1]
         unseen = [i for i in order if self.ratios[i] >= self.tolerance]
@@ -110,7 +111,7 @@ def scores_of_joints(
     weights: Weights,
     normal: Array,
 ) -> Array:
-    r"""Covariance of the weighted right side `sum_j Y_j^T psi_j`, shape (b, b).
+    r"""Covariance of the weighted right-hand side `sum_j Y_j^T psi_j`, shape (b, b).
 
     Residuals are smaller than the noise by what the fit has taken up, `T_j = tr(H^{-1} M_j)` of
     joint j's squares S_j: hence the factor `S_j / (S_j - T_j)`, which is K / (K - p) for white noise.

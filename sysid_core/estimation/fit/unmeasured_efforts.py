@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints whose efforts are zero throughout, because their drivers measure none."""
+"""Joints with efforts of zero throughout, because their driver does not measure efforts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def unmeasured_joints(efforts: Sequence[Array]) -> NDArray[np.bool_]:
 
 
 def refuse_unmeasured(unmeasured: NDArray[np.bool_]) -> None:
-    """Refuse recordings in which nothing was measured anywhere.
+    """Raise an error if no joint has measured efforts.
 
     Raises:
         EstimationError: No joint's effort is measured.
@@ -35,7 +35,7 @@ def refuse_unmeasured(unmeasured: NDArray[np.bool_]) -> None:
 
 
 def unmeasured_notes(names: Sequence[str], unmeasured: NDArray[np.bool_]) -> tuple[str, ...]:
-    """A sentence for the result, or none."""
+    """Sentence for the result about joints without measured efforts; empty if there are none."""
     joints = [name for name, none in zip(names, unmeasured, strict=True) if none]
     if not joints:
         return ()

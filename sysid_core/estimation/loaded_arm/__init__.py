@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known and unknown loads from joint torques."""
+"""Known and unknown payloads, estimated from joint torques."""
 
 from typing import TYPE_CHECKING
 

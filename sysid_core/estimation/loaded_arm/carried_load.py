@@ -27,7 +27,8 @@ RANK_TOLERANCE = 1e-6
 def payload_torque_regressor(
     model: RobotModel, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
 ) -> Array:
-    """Joint torques of a body fixed to a frame, linear in its parameters in that frame.
+    """Regressor of the joint torques of a body that is fixed to a frame, for its parameters in that
+    frame.
 
     Args:
         model: The robot.
@@ -43,7 +44,7 @@ def payload_torque_regressor(
 
 
 def carried_by(model: RobotModel, frame: str) -> Array:
-    """Map from `pi` of a body in a frame to the parameters of all N bodies, shape (10 N, 10).
+    """Matrix from `pi` of a body in a frame to the parameters of all N bodies, shape (10 N, 10).
 
     Raises:
         EstimationError: The frame doesn't move.
@@ -61,7 +62,7 @@ def carried_by(model: RobotModel, frame: str) -> Array:
 
 
 def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
-    """Robot with a body fixed to one of its frames.
+    """Robot with an additional body fixed to one of its frames.
 
     Args:
         model: The robot without it.
@@ -73,7 +74,7 @@ def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
 
 
 def structural_verdicts(model: RobotModel, frame: str) -> tuple[int, tuple[ParameterVerdict, ...]]:
-    """Structural rank of the ten load parameters at a frame of this arm, and the verdict of each."""
+    """Structural rank of the ten load parameters at a frame of this arm, with a verdict for each."""
     states = random_states(model, 40, np.random.default_rng(0))
     Y = payload_torque_regressor(model, frame, *states).reshape(-1, 10)
     length = np.linalg.norm(Y, axis=0)
@@ -95,7 +96,8 @@ def torque_streams(
     friction: FrictionModel,
     processing: Processing,
 ) -> tuple[JointStream, ...]:
-    """Gapless, filtered motion with joint torques, ends trimmed, for `PayloadFromTorques`.
+    """Filtered gapless spans of motion and joint torques, with trimmed ends, for
+    `PayloadFromTorques`.
 
     Args:
         model: The robot.
@@ -115,7 +117,7 @@ def torque_streams(
 
 
 def require_filtered(stream: JointStream, source: str) -> None:
-    """Refuse a stream without velocities, accelerations or true joint torques.
+    """Raise an error for a stream without velocities, accelerations or true joint torques.
 
     Raises:
         SignalError: Says what is missing.

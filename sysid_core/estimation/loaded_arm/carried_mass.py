@@ -15,7 +15,8 @@ _POSTURES = 200
 
 
 def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -> Verdict:
-    """Fail if the gravity torque of a load would exceed twice the torque limits of the joints.
+    """Report a failure if the gravity torque of a payload would exceed twice the torque limits of
+    the joints.
 
     Args:
         model: The robot without the load; limits of 0 or infinity aren't looked at.

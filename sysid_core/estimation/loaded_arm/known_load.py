@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known load in the hand of an arm, and its use in an identification."""
+"""Known load that an arm carries, and its use in an identification."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REACH, _RADIUS = 0.2, 0.1  # [m]
 
 @dataclass(frozen=True, eq=False)
 class KnownLoad:
-    """Known parameters of the load in the loaded runs.
+    """Known parameters of the load that the arm carries in the loaded runs.
 
     Attributes:
         mass: [kg].
@@ -55,25 +55,25 @@ class KnownLoad:
 
     @property
     def prior(self) -> Array:
-        """Parameters `pi` in the frame, shape (10,); a ball if nothing else is known."""
+        """Prior `pi` of the load in its frame, shape (10,); a ball if only the mass is known."""
         com = np.zeros(3) if self.com is None else self.com
         return pi_from_mass_com_inertia(self.mass, com, np.eye(3) * 0.4 * self.mass * _RADIUS**2)
 
     @property
     def prior_sd(self) -> Array:
-        """Natural scale of `pi`, shape (10,)."""
+        """Prior standard deviations of `pi`, shape (10,)."""
         return self.mass * np.array([1.0] + [_REACH] * 3 + [_REACH**2] * 6)
 
     @property
     def fixed(self) -> tuple[str, ...]:
-        """Parameters that aren't estimated."""
+        """Names of the parameters that keep their known values."""
         known = INERTIAL_NAMES[: 1 if self.com is None else 4]
         return tuple(f"{LOAD}.{name}" for name in known)
 
 
 def load_estimate(estimate: Estimate, pi_L: Array, load: KnownLoad) -> Estimate:
-    """Estimate of the load. Directions identifiable only in combination have their natural
-    scale.
+    """Estimate of the load. Directions that are identifiable only in combination have their natural
+    scale as standard deviation.
     """
     names = [f"{LOAD}.{name}" for name in INERTIAL_NAMES]
     index = {name: i for i, name in enumerate(estimate.names)}
@@ -110,7 +110,7 @@ _MAX_SURPRISE = 29.6
 
 @dataclass(frozen=True)
 class SupposedLoad:
-    """A ball about the frame, or a shape of known density.
+    """Assumption about a load: a ball about the frame, or a shape of known density.
 
     Attributes:
         frame: Frame that carries the load.
@@ -125,7 +125,7 @@ class SupposedLoad:
     density: DensityPrior | None
 
     def prior(self, pi: Array) -> tuple[Array, Array]:
-        """Mean and covariance of the payload, from an approximate description."""
+        """Prior mean and covariance of the load."""
         if self.density is not None:
             mass = max(float(pi[0]), MIN_MASS)
             shape = self.density.cells

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations of recordings with and without payload, in one regression."""
+"""Common regression of recordings with and without payload."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class LoadedEquations:
 
     @property
     def arm_names(self) -> tuple[str, ...]:
-        """Names of the arm parameters: inertial, then friction."""
+        """Names of the arm parameters: inertial parameters, then friction."""
         return inertial_parameter_names(self.model) + self.friction.names
 
     def regression(self, streams: Sequence[tuple[JointStream, bool]], x: Array) -> Regression:
-        """All recordings' equations in the arm, the drift of its friction and the payload."""
+        """Equations of all recordings for the arm, the drift of its friction and the payload."""
         parts = [self._rows(stream, x, with_load) for stream, with_load in streams]
         starts = tuple(np.cumsum([0, *(len(stream) for stream, _ in streams[:-1])]).tolist())
         friction = self.friction

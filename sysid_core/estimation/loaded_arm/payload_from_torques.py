@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Payload from joint torques: difference between the loaded and the unloaded arm.
+r"""Payload from joint torques: the difference between the loaded and the unloaded arm.
 
 Both recordings are fitted at once. With the arm's parameters pi, its friction phi, the change d of
 friction between the runs, and the payload pi_L in frame F of a link,
@@ -65,7 +65,7 @@ _SETTLED = 0.3  # of its standard deviation that the last pass may change the ma
 
 
 class PayloadFromTorques:
-    """Payload of an arm without force-torque sensor.
+    """Estimator of the payload of an arm without force-torque sensor.
 
     Args:
         model: The unloaded robot. Its inertial parameters are the prior of the arm's.
@@ -125,7 +125,7 @@ class PayloadFromTorques:
 
     @property
     def arm_names(self) -> tuple[str, ...]:
-        """Names of the arm parameters: inertial, then friction."""
+        """Names of the arm's parameters: inertial parameters, then friction."""
         return self._equations.arm_names
 
     def fit(
@@ -136,7 +136,7 @@ class PayloadFromTorques:
         identified: Estimate | None = None,
         source: str = "",
     ) -> Estimate:
-        """Estimate the payload, with the arguments and errors of `compare`."""
+        """Estimate the payload; arguments and errors as in `compare`."""
         return self.compare(loaded, unloaded, identified=identified, source=source).estimate
 
     def compare(
@@ -148,7 +148,7 @@ class PayloadFromTorques:
         source: str = "",
         runs: Sequence[Recording] = (),
     ) -> LoadedArm:
-        """Estimate the payload, with the data that support it.
+        """Estimate the payload, and return the torques that support the estimate.
 
         Args:
             loaded: Spans at equal steps with q, v, a and torques [N m] (`smooth_motion`).
@@ -203,7 +203,9 @@ class PayloadFromTorques:
     def _estimate(
         self, fit: PriorFit, mean: Array, prior: Array, source: str
     ) -> tuple[Estimate, tuple[float, float]]:
-        """The payload's part of a solution, made consistent; and `LoadedArm.added`."""
+        """Payload part of a solution, made physically consistent, with its torques
+        (`LoadedArm.added`).
+        """
         rows = fit.gain[-10:]
         by_gain = (rows @ fit.per_joint.T) * self.gain_sd  # d pi_L / d ln(gain_j), each column
         covariance = symmetric(rows @ fit.scores @ rows.T + by_gain @ by_gain.T)

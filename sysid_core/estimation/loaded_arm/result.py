@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload estimate from joint torques with the torques that it explains."""
+"""Payload estimate from joint torques, with the torques that it explains."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ExtraTorque:
 
 @dataclass(frozen=True, eq=False)
 class LoadedArm:
-    """A payload estimate and the torques that it explains.
+    """Estimated payload with the joint torques that it explains.
 
     Attributes:
         estimate: Estimate of the payload.

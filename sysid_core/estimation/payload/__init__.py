@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payload estimators on wrench data (Nadeau et al. 2022 and its rivals)."""
+"""Payload estimators for wrench data: Nadeau et al. (2022) and the methods that they compare with."""
 
 from sysid_core.estimation.payload.affine import affine_derivatives
 from sysid_core.estimation.payload.ball_prior import (

@@ -22,6 +22,7 @@ from sysid_core.estimation.payload_live.session import (
     TARE_PREFIX,
     PayloadSession,
 )
+from sysid_core.estimation.payload_live.streams import RUN_START
 from sysid_core.estimation.payload_live.weighing import (
     Weighing,
     judge_weighing,
@@ -30,6 +31,7 @@ from sysid_core.estimation.payload_live.weighing import (
 
 __all__ = [
     "MOTION_SEGMENTS",
+    "RUN_START",
     "TARE_PREFIX",
     "ChangeDetector",
     "KnownLoad",

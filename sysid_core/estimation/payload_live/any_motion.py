@@ -235,7 +235,8 @@ def held_likelihood(
     *,
     sensor: SensorModel | None = None,
 ) -> tuple[Array, Array]:
-    """Likelihood of any load from a few tenths of a second of data, in compressed form (R, r).
+    """Gaussian likelihood of any payload from a few tenths of a second of data, in compressed form
+    (R, r).
 
     Args:
         recording: Joint states and wrench.
@@ -305,7 +306,7 @@ def _doubted(
 
 
 def _inverted(model: RobotModel, frame: str, run: Recording) -> tuple[RobotModel, Recording]:
-    """Robot and recording of poses with the inverse of their rotations."""
+    """Robot and recording of poses with inverted rotations."""
     q = run.joints.ordered(model.joint_names).q
     R = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q)).R_WF
     urdf, names, q = robot_of_poses(q[:, :3], R.transpose(0, 2, 1))
@@ -328,7 +329,7 @@ def _by_gravity(
 
 
 def _shifts(data: PayloadData) -> Sequence[int]:
-    """Delays in samples among which the sign and the axes are looked for."""
+    """Delays, in samples, at which sign and axes of the wrench are tested."""
     period = float(np.median(np.diff(data.time)))
     most = int(min(_LATEST / period, len(data) / 4))
     return (0,) if most < 1 else range(-most, most + 1, max(1, round(_DELAY_STEP / period)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payload recordings of devices with separate clocks, converted to one clock."""
+"""Payload recordings from devices with separate clocks, converted to one clock."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def on_one_clock(
     frame: str,
     calibration: SensorCalibration | None = None,
 ) -> tuple[Recording, ClockOffset | None]:
-    """Recording with the wrench on the clock of the joints, if they differ by more than 5 ms.
+    """Recording with the wrench stamps converted to the clock of the joint states, if the clocks
+    differ by more than 5 ms.
 
     Smaller offsets are left: the estimator takes them in, and so live and recorded runs agree.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payload identification while the samples arrive."""
+"""Payload identification during the arrival of the samples."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SETTLED = 50  # samples before a change can be told from the estimate's own set
 
 
 class OnlinePayload:
-    """Payload estimator that processes samples one by one and gives an estimate at any time.
+    """Running payload estimator, which processes samples one by one.
 
     The same samples in the same order give the same answer, live or from a file.
 
@@ -59,7 +59,7 @@ class OnlinePayload:
         self.reset()
 
     def reset(self, calibration: SensorCalibration | None = None, age_s: float = 0.0) -> None:
-        """Forget all samples.
+        """Delete all samples.
 
         Args:
             calibration: Calibration of the sensor, if it has been tared: what may be left of its errors is
@@ -78,7 +78,7 @@ class OnlinePayload:
 
     @property
     def information(self) -> CompressedWrenches:
-        """All samples so far, compressed, in a form that any estimator accepts."""
+        """All samples so far in compressed form, which every payload estimator accepts."""
         return self._running.information if self.estimator is None else self._own_wrenches
 
     @property
@@ -88,7 +88,7 @@ class OnlinePayload:
         return self._running.n_samples if self.estimator is None else own
 
     def update(self, data: PayloadData) -> tuple[PayloadChange, ...]:
-        """Take samples, in the axes of the sensor.
+        """Add samples, given in the axes of the sensor.
 
         Args:
             data: One or more, newer than those before.
@@ -119,7 +119,7 @@ class OnlinePayload:
         return tuple(changes)
 
     def _has_changed(self, data: PayloadData, k: int) -> bool:
-        """Whether the load has, and then start anew."""
+        """True if the payload has changed; the estimation is then restarted."""
         known = self._running.prediction(data.regressor[k])
         if known is None or self.n_samples < _SETTLED:
             return False
@@ -141,7 +141,7 @@ class OnlinePayload:
         return True
 
     def estimate(self) -> Estimate:
-        """Estimate from all samples so far (computed at most once per new sample).
+        """Estimate from all samples so far; it is recomputed only after new samples.
 
         Raises:
             EstimationError: There are no samples.
@@ -157,8 +157,8 @@ class OnlinePayload:
         return self._estimate
 
     def which(self, parts: Mapping[str, KnownLoad]) -> dict[str, float]:
-        """Probabilities of the known loads since the last change of the load
-        (`part_probabilities`).
+        """Probabilities of the known loads since the last payload change (see
+        `part_probabilities`).
 
         Raises:
             EstimationError: There are no samples.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded payload identification, run as the live nodes run it."""
+"""Replay of a recorded payload identification, as the live nodes process it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload identification from start to end, live or replayed: tare, motion, estimate.
+"""Complete payload identification, live or replayed: tare, motion, estimate.
 
 Joint states, wrenches and marks may come in any order: what comes out depends on their stamps and
 values alone. What comes too late lets the run be done over.
@@ -33,9 +33,9 @@ from sysid_core.signals.wrench import (
 
 MOTION_SEGMENTS = ("still", "oscillation", "settle")
 TARE_PREFIX = "tare_"
-_LONG_RUN_S = (
-    600.0  # [s] of motion: some 100 MB of samples at 1 kHz that a late one would need again
-)
+# Without a mark for so long a run is over: whoever marks it was killed, or its mark was lost. At 1 kHz
+# the streams of so long take 0.3 GB; segments of planned motions last up to a minute.
+LONGEST_SEGMENT_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class LoadChange:
 
 
 class PayloadSession:
-    """Processes streams and marks; gives the calibration of the sensor and the running payload
-    estimate.
+    """Live payload identification from streams and marks: calibrates the sensor and gives the
+    running payload estimate.
 
     Marks `<segment>:start` and `<segment>:end` (those of the trajectory's segments) say which
     samples are what: segments `tare_…` are still postures, and the motion segments are identified.
@@ -99,11 +99,12 @@ class PayloadSession:
         self._lag_ns = 0 if calibration is None else max(0, round(calibration.delay[0] * 1e9))
         self._settle_ns = round(settle_s * 1e9)
         self._streams = PayloadStreams(max_gap_s)
+        self._last_mark = 0  # stamp [ns]
         self._restart()
         self._idle = True  # no run is under way
 
     def _restart(self) -> None:
-        """Begin the run again, with the streams as they are."""
+        """Restart the run with the existing streams."""
         self._streams.rewind()
         self._trimmed = False  # whether what was read is gone
         self.online.reset(self._given_calibration)
@@ -120,24 +121,18 @@ class PayloadSession:
         self._last_tare = 0
         self._postures: list[tuple[Array, Array, Array]] = []
         self._used: list[tuple[Stamps, PayloadData]] = []
-        self._first_ns = 0
         self._waiting: list[tuple[int, Array, Array]] = []  # stamp, wrench, joint state
         self._origin_ns: int | None = None
         self.changes: list[LoadChange] = []
 
     def tare_anew(self) -> None:
-        """Take the bias from the marked postures instead of the calibration that was given."""
+        """Estimate the bias from the marked postures instead of using the given calibration."""
         self._given_calibration, self._lag_ns = None, 0
         self._restart()
 
     @property
-    def _is_long(self) -> bool:
-        """Whether the run has gone on for so long that its first samples are dropped."""
-        return self.motion_s > _LONG_RUN_S
-
-    @property
     def segment(self) -> str:
-        """Label of the current segment, "" between segments."""
+        """Label of the current segment; "" between segments."""
         return self._segment
 
     def add_joints(
@@ -148,27 +143,27 @@ class PayloadSession:
         a: ArrayLike,
         sd: ArrayLike | None = None,
     ) -> None:
-        """A filtered joint state, in the model's order, each (n,); `sd`, (3, n): the filter's, if any."""
+        """Add a filtered joint state in the order of the model, each (n,); `sd` are the filter's
+        standard deviations, (3, n), if known.
+        """
         state = np.array([q, v, a], dtype=float)
         sds = np.full(state.shape, np.nan) if sd is None else np.asarray(sd, dtype=float)
         self._streams.add_joints(stamp_ns, np.concatenate([state, sds]))
 
     def add_wrench(self, stamp_ns: int, wrench: ArrayLike) -> None:
-        """A raw reading of the sensor, shape (6,)."""
+        """Add a raw reading of the sensor, shape (6,)."""
         self._streams.add_wrench(stamp_ns, wrench)
 
     def add_mark(self, stamp_ns: int, label: str) -> None:
-        """A labelled instant, such as `tare_1:start`."""
+        """Add a mark: a label such as `tare_1:start` with its stamp."""
         self._streams.add_mark(stamp_ns, label)
 
     def advance(self, until_ns: int | None = None) -> None:
-        """Use the data that are complete up to a stamp, live a few tenths of a second ago;
-        default: all.
+        """Process all data up to a stamp, which live is a few tenths of a second ago; by default
+        all data.
         """
         if self._streams.late:
-            if self._is_long:
-                self._streams.pass_over_late()
-            elif self._trimmed and self._idle:
+            if self._trimmed and self._idle:
                 self._streams.read_again()
             else:
                 self._restart()
@@ -180,17 +175,15 @@ class PayloadSession:
         self._use_waiting()
 
     def keep_newest(self, seconds: float) -> None:
-        """Between runs and in long ones, drop the samples that were read, except the newest seconds.
+        """Delete old samples between runs, and keep those of the last seconds.
 
-        Live streams go on for days. What comes late by more than that is of no run any more. A run that
-        has gone on for ten minutes isn't done over for late samples; they are left out, and `data` has
-        only the newest.
+        Live streams go on for days. What comes late by more than that is of no run any more.
         """
-        if self._is_long or (self._idle and not self._segment):
+        if self._streams.newest_ns - self._last_mark > LONGEST_SEGMENT_S * 1e9:
+            self._idle, self._segment, self._tare = True, "", []
+        if self._idle and not self._segment:
             self._streams.keep_newest(seconds)
             self._trimmed = True
-        if self._is_long:
-            del self._used[:-1]
 
     def finish(self) -> None:
         """Process the remaining samples, including marks after the last wrench.
@@ -215,6 +208,8 @@ class PayloadSession:
         if label == RUN_START:
             self._streams.forget_before(stamp_ns - self._streams.max_gap_ns - self._lag_ns)
             self._restart()
+        self._last_mark = stamp_ns
+        if label == RUN_START:
             self._idle = False
             return
         if label == RUN_END:
@@ -303,8 +298,6 @@ class PayloadSession:
             first = int(np.searchsorted(time, change.stamp_s))
             self.changes.append(LoadChange(int(stamps[first]), change.kind, change.mass))
             self._used = []
-        if not self._used:
-            self._first_ns = int(stamps[first])
         kept = replace(data, covariance=None).select(slice(first, None))
         self._used.append((stamps[first:], kept))
 
@@ -323,7 +316,7 @@ class PayloadSession:
         return PayloadData.of(time, wrench, motion, covariance=covariance)
 
     def recent_wrenches(self, seconds: float) -> WrenchStream:
-        """Newest readings, for checks of the sensor."""
+        """Readings of the last seconds, for checks of the sensor."""
         return self._streams.recent_wrenches(self.sensor_frame, seconds)
 
     # ---- results
@@ -335,13 +328,13 @@ class PayloadSession:
 
     @property
     def last_change(self) -> LoadChange | None:
-        """Last change of the load; the estimate uses only later samples."""
+        """Last change of the payload; the estimate uses only later samples."""
         return self.changes[-1] if self.changes else None
 
     @property
     def first_stamp_ns(self) -> int:
         """Stamp of the first wrench used by the estimate [ns]; 0 if there is none."""
-        return self._first_ns if self._used else 0
+        return int(self._used[0][0][0]) if self._used else 0
 
     @property
     def last_stamp_ns(self) -> int:
@@ -355,7 +348,7 @@ class PayloadSession:
         return np.asarray(self._stamps_ns - self._lag_ns)
 
     def data(self) -> PayloadData:
-        """All samples used, bias and tool removed, for other estimators and pictures.
+        """Motion samples in use, with bias and tool removed, for other estimators and for charts.
 
         Raises:
             EstimationError: No sample has been used.

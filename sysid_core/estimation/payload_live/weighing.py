@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Result of weighing a recorded payload, once or several times, and its verdict."""
+"""Identification of a payload from one or several recordings with the default estimator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MASS_LIMIT = 0.3  # of the mass: beyond, nothing is known
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
-    """Result of weighing one recording.
+    """Result of the payload identification from one recording.
 
     Attributes:
         estimate: By `PayloadMAP`.
@@ -52,7 +52,7 @@ def judge_weighing(
     calibration: SensorCalibration | None,
     changes: Sequence[LoadChange] = (),
 ) -> Verdict:
-    """Judge if a payload may be sent to a controller.
+    """Verdict on whether a payload estimate may be sent to a controller.
 
     It fails without a positive mass that is known to 30 %, or where no body has these parameters; it
     warns of what the estimate and the tare say against themselves.
@@ -83,7 +83,7 @@ def judge_weighing(
 
 @dataclass(frozen=True, eq=False)
 class Repeatability:
-    """Repeatability of several weighings of one object.
+    """Repeatability of several payload estimates of one object.
 
     Attributes:
         mass: Mass of each, shape (K,) [kg].
@@ -99,7 +99,7 @@ class Repeatability:
 
     @property
     def mass_scatter(self) -> float:
-        """Standard deviation of the masses as a part of their mean."""
+        """Standard deviation of the masses relative to their mean."""
         return float(self.mass.std(ddof=1) / self.mass.mean())
 
     @property
@@ -109,7 +109,7 @@ class Repeatability:
 
     @property
     def chi(self) -> float:
-        """Scatter in units of the stated deviations; 1 if these are correct."""
+        """Ratio of the scatter to the stated standard deviations; 1 if these are correct."""
         z = np.hstack(
             [
                 ((self.mass - self.mass.mean()) / self.mass_sd)[:, None],
@@ -120,7 +120,7 @@ class Repeatability:
 
 
 def repeatability(estimates: Sequence[Estimate]) -> Repeatability:
-    """Scatter of several weighings.
+    """Scatter of several weighings of the same payload.
 
     Raises:
         EstimationError: Fewer than two.

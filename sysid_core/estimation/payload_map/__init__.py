@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Default payload estimator: maximum a posteriori, batch and running."""
+"""Default payload estimator: maximum a posteriori (MAP), batch and running."""
 
 from sysid_core.estimation.payload_map.estimator import PayloadMAP
 from sysid_core.estimation.payload_map.joint_spline import JointSplines

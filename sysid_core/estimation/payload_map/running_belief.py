@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accumulation of samples under several sensor models: as declared, or worse.
+"""Accumulation of samples for several sensor models: as declared, or worse.
 
 A tare may be stale, and a hum near a multiple of the sampling rate looks like a bias that wanders.
 All beliefs take the same samples, and are weighed by their evidence (MacKay 2003, Information
@@ -25,7 +25,7 @@ _LITTLE = 0.01  # probability below which a belief isn't followed up
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    """Payload, residual and log-evidence under one sensor model."""
+    """Payload, residual and log-evidence for one sensor model."""
 
     found: PayloadPosterior
     misfit: Misfit
@@ -33,7 +33,7 @@ class _Answer:
 
 
 class RunningBelief:
-    """Sum of whitened samples under each belief.
+    """Sums over whitened samples for each sensor model.
 
     Args:
         sensor: What the sensor's errors may be, as declared.
@@ -51,7 +51,7 @@ class RunningBelief:
             one.add(gram, attenuation)
 
     def drift(self, seconds: float) -> None:
-        """Let the bias wander."""
+        """Increase the uncertainty of the bias by its drift."""
         for one in self._sums:
             one.drift(seconds)
 
@@ -64,7 +64,7 @@ class RunningBelief:
         return self._sums[0].left(u, pi, samples)
 
     def posterior(self, samples: int) -> tuple[PayloadPosterior, Misfit]:
-        """Average over the sensor models.
+        """Posterior, averaged over the sensor models.
 
         Args:
             samples: How many there were.

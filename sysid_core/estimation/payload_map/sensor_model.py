@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Magnitudes of the errors of a force-torque sensor, and their effect on the wrench."""
+"""Error magnitudes of a force-torque sensor, and their effect on the wrench."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_RAMPS = 6
 
 
 class SensorQuality(Kind):
-    """Quality of a force-torque sensor: knowledge of gains, axes and delay."""
+    """Quality class of a force-torque sensor: knowledge of gains, axes and delay."""
 
     ORDINARY = "ordinary"
     CALIBRATED = "calibrated"
@@ -35,7 +35,7 @@ class SensorQuality(Kind):
 
 @dataclass(frozen=True)
 class SensorModel:
-    """Errors of a force-torque sensor as standard deviations.
+    """Standard deviations of the errors of a force-torque sensor.
 
     Attributes:
         noise: Least deviation of force and torque per sample [N, N m]; learned from the data when None.
@@ -67,7 +67,7 @@ class SensorModel:
 
     @classmethod
     def named(cls, quality: str) -> SensorModel:
-        """A sensor of a `SensorQuality`.
+        """Sensor model for a quality class (`SensorQuality`).
 
         Raises:
             EstimationError: There is no such quality.
@@ -76,7 +76,7 @@ class SensorModel:
         return _OF_QUALITY[found]
 
     def tared(self, calibration: SensorCalibration, age_s: float = 0.0) -> SensorModel:
-        """Errors after a tare: its own uncertainty and the drift since; gains are unchanged.
+        """Sensor model after a tare: the bias has the uncertainty of the tare plus the drift since.
 
         A full calibration says itself what is left of the forces' gains, mounting and gravity. Gains of
         torques are not seen by it: they are an ordinary sensor's, whatever was declared.
@@ -108,24 +108,26 @@ class SensorModel:
 
     @property
     def untared(self) -> SensorModel:
-        """Sensor without a tare: zeroed by its driver or never, gains unchecked."""
+        """Sensor model without a tare: the bias is unknown and the gains are unchecked."""
         gain = max(self.gain, _UNCHECKED_GAIN)
         return replace(self, bias=_UNTARED, bias_scales=(0.01, 0.1, 1.0), gain=gain)
 
     @property
     def stale(self) -> SensorModel:
-        """Sensor long after its tare, with a much larger uncertainty of the bias."""
+        """Sensor model long after a tare: the uncertainty of the bias is much larger."""
         bias = (_STALE * self.bias[0], _STALE * self.bias[1])
         return replace(self, bias=bias)
 
     @property
     def wandering(self) -> SensorModel:
-        """Sensor with a large and varying bias, due to aliased hum or cable pull."""
+        """Sensor model with a large, varying bias, caused by an aliased periodic disturbance or the
+        pull of a cable.
+        """
         drift = (_WANDERING * self.drift[0], _WANDERING * self.drift[1])
         return replace(self.stale, drift=drift)
 
     def ramps(self, duration: float) -> int:
-        """Number of straight pieces of a drift over `duration` seconds."""
+        """Number of linear segments that model the drift over `duration` seconds."""
         if max(self.drift) <= 0 or duration <= 0:
             return 0
         return int(np.clip(np.ceil(duration / _RAMP_S), 1, _MAX_RAMPS))
@@ -155,7 +157,9 @@ class SensorModel:
         return np.array(sd)
 
     def priors(self, duration: float = 0.0) -> list[Array]:
-        """Precisions of the errors, (u,) each, by what the bias may be: as likely each, widest last."""
+        """Precisions of the sensor errors, (u,) each, for several equally probable sizes of the
+        bias, the largest last.
+        """
         sd = self.prior_sd(duration)
         scale = np.ones((len(self.bias_scales), len(sd)))
         scale[:, : self.biases] = np.sort(self.bias_scales)[:, None]
@@ -163,7 +167,7 @@ class SensorModel:
 
     @property
     def biases(self) -> int:
-        """Number of bias errors; they come first."""
+        """Number of bias errors, which precede the other errors."""
         return 6 if max(self.bias) > 0 else 0
 
     def columns(
@@ -177,7 +181,7 @@ class SensorModel:
         time: Array | None = None,
         duration: float = 0.0,
     ) -> Array:
-        """Columns of the wrench due to each assumed sensor error.
+        """Regressor columns of the assumed sensor errors in the wrench.
 
         Args:
             wrench: Wrench of the object, shape (K, 6).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The equations of sequential estimation: minimal constants and friction, joint by joint."""
+"""Equations of the sequential estimation for minimal constants and friction, joint by joint."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROUNDED = 1e-5  # relative: a dependence broken by no more than a URDF's 1.5708 
 
 @dataclass(frozen=True, eq=False)
 class SolvableEquations:
-    """The equations in minimal constants and friction, dependent columns regrouped.
+    """Equations for minimal constants and friction after regrouping of dependent columns.
 
     Attributes:
         Y: Regressor of the q unknowns, shape (K, n, q).
@@ -86,7 +86,7 @@ def solvable_equations(minimal: MinimalConstants, regression: Regression) -> Sol
 def compress_joint(
     name: str, Y: Array, tau: Array, starts: tuple[int, ...], natural: Array
 ) -> StepRows:
-    """One joint's rows (K, p) and torques (K,) as a few equations with their noise.
+    """Rows (K, p) and torques (K,) of one joint, compressed to a few equations with their noise.
 
     The noise has the residuals' correlation in time and the model error that fits without one
     block of the motion each show; natural is the natural covariance of the unknowns, (p, p).
@@ -136,7 +136,9 @@ def starts_of(rows: NDArray[np.bool_], starts: tuple[int, ...]) -> tuple[int, ..
 
 
 def at_once_sd(blocks: list[StepRows], prior_covariance: Array) -> Array:
-    """Standard deviations of generalised least squares on all rows together, shape (q,)."""
+    """Standard deviations of generalised least squares on all rows together, shape (q,), for
+    comparison.
+    """
     root = np.linalg.cholesky(prior_covariance)
     H = np.eye(len(root))
     for block in blocks:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Identification one joint at a time, from the last joint to the first (Lin 1992)."""
+r"""Sequential identification from the last joint to the first (Lin 1992)."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ MOVING = 0.01  # [rad/s or m/s]: a joint moves above this speed
 
 
 class LockedTorque(Kind):
-    """Meaning of the measured torque of a locked joint."""
+    """Interpretation of the measured torque of a locked joint."""
 
     MEASURED = "measured"  # read behind the gear: it is what the links exert
     HIDDEN = "hidden"  # read at the motor: friction at standstill takes up what it likes
 
 
 class Unexcited(Kind):
-    """Treatment of constants that no step excites."""
+    """Treatment of minimal constants that no step excites."""
 
     REFUSE = "refuse"
     PRIOR = "prior"  # they keep the URDF's values and say so
@@ -73,18 +73,21 @@ class SequentialFit:
 
     @property
     def standard_deviations(self) -> Array:
-        """Deviations of the constants, shape (q,)."""
+        """Standard deviations of the minimal constants, shape (q,)."""
         return np.sqrt(np.diag(self.solution.covariance))
 
     def inherited_shares(self) -> Array:
-        """Share of each constant's variance that each step's noise causes, (n_steps, q)."""
+        """Share of the variance of each constant that is due to the noise of each step, (n_steps,
+        q).
+        """
         variance = np.diagonal(self.solution.shares, axis1=1, axis2=2)
         total = np.maximum(np.diag(self.solution.covariance), 1e-300)
         return np.asarray(variance / total)
 
 
 class SequentialLeastSquares:
-    r"""Least squares joint by joint, backward, in the minimal constants of composite bodies.
+    r"""Sequential least squares (Lin 1992), joint by joint from the last to the first, for the
+    minimal constants of composite bodies.
 
     Joint j's torque rows settle what they show and is unknown; constants settled before are taken
     as known, and their errors are carried along. Friction of the moving joint is estimated with
@@ -111,7 +114,7 @@ class SequentialLeastSquares:
 
     @property
     def fast(self) -> float:
-        """Speed below which equations of a joint, and nearby ones, are omitted [rad/s or m/s]."""
+        """Minimum speed: equations of a joint near and below it are omitted [rad/s or m/s]."""
         return MOVING if self.locked is LockedTorque.HIDDEN else 0.0
 
     @property
@@ -131,7 +134,9 @@ class SequentialLeastSquares:
         return self.fit_steps(regression).estimate
 
     def fit_steps(self, regression: Regression) -> SequentialFit:
-        """`fit`, also returning the steps, the constants and the growth of the error."""
+        """Estimate the base parameters; also returns the steps, the constants and the growth of the
+        error.
+        """
         system = solvable_equations(self.minimal, regression)
         usable = self._usable_rows(regression)
         n = len(regression.joints)
@@ -238,7 +243,7 @@ class SequentialLeastSquares:
 
 
 def _open_constants(solution: BackwardSolution, system: SolvableEquations) -> tuple[str, ...]:
-    """The directions that stayed open, in words, by their largest parts in natural units."""
+    """Sentences on undetermined directions, by their largest components in natural units."""
     scale = np.sqrt(np.diag(system.prior_covariance))
     out = []
     for direction in solution.open_directions.T:

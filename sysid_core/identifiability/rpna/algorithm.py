@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""The recursive parameter nullspace algorithm (Wensing, Niemeyer, Slotine 2023, algorithms 1 to 3).
+r"""Recursive parameter nullspace algorithm, RPNA (Wensing, Niemeyer, Slotine 2023, algorithms 1 to
+3).
 
 Outward over the bodies it carries two subspaces: V, the span of the velocities that a body can
 have, and K, the span of the coefficients with which its parameters can appear in the energy. An
@@ -50,7 +51,7 @@ class StageResult:
 def recursive_parameter_nullspace(
     layout: Layout, *, static: bool = False, algebra: SubspaceAlgebra | None = None
 ) -> list[StageResult]:
-    """Run the algorithm.
+    """Run the recursive parameter nullspace algorithm on a robot.
 
     V is the span (24), (25), K that of eq. (38); Wensing, Niemeyer and Slotine (2023),
     algorithms 1 to 3, eqs. (46) and (47).
@@ -100,7 +101,7 @@ def recursive_parameter_nullspace(
 def _one_stage(
     stage: Stage, V_p: Array, K_p: Array, static: bool, algebra: SubspaceAlgebra
 ) -> tuple[StageResult, list[Array], list[Array]]:
-    """One step outward: spans V and K of a stage, and the transfers that it can't detect.
+    """One outward step of the recursion: spans V and K of a stage, and its undetectable transfers.
 
     Wensing, Niemeyer and Slotine (2023), lemmas 1 and 2, eqs. (48) to (51).
     """
@@ -189,7 +190,7 @@ def _result(
 
 
 def _extended(algebra: SubspaceAlgebra, Q: Array, M: Array) -> Array:
-    """Span of an orthonormal basis and further columns."""
+    """Span of an orthonormal basis and additional columns."""
     n = len(Q)
     if Q.shape[1] == n or M.shape[1] == 0:
         return Q

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains whose joints are coupled: mimic joints, and the transmission that several axes share."""
+"""Chains with coupled joints: mimic joints, and transmissions shared by several axes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sysid_core.robot.loops import mimic_joints
 
 @dataclass(frozen=True)
 class CoupledGroup:
-    """Joints moved by one coordinate q: `q_j = multiplier * q + offset`.
+    """Joints that move with one coordinate q: `q_j = multiplier * q + offset`.
 
     Attributes:
         joints: Pinocchio's indices, ascending, with multiplier and offset.
@@ -31,7 +31,7 @@ class CoupledGroup:
 
 
 def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
-    """Groups of joints that mimic each other; they must be mounted on one link.
+    """Groups of mimic joints; all joints of a group must be mounted on one link.
 
     Raises:
         IdentifiabilityError: Between members there is a joint that isn't one, or one has several
@@ -75,8 +75,8 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
 
 
 def coupling_matrix(model: RobotModel) -> Array:
-    r"""Matrix that maps the leading joint velocities to all joint velocities of a model with
-    coupled mimic joints.
+    r"""Matrix from the velocities of the leading joints to those of all joints, for models with
+    mimic joints.
 
     Returns:
         Shape (nv, m), m being nv without the followers.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Representation of a joint in the RPNA: one or several steps with fixed free modes."""
+"""Representation of a joint in the RPNA by one or several steps with fixed free modes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _KINDS = {
 
 
 def joint_types(model: RobotModel) -> list[str]:
-    """Names of the joints' types as people use them, such as "revolute"."""
+    """Common names of the joint types, such as "revolute"."""
     names = [joint.shortname() for joint in model.pin_model.joints][1:]
     return [_KINDS.get(name, name.removeprefix("JointModel").lower()) for name in names]
 

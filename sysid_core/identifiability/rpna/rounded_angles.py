@@ -24,7 +24,7 @@ _EXACT = 1e-10  # [rad] closer than this, an angle needs no snapping
 
 
 def exact_angle(text: str) -> float:
-    """Exact angle of a rounded decimal: "1.5708" is pi/2, "1.4" is 1.4.
+    """Exact angle of a rounded decimal number: "1.5708" is pi/2, "1.4" is 1.4.
 
     An angle is taken for a multiple of pi/2, pi/4 or pi/6 when it agrees to its last digit.
     """
@@ -55,7 +55,8 @@ def has_rounded_angles(urdf_xml: str) -> bool:
 
 
 def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
-    """Copy with exact instead of rounded angles of the joint origins.
+    """Copy of a robot in which rounded angles of joint origins are replaced by exact ones (such as
+    1.5708 by pi/2).
 
     Args:
         model: A robot from a URDF.
@@ -102,7 +103,7 @@ _MOTION_NAMES = ("vx", "vy", "vz", "wx", "wy", "wz")
 
 
 def doubts_in_words(model: RobotModel, layout: Layout, results: Sequence[StageResult]) -> list[str]:
-    """Rank decisions that are near the edge or rest on rounding."""
+    """Sentences on rank decisions that are uncertain or depend on rounding."""
     near, weak = [], []
     for stage, result in zip(layout.stages, results, strict=True):
         name = model.body_names[stage.bodies[0]]
@@ -140,7 +141,7 @@ def _direction(kind: str, decision: Decision, n_links: int) -> str:
 
 
 def mimic_in_words(model: RobotModel, mimic: Mimic) -> list[str]:
-    """Description of the treatment of mimic joints; empty without any."""
+    """Sentence on the treatment of mimic joints; empty without mimic joints."""
     followers = mimic_joints(model)
     if not followers:
         return []
@@ -154,6 +155,6 @@ def mimic_in_words(model: RobotModel, mimic: Mimic) -> list[str]:
 
 
 def listed(names: Sequence[str], at_most: int = 6) -> str:
-    """Names in a row, not too many."""
+    """Text with the first names of a list."""
     shown = ", ".join(names[:at_most])
     return shown if len(names) <= at_most else f"{shown} and {len(names) - at_most} more"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Transfer of velocities and inertial parameters across a link and a joint (RPNA maps).
+r"""Transfer of velocities and inertial parameters across a link and a joint, for the RPNA.
 
 Spatial vectors are in pinocchio's order, linear before angular. Everything is batched over a
 leading axis and used in natural units, see `scaling`.
@@ -22,7 +22,8 @@ _RATE = 2.0 * np.einsum("kab,lcb->ackl", _READ, _UNIT).reshape(16, 100)
 
 
 def motion_transforms(X_PC: Array) -> Array:
-    r"""Velocities of the parent seen in the child's frame, `v_C = X @ v_P`.
+    r"""Transforms X of spatial velocities from the frame of the parent to that of the child, `v_C =
+    X @ v_P`.
 
     Wensing, Niemeyer and Slotine (2023), eqs. (65), (66).
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Robot in the form of the RPNA: one stage per coordinate set, in natural units.
+r"""Robot in the form of the RPNA: one stage per joint or group of coupled joints, in natural units.
 
 A stage holds the bodies that one joint moves: nearly always one link; with a rotor, its spin as a
 seventh velocity; with coupled mimic joints, several links of the same parent (remark 11). Velocities
@@ -38,7 +38,7 @@ class Mimic(Kind):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Step:
-    """One set of constant free modes; D velocities, P parameters, k modes.
+    """Set of constant free modes of a joint: k modes, D velocities, P parameters.
 
     `momenta` is M of Wensing, Niemeyer and Slotine (2023), eqs. (36), (52).
 
@@ -114,7 +114,9 @@ class Layout:
     rotors: tuple[str, ...]
 
     def parameter_places(self) -> list[NDArray[np.intp]]:
-        """Indices of the parameters of each stage among all: bodies in order, rotors last."""
+        """Indices of the parameters of each stage among all parameters: bodies in order, rotors
+        last.
+        """
         n_links = 10 * sum(len(stage.bodies) for stage in self.stages)
         rotor_at = {name: n_links + i for i, name in enumerate(self.rotors)}
         places = []
@@ -125,7 +127,7 @@ class Layout:
         return places
 
     def parameter_scales(self, n: int) -> Array:
-        """SI units per natural unit of all n parameters, shape (n,)."""
+        """Conversion factor from natural to SI units for all n parameters, shape (n,)."""
         scales = np.ones(n)
         for stage, where in zip(self.stages, self.parameter_places(), strict=True):
             scales[where] = np.concatenate(
@@ -141,7 +143,7 @@ def build_layout(
     rotors: Sequence[Rotor] = (),
     mimic: Mimic = Mimic.INDEPENDENT,
 ) -> Layout:
-    """Lay out a robot.
+    """Stages of a robot.
 
     Args:
         model: The robot.
@@ -178,9 +180,7 @@ def build_layout(
 
 
 class _Joints:
-    """Steps of all joints in flat arrays in natural units, so that the maps are computed at
-    once.
-    """
+    """Steps of all joints as flat arrays in natural units, so that all maps are computed at once."""
 
     def __init__(self, model: RobotModel, groups: Sequence[CoupledGroup]) -> None:
         pin_model = model.pin_model

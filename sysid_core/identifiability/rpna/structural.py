@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact structural identifiability: which parameters a robot's motion can show at all."""
+"""Exact structural identifiability: the parameter combinations that the motion of a robot can
+determine.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ def structural_identifiability(
     mimic: Mimic | str = Mimic.INDEPENDENT,
     tolerance: float = TOLERANCE,
 ) -> Identifiability:
-    r"""Combinations of a robot's parameters that ideal data could identify.
+    r"""Structural identifiability of a robot: combinations of its parameters that ideal data would
+    determine.
 
     The recursive parameter nullspace algorithm (Wensing, Niemeyer, Slotine 2023): exact, from the
     kinematics alone, in time proportional to the number of bodies. Zero masses in the description

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Subspaces of R^n as orthonormal bases, with every rank decision on record.
+r"""Subspaces of R^n as orthonormal bases, with a record of uncertain rank decisions.
 
 All matrices are in natural units (see `scaling`), so that entries are of order one and a relative
 tolerance is a plain number.
@@ -23,7 +23,7 @@ WEAK = 1e-2  # of the natural scale: below, a kept direction is noted; rounded a
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """A rank decision without a clear gap, or that rests on very little.
+    """Uncertain rank decision: without a clear gap, or based on very small values.
 
     Attributes:
         kept: Smallest singular value that counted.
@@ -37,7 +37,7 @@ class Decision:
 
     @property
     def is_near_the_edge(self) -> bool:
-        """True if kept and dropped values are less than `CLEAR_GAP` apart."""
+        """True if kept and discarded values differ by a factor below `CLEAR_GAP`."""
         return self.kept < CLEAR_GAP * self.dropped
 
 
@@ -64,7 +64,7 @@ class SubspaceAlgebra:
         return rank
 
     def take_doubts(self) -> list[Decision]:
-        """Return the uncertain decisions so far, and clear them."""
+        """Return the uncertain decisions so far, and delete the record."""
         doubts, self.doubts = self.doubts, []
         return doubts
 
@@ -76,7 +76,7 @@ class SubspaceAlgebra:
         return U[:, : self._rank(s, U)]
 
     def invariant_span(self, seed: Array, operators: Sequence[Array] | Array) -> Array:
-        r"""Smallest subspace with the seed that every operator maps into itself.
+        r"""Smallest subspace that contains the seed and is invariant under every operator.
 
         The controllable subspace of the (switched) pairs `(A_k, seed)`; Ctrb in the paper.
 
@@ -96,7 +96,7 @@ class SubspaceAlgebra:
         return Q
 
     def nullspace(self, N: Array) -> Array:
-        """Orthonormal basis of the x with N x = 0, (k, n) to (n, d)."""
+        """Orthonormal basis of the nullspace of N, (k, n) to (n, d)."""
         n = N.shape[1]
         if len(N) < n:
             N = np.vstack([N, np.zeros((n - len(N), n))])
@@ -115,7 +115,8 @@ def _svd(M: Array) -> tuple[Array, Array, Array]:
 
 
 def reduced_nullspace(Z: Array, order: Array) -> tuple[Array, Array]:
-    r"""Basis of a nullspace with one dependent coordinate per column; late coordinates first.
+    r"""Basis of a nullspace in reduced form: one dependent coordinate per column, late coordinates
+    first.
 
     Coordinates late in the order of preference become dependent, so that the early ones stay
     as base parameters.

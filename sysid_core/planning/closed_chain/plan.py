@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of a closed chain that make the projected observation matrix well conditioned."""
+"""Motions of a closed chain with a well-conditioned projected observation matrix."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class LoopExcitation:
-    """Settings for the excitation of a closed chain.
+    """Settings of an exciting motion for a closed chain.
 
     Attributes:
         duration: Duration of each trajectory [s]; about: whole periods are played, at least one.
@@ -68,7 +68,8 @@ def plan_loop_excitation(
     config: LoopExcitation | None = None,
     progress: Progress | None = None,
 ) -> tuple[Trajectory, ...]:
-    """Fourier series in the box's coordinates, each minimising the condition number of all so far.
+    """Fourier series in the coordinates of the box; each one minimises the condition number of all
+    series so far.
 
     Zhang et al. 2024, section IV-B: several trajectories, for generalisation. Every candidate
     stays in the box, so it assembles; it starts and ends at rest in the box's centre.

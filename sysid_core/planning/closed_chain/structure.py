@@ -24,7 +24,7 @@ _STATES = 120  # random ones: torques of six drives are four times the unknowns 
 
 
 def shown_by_motions(chain: ClosedChain, motions: Sequence[Trajectory]) -> Excitation:
-    """Excitation of all parameters by planned motions: inertial ones and the drives' ones.
+    """Excitation of all inertial and drive parameters by planned motions.
 
     Args:
         chain: The mechanism.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Design of motions by their expected covariance: unknowns, criteria, problem and search."""
+"""Optimal design of motions by their expected covariance: unknowns, criteria, problem and search."""
 
 from sysid_core.planning.design.criteria import Conditioning, conditioning
 from sysid_core.planning.design.expectation import Expectation

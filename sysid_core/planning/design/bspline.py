@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of quintic B-splines from rest to rest; local, whereas Fourier series are global."""
+"""Motions of quintic B-splines from rest to rest, whose coefficients act locally (unlike Fourier
+series).
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ class BSplineBasis(MotionBasis):
 
     @property
     def n_free(self) -> int:
-        """Free coefficients per joint."""
+        """Number of free coefficients per joint."""
         return self.n_spans - 1 + self.free_end
 
     @property
@@ -58,14 +60,14 @@ class BSplineBasis(MotionBasis):
 
     @property
     def share(self) -> float:
-        """Share of the joints' limits that samples of the coarse grid may use."""
+        """Fraction of the joint limits that samples of the coarse grid may use."""
         return SHARE
 
     def __str__(self) -> str:
         return f"B-spline of degree {DEGREE}, {self.n_spans} spans, {self.period:g} s"
 
     def matrices(self, time: ArrayLike) -> tuple[Array, Array, Array, Array]:
-        """Displacement, velocity, acceleration and jerk per free coefficient.
+        """Matrices of displacement, velocity, acceleration and jerk per free coefficient.
 
         Args:
             time: Shape (K,) [s]; repeated after the period.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The optimisation problem behind exciting motions: its value and gradient."""
+"""Optimisation problem of exciting motions, with value and gradient."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TCP_STEPS, TCP_AIM = 10, 0.96  # scalings until the TCP is slow enough; share of
 
 
 class ExcitationProblem:
-    r"""A criterion of the expected information plus penalties, over centre and coefficients.
+    r"""Optimality criterion plus penalties, as a function of centre and coefficients of the motion.
 
     The gradient is exact, in closed form: through the information, the regressor, the bodies'
     motion (`TreeMotion`) and the linear series. The penalties are quadratic in what exceeds a
@@ -62,11 +62,11 @@ class ExcitationProblem:
 
     @property
     def n_variables(self) -> int:
-        """Centre and free coefficients of all joints."""
+        """Number of variables: centre and free coefficients of all joints."""
         return self.checker.model.nv * (1 + self.basis.n_free)
 
     def split(self, x: Array) -> tuple[Array, Array]:
-        """Centre (n,) and coefficients (n_free, n) of a vector of variables."""
+        """Centre (n,) and coefficients (n_free, n) from a vector of variables."""
         n = self.checker.model.nv
         return x[:n], x[n:].reshape(self.basis.n_free, n)
 
@@ -95,13 +95,13 @@ class ExcitationProblem:
         return np.asarray(np.linalg.inv(np.linalg.cholesky(square)).transpose(0, 2, 1))
 
     def motion(self, x: Array) -> tuple[Array, Array, Array, Array]:
-        """q, v, a and jerk on the coarse grid, each (K, n)."""
+        """Motion on the coarse grid: q, v, a and jerk, each (K, n)."""
         centre, coefficients = self.split(x)
         Q, V, A, B = (matrix @ coefficients for matrix in self._matrices)
         return centre + Q, V, A, B
 
     def fitted_to_joint_limits(self, x: Array) -> Array:
-        """Series with the amplitude of every joint scaled to 0.9 of its tightest limit."""
+        """Motion with the amplitude of every joint scaled to 0.9 of its tightest limit."""
         centre, coefficients = self.split(x)
         q, v, a, jerk = self.motion(x)
         limits = self.checker.limits
@@ -116,7 +116,7 @@ class ExcitationProblem:
         return np.concatenate([centre, (coefficients * 0.9 / np.max(used, axis=0)).ravel()])
 
     def fitted_to_tcp_speed(self, x: Array) -> Array:
-        """All amplitudes scaled down together until the TCP is slow enough."""
+        """Motion with all amplitudes reduced until the TCP speed respects its limit."""
         centre, coefficients = self.split(x)
         for _ in range(TCP_STEPS):  # speeds are nearly linear in the amplitude
             q, v, _, _ = self.motion(np.concatenate([centre, coefficients.ravel()]))
@@ -127,7 +127,9 @@ class ExcitationProblem:
         return np.concatenate([centre, coefficients.ravel()])
 
     def watch(self, x: Array) -> int:
-        """Add instants between samples at which a motion exceeds its limits most; how many."""
+        """Add the times between samples at which a motion violates its limits most; returns their
+        number.
+        """
         n = BETWEEN * self._n_even
         time = np.arange(n) * self.basis.period / n
         centre, coefficients = self.split(x)
@@ -145,14 +147,14 @@ class ExcitationProblem:
         return len(new)
 
     def forget(self) -> None:
-        """Back to the coarse grid, as when the problem was new."""
+        """Return to the initial coarse grid."""
         self.limits.forget()
         self._time = self._time[: self._n_even]
         self._contact_weights = self._contact_weights[: self._n_even]
         self._matrices = self.basis.matrices(self._time)
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        """Objective and its gradient, shape (n_variables,)."""
+        """Objective function and its gradient, shape (n_variables,)."""
         q, v, a, jerk = self.motion(x)
         K, unknowns = self._n_even, self.unknowns
         motion = self._tree.move(q, v, a)

@@ -15,7 +15,7 @@ GOOD, ROUGH = 0.1, 0.5  # of the natural size: known well, known roughly
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """Expected standard deviations of the base parameters.
+    """Expected standard deviations of the base parameters after a motion.
 
     Attributes:
         names: Base parameters, inertial ones first, b of them.
@@ -37,7 +37,7 @@ class Expectation:
 
     @classmethod
     def of(cls, unknowns: Unknowns, information: Array, duration: float) -> Expectation:
-        """Expectation from the information matrix (b, b) added by a motion."""
+        """Expected standard deviations from the information matrix (b, b) of a motion."""
         size = unknowns.size
         scaled = information * np.outer(size, size)
         prior = unknowns.prior_information * np.outer(size, size)
@@ -59,17 +59,19 @@ class Expectation:
 
     @property
     def relative(self) -> Array:
-        """Expected deviations as shares of the natural sizes, shape (b,)."""
+        """Expected standard deviations divided by the natural scales, shape (b,)."""
         return self.deviation / self.size
 
     @property
     def mean_deviation(self) -> float:
-        """Geometric mean of the relative deviations of the inertial base parameters."""
+        """Geometric mean of the relative standard deviations of the inertial base parameters."""
         return float(np.exp(np.mean(np.log(self.relative[: self.n_rigid]))))
 
     @property
     def mean_friction_deviation(self) -> float:
-        """Mean deviation of friction and drive parameters; NaN if none is estimated."""
+        """Geometric mean of the relative standard deviations of friction and drive parameters; NaN
+        if none is estimated.
+        """
         own = self.relative[self.n_rigid :]
         return float(np.exp(np.mean(np.log(own)))) if len(own) else float("nan")
 
@@ -84,7 +86,9 @@ class Expectation:
         return text
 
     def rows(self) -> list[tuple[str, float, float, str]]:
-        """Name, deviation before and after [SI], and how well it will be known."""
+        """Table rows: name, standard deviation before and after the motion [SI], and a verdict in
+        words.
+        """
         words = ["well" if x <= GOOD else "roughly" if x <= ROUGH else "not" for x in self.relative]
         return [
             (name, float(before), float(after), word)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An experiment that ends when it knows enough: pieces of motion, each planned after the last.
+"""Adaptive experiment: each motion is planned after the last one was measured, until the accuracy
+suffices.
 
 `Explorer` holds what is known; whoever moves the robot asks it for the next piece, plays it, and
 gives it what the robot really did. Between pieces the robot stands; every piece passes the same
@@ -37,7 +38,7 @@ SHORTEST = 2.0  # piece [s]
 
 
 class Ending(Kind):
-    """Reason for the end of an exploration, or running."""
+    """State of an exploration: running, or the reason why it ended."""
 
     OPEN = "open"  # more pieces are wanted
     REACHED = "reached"  # everything that was asked for is known well enough
@@ -69,7 +70,7 @@ class Goal:
 
 @dataclass(eq=False)
 class Explorer:
-    """Current knowledge of the parameters, and the next motion.
+    """Adaptive experiment: current knowledge of the parameters, and the next motion.
 
     Attributes:
         checker: Checker of the robot and its limits.
@@ -102,7 +103,7 @@ class Explorer:
 
     @property
     def expectation(self) -> Expectation:
-        """Current expectation of the standard deviations."""
+        """Current standard deviations of the parameters."""
         return self._known(self.unknowns)
 
     def _known(self, unknowns: Unknowns) -> Expectation:
@@ -111,7 +112,7 @@ class Explorer:
 
     @property
     def open_names(self) -> tuple[str, ...]:
-        """Requested base parameters that are not yet accurate enough."""
+        """Requested base parameters that do not yet have the requested accuracy."""
         return self._open_after(self.unknowns)
 
     def _open_after(self, unknowns: Unknowns) -> tuple[str, ...]:
@@ -124,7 +125,7 @@ class Explorer:
 
     @property
     def ending(self) -> Ending:
-        """Decision to end or to continue."""
+        """Reason to end the exploration now, or running."""
         if not self.open_names:
             return Ending.REACHED
         if self._poor >= PATIENCE:
@@ -133,7 +134,7 @@ class Explorer:
 
     @property
     def _left(self) -> float:
-        """Time that is left for motion [s]."""
+        """Remaining time for motion [s]."""
         return self.goal.longest - self.duration
 
     def __str__(self) -> str:
@@ -142,7 +143,8 @@ class Explorer:
         return text + (f"; not known well enough: {', '.join(left[:8])}" if left else "")
 
     def next_piece(self, q_now: Array, stop: Callable[[], bool] = lambda: False) -> Trajectory:
-        """Checked motion from the current posture, for the parameters that are still unknown.
+        """Next motion from the current posture, planned for the parameters that are still
+        inaccurate, and checked.
 
         Args:
             q_now: Where the robot stands, shape (n,).
@@ -165,7 +167,7 @@ class Explorer:
         return piece
 
     def _suffices(self, piece: Trajectory) -> bool:
-        """True if a piece leaves no parameter open."""
+        """True if all parameters would be accurate enough after a motion."""
         information = self.unknowns.information(piece.q, piece.v, piece.a, piece.duration)
         return not self._open_after(self.unknowns.after_information(information))
 
@@ -187,7 +189,7 @@ class Explorer:
         )
 
     def add(self, q: Array, v: Array, a: Array, duration: float) -> None:
-        """Take account of motion as it was measured; a piece that was broken off counts too.
+        """Add the measured motion; an aborted motion counts, too.
 
         Args:
             q: Evenly spaced samples in the model's order, shape (K, n).

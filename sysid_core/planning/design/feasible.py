@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions shrunk until the dense check passes, and which limit is in the way of all others."""
+"""Reduction of a motion until the dense check passes, and the limit that prevents motion."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def build_series_motion(
     rate_hz: float = 100.0,
     seed: int | None = None,
 ) -> Trajectory:
-    """A still phase, some periods of a series, a still phase; not checked yet.
+    """Motion of a rest, some periods of a series, and a rest; it is not checked yet.
 
     Args:
         checker: Checker of the robot and its limits.
@@ -77,7 +77,7 @@ def largest_safe(
 def infeasible(
     model: RobotModel, blame: Sequence[Violation], excess: Sequence[Mapping[LimitKind, float]]
 ) -> ExcitationError:
-    """Names the limit that is in the way, and by how much it would have to give.
+    """Error that names the limit that prevents the motion, and the necessary change of it.
 
     Args:
         model: The robot.
@@ -113,7 +113,7 @@ def infeasible(
 
 
 def all_in_contact(checker: MotionChecker, n_postures: int) -> ExcitationError:
-    """Names the bodies that touch in nearly all postures.
+    """Names of the bodies that are in contact in nearly all postures.
 
     Args:
         checker: Checker of the robot and its limits.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of a whole arm that show most of its parameters, inside its limits."""
+"""Motions of a whole arm that excite most of its parameters, within its limits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOST_HARMONICS = 48  # of a series: 24 s at the default bandwidth
 
 @dataclass(frozen=True, eq=False)
 class ArmPlan:
-    """An exciting motion of a whole arm that passed its check.
+    """Exciting motion of a whole arm that passed all checks.
 
     Attributes:
         trajectory: With segments `still`, `fourier` or `bspline`, `settle`.
@@ -72,7 +72,7 @@ class ArmPlan:
     unknowns: Unknowns
 
     def alternatives(self) -> list[tuple[str, Expectation]]:
-        """Expectations for the same motion if it is repeated, slower or faster.
+        """Expected standard deviations if the same motion is repeated, slower or faster.
 
         Faster ones break limits: they show what wider limits would bring.
         """
@@ -93,7 +93,7 @@ class ArmPlan:
 
 
 def default_harmonics(period: float) -> int:
-    """Harmonics up to `BANDWIDTH`, at least 5."""
+    """Number of harmonics up to the frequency `BANDWIDTH`, at least 5."""
     return int(np.clip(round(BANDWIDTH * period), 5, MOST_HARMONICS))
 
 
@@ -118,7 +118,7 @@ def plan_arm_motion(
     rate_hz: float = 100.0,
     progress: Report | None = None,
 ) -> ArmPlan:
-    """Plan the Fourier motion after which an arm's parameters will be known best.
+    """Plan the Fourier motion with the smallest expected errors of an arm's parameters.
 
     Random series are drawn; the best are improved by L-BFGS on the criterion of the expected
     covariance with penalties, soft ones first; each is then shrunk until the dense check passes,

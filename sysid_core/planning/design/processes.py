@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches in several processes with progress reports, which return their best on Ctrl-C."""
+"""Parallel searches with progress reports, which return their best result on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _parent: tuple[Any, Any]  # in a process of the pool: where shares are told, and
 def run_searches(
     searches: Sequence[Search[Result]], workers: int, report: Callable[[float, bool], None]
 ) -> list[Result]:
-    """Results in the order of the searches; on Ctrl-C all searches return their best.
+    """Results of all searches in their order; on Ctrl-C each search returns its best result.
 
     Args:
         searches: Sent to the processes.
@@ -86,7 +86,9 @@ def _run(number: int, search: Search[Result]) -> Result:
 
 @contextmanager
 def _for_children() -> Iterator[None]:
-    """Processes started inside have one thread, and leave Ctrl-C, which the terminal sends to all, here."""
+    """Context manager in which new processes use one thread and ignore Ctrl-C, so that only this
+    process handles it.
+    """
     before = {name: os.environ.get(name) for name in _THREADS}
     main = threading.current_thread() is threading.main_thread()
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None

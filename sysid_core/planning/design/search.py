@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multi-start search: random motions, the best of them improved, several processes at once."""
+"""Multi-start search: the best of many random motions are improved, in several processes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Report = Callable[[float, str], None]
 
 @dataclass(frozen=True, eq=False)
 class Improved:
-    """Local optimum reached from one start.
+    """Local optimum of one start.
 
     Attributes:
         x: Centre and coefficients.
@@ -52,7 +52,7 @@ class Improved:
 def random_starts(
     problem: ExcitationProblem, n_candidates: int, rng: np.random.Generator, report: Report
 ) -> list[Array]:
-    """Random motions inside the joint limits about postures without contact, best first."""
+    """Random motions within the joint limits about postures without contact, the best first."""
     checker = problem.checker
     limits, n = checker.limits, checker.model.nv
     lower, upper = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
@@ -72,7 +72,7 @@ def random_starts(
 
 
 class _Variables:
-    """A problem in the units in which it is improved, `ExcitationProblem.units`, and rounded.
+    """Optimisation problem in the scaled variables of `ExcitationProblem.units`.
 
     Sums differ in the last digits with where arrays lie in memory; the search shall not.
     """
@@ -118,7 +118,7 @@ def improve(
     fixed: bool = False,
     wary: bool = False,
 ) -> Improved:
-    """L-BFGS on the penalised criterion, soft penalties first.
+    """Minimise the penalised criterion with L-BFGS, with increasing penalties.
 
     Args:
         problem: Value and gradient.
@@ -178,8 +178,8 @@ def improve_safely(
     n_iterations: int,
     report: Callable[[float], bool],
 ) -> Improved:
-    """`improve`, repeated from the largest safe amplitude if the dense check requires a large
-    reduction.
+    """Minimise as in `improve`, again from the largest safe amplitude if the dense check requires a
+    large reduction.
     """
     run = improve(problem, start, n_iterations, lambda share: report(MAIN * share))
     if run.interrupted:
@@ -200,7 +200,7 @@ def improve_all(
     workers: int,
     report: Report,
 ) -> list[Improved]:
-    """Improve every start, in parallel; the result does not depend on the number of processes.
+    """Improve all starts in parallel; the result does not depend on the number of processes.
 
     Ctrl-C ends the search and keeps what was found until then.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of an identification, their prior, and the noise of efforts."""
+"""Unknown parameters of an identification, their prior, and the noise of efforts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PLANNED_TERMS = (*USUAL_TERMS, FrictionTerm.ASYMMETRY, FrictionTerm.STRIBECK)
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
-    """Inertial and friction parameters of an arm, as an identification sees them.
+    """Inertial and friction parameters of an arm that an identification estimates.
 
     Attributes:
         model: The robot; its parameters are the nominal ones.
@@ -70,7 +70,7 @@ class Unknowns:
         effort_sd: ArrayLike | None = None,
         correlation: float = CORRELATION,
     ) -> Unknowns:
-        """Unknowns of an arm of which only the URDF is known.
+        """Unknown parameters of an arm of which only the URDF is known.
 
         Args:
             model: The robot.
@@ -105,17 +105,17 @@ class Unknowns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The b base parameters."""
+        """Names of the b base parameters."""
         return self.base.base_names
 
     @property
     def n_rigid(self) -> int:
-        """Number of inertial base parameters; they come first."""
+        """Number of inertial base parameters, which precede the others."""
         return sum(i < 10 * self.model.n_bodies for i in self.base.independent)
 
     @cached_property
     def prior_information(self) -> Array:
-        """Prior information of the base parameters, shape (b, b)."""
+        """Information matrix of the prior about the base parameters, shape (b, b)."""
         R = self.base.regrouping
         covariance = R @ self.prior_covariance @ R.T / np.outer(self.size, self.size)
         covariance += 1e-12 * np.eye(len(covariance))
@@ -127,7 +127,7 @@ class Unknowns:
         return replace(self, friction=replace(self.friction, coulomb_velocity=v_0))
 
     def after(self, names: Sequence[str], covariance: ArrayLike) -> Unknowns:
-        """Copy with the knowledge of an earlier estimate.
+        """Copy with the information of an earlier estimate.
 
         Information is added, `P^-1 = P_prior^-1 + P_estimate^-1`: nothing is known less than before.
 
@@ -184,14 +184,16 @@ class Unknowns:
 
 
 def typical_efforts(model: RobotModel) -> Array:
-    """Effort limits, with their median where the URDF has none; shape (n,) [N m or N]."""
+    """Effort limits, replaced by their median where the URDF has none; shape (n,) [N m or N]."""
     effort = model.effort_limits
     usable = np.isfinite(effort) & (effort > 0)
     return np.where(usable, effort, float(np.median(effort[usable])) if usable.any() else 1.0)
 
 
 def friction_scale_of(model: RobotModel, friction: FrictionModel) -> Array:
-    """Natural size of friction parameters by the drives' efforts and velocities, shape (p,)."""
+    """Natural scale of friction parameters from the efforts and velocities of the drives, shape
+    (p,).
+    """
     effort = typical_efforts(model)
     velocity = model.velocity_limits
     velocity = np.where(np.isfinite(velocity) & (velocity > 0), velocity, 1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Safe motion for validation that differs from the training motion."""
+"""Validation motion that differs from the training motion and respects all limits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def plan_validation_motion(
     still: float = 1.0,
     rate_hz: float = 100.0,
 ) -> Trajectory:
-    """A checked motion with other postures, velocities and frequencies than the training motion's.
+    """Plan a validation motion whose postures, velocities and frequencies differ from those of the
+    identification motion.
 
     Args:
         model: The robot.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exciting motions of a payload."""
+"""Planning of exciting motions for a payload."""
 
 from sysid_core.planning.payload.information import FORCE_NOISE, TORQUE_NOISE
 from sysid_core.planning.payload.motion import AMPLITUDE, frequencies_for_speed, wrist_columns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Composition of a payload motion: tare postures, standstill, oscillation, and moves between."""
+"""Composition of a payload motion: tare postures, standstill, oscillation, and moves between them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def build_payload_motion(
     rate_hz: float = 100.0,
     seed: int | None = None,
 ) -> Trajectory:
-    """Static postures, a still phase, the oscillation and a still phase, joined by moves.
+    """Payload motion: static postures, a rest, the oscillation and a rest, connected by moves.
 
     Args:
         checker: Checker of the robot and its limits.
@@ -76,7 +76,7 @@ def build_payload_motion(
 
 @dataclass(frozen=True, eq=False)
 class PayloadMotion:
-    """Construction of the payload motion about any posture; fields as in `plan_payload_motion`."""
+    """Construction of the payload motion about a given posture; fields as in `plan_payload_motion`."""
 
     checker: MotionChecker
     columns: NDArray[np.intp]
@@ -88,7 +88,7 @@ class PayloadMotion:
     ratio: tuple[float, ...] = FREQUENCY_RATIO
 
     def frequencies(self, q: Array) -> tuple[float, float, float]:
-        """Frequencies of the wrist's joints that give the speed [Hz]."""
+        """Frequencies of the wrist joints for the given mean speed [Hz]."""
         model, frame = self.checker.model, self.checker.limits.tcp_frame
         a, b, c = self.ratio
         return frequencies_for_speed(
@@ -96,7 +96,7 @@ class PayloadMotion:
         )
 
     def information(self, q: Array) -> float:
-        """Log-determinant of the information of the oscillation about the load."""
+        """Log-determinant of the information matrix of the oscillation about the payload."""
         _, *motion = oscillation(
             q,
             self.columns,

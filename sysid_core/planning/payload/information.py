@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Information of a motion about a load, and the most informative static postures."""
+"""Information matrix of a motion about a payload, and the most informative static postures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TARE_MARGIN = 0.1  # [rad], of static postures from the planned range
 def payload_information(
     model: RobotModel, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
 ) -> Array:
-    r"""Information matrix of a motion about a load held at a frame.
+    r"""Information matrix of a motion about a payload held at a frame.
 
     With independent wrench noise of `FORCE_NOISE` and `TORQUE_NOISE` per sample.
 
@@ -45,8 +45,8 @@ def payload_information(
 
 
 def log_determinant(information: Array) -> float:
-    """Log-determinant of the information (10, 10) in units of a typical load, with a small
-    prior to keep it finite.
+    """Log-determinant of the information matrix (10, 10), in units of a typical payload, with a
+    small prior to keep it finite.
     """
     return float(np.linalg.slogdet(information * np.outer(LOAD_SCALE, LOAD_SCALE) + 1e-12)[1])
 
@@ -54,7 +54,8 @@ def log_determinant(information: Array) -> float:
 def choose_tare_postures(
     checker: MotionChecker, posture: ArrayLike, n_postures: int, rng: np.random.Generator
 ) -> Array:
-    """Static postures of the wrist that separate the sensor's bias from the load's weight best.
+    """Static postures of the wrist that separate the bias of the sensor from the weight of the load
+    best.
 
     Greedily maximises the information about six bias components, mass and first moment.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions for payload identification: static postures, then an oscillation of the wrist."""
+"""Planning of payload motions: static postures, then an oscillation of the wrist."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_TRIED = 60  # of the postures, best first, before giving up
 
 @dataclass(frozen=True, eq=False)
 class PayloadPlan:
-    """A payload motion that passed its check.
+    """Payload motion that passed its check.
 
     Attributes:
         trajectory: With segments `tare_1`…, `still`, `oscillation`, `settle` and moves between.

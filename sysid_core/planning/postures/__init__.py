@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions from posture to posture, at rest in each."""
+"""Planning of motions from posture to posture, at rest in each."""
 
 from sysid_core.planning.postures.plan import plan_static_postures, plan_through
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quintics through given postures, and selection of static postures that excite gravity."""
+"""Quintic polynomials through given postures, and selection of static postures that excite the
+gravity parameters.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ LONGEST_TURN = 2.0  # [rad or m] of one joint between two postures
 
 @dataclass(frozen=True, eq=False)
 class PosturePlan:
-    """Static postures and the motion through them; it passed its check.
+    """Static postures and the motion through them, which passed its check.
 
     Attributes:
         trajectory: With segments `posture K` and `transfer`.
@@ -50,7 +52,8 @@ def plan_through(
     rate_hz: float = 100.0,
     seed: int | None = None,
 ) -> Trajectory:
-    """Straight minimum-jerk ways (quintics) through postures, at rest in each; checked.
+    """Plan minimum-jerk motions (quintic polynomials) from posture to posture, with a rest in each,
+    and check them.
 
     Args:
         checker: Checker of the robot and its limits; gives the durations.
@@ -87,7 +90,8 @@ def plan_static_postures(
     seed: int = 0,
     progress: Callable[[float, str], None] = lambda share, text: None,
 ) -> PosturePlan:
-    """Static postures with the most informative gravity torques, and the motion through them.
+    """Plan the static postures with the most informative gravity torques, and the motion through
+    them.
 
     Each next posture is the one of many random ones that makes the log-determinant of the
     information largest (greedy D-optimal design, Fedorov 1972) and to which a straight way is safe.

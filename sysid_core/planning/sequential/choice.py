@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selection of the most informative single-joint moves, and the conditioning of the steps."""
+"""Selection of the most informative single-joint moves, and the condition numbers of the estimation
+steps.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ SAMPLES = 60  # of a move that its information is computed from
 
 
 class MoveChooser:
-    """Chooses moves by their information about the constants, in units of natural scale.
+    """Chooses moves by their information about the minimal constants, in natural units.
 
     Args:
         model: The robot.
@@ -69,7 +71,7 @@ class MoveChooser:
         return np.concatenate([rigid, self.friction.regressor(q, v, a)], axis=2)
 
     def rows(self, move: Move) -> Array:
-        """Whitened rows of the torque of every joint (zero if unusable), (samples, n, p)."""
+        """Whitened regressor rows of every joint (zero if unusable), (samples, n, p)."""
         keep = np.linspace(0, len(move.time) - 1, SAMPLES).astype(int)
         Y = self.groups.base_regressor(self._rows(move.q[keep], move.v[keep], move.a[keep]))
         Y = Y * self.scale / self.noise[:, None] * np.sqrt(len(move.time) / SAMPLES)
@@ -79,19 +81,19 @@ class MoveChooser:
         return Y
 
     def information(self, move: Move) -> Array:
-        """Shape (p, p)."""
+        """Information matrix of some moves, shape (p, p)."""
         Y = self.rows(move).reshape(-1, len(self.names))
         return Y.T @ Y
 
     def hidden_directions(self, pool: list[Move]) -> Array:
-        """Directions that all these moves together don't show, columns, shape (p, k)."""
+        """Parameter directions that the moves together do not excite, as columns, shape (p, k)."""
         s, U = np.linalg.eigh(sum(self.information(move) for move in pool))
         return U[:, s < 1e-10 * s[-1]]
 
     def choose_pairs(
         self, pool: list[Move], hidden: Array, is_safe: Callable[[Move], bool]
     ) -> list[Move]:
-        """Smallest number of two-joint moves that excite the hidden directions."""
+        """Smallest set of two-joint moves that excite the remaining directions."""
         left = [(move, hidden.T @ self.information(move) @ hidden) for move in pool]
         total = np.eye(hidden.shape[1])
         chosen: list[Move] = []
@@ -110,7 +112,7 @@ class MoveChooser:
         is_safe: Callable[[Move], bool],
         report: Callable[[str, float], None],
     ) -> list[Move]:
-        """Greedy choice by the growth of the log-determinant; unsafe moves are dropped."""
+        """Greedy choice of moves by the increase of the log-determinant; unsafe moves are omitted."""
         left = [(move, self.information(move)) for move in pool]
         total = np.eye(len(self.names)) + sum(self.information(move) for move in already)
         chosen: list[Move] = []
@@ -130,7 +132,7 @@ class MoveChooser:
         return chosen
 
     def steps(self, moves: list[Move], max_condition: float) -> tuple[Step, ...]:
-        """Steps of the recursion for these moves, last joint first.
+        """Steps of the sequential estimation for these moves, the last joint first.
 
         Raises:
             ExcitationError: Constants stay open, or a step is conditioned worse than allowed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans that move one joint at a time, in postures that give well-conditioned steps."""
+"""Planning of motions of one joint at a time, in postures with well-conditioned estimation steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STARTS = 200  # random postures among which a free one to start from is looked 
 
 @dataclass(frozen=True, eq=False)
 class SequentialPlan:
-    """Motion of one joint at a time, with its expected conditioning.
+    """Motion of one joint at a time, with the expected condition numbers.
 
     Attributes:
         trajectory: The whole motion as one file, every swing a segment; checked.
@@ -48,12 +48,12 @@ class SequentialPlan:
 
     @property
     def n_pairs(self) -> int:
-        """Moves of two joints."""
+        """Number of moves in which two joints move together."""
         return sum(len(move.joints) == 2 for move in self.moves)
 
     @property
     def worst_condition(self) -> float:
-        """The worst condition number of all steps."""
+        """Largest condition number of all steps."""
         return max(step.condition for step in self.steps)
 
 
@@ -73,7 +73,7 @@ def plan_sequential(
     seed: int | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> SequentialPlan:
-    """Choose single-joint moves and the postures of the other joints.
+    """Plan single-joint moves, and the postures of the other joints.
 
     Moves are chosen one after another so that the information about all constants grows most
     (log-determinant). Where torques are read at the motor, single-joint moves can't show

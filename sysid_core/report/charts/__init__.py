@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interactive charts: curves, values with bars, and views in space."""
+"""Interactive charts: curves, values with bars, and 3D views."""
 
 from sysid_core.report.charts.curves import curves, spectra, time_series
 from sysid_core.report.charts.figure import COLOURS, GREY, SCALES, Figure, thinned

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves over time, over frequency, and over anything else."""
+"""Charts of curves over time, frequency, or another quantity."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sysid_core.robot import Array
 def time_series(
     time: Array, series: Mapping[str, Mapping[str, Array]], *, ylabel: str, columns: int = 2
 ) -> Figure:
-    """One panel per group (such as a joint), its lines over time.
+    """Chart of time series, one panel per group (such as a joint).
 
     Args:
         time: Shape (K,) [s].
@@ -33,7 +33,9 @@ def time_series(
 
 
 def spectra(residual: Array, rate: float, names: Collection[str], unit: str) -> Figure:
-    """Amplitude density of residuals (K, n) at a rate [Hz], a panel each, means of a sixth of an octave."""
+    """Chart of amplitude densities of residuals (K, n) at a sampling rate [Hz], one panel each,
+    averaged over sixths of an octave.
+    """
     from scipy.signal import welch
 
     f, power = welch(residual, fs=rate, nperseg=min(1024, len(residual)), axis=0)
@@ -60,7 +62,7 @@ def curves(
     points: bool = False,
     same_y: bool = False,
 ) -> Figure:
-    """One panel per group with its curves; a label has the same colour in all panels.
+    """Chart of curves, one panel per group; a label has the same colour in all panels.
 
     Args:
         groups: Title to {label: (x, y)}.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts as data: panels of lines, dots, bars and colours, or a 3D view; drawn by page.js."""
+"""Charts as data (panels of lines, dots, bars and colours, or a 3D view), which page.js draws."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHORT = 24  # numbers: as text they take about as many bytes
 
 
 def thinned(values: ArrayLike, most: int = MOST_POINTS) -> NDArray[np.intp]:
-    """Indices of the samples to draw: the extrema of each bucket, so that no peak is lost.
+    """Indices of the samples to draw: the extrema of each interval, so that no peak is lost.
 
     Args:
         values: Lines, shape (K,) or (K, n).
@@ -76,7 +76,7 @@ class Figure:
         self.layout["row"] = height
 
     def add(self, panel: int, kind: str, x: Any, y: Any, name: str = "", **style: Any) -> None:
-        """Add a trace; `style` is passed to page.js."""
+        """Add a trace to the chart; `style` is passed to page.js."""
         self.data.append({"panel": panel, "type": kind, "x": x, "y": y, "name": name, **style})
 
     def line(
@@ -88,13 +88,13 @@ class Figure:
         colour: str = COLOURS[0],
         **style: Any,
     ) -> None:
-        """A line, thinned to its extrema; style: `width` [px], `dash` (dot or dash), `points`."""
+        """Add a line, reduced to its extrema; style: `width` [px], `dash` (dot or dash), `points`."""
         x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         keep = thinned(y)
         self.add(panel, "line", x[keep], y[keep], name, colour=colour, **style)
 
     def axis(self, which: str, panel: int | None = None, **settings: Any) -> None:
-        """Set an axis (`x` or `y`) of one panel or of all.
+        """Set properties of an axis (`x` or `y`) of one panel or of all panels.
 
         Args:
             which: `x` or `y`.
@@ -106,16 +106,16 @@ class Figure:
                 some[which].update(settings)
 
     def mark(self, panel: int, axis: str, *at: float, colour: str = GREY) -> None:
-        """A dashed line at one value of an axis, or a band between two."""
+        """Add a dashed line at one value of an axis, or a band between two values."""
         self.layout["panels"][panel]["marks"].append({"axis": axis, "at": at, "colour": colour})
 
     def label_time(self) -> None:
-        """Name the x axis of the lowest panel of each column."""
+        """Label the x axis of the lowest panel of each column."""
         for k in range(len(self.layout["panels"]))[-self.layout["columns"] :]:
             self.axis("x", k, title="time [s]")
 
     def json(self) -> str:
-        """Data, layout and frames as JSON that is safe inside a page."""
+        """Data, layout and frames of the chart as JSON that is safe inside an HTML page."""
         raw = {"data": self.data, "layout": self.layout, "frames": self.frames}
         return json.dumps(_packed(raw), separators=(",", ":")).replace("</", "<\\/")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views in space: bodies, ellipsoids, a robot that moves, and the cell around it."""
+"""3D views: bodies, ellipsoids, a robot that moves, and its cell."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ MOST_POINTS = 400  # of a mesh
 
 
 def scene(traces: Sequence[Trace], height: int = 480) -> Figure:
-    """A view in space with equal axes [m]."""
+    """3D view with equal axes [m]."""
     figure = Figure(height=height)
     figure.data = list(traces)
     return figure
 
 
 def points(where: Array, name: str, **style: Any) -> Trace:
-    """Points (K, 3) [m], or lines if `mode` is lines; NaN interrupts a line."""
+    """Trace of points (K, 3) [m], or of lines if `mode` is lines; NaN interrupts a line."""
     x, y, z = np.round(np.asarray(where, dtype=float).reshape(-1, 3), 4).T
     return {"type": "points3d", "x": x, "y": y, "z": z, "name": name, **style}
 
@@ -41,7 +41,8 @@ def points(where: Array, name: str, **style: Any) -> Trace:
 def ellipsoid(
     centre: ArrayLike, matrix: ArrayLike, *, name: str, colour: str, opacity: float = 0.35
 ) -> Trace:
-    """Surface of `(x - c)^T M^-1 (x - c) = 1`: M is 4 P for two standard deviations of a covariance P.
+    """Trace of the surface `(x - c)^T M^-1 (x - c) = 1`: M is 4 P for two standard deviations of a
+    covariance P.
 
     Args:
         centre: c, shape (3,) [m].
@@ -60,7 +61,8 @@ def ellipsoid(
 
 
 def skeleton(model: RobotModel, q: Array, frame: str = "") -> Array:
-    """Lines from joint to joint in every posture, shape (K, rows, 3), NaN between two lines [m].
+    """Coordinates of lines from joint to joint in every posture, shape (K, rows, 3), separated by
+    NaN [m].
 
     Args:
         model: The robot.
@@ -85,7 +87,7 @@ def skeleton(model: RobotModel, q: Array, frame: str = "") -> Array:
 
 
 def hull(where: Array, *, name: str, colour: str, opacity: float = 1.0) -> Trace:
-    """The convex hull of points (K, 3) [m] as a solid."""
+    """Trace of the convex hull of points (K, 3) [m]."""
     from scipy.spatial import ConvexHull, QhullError
 
     try:
@@ -103,7 +105,8 @@ def _solid(where: Array, corners: Array, **style: Any) -> Trace:
 
 
 def link_points(model: RobotModel) -> list[tuple[int, Array]]:
-    """Joint and the outermost points of every collision shape in many directions, (K, 3) [m].
+    """Joint of every collision shape, and the outermost points of the shape in many directions, (K,
+    3) [m].
 
     Empty where the description has no shapes, or its meshes aren't on this machine.
     """
@@ -124,7 +127,7 @@ def link_points(model: RobotModel) -> list[tuple[int, Array]]:
 
 
 def solid_robot(model: RobotModel, q: Array, opacity: float = 1.0) -> list[Trace]:
-    """Links of the robot in one posture, (n,), as convex hulls of their collision shapes."""
+    """Traces of a robot in one posture, (n,): its links as convex hulls of their collision shapes."""
     placed = _placed(model, link_points(model), np.atleast_2d(q))[0]
     return [
         hull(some, name=model.name, colour=LINKS[k % 2], opacity=opacity)
@@ -154,7 +157,8 @@ def moving_robot(
     traces: Sequence[Trace] = (),
     most: int = 60,
 ) -> Figure:
-    """The robot's solids, or lines from joint to joint, played over time by a button and a slider.
+    """Traces of a robot as solids or lines from joint to joint, played over time by a button and a
+    slider.
 
     Args:
         model: The robot.
@@ -207,7 +211,7 @@ def moving_robot(
 
 
 def cell_traces(limits: MotionLimits, around: Array) -> list[Trace]:
-    """The cell's contents, for a view in space.
+    """Traces of the obstacles in the robot's cell.
 
     Args:
         limits: Its obstacles, ground, planes and workspace.

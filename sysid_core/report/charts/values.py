@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values: dots with bars and references, correlations, shares of limits."""
+"""Charts of values: dots with bars and references, correlations, used fractions of limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONG = 16  # lines of a panel; longer ones take the whole width
 
 @dataclass(frozen=True, eq=False)
 class Dots:
-    """Estimates of one unit, one parameter per line.
+    """Data of a chart of estimates with the same unit, one parameter per line.
 
     Attributes:
         title: Name of the panel.
@@ -42,7 +42,8 @@ class Dots:
 
 
 def dots_with_bars(panels: Sequence[Dots]) -> Figure:
-    """Estimates with bars of ± 2 standard deviations, filled if the data determine them.
+    """Chart of estimates with bars of ± 2 standard deviations, filled if the data determine the
+    parameter.
 
     Values that the data don't determine are hollow, within the band plausible before the measurement.
     """
@@ -79,7 +80,7 @@ def dots(
     ylabel: str,
     band: tuple[float, float] | None = None,
 ) -> Figure:
-    """A dot for every name and series, over a grey band.
+    """Chart with a dot for every name and series, over a grey band.
 
     Args:
         names: n of them, below the chart.
@@ -100,7 +101,7 @@ def dots(
 def heat_map(
     z: ArrayLike, x: Sequence[str], y: Sequence[str], low: float, high: float, scale: str
 ) -> Figure:
-    """A table of values (rows y, columns x) as colours between two values."""
+    """Chart of a table of values (rows y, columns x) as colours between two limits."""
     figure = Figure(height=max(300, min(640, 200 + 24 * len(y))))
     values = np.asarray(z, dtype=np.float32)
     figure.add(0, "heat", list(x), list(y), z=values, low=low, high=high, scale=SCALES[scale])
@@ -109,7 +110,7 @@ def heat_map(
 
 
 def correlation_map(names: Sequence[str], covariance: ArrayLike) -> Figure:
-    """Correlations of the estimates, from their covariance (p, p)."""
+    """Chart of the correlations of the estimates, from their covariance (p, p)."""
     return heat_map(_correlations(covariance), names, names, -1.0, 1.0, "two-sided")
 
 
@@ -123,7 +124,7 @@ def _correlations(covariance: ArrayLike) -> Array:
 def strong_correlations(
     names: Sequence[str], covariance: ArrayLike, *, least: float = 0.9, most: int = 8
 ) -> list[str]:
-    """The most strongly correlated pairs of estimates, the strongest first, as sentences.
+    """Sentences on the most strongly correlated pairs of estimates, the strongest first.
 
     Args:
         names: p of them.
@@ -139,7 +140,7 @@ def strong_correlations(
 
 
 def bars(shares: Mapping[str, float], *, unit: str = "%", limit: float | None = None) -> Figure:
-    """Horizontal bars with their values; a dashed line at the limit."""
+    """Chart of horizontal bars with their values, and a dashed line at the limit."""
     figure = Figure(height=max(180, 28 * len(shares) + 90))
     text = [f"{value:.3g} {unit}" for value in shares.values()]
     values = list(shares.values())

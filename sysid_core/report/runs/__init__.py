@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages about several runs: their list, and their results side by side."""
+"""Reports on several runs: a list, and a comparison."""
 
 from sysid_core.report.runs.comparison import (
     comparison_report,

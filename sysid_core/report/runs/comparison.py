@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Page that compares the results of several runs."""
+"""Report that compares the results of several runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def differences_from_first(runs: Sequence[SavedRun]) -> list[EstimateDifference]
 
 
 def comparison_report(runs: Sequence[SavedRun], found: Sequence[EstimateDifference]) -> Report:
-    """Parameters, errors, verdicts and settings of several runs, compared with the first.
+    """Report that compares parameters, errors, verdicts and settings of several runs with the first
+    run.
 
     Args:
         runs: Results; the first is what the others are compared with.
@@ -69,7 +70,7 @@ def comparison_report(runs: Sequence[SavedRun], found: Sequence[EstimateDifferen
 
 
 def comparison_sentence(a: SavedRun, b: SavedRun, found: EstimateDifference) -> str:
-    """Difference of two runs, in one sentence."""
+    """Sentence on the difference of two runs."""
     count, many = len(found.differing), len(found.names)
     which = f" ({', '.join(found.differing[:3])}{', …' if count > 3 else ''})" if count else ""
     errors = [run.errors("validation") or run.errors("training") for run in (a, b)]

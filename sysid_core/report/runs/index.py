@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page that lists the reports below a folder: `results/index.html`."""
+"""List of all reports below a folder: `results/index.html`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TITLE = "Reports in"
 
 
 def write_index(folder: str | Path) -> Path:
-    """List every report below a folder in its `index.html`, the newest first.
+    """Write `index.html` with a list of all reports below a folder, the newest first.
 
     Args:
         folder: Such as `results`.
@@ -76,7 +76,7 @@ def write_index(folder: str | Path) -> Path:
 
 
 def save_and_list(report: Report, path: str | Path) -> Path:
-    """Save a report and list it in the `index.html` of its runs.
+    """Save a report, and add it to the `index.html` of its folder.
 
     That list is kept where there is one already, and in folders called `results`.
     """
@@ -91,7 +91,7 @@ def save_and_list(report: Report, path: str | Path) -> Path:
 
 
 def read_summary(file: Path) -> dict[str, str] | None:
-    """Title, time, verdict and headline of a report; None for any other page."""
+    """Title, time, verdict and headline of a report; None for other pages."""
     try:
         with open_regular(file, _PAGE) as stream:
             match = _SUMMARY.search(stream.read(_HEAD).decode("utf-8", errors="replace"))
@@ -104,6 +104,6 @@ def read_summary(file: Path) -> dict[str, str] | None:
 
 
 def is_index(file: Path) -> bool:
-    """True if a page is one of these lists."""
+    """True if a page is such a list."""
     summary = read_summary(file) if file.is_file() else None
     return summary is not None and summary["title"].startswith(_TITLE)

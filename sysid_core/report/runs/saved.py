@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saved files of one run, for pages on several runs."""
+"""Saved results of one run, for reports on several runs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _Parameters(_More):
 
 @dataclass(frozen=True, eq=False)
 class SavedRun:
-    """Saved files of one run.
+    """Result of one run, as it was saved.
 
     Attributes:
         name: Name of the folder.
@@ -103,12 +103,12 @@ class SavedRun:
 
     @property
     def recordings(self) -> frozenset[str]:
-        """Hashes of the fitted recordings, if known."""
+        """Hashes of the fitted recordings, if they are stored."""
         files = self.result.inputs.files
         return frozenset(f.sha256 for f in files if f.role in ("recordings", "loaded"))
 
     def errors(self, kind: str) -> dict[str, float]:
-        """Relative error of the predicted efforts by recording; kind: training or validation."""
+        """Relative error of the predicted efforts for each recording; kind: training or validation."""
         runs = self.result.validation if kind == "validation" else self.result.training
         return {
             Path(run.source).stem: run.relative_error

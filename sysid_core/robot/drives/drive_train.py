@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drive train between a motor's reading and the torque at its joint."""
+"""Drive train between the reading of a motor and the torque at its joint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WAVE_KINDS = ("ripple", "runout", "speed_ripple", "speed_runout")
 
 @dataclass(frozen=True, eq=False)
 class DriveTrain:
-    r"""Drive data of a robot's joints, in the order of `joint_names`.
+    r"""Gears, gains and springs of a robot's drives, in the order of `joint_names`.
 
     Attributes:
         joint_names: The n joints.
@@ -105,18 +105,20 @@ class DriveTrain:
 
     @classmethod
     def direct(cls, joint_names: Sequence[str]) -> DriveTrain:
-        """DriveTrain whose effort is the joint torque itself."""
+        """DriveTrain whose efforts are the joint torques."""
         n = len(joint_names)
         return cls(tuple(joint_names), np.ones(n))
 
     @property
     def axis_names(self) -> tuple[str, ...]:
-        """Axes that resist motion: every joint, then the coupled ones; m of them."""
+        """Names of the m axes with friction: every joint, then the coupled axes."""
         return self.joint_names + tuple(self.couplings)
 
     @property
     def axis_matrix(self) -> Array:
-        r"""`S` with axis velocity `S @ v` and joint torque `S^T @ tau_axis`; shape (m, n)."""
+        r"""Matrix `S` from joint to axis velocities, `S @ v`; joint torque `S^T @ tau_axis`; shape
+        (m, n).
+        """
         extra = np.zeros((len(self.couplings), len(self.joint_names)))
         for row, factors in zip(extra, self.couplings.values(), strict=True):
             for joint, factor in factors.items():
@@ -124,7 +126,7 @@ class DriveTrain:
         return np.vstack([np.eye(len(self.joint_names)), extra])
 
     def torques(self, efforts: ArrayLike, q: ArrayLike) -> Array:
-        """Torques that act on the joints: those of the drives and of known springs.
+        """Torques on the joints: those of the drives and of known springs.
 
         Args:
             efforts: As recorded, shape (K, n).
@@ -133,7 +135,9 @@ class DriveTrain:
         return np.asarray(efforts, dtype=float) * self.gains + self._of_springs(q)
 
     def efforts(self, torques: ArrayLike, q: ArrayLike) -> Array:
-        """Efforts of the drives that, with known springs, give these torques, shape (K, n)."""
+        """Efforts of the drives that, together with known springs, produce given torques, shape (K,
+        n).
+        """
         return (np.asarray(torques, dtype=float) - self._of_springs(q)) / self.gains
 
     def _of_springs(self, q: ArrayLike) -> Array | float:
@@ -147,11 +151,11 @@ class DriveTrain:
         return out
 
     def waves_of(self, kind: str, axis: str) -> tuple[float, ...]:
-        """Waves per turn of an axis, of one of the `WAVE_KINDS`."""
+        """Numbers of waves per turn of an axis, for one of the `WAVE_KINDS`."""
         return tuple(self.waves.get(kind, {}).get(axis, ()))
 
     def ordered(self, names: Sequence[str]) -> DriveTrain:
-        """Drives in another order of joints.
+        """Copy with the joints in another order.
 
         Raises:
             ModelError: A joint is missing.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Springs and counterbalances that support part of a robot's weight in parallel to its drives.
+r"""Springs and counterbalances that support part of a robot's weight, parallel to its drives.
 
 With the extension x(q) of a spring and its pull F(x), the torque on the joint is `-F(x) dx/dq`
 (virtual work). A spring at the joint itself has `x = q - zero` and pulls in N m; one between two
@@ -29,7 +29,7 @@ class SpringLaw(Kind):
 
 @dataclass(frozen=True)
 class Spring:
-    """A spring or counterbalance at one axis, known or to be identified.
+    """Spring or counterbalance at one axis, with known or unknown parameters.
 
     Attributes:
         axis: Joint (or coupled axis) that it turns.
@@ -79,7 +79,7 @@ class Spring:
         return 0.0 if self.anchors is None else 2.0 * min(self.anchors)
 
     def extension(self, q: Array) -> tuple[Array, Array]:
-        """x and dx/dq at positions q of the axis, each of the shape of q."""
+        """Extension x and its derivative dx/dq at positions q of the axis, each of the shape of q."""
         angle = q - self.zero
         if self.anchors is None:
             return angle, np.ones_like(angle)
@@ -89,7 +89,7 @@ class Spring:
         return length - abs(d1 - d2), d1 * d2 * np.sin(angle) / length
 
     def functions(self, q: Array) -> tuple[Array, ...]:
-        """Factors of preload and stiffness in the torque on the axis.
+        """Regressor functions of preload and stiffness in the torque on the axis.
 
         A preload at the joint itself is its constant offset and no function of its own.
         """
@@ -100,20 +100,20 @@ class Spring:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Names of the parameters that `functions` belong to."""
+        """Symbols of the parameters that belong to `functions`."""
         if self.law is SpringLaw.PNEUMATIC:
             return ("S_p",)
         return ("S_k",) if self.anchors is None else ("S_p", "S_k")
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Units of these parameters, for an axis that turns."""
+        """Units of these parameters, for a revolute axis."""
         force = "N m" if self.anchors is None else "N"
         per = "rad" if self.anchors is None else "m"
         return tuple(f"{force}/{per}" if s == "S_k" else force for s in self.symbols)
 
     def torque(self, q: Array) -> Array:
-        """Torque of a known spring on its axis, with the shape of q; zero if it is to be
+        """Torque of a known spring on its axis, with the shape of q; zero if the spring is to be
         identified.
         """
         if self.identified:

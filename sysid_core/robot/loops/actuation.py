@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Motion of all joints from the actuated ones: G with q̇ = G q̇_a, and Ġ.
+r"""Motion of all joints from that of the actuated joints: G with q̇ = G q̇_a, and Ġ.
 
 Zhang, Haugk, Vasudevan 2024, section II-C: with J split into actuated and passive columns,
 `G_u = -J_u^{-1} J_a`, `G_a = 1`, `q̇ = G q̇_a`, `q̈ = G q̈_a + Ġ q̇_a`. More equations than passive
@@ -27,12 +27,14 @@ _SINGULAR = 1e-9  # least singular value of J_u over the largest
 
 
 def actuation_map(chain: ClosedChain, q: ArrayLike) -> Array:
-    """G with q̇ = G q̇_a (eq. 19-21); closed postures (K, n) to (K, n, n_a)."""
+    """Matrix G with q̇ = G q̇_a (eq. 19-21); closed postures (K, n) to (K, n, n_a)."""
     return _map_from_jacobian(chain, loop_jacobian(chain, q))
 
 
 def actuation_map_rate(chain: ClosedChain, q: ArrayLike, v: ArrayLike) -> Array:
-    """Ġ of eq. 22 for consistent q and v, each (K, n): `Ġ_u = -J_u^{-1} J̇ G`; (K, n, n_a)."""
+    """Time derivative Ġ of eq. 22 for consistent q and v, each (K, n): `Ġ_u = -J_u^{-1} J̇ G`; (K,
+    n, n_a).
+    """
     J = loop_jacobian(chain, q)
     G = _map_from_jacobian(chain, J)
     G_dot = np.zeros_like(G)
@@ -63,7 +65,7 @@ class ClosureState:
 def closure_state(
     chain: ClosedChain, q: ArrayLike, v_a: ArrayLike, *, correct: bool = False
 ) -> ClosureState:
-    """Velocities, G and drift at given postures, with the kinematics computed once.
+    """Velocities, the matrix G and the drift term of the closed loops at given postures.
 
     Args:
         chain: The mechanism.
@@ -93,9 +95,7 @@ def closure_state(
 
 
 def passive_condition(chain: ClosedChain, q: ArrayLike) -> Array:
-    """Condition number of J_u, shape (K,); very large near a dead centre, where Assumption 1
-    fails.
-    """
+    """Condition number of J_u, shape (K,); very large near a singularity, where Assumption 1 fails."""
     if not chain.passive:
         return np.ones(len(postures_of(chain, q)))
     J_u = loop_jacobian(chain, q)[:, :, chain.passive_columns]
@@ -104,7 +104,7 @@ def passive_condition(chain: ClosedChain, q: ArrayLike) -> Array:
 
 
 def require_determined(chain: ClosedChain, q: ArrayLike) -> None:
-    """Refuse loops that leave passive joints free to move while the actuated ones stand still.
+    """Raise an error if passive joints can move while the actuated joints are at rest.
 
     Args:
         chain: The mechanism.
@@ -140,7 +140,9 @@ def _map_from_jacobian(chain: ClosedChain, J: Array) -> Array:
 
 
 def solve_passive(A: Array, B: Array) -> Array:
-    """`A^{-1} B`, (K, m, u) and (K, m, c) to (K, u, c); least squares where A is tall or singular."""
+    """Solution `A^{-1} B`, (K, m, u) and (K, m, c) to (K, u, c); least squares if A is tall or
+    singular.
+    """
     if A.shape[1] == A.shape[2]:
         try:
             return np.linalg.solve(A, B)

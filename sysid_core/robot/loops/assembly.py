@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loop closure: the dependent joints Γ(q_a) by Newton's method."""
+"""Loop closure: positions of the dependent joints Γ(q_a) by Newton's method."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COARSE = 20  # samples between the postures that a trajectory is warm-started f
 
 @dataclass(frozen=True, eq=False)
 class Assembly:
-    """Postures that were tried.
+    """Postures after an attempt to close the loops.
 
     Attributes:
         q: All joints, shape (K, n); where it isn't assembled, the closest that was found.
@@ -37,7 +37,7 @@ class Assembly:
 
 
 def try_assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None) -> Assembly:
-    """Close the loops at actuated positions, as far as it goes.
+    """Posture that closes the loops at given actuated positions, as accurately as possible.
 
     Without a start the path from the home posture is followed, so that the branch is the one that
     the robot can reach; with a start Newton begins there.
@@ -71,7 +71,8 @@ def try_assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = N
 
 
 def assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None) -> Array:
-    """All joints from the actuated ones, Γ of eq. 18 by Newton; (K, n_a) to (K, n).
+    """Positions of all joints from those of the actuated joints: Γ of eq. 18 by Newton iterations;
+    (K, n_a) to (K, n).
 
     Args:
         chain: The mechanism.
@@ -94,7 +95,7 @@ def assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None)
 
 
 def assemble_along(chain: ClosedChain, q_a: ArrayLike) -> Array:
-    """Passive joint positions along a recording or trajectory, (K, n_a) to (K, n); each sample
+    """Positions of all joints along a recording or trajectory, (K, n_a) to (K, n); each sample
     starts from its neighbour.
 
     Raises:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closed chains: a tree of joints, the loops that close it, and which joints are driven."""
+"""Closed chains: a tree of joints, the loops that close it, and the driven joints."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SIZES = {LoopKind.POINT: 3, LoopKind.ROD: 1, LoopKind.WELD: 6}
 
 @dataclass(frozen=True, eq=False)
 class LoopEnd:
-    """One side of a closure: a frame on a link.
+    """One end of a loop closure: a frame on a link.
 
     Attributes:
         link: A link (or any frame of the URDF).
@@ -60,7 +60,7 @@ class LoopEnd:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """One closure.
+    """Loop closure.
 
     Attributes:
         name: For messages.
@@ -85,13 +85,14 @@ class Loop:
 
     @property
     def size(self) -> int:
-        """Number of scalar equations."""
+        """Number of scalar closure equations."""
         return _SIZES[self.kind]
 
 
 @dataclass(frozen=True)
 class JointDrive:
-    """Friction and drive of one joint, joint side (Zhang et al. 2024, eq. 7).
+    """Friction and drive parameters of one joint, on the joint side of the gear (Zhang et al. 2024,
+    eq. 7).
 
     Attributes:
         F_c: Coulomb friction [N m].
@@ -111,13 +112,13 @@ class JointDrive:
 
     @property
     def values(self) -> tuple[float, float, float, float]:
-        """`[F_c, F_v, I_a, beta]`."""
+        """Drive parameters `[F_c, F_v, I_a, beta]`."""
         return (self.F_c, self.F_v, self.I_a, self.beta)
 
 
 @dataclass(frozen=True, eq=False)
 class MotionBox:
-    """Range of the actuated joints: a box in coordinates that can combine several joints.
+    """Range of the actuated joints: a box in coordinates that may combine several joints.
 
     Two toe motors that drive one foot assemble in a diagonal band only: their sum and difference
     are the coordinates to move in.
@@ -149,7 +150,7 @@ class MotionBox:
 
 @dataclass(frozen=True, eq=False)
 class ClosedChain:
-    """A robot whose tree of joints is closed by loops. Without loops: an ordinary open chain.
+    """Robot whose kinematic tree is closed by loops; without loops it is an open chain.
 
     Joint arrays have all n joints in the order of `model.joint_names`, or the n_a actuated ones in
     the order of `actuated`.
@@ -208,7 +209,7 @@ class ClosedChain:
 
     @property
     def name(self) -> str:
-        """The robot's name."""
+        """Name of the robot."""
         return self.model.name
 
     @property
@@ -218,7 +219,7 @@ class ClosedChain:
 
     @property
     def actuated_home(self) -> Array:
-        """Driven joints of the home posture, shape (n_a,)."""
+        """Positions of the driven joints in the home posture, shape (n_a,)."""
         assert self.home is not None  # set in `__post_init__`
         return self.home[self.actuated_columns]
 
@@ -234,12 +235,12 @@ class ClosedChain:
 
     @property
     def closures(self) -> tuple[Loop | Coupling, ...]:
-        """Loops, then couplings: the order of their equations."""
+        """Loops, then couplings, in the order of their equations."""
         return (*self.loops, *self.couplings)
 
     @cached_property
     def coupling_law(self) -> tuple[Array, Array]:
-        """Coefficients and right sides of the couplings, shapes (m, n) and (m,)."""
+        """Coefficients and right-hand sides of the couplings, shapes (m, n) and (m,)."""
         K = np.array(
             [[c.joints.get(j, 0.0) for j in self.model.joint_names] for c in self.couplings]
         )
@@ -247,7 +248,7 @@ class ClosedChain:
 
     @cached_property
     def passive(self) -> tuple[str, ...]:
-        """Names of the joints without a drive, in the model's order."""
+        """Names of the joints without a drive, in the order of the model."""
         return tuple(name for name in self.model.joint_names if name not in self.actuated)
 
     @cached_property
@@ -262,23 +263,25 @@ class ClosedChain:
 
     @cached_property
     def ends(self) -> LoopEnds:
-        """Kinematics of the loops' ends: a and b of the first loop, of the second, …"""
+        """Kinematics of the ends of the loops: both ends of the first loop, then of the second, …"""
         return LoopEnds(self.model, [end for ends in self.attachments for end in ends])
 
     @cached_property
     def attachments(self) -> tuple[tuple[Attachment, Attachment], ...]:
-        """Both ends of every loop, fixed to the bodies that joints move."""
+        """Both ends of every loop, each fixed to the moving body that carries it."""
         return tuple(
             (self._attach(loop, loop.a), self._attach(loop, loop.b)) for loop in self.loops
         )
 
     def drive(self, joint: str) -> JointDrive:
-        """Nominal drive of a joint."""
+        """Nominal drive parameters of a joint."""
         return self.drives.get(joint, JointDrive())
 
     @property
     def torque_limits(self) -> Array:
-        """Effort limits of the actuated joints, shape (n_a,) [N m]: the drives', else the URDF's."""
+        """Effort limits of the actuated joints, shape (n_a,) [N m]: those of the drives, otherwise
+        of the URDF.
+        """
         effort = dict(zip(self.model.joint_names, self.model.effort_limits, strict=True))
         limits = []
         for joint in self.actuated:
@@ -291,7 +294,7 @@ class ClosedChain:
         return replace(self, model=model)
 
     def with_drives(self, drives: Mapping[str, JointDrive]) -> ClosedChain:
-        """Copy with other friction and drive values; joints not named keep theirs."""
+        """Copy with other friction and drive parameters; other joints keep theirs."""
         return replace(self, drives={**self.drives, **drives})
 
     def _attach(self, loop: Loop, end: LoopEnd) -> Attachment:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints that a linear law ties together: mimic joints, parallelograms, cables, gears."""
+"""Joints coupled by a linear equation: mimic joints, parallelograms, cables, gears."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sysid_core.errors import ModelError
 
 @dataclass(frozen=True, eq=False)
 class Coupling:
-    """One equation between joints: `sum_j k_j q_j = offset`.
+    """Linear coupling of joints: `sum_j k_j q_j = offset`.
 
     A parallelogram that keeps a link's direction has coefficients 1; a joint that follows another,
     `q_j = m q_i + b`, has 1 and -m.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""A closed chain as a robot of its driven joints: everything else follows from them.
+r"""Closed chain as a robot of its driven joints, which determine the motion of all others.
 
 `q = Γ(q_a)`, `q̇ = G q̇_a`, and torques are projected, `u = G^T tau` (Zhang et al. 2024, eqs. 16-23).
 Whatever is done with an open chain's joints is thus done with a closed chain's driven ones.
@@ -33,7 +33,8 @@ _NEIGHBOURS = 0.25  # [rad or m]: samples of a motion lie closer together; assem
 
 @dataclass(frozen=True, eq=False)
 class DrivenRobot(RobotModel):
-    """Robot whose joints are the n_a driven ones of a closed chain; bodies are all of them.
+    """Closed chain as a robot whose joints are the n_a driven joints; its bodies are all bodies of
+    the chain.
 
     Attributes:
         mechanism: Loops, driven joints, and friction of the passive ones. Its bodies don't count:
@@ -52,16 +53,16 @@ class DrivenRobot(RobotModel):
 
     @property
     def tree(self) -> RobotModel:
-        """The robot with its loops cut open."""
+        """Open kinematic tree of the robot, without loop closures."""
         return RobotModel(self.name, self.pin_model, self.urdf_hash, self.urdf_xml, self.locked)
 
     def on_tree(self, tree: RobotModel) -> DrivenRobot:
-        """Loops on another tree with the same joints."""
+        """Copy with the loops on another tree that has the same joints."""
         return DrivenRobot.of(self.chain.with_model(tree))
 
     @cached_property
     def chain(self) -> ClosedChain:
-        """The closed chain, with this robot's bodies."""
+        """Closed chain with the bodies of this robot."""
         if self.mechanism is None:
             raise ModelError(
                 f"'{self.name}' has no loops.", remedy="Make it by `DrivenRobot.of(chain)`."
@@ -80,12 +81,12 @@ class DrivenRobot(RobotModel):
 
     @property
     def degrees_of_freedom(self) -> tuple[int, ...]:
-        """One of each driven joint."""
+        """Degrees of freedom of each driven joint: 1."""
         return (1,) * self.nv
 
     @property
     def prismatic_joints(self) -> tuple[str, ...]:
-        """Names of the driven joints that slide."""
+        """Names of the prismatic driven joints."""
         return tuple(name for name in self.tree.prismatic_joints if name in self.joint_names)
 
     @property
@@ -96,21 +97,24 @@ class DrivenRobot(RobotModel):
 
     @property
     def velocity_limits(self) -> Array:
-        """Shape (n_a,) [rad/s or m/s]."""
+        """Velocity limits of the driven joints, shape (n_a,) [rad/s or m/s]."""
         return self.tree.velocity_limits[self.chain.actuated_columns]
 
     @property
     def effort_limits(self) -> Array:
-        """Shape (n_a,) [N m or N]."""
+        """Effort limits of the driven joints, shape (n_a,) [N m or N]."""
         return self.chain.torque_limits
 
     @property
     def home(self) -> Array:
-        """Positions of the driven joints at which the loops close, shape (n_a,)."""
+        """Positions of the driven joints in the home posture, in which the loops are closed, shape
+        (n_a,).
+        """
         return self.chain.actuated_home
 
     def configuration(self, q: ArrayLike) -> Array:
-        """Pinocchio's configuration of all joints from the driven ones, (..., n_a) to (..., nq).
+        """Configuration vector of pinocchio for all joints from the driven joints, (..., n_a) to
+        (..., nq).
 
         Raises:
             ModelError: A loop doesn't close.
@@ -120,7 +124,8 @@ class DrivenRobot(RobotModel):
         return self.tree.configuration(flat).reshape(*q.shape[:-1], -1)
 
     def with_locked(self, joints: Sequence[str] | Mapping[str, float]) -> RobotModel:
-        """The robot itself if no joint is locked.
+        """Copy with locked joints; only an empty selection is supported, which returns the robot
+        itself.
 
         Raises:
             ModelError: Joints of loops can't be locked.
@@ -133,7 +138,7 @@ class DrivenRobot(RobotModel):
         )
 
     def motion(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> ConstrainedMotion:
-        """Motion of all joints from that of the driven ones, each (K, n_a).
+        """Motion of all joints from the motion of the driven joints, each (K, n_a).
 
         Raises:
             ModelError: A loop doesn't close.
@@ -149,7 +154,7 @@ class DrivenRobot(RobotModel):
         return constrained_motion(self.chain, q_a, v, a, q=self._closed[key])
 
     def postures_of(self, names: Sequence[str], q: Array) -> Array:
-        """Closed postures of all joints nearest to measured positions, (K, m) to (K, n).
+        """Postures with closed loops nearest to measured positions, (K, m) to (K, n).
 
         Args:
             names: Measured joints, driven or passive.
@@ -173,13 +178,13 @@ class DrivenRobot(RobotModel):
         return {}
 
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Rigid-body regressor projected onto the driven joints, from (K, n_a) each to (K,
-        n_a, 10 N).
+        """Rigid-body regressor, projected onto the driven joints; from (K, n_a) each to (K, n_a, 10
+        N).
         """
         return projected_inertial_regressor(self.chain, self.motion(q, v, a))
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Torques of the driven joints that move the rigid bodies, (K, n_a) each to (K, n_a)."""
+        """Torques of the driven joints from rigid-body inverse dynamics, (K, n_a) each to (K, n_a)."""
         moved = self.motion(q, v, a)
         tau = self.tree.inverse_dynamics(moved.q, moved.v, moved.a)
         return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))

@@ -34,7 +34,7 @@ _FILE = FileKind(
 
 
 def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> ClosedChain:
-    """A mechanism from its YAML file and URDF.
+    """Load a mechanism from its YAML file and URDF.
 
     The YAML names `actuated` joints and `loops`; `passive`, `measured` (passive joints with an
     encoder), `joints` (drive data), `urdf`, `gravity`, `home` and `excitation` are optional. Where

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schema of a loops file."""
+"""Schema of the YAML file of a closed chain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Half = Annotated[float, Field(strict=True, gt=0.0, lt=100.0)]  # [rad or m] hal
 
 
 class DriveEntry(FileSchema):
-    """Friction and drive of a joint; further keys are left alone."""
+    """Friction and drive parameters of a joint; further keys are ignored."""
 
     MORE_KEYS: ClassVar[bool] = True
     F_c: NotNegative = Field(0.0, validation_alias=AliasChoices("friction", "friction_urdf"))
@@ -33,7 +33,7 @@ class DriveEntry(FileSchema):
 
 
 class EndEntry(FileSchema):
-    """One end of a loop: a point or frame on a link."""
+    """Entry of one end of a loop: a point or frame on a link."""
 
     MORE_KEYS: ClassVar[bool] = True
     link: Name = Field(validation_alias=AliasChoices("frame", "link"))
@@ -46,7 +46,7 @@ class EndEntry(FileSchema):
 
 
 class LoopEntry(FileSchema):
-    """One closure."""
+    """Entry of one loop closure."""
 
     MORE_KEYS: ClassVar[bool] = True
     name: Name
@@ -67,7 +67,7 @@ class LoopEntry(FileSchema):
 
 
 class CouplingEntry(FileSchema):
-    """A linear law between joints: `sum of factor times position = offset`."""
+    """Entry of a linear coupling of joints: `sum of factor times position = offset`."""
 
     name: Name
     joints: dict[Name, Number]
@@ -79,7 +79,7 @@ class CouplingEntry(FileSchema):
 
 
 class CoordinateEntry(FileSchema):
-    """A coordinate of the motion box and half its range [rad or m]."""
+    """Entry of one coordinate of the motion box with half its range [rad or m]."""
 
     name: str = ""
     joints: dict[Name, Number]
@@ -87,14 +87,14 @@ class CoordinateEntry(FileSchema):
 
 
 class BoxEntry(FileSchema):
-    """A plain box: middle and half range of every actuated joint [rad or m]."""
+    """Entry of a box: centre and half range of every actuated joint [rad or m]."""
 
     mid: list[Number]
     half: list[_Half]
 
 
 class LoopsFile(FileSchema):
-    """The whole file."""
+    """Contents of the YAML file of a closed chain."""
 
     MORE_KEYS: ClassVar[bool] = True
     urdf: str = ""

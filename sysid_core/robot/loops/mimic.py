@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints that follow another one: `q_follower = multiplier * q_leader + offset`."""
+"""Mimic joints: `q_follower = multiplier * q_leader + offset`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sysid_core.robot.model import RobotModel
 
 @dataclass(frozen=True)
 class MimicJoint:
-    """A joint with a `<mimic>` element in the URDF, resolved to the joint that really drives it."""
+    """Joint with a `<mimic>` element in the URDF, resolved to the joint that is driven."""
 
     joint: str
     leader: str
@@ -24,7 +24,7 @@ class MimicJoint:
 
 
 def mimic_joints(model: RobotModel) -> tuple[MimicJoint, ...]:
-    """The joints of a model that its URDF calls followers.
+    """Couplings of a model's joints that the URDF declares as mimic joints.
 
     Raises:
         ModelError: Joints mimic each other in a circle.

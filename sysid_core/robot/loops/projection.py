@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Closed posture and velocity with the smallest difference from the measured ones.
+r"""Posture and velocity with closed loops that are nearest to measured ones.
 
 Encoders on passive joints (the tarsus of Digit) are worth something: they replace a missing
 actuated encoder, choose the branch, and reduce noise.
@@ -22,7 +22,8 @@ _STEPS = 8  # most Gauss-Newton steps; three settle what readings leave
 
 
 def project_positions(chain: ClosedChain, names: Sequence[str], q: ArrayLike) -> Array:
-    r"""`argmin sum_j (q_j - measured_j)^2` over closed postures, by Gauss-Newton in q_a.
+    r"""Postures with closed loops nearest to measured positions, `argmin sum_j (q_j -
+    measured_j)^2`, by Gauss-Newton in q_a.
 
     Args:
         chain: The mechanism.
@@ -56,7 +57,8 @@ def project_positions(chain: ClosedChain, names: Sequence[str], q: ArrayLike) ->
 def project_velocities(
     chain: ClosedChain, posture: ArrayLike, names: Sequence[str], v: ArrayLike
 ) -> Array:
-    """Velocities of the actuated joints that agree best with measured ones, (K, n_a).
+    """Velocities of the actuated joints that fit the measured velocities of all joints best, (K,
+    n_a).
 
     Args:
         chain: The mechanism.

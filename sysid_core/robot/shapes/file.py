@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes as people write them down: a short text, a mesh, or a small YAML file."""
+"""Shapes from a short text, a mesh file, or a small YAML file."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _MAKERS: dict[str, Callable[..., Shape]] = {
 
 
 def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
-    """A shape in the sensor frame.
+    """Load a shape from a file, in the sensor frame.
 
     Args:
         text: `box 0.2 0.3 0.05`, `cylinder 0.03 0.1`, `sphere 0.04`, `gripper 0.06`, each centred at the sensor's

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Something of unknown shape between a gripper's fingers."""
+"""Object of unknown shape between the fingers of a gripper."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from sysid_core.robot.shapes.shape import DEFAULT_CELLS, Shape
 
 
 def grasped(opening: float, *, cells: int = DEFAULT_CELLS) -> Shape:
-    """Something held by fingers that close along y, the finger frame's origin between them.
+    """Unknown object held by fingers that close along y, with the origin of the finger frame
+    between them.
 
     Only its width is known; a cube stands for it where a method needs a shape.
 

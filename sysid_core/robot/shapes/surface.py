@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The skin of a shape, for hollow things."""
+"""Surface layer of a shape, for hollow objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sysid_core.robot.shapes.shape import Shape
 
 
 def surface_of(shape: Shape) -> Shape:
-    """A thin skin on the shape, as cells: the faces of its cells that have no neighbour.
+    """Surface of a shape as a thin layer of cells: those faces of its cells that have no neighbour.
 
     Volumes are areas here [m^2]: only their shares matter.
     """

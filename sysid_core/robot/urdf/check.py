@@ -37,7 +37,7 @@ _NUMBERS = {
 
 @lru_cache(maxsize=32)
 def sound_urdf(text: str) -> ET.Element:
-    """Root element of a valid URDF; not to be modified.
+    """Root element of a URDF after a check of its content; it must not be modified.
 
     Raises:
         ModelError: It isn't XML, declares entities, isn't one tree, or a number can't be one.
@@ -204,7 +204,7 @@ def _ends(joint: ET.Element, known: set[str]) -> tuple[str, str]:
 
 @lru_cache(maxsize=32)
 def doubtful_units(text: str) -> tuple[str, ...]:
-    """Sentences on numbers that look as if they were in another unit."""
+    """Sentences on values that are probably in a wrong unit."""
     doubts: list[str] = []
     unlimited: dict[str, list[str]] = {"velocity": [], "effort": []}
     for owner, parent, element in _elements(sound_urdf(text)):

@@ -50,7 +50,7 @@ def example_share() -> Path | None:
 
 
 def urdf_text(source: str | Path) -> str:
-    """The XML of a robot: from a file, from XML itself, or from an `example-robot-data` name.
+    """URDF text of a robot: from a file, from a text, or from a name in `example-robot-data`.
 
     Args:
         source: A path, a string of XML, or a name such as "xarm7".
@@ -86,7 +86,8 @@ def _example(name: str) -> Path:
 
 
 def received_urdf(text: str) -> str:
-    """Robot description received from the network: only its text, never a path or a robot's name.
+    """Robot description received from the network: only its text is accepted, never a path or a
+    name.
 
     Raises:
         ModelError: It isn't a URDF, or larger than any.
@@ -101,7 +102,9 @@ def received_urdf(text: str) -> str:
 
 
 def urdf_digest(text: str) -> str:
-    """16 hex digits of the SHA-256 of the canonical XML: white space and comments don't count."""
+    """First 16 hex digits of the SHA-256 of the canonical XML; white space and comments have no
+    effect.
+    """
     try:
         canonical = ET.canonicalize(text, strip_text=True)
     except ET.ParseError:  # what pinocchio's parser takes all the same

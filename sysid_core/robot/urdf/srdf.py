@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of links that may touch, from a semantic description (SRDF) of MoveIt."""
+"""Pairs of links that may be in contact, from MoveIt's semantic description (SRDF)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _FILE = FileKind("SRDF", "Give the file that MoveIt reads.", ModelError)
 
 
 def allowed_contacts(path: str | Path, links: Set[str]) -> tuple[tuple[str, str], ...]:
-    """The pairs of `<disable_collisions link1= link2= reason=>`, each once, in the file's order.
+    """Link pairs of `<disable_collisions link1= link2= reason=>`, each once, in the order of the
+    file.
 
     Args:
         path: SRDF file.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rosbag2 in and out."""
+"""Reading and writing of rosbag2 bags."""
 
 from sysid_core.signals.bags.layouts import Layout, joint_state_layout, wrench_layout
 from sysid_core.signals.bags.reader import read_bag, read_marks

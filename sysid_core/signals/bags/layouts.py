@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages with fixed byte offsets: read singly or many at once.
+"""Messages with fixed byte offsets, read one at a time or many at once.
 
 A driver sends the same joints in the same order for hours: only numbers change. Where they stand
 is found once; then a message is some views of its bytes, and a thousand messages are a matrix.
@@ -52,12 +52,12 @@ class Layout:
         return True
 
     def stamp_ns(self, data: bytes) -> int:
-        """The header's stamp."""
+        """Stamp of the message header [ns]."""
         sec, nanosec = struct.unpack_from("<iI", data, _STAMP_AT)
         return int(sec) * 1_000_000_000 + int(nanosec)
 
     def values(self, data: bytes, field: str) -> Array:
-        """A field's values: a view of the bytes."""
+        """Values of a field, as a view of the bytes."""
         at, count = self.fields[field]
         return np.frombuffer(data, "<f8", count, at)
 
@@ -75,7 +75,7 @@ class Layout:
         return sec * 1_000_000_000 + parts[:, 4:].copy().view("<u4")[:, 0]
 
     def columns_of(self, block: NDArray[np.uint8], field: str) -> Array:
-        """A field of a block of messages, shape (K, count)."""
+        """Values of a field in a block of messages, shape (K, count)."""
         at, count = self.fields[field]
         if not count:
             return np.empty((len(block), 0))
@@ -114,7 +114,7 @@ class _Cursor:
 
 
 def joint_state_layout(data: bytes) -> Layout:
-    """The layout of a `sensor_msgs/JointState`: fields `position`, `velocity`, `effort`.
+    """Layout of a `sensor_msgs/JointState` with the fields `position`, `velocity`, `effort`.
 
     Raises:
         SignalError: The bytes are none.
@@ -123,7 +123,7 @@ def joint_state_layout(data: bytes) -> Layout:
 
 
 def wrench_layout(data: bytes) -> Layout:
-    """The layout of a `geometry_msgs/WrenchStamped`: field `wrench`, force then torque.
+    """Layout of a `geometry_msgs/WrenchStamped` with the field `wrench`: force, then torque.
 
     Raises:
         SignalError: The bytes are none.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An MCAP file: by its index, or from its start, chunk by chunk, whether it has an index or not."""
+"""Reading of an MCAP file, by its index or from its start, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _Item = MessageBlock | StoredTopic | dict[str, str] | Damage
 
 
 def scan_mcap(file: Path) -> Iterator[_Item]:
-    """Messages, topics, custom data and damage of an MCAP file, in order.
+    """Messages, topics, metadata and damage of an MCAP file, in order.
 
     Chunks are looked through about a megabyte at a time, so that small ones cost no more. What is
     cut off or damaged is reported; all else is read.
@@ -198,7 +198,8 @@ def _begins_as_mcap(file: Path) -> bool:
 
 
 def read_ros1(file: Path) -> Iterator[MessageBlock | StoredTopic | Damage]:
-    """Topics and messages of a ROS 1 bag, as ROS 2 would have stored them; other types are named.
+    """Topics and messages of a ROS 1 bag in the form of ROS 2; message types without equivalent are
+    listed.
 
     Raises:
         SignalError: It can't be read.
@@ -229,7 +230,8 @@ def read_ros1(file: Path) -> Iterator[MessageBlock | StoredTopic | Damage]:
 
 
 def read_indexed(path: Path) -> Iterator[MessageBlock | StoredTopic]:
-    """Topics and messages of a bag that rosbags reads by its index: SQLite, compressed files.
+    """Topics and messages of a bag that the library rosbags reads by its index: SQLite, compressed
+    files.
 
     Args:
         path: Folder, or a .db3 file.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metadata.yaml of a rosbag2 bag."""
+"""File metadata.yaml of a rosbag2 bag."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BAG = FileKind("bag", "Give a rosbag2 folder, or an .mcap or .db3 file.", Signal
 
 
 class BagMetadata(FileSchema):
-    """Part of a bag's metadata that is used."""
+    """Those metadata of a bag that are used here."""
 
     MORE_KEYS: ClassVar[bool] = True
     relative_file_paths: list[Name] = Field(default_factory=list)

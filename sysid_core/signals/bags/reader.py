@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a recording out of a rosbag2 bag, without ROS."""
+"""Reading of a recording from a rosbag2 bag, without ROS."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_SAMPLES = 200_000  # of a stream in memory, seven minutes at 500 Hz: with 7
 
 
 def read_marks(bag: StoredBag) -> tuple[Mark, ...]:
-    """Marks of a bag in time order, to select the part of a long bag to read.
+    """Marks of a bag in time order, with which a part of a long bag can be selected.
 
     Args:
         bag: Opened.
@@ -42,7 +42,7 @@ def read_bag(
     effort_kind: EffortKind | str | None = None,
     window_ns: tuple[int, int] | None = None,
 ) -> Recording:
-    """Read joint states, wrenches, marks and the robot's description.
+    """Read joint states, wrenches, marks and robot description from a bag.
 
     Messages are put at their header's stamp; where drivers leave it zero, at the time they were
     received. Invalid and disordered samples are dropped and counted in `notes`. A bag that was

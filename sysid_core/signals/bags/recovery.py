@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole bag out of a damaged one."""
+"""Recovery of a readable bag from a damaged one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _QOS = FileKind("quality of service", "Record again.", SignalError)
 
 
 def recover_bag(path: str | Path, out: str | Path) -> StoredBag:
-    """Write all messages that can be read from a bag into a new one, with index and metadata.
+    """Write all readable messages of a damaged bag to a new bag, with index and metadata.
 
     Args:
         path: Damaged (or whole) bag: folder or storage file. It isn't touched.
@@ -38,7 +38,7 @@ def recover_bag(path: str | Path, out: str | Path) -> StoredBag:
 
 
 def offered_qos(topic: StoredTopic) -> OfferedQos:
-    """QoS of the publisher according to the bag, as far as replaying needs it."""
+    """QoS of a recorded publisher, as far as a replay needs it."""
     try:
         profile = parse_yaml(topic.qos, _QOS, topic.name)[0]
         best_effort = str(profile["reliability"]) in ("best_effort", "2")

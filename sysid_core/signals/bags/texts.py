@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Non-numerical contents of a bag: robot description, static transforms, marks."""
+"""Text contents of a bag: robot description, static transforms, marks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRANSFORMS = "tf2_msgs/msg/TFMessage"
 
 
 def namespace_of(topic: str) -> str:
-    """The namespace of a topic, "" for none."""
+    """Namespace of a topic; "" without namespace."""
     return topic.rpartition("/")[0]
 
 
@@ -61,11 +61,11 @@ class Texts:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Their topics."""
+        """Names of their topics."""
         return tuple(self._used)
 
     def takers(self) -> dict[str, Callable[[int, bytes], None]]:
-        """Handler of the messages of each topic."""
+        """Functions that process the messages of each topic."""
 
         def taker(topic: StoredTopic, take: Callable[[int, Any], None]) -> Any:
             store = stored_typestore(topic.type, topic.definition, topic.encoding)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message types: the standard ones, and those with definitions given as text."""
+"""Message types: the standard ones, and those defined by a text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFAULT_DISTRO = "kilted"
 
 
 def message_definitions(folder: str | Path, package: str) -> dict[str, str]:
-    """The `.msg` files in a folder, by type name such as `robot_sysid/msg/Mark`."""
+    """Contents of the `.msg` files in a folder, by type name such as `robot_sysid/msg/Mark`."""
     files = sorted(Path(folder).glob("*.msg"))
     return {f"{package}/msg/{file.stem}": file.read_text(encoding="utf-8") for file in files}
 
@@ -26,7 +26,7 @@ def message_definitions(folder: str | Path, package: str) -> dict[str, str]:
 def build_typestore(
     definitions: Mapping[str, str] | None = None, *, distro: str = DEFAULT_DISTRO
 ) -> Typestore:
-    """The standard types of a ROS distribution (the latest known, if unknown) and more.
+    """Message types of a ROS distribution (by default the latest), with additional types.
 
     Args:
         definitions: Texts of `.msg` files (or bag schemas, with their dependencies) by type name.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing rosbag2 bags (MCAP) from serialised messages, safe against a kill."""
+"""Writing of rosbag2 bags (MCAP) from serialised messages, safe even if the process is killed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class OfferedQos:
     depth: int = 50
 
     def profile(self) -> dict[str, Any]:
-        """QoS profile in the form that rosbag2 writes."""
+        """QoS profile in the text form of rosbag2."""
         return {
             "history": "keep_last",
             "depth": self.depth,
@@ -61,8 +61,8 @@ class _Topic:
 
 
 class BagWriter:
-    """Writer of a rosbag2 folder with one MCAP file in small chunks, each written to disk when
-    full.
+    """Writer of a rosbag2 folder with one MCAP file; each small chunk is written to disk as soon as
+    it is full.
 
     What is lost when the process is killed is the chunk being filled; `read_bag` reads the rest.
 
@@ -120,11 +120,11 @@ class BagWriter:
 
     @property
     def count(self) -> int:
-        """Messages written."""
+        """Number of messages written."""
         return sum(topic.count for topic in self._topics.values())
 
     def add_topic(self, name: str, type_name: str, qos: OfferedQos | None = None) -> None:
-        """Announce a topic.
+        """Add a topic before its first message.
 
         Args:
             name: Such as `/joint_states`.
@@ -190,7 +190,7 @@ class BagWriter:
                 self._flushed = self._stream.tell()
 
     def close(self) -> None:
-        """Write index, footer and metadata.yaml. A second call does nothing.
+        """Write index, footer and metadata.yaml. Further calls have no effect.
 
         Raises:
             SignalError: The disk is full; what was written before can be read.

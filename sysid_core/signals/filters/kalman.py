@@ -19,7 +19,8 @@ from sysid_core.signals.recording import Array
 
 @cache
 def unit_step(order: int) -> tuple[Array, Array]:
-    r"""\(F\) and \(Q\) of a chain of integrators driven by white noise, over one second.
+    r"""Matrices \(F\) and \(Q\) of a chain of integrators driven by white noise, for a step of one
+    second.
 
     Over a step \(\Delta t\) they carry powers of it.
 
@@ -45,7 +46,7 @@ def kernels() -> ModuleType:
 
 
 class KinematicBank:
-    """n independent Kalman filters of the same structure, stepped together.
+    """Bank of n independent Kalman filters with the same structure, processed together.
 
     The same as n `filterpy.kalman.KalmanFilter` with filterpy's `kinematic_state_transition` and
     `Q_continuous_white_noise`, to 1e-12 of the standard deviations (tested). A bank, because
@@ -84,7 +85,7 @@ class KinematicBank:
         return out
 
     def start(self, x: ArrayLike, sd: ArrayLike) -> None:
-        """Begin at the states `x` with standard deviations `sd`, both (n, order + 1)."""
+        """Start with the states `x` and standard deviations `sd`, both (n, order + 1)."""
         self.x = np.array(x, dtype=float)
         self.P = np.square(np.asarray(sd, dtype=float))[:, :, None] * np.eye(self.order + 1)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Noise levels estimated from the data: measurement noise and rate of change of the motion.
+r"""Noise levels estimated from the data: measurement noise, and process noise of the motion.
 
 A bank of Kalman filters runs over a grid of ratios \(\lambda\) = driving density / measurement
 variance. Given \(\lambda\), the likelihood of the innovations is maximal at the measurement
@@ -34,7 +34,7 @@ _FLOOR_DENSITY = 1e-6  # at rest; less is no motion of a robot, and loses the co
 
 @dataclass(frozen=True, eq=False)
 class NoiseLevels:
-    """Assumed noise of one kind of signal; shape (n,) each, or numbers for all.
+    """Assumed noise levels of one kind of signal; shape (n,) each, or one number for all signals.
 
     Attributes:
         measurement_sd: Standard deviation of a sample [unit].
@@ -61,7 +61,7 @@ class NoiseLevels:
             object.__setattr__(self, key, value)
 
     def for_signals(self, n: int) -> NoiseLevels:
-        """Copy with every level of shape (n,)."""
+        """Copy with every level as an array of shape (n,)."""
         try:
             return NoiseLevels(
                 np.broadcast_to(self.measurement_sd, (n,)),
@@ -76,7 +76,7 @@ class NoiseLevels:
 
 
 class NoiseEstimator:
-    """Maximum-likelihood noise levels of n signals, sample by sample.
+    """Maximum-likelihood estimator of the noise levels of n signals, sample by sample.
 
     Args:
         n: Signals.
@@ -107,11 +107,11 @@ class NoiseEstimator:
 
     @property
     def samples(self) -> float:
-        """Samples that the present estimate rests on."""
+        """Number of samples in the present estimate."""
         return self._weight
 
     def start(self, z: Array) -> None:
-        """Begin (again, after a gap) at the values `z`, shape (n,)."""
+        """Start, or restart after a gap, at the values `z`, shape (n,)."""
         self._states[:] = 0.0
         self._states[:, :, 0] = z
         self._recent[:] = 0.0
@@ -124,7 +124,7 @@ class NoiseEstimator:
         self._recent[:, signal] = 0.0
 
     def update(self, dt: float, z: Array) -> None:
-        """Take in the values `z`, shape (n,), `dt` seconds after the last."""
+        """Process the values `z`, shape (n,), `dt` seconds after the last."""
         if self._since_start == 0:
             sd = np.array([1.0, *(_START_SD / dt ** np.arange(1, self._order + 1))])
             self._P[:] = np.diag(np.square(sd))
@@ -147,7 +147,7 @@ class NoiseEstimator:
         )
 
     def levels(self) -> NoiseLevels:
-        """The most likely levels so far.
+        """Most likely noise levels so far.
 
         Raises:
             SignalError: Too few samples.
@@ -167,7 +167,7 @@ class NoiseEstimator:
         return np.minimum(np.searchsorted(self._ratio, ratio), len(self._ratio) - 1)
 
     def faster_filter(self, used: NDArray[np.intp], variance: Array) -> dict[int, int]:
-        """Joints whose last samples indicate far more motion than their filter allows.
+        """Mask of the joints whose last samples show much more motion than their filter assumes.
 
         Args:
             used: Filter in use for each of the first k signals, shape (k,).

@@ -49,7 +49,8 @@ class ZeroPhaseFilter:
             )
 
     def apply(self, signal: ArrayLike, rate_hz: float) -> Array:
-        """Filter along the first axis; a cut-off above the Nyquist frequency changes nothing.
+        """Filter along the first axis; a cut-off above the Nyquist frequency leaves the signal
+        unchanged.
 
         The ends are continued by reflection about the end point, never by zeros.
 
@@ -74,7 +75,8 @@ class ZeroPhaseFilter:
 
 
 def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
-    """Derivative by fourth-order differences `[1 -8 0 8 -1] / 12 dt`, lower order at the ends.
+    """Derivative by fourth-order central differences `[1 -8 0 8 -1] / 12 dt`; lower order at the
+    ends.
 
     Args:
         signal: Shape (K, ...), K >= 3, at equal steps.
@@ -88,7 +90,9 @@ def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
 
 
 def split_at_gaps(stream: JointStream, max_gap_s: float) -> tuple[JointStream, ...]:
-    """Spans without a gap longer than `max_gap_s`; nothing is interpolated over a gap."""
+    """Spans of a stream without a gap longer than `max_gap_s`, so that nothing is interpolated over
+    a gap.
+    """
     steps = np.diff(stream.stamps_ns)
     if np.any(steps <= 0):
         k = int(np.argmax(steps <= 0)) + 1
@@ -104,7 +108,7 @@ def split_at_gaps(stream: JointStream, max_gap_s: float) -> tuple[JointStream, .
 
 
 def in_pieces(spans: Iterable[JointStream], rate_hz: float) -> Iterator[JointStream]:
-    """Spans in pieces, which limit the memory of filtered copies.
+    """Spans divided into pieces, to limit the memory of filtered copies.
 
     Args:
         spans: Without gaps.
@@ -142,7 +146,7 @@ def resample(stream: JointStream, rate_hz: float) -> JointStream:
 def smooth_motion(
     stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter | None
 ) -> JointStream:
-    """Equally spaced positions, velocities and accelerations, all smoothed alike.
+    """Equally spaced positions, velocities and accelerations, all filtered alike.
 
     With a filter, a measured velocity is filtered; only where there is none, positions are
     differentiated. Without one, all three come from the positions by `smooth_joints`.

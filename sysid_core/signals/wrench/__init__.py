@@ -21,7 +21,7 @@ from sysid_core.signals.wrench.convention import (
 from sysid_core.signals.wrench.delay import delay_of_recording
 from sysid_core.signals.wrench.dress_pack import DressPack
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
-from sysid_core.signals.wrench.frames import check_wrench_frame, mount_sensor
+from sysid_core.signals.wrench.frames import check_wrench_frame, check_wrench_place, mount_sensor
 from sysid_core.signals.wrench.hum import wrench_hum
 from sysid_core.signals.wrench.mounting import is_reversed
 from sysid_core.signals.wrench.noise import Stretches, learned_noise
@@ -63,6 +63,7 @@ __all__ = [
     "accelerations_tell",
     "calibrate_static",
     "check_wrench_frame",
+    "check_wrench_place",
     "clock_of_recording",
     "compensate",
     "delay_of_recording",

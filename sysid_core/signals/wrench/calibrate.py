@@ -76,7 +76,7 @@ class FullCalibration:
     span: tuple[float, float]
 
     def bias_at(self, time: ArrayLike) -> Array:
-        """Bias while the postures were held, shape (S, 6), at times (S,) [s]."""
+        """Bias of the sensor during the static postures, shape (S, 6), at times (S,) [s]."""
         start, end = self.span
         share = (np.asarray(time, dtype=float) - start) / max(end - start, np.finfo(float).tiny)
         return np.array(
@@ -103,7 +103,7 @@ def calibrate_static(
     noise: ArrayLike | None = None,
     source: str = "",
 ) -> FullCalibration:
-    """Bias, gains, mounting, gravity's direction and drift from still postures.
+    """Estimate bias, gains, mounting, direction of gravity and drift from static postures.
 
     Args:
         wrench: Mean reading of each posture, shape (K, 6) [N, N m].

@@ -55,7 +55,7 @@ def wrench_faults(
     torque_range: float | None = None,
     max_frozen_s: float = 0.25,
 ) -> tuple[WrenchFault, ...]:
-    """Everything that is wrong with the readings themselves.
+    """List of faults of the wrench readings.
 
     Args:
         stream: Raw readings.
@@ -93,7 +93,7 @@ def require_sound_wrench(
     torque_range: float | None = None,
     max_frozen_s: float = 0.25,
 ) -> None:
-    """Refuse a wrench stream with faults; arguments as of `wrench_faults`.
+    """Raise an error if a wrench stream has faults; arguments as in `wrench_faults`.
 
     Raises:
         SignalError: Names every fault; `data["faults"]` holds them.
@@ -110,8 +110,7 @@ def require_sound_wrench(
 
 
 def slow_part(samples: Array) -> float:
-    """Slow variation of readings that should be constant, relative to their white noise; 1 for
-    white noise.
+    """Slow variation of readings at rest, relative to their white noise; 1 if the noise is white.
 
     Moving averages against fourth differences, which no slow change survives; the worse of forces
     and torques. A hum near a multiple of the sampling rate, vibration or drift give more.
@@ -132,7 +131,7 @@ def slow_part(samples: Array) -> float:
 
 
 def slow_note(parts: Sequence[float]) -> tuple[str, ...]:
-    """A remark when the readings wander in (most) still postures; `slow_part` of each."""
+    """Remark on readings that drift in (most) static postures; `slow_part` of each posture."""
     if not parts or float(np.median(parts)) < SLOW_LIMIT:
         return ()
     return (

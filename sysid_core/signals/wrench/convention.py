@@ -85,7 +85,8 @@ class Rival:
 
 @dataclass(frozen=True, eq=False)
 class WrenchConvention:
-    """Mapping of readings to the wrench that the sensor exerts on the load, in the described axes.
+    """Sign and axes of the readings: the map to the wrench that the sensor exerts on the load, in
+    the declared axes.
 
     Attributes:
         sign: Of the readings.
@@ -110,29 +111,35 @@ class WrenchConvention:
         return -turn if self.sign is WrenchSign.LOAD_ON_SENSOR else turn
 
     def apply(self, wrench: Array, R_WS: Array) -> Array:
-        """Corrected readings (K, 6), at true orientations (K, 3, 3)."""
+        """Corrected readings (K, 6), with the true orientations of the sensor (K, 3, 3)."""
         out = wrench.reshape(-1, 2, 3)
         if self.axes is WrenchAxes.BASE:
             out = out @ R_WS
         return np.asarray((out @ self.matrix).reshape(-1, 6))
 
     def elsewhere(self, mass: float, share: float) -> float:
-        """Probability that the load has another mass by more than a share of it."""
+        """Probability that, by another convention, the mass of the load differs by more than a
+        given share.
+        """
         return float(sum(r.probability * r.is_elsewhere(mass, share) for r in self.rivals))
 
     def variance(self, mass: float) -> float:
-        """Mean square difference of the alternatives' masses from a mass [kg^2]."""
+        """Mean square difference between a mass and the masses by the alternative conventions
+        [kg^2].
+        """
         return float(sum(r.probability * ((r.mass - mass) ** 2 + r.sd**2) for r in self.rivals))
 
     @property
     def between(self) -> float:
-        """Mean square difference of the alternatives' masses from the most probable one [kg^2]."""
+        """Mean square difference between the most probable mass and those by the alternative
+        conventions [kg^2].
+        """
         first = self.rivals[0].mass if self.rivals else 0.0
         return float(sum(r.probability * (r.mass - first) ** 2 for r in self.rivals))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Deviations from the described sensor, one sentence each."""
+        """Sentences on differences between the declared sensor and the readings."""
         found = []
         if self.sign is WrenchSign.LOAD_ON_SENSOR:
             found.append(
@@ -180,7 +187,7 @@ def find_convention(
     may_be_inverse: bool = False,
     shifts: Sequence[int] = (0,),
 ) -> WrenchConvention:
-    """Sign and axes with which a load explains the readings best, and their alternatives.
+    """Find the sign and axes with which a load explains the readings best, and alternatives.
 
     Args:
         wrench: Readings, shape (K, 6).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frame of the sensor, and its agreement with the frame of the wrench.
+"""Frame of the sensor, and its agreement with the `frame_id` of the wrench.
 
 Drivers name frames that are no links of the robot: ur_robot_driver sends `tool0_controller`, xarm_ros2
 `uf_ft_sensor_raw_data`. The description, a mounting that the user gives, or TF's `tf_static` say where
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.robot import (
@@ -23,6 +24,8 @@ from sysid_core.robot import (
 )
 
 _SAME_PLACE = 1e-6  # [m and -] two links in one place are one frame
+# Kinematics that nobody calibrated are millimetres from the controller's own; a tool is centimetres away.
+_PLACE, _TILT = 0.01, np.radians(1.0)  # [m, rad]
 
 
 def mount_sensor(
@@ -33,7 +36,8 @@ def mount_sensor(
     parent: str = "",
     pose: Sequence[float] = (0.0,) * 6,
 ) -> tuple[RobotModel, str]:
-    """Robot with the frame of the sensor, mounted as given if the description lacks it.
+    """Copy of a robot with the sensor frame, which is added as declared if the description lacks
+    it.
 
     Args:
         model: The robot.
@@ -70,7 +74,7 @@ def mount_sensor(
 def check_wrench_frame(
     model: RobotModel, frame_id: str, sensor_frame: str, accepted: Sequence[str] = ()
 ) -> str:
-    """Check if the `frame_id` of a wrench is acceptable as the sensor frame.
+    """Check if the `frame_id` of a wrench can be the frame of the sensor.
 
     Args:
         model: The robot.
@@ -107,6 +111,45 @@ def check_wrench_frame(
         f"The wrench is in frame '{frame_id}', a link elsewhere than '{sensor_frame}'.",
         remedy=f"Set the sensor's frame to '{frame_id}'; if the driver names the wrong link, accept"
         f" it (parameter wrench_frames, option --wrench-frame {frame_id}).",
+    )
+
+
+def check_wrench_place(
+    model: RobotModel, q: ArrayLike, sensor_frame: str, transform: StaticTransform
+) -> None:
+    """Check if the frame of a wrench, that `tf` has beside the links, is where the sensor is.
+
+    A UR's `tool0_controller` is its active tool centre point: elsewhere than `tool0` once a tool is set.
+
+    Args:
+        model: The robot, with the sensor.
+        q: Posture at the time of the transform, shape (n,).
+        sensor_frame: Frame of the sensor.
+        transform: The wrench's frame in a frame of the robot; in another one nothing is checked.
+
+    Raises:
+        SignalError: It is elsewhere.
+    """
+    tree = model.pin_model
+    if not tree.existFrame(transform.parent):
+        return
+    data = tree.createData()
+    pin.framesForwardKinematics(tree, data, model.configuration(q))
+    sensor, parent = (data.oMf[model.frame_id(name)] for name in (sensor_frame, transform.parent))
+    offset = sensor.actInv(parent * transform.pose)
+    distance = float(np.linalg.norm(offset.translation))
+    tilt = float(np.linalg.norm(pin.log3(offset.rotation)))
+    if distance <= _PLACE and tilt <= _TILT:
+        return
+    numbers = [*offset.translation, *pin.rpy.matrixToRpy(offset.rotation)]
+    pose = ", ".join(f"{x:.4f}" for x in np.round(numbers, 4) + 0.0)  # no -0
+    raise SignalError(
+        f"The wrench is in frame '{transform.child}', {1e3 * distance:.0f} mm and"
+        f" {np.degrees(tilt):.1f} degrees from '{sensor_frame}', according to tf.",
+        remedy="Set the tool centre point of the controller to zero; or set sensor_frame to"
+        f" '{transform.child}', sensor_parent to '{sensor_frame}' and sensor_pose to [{pose}].",
+        distance=distance,
+        tilt=tilt,
     )
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines in the spectrum of a wrench above the motion: mains, drives, the filter of the sensor.
+"""Periodic disturbances in a wrench at frequencies above the motion: mains, drives, the filter of
+the sensor.
 
 A motion ends below some 10 Hz. What a wrench shows beyond is noise, of one power throughout, and
 lines. At the rate at which the sensor is read a line lies where it is; read more slowly, a line
@@ -26,7 +27,7 @@ _LEAST_PART = 0.5  # of the noise of a reading: a weaker line does no harm
 
 @dataclass(frozen=True)
 class Hum:
-    """A line in the spectrum.
+    """Periodic disturbance: a line in the spectrum.
 
     Attributes:
         frequency_hz: Frequency at the rate of the readings [Hz].
@@ -42,7 +43,7 @@ class Hum:
 
     @property
     def text(self) -> str:
-        """The finding in a sentence."""
+        """Sentence about the disturbance."""
         unit = "N" if self.axis.startswith("f") else "N m"
         return (
             f"The wrench contains a hum at {self.frequency_hz:.1f} Hz ({self.amplitude:.2g} {unit} in {self.axis}, read"
@@ -53,7 +54,8 @@ class Hum:
 
 
 def wrench_hum(stream: WrenchStream) -> Hum | None:
-    """Strongest line above the motion; None if there is none, or with too few readings.
+    """Strongest periodic disturbance at frequencies above the motion; None if there is none, or
+    with too few readings.
 
     The power of noise is exponentially distributed about its mean in every bin of a spectrum
     (Schuster 1898, On the investigation of hidden periodicities); a line has more than that reaches

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Check of the mounting of the sensor against the model, by the direction of gravity.
+r"""Check of the sensor's mounting by the direction of gravity.
 
 Still postures obey `f_k = -m R g_k + b`, with R the rotation between the axes that the robot model
 claims and the true ones (identity when all is right). Centring removes the bias, and R with m is
@@ -25,7 +25,7 @@ _HALF_TURN_TOLERANCE = np.deg2rad(30.0)  # from upside down: so near, the fault 
 
 
 class MountingKind(Kind):
-    """Kind of deviation of axes or gravity from their description."""
+    """Kind of difference between the described and the true axes or gravity."""
 
     AS_DESCRIBED = "as described"
     UPSIDE_DOWN = "upside down"
@@ -36,7 +36,7 @@ class MountingKind(Kind):
 
 @dataclass(frozen=True)
 class Mounting:
-    """Orientation of axes and gravity according to the weight.
+    """Orientation of axes and gravity, determined from the weight.
 
     Attributes:
         kind: How the sensor is mounted, or what is wrong.
@@ -205,7 +205,9 @@ def is_reversed(
     R_WS: ArrayLike | None = None,
     max_misalignment: float = np.deg2rad(15.0),
 ) -> bool:
-    """True if the readings are those of the load on the sensor; arguments as of `check_mounting`."""
+    """True if the readings are the wrench of the load on the sensor (opposite sign); arguments as
+    in `check_mounting`.
+    """
     kind = check_mounting(force, gravity_S, R_WS, max_misalignment).kind
     return kind is MountingKind.SIGN_REVERSED
 
@@ -213,7 +215,7 @@ def is_reversed(
 def require_mounting(
     force: ArrayLike, gravity_S: ArrayLike, R_WS: ArrayLike | None, max_misalignment: float
 ) -> float:
-    """Misalignment [rad], if it is small enough.
+    """Misalignment of the sensor [rad]; an error if it is too large.
 
     Raises:
         SignalError: The sensor is upside down, turned, of opposite sign, or gravity is elsewhere.

@@ -23,7 +23,7 @@ _SAMPLES_PER_LAG = 20  # fewer don't show a correlation
 
 
 def learned_noise(residual: Array, floor: Array) -> Array:
-    """Standard deviations of white noise of the same power as the residual of a fit, shape (6,).
+    """Standard deviations of white noise with the same power as the residual of a fit, shape (6,).
 
     Forces share one, and torques: a single axis may look quiet because something has explained it away.
 
@@ -82,7 +82,8 @@ def levinson(r: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Stretches:
-    """Normal equations of a linear model, in noise, by stretches of a recording.
+    """Normal equations of a linear model for each of several consecutive stretches of a recording,
+    in units of noise.
 
     Attributes:
         H: `W^T W` of each, shape (B, p, p).
@@ -96,7 +97,9 @@ class Stretches:
 
     @classmethod
     def of(cls, rows: Array, residual: Array, count: int = 4) -> Stretches:
-        """Estimate from rows (K, 6, p) and residuals (K, 6), in units of noise, in time order."""
+        """Normal equations from rows (K, 6, p) and residuals (K, 6), in units of noise and in time
+        order.
+        """
         p = rows.shape[2]
         H, g, square = np.zeros((count, p, p)), np.zeros((count, p)), np.zeros(count)
         for b, part in enumerate(np.array_split(np.arange(len(rows)), count)):
@@ -105,7 +108,7 @@ class Stretches:
         return cls(H, g, square)
 
     def disagreement(self, columns: NDArray[np.intp], at: Array) -> float:
-        r"""Disagreement of the stretches about some unknowns, relative to the noise.
+        r"""Disagreement between the stretches about some parameters, relative to the noise.
 
         Birge's ratio \(\sqrt{Q / \nu}\) with Cochran's
         \(Q = \sum_b g_b^T H_b^{-1} g_b - g^T H^{-1} g\): 1 where the noise is as assumed. Birge, The
@@ -129,7 +132,8 @@ class Stretches:
         return float(np.sqrt(max(Q, 0.0) / freedom)) if freedom > 0 else 1.0
 
     def left_out(self, precision: Array) -> Array:
-        """Squares of each stretch as the others predict it, in noise, shape (B,).
+        """Squared prediction error of each stretch by a fit to the other stretches, in units of
+        noise, shape (B,).
 
         Args:
             precision: Of the unknowns before any data, shape (p, p).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renewal of a stored tare: the bias from one static posture, all else unchanged."""
+"""Renewal of a stored tare: a new bias from one static posture, all else unchanged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _SPREAD = 5.0  # standard deviations between postures
 def retare(
     kept: SensorCalibration, postures: StaticPostures, *, temperature: float = float("nan")
 ) -> tuple[SensorCalibration, Array]:
-    """Stored calibration with the current bias; only the known tool may be on the sensor.
+    """Copy of a stored calibration with the current bias, measured with only the known tool on the
+    sensor.
 
     Args:
         kept: From an earlier tare.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Bias and tool between a force-torque sensor and the wrench of the load.
+r"""Calibration of a force-torque sensor: bias and tool between its reading and the wrench of the
+load.
 
 The sensor reads, in its own axes and about its own origin,
 
@@ -51,7 +52,7 @@ WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 @dataclass(frozen=True, eq=False)
 class SensorCalibration:
-    """Result of a tare, to be saved and reused.
+    """Result of a tare, which can be saved and reused.
 
     Attributes:
         frame: Frame of the sensor.
@@ -121,7 +122,7 @@ class SensorCalibration:
             object.__setattr__(self, key, value)
 
     def of_opposite_sign(self) -> SensorCalibration:
-        """Calibration for readings of the opposite sign, those of the load on the sensor."""
+        """Calibration for readings of the opposite sign (the wrench of the load on the sensor)."""
         turn = np.append(np.ones(4), -np.ones(6))
         return dataclasses.replace(
             self,
@@ -163,12 +164,14 @@ class SensorCalibration:
 
     @property
     def tare_mass(self) -> tuple[float, float]:
-        """Mass on the sensor during the tare and its standard deviation [kg]."""
+        """Mass on the sensor during the tare, with its standard deviation [kg]."""
         return float(self.tare_load[0]), float(np.sqrt(self.covariance[0, 0]))
 
     @property
     def tare_com(self) -> tuple[Array, Array]:
-        """Centre of mass of that load in the sensor frame and its sd, each (3,) [m]."""
+        """Centre of mass of the load during the tare, in the sensor frame, with its standard
+        deviation, each (3,) [m].
+        """
         mass = self.tare_load[0]
         if mass <= 0:
             return np.full(3, np.nan), np.full(3, np.inf)
@@ -208,7 +211,7 @@ class SensorCalibration:
         return self.with_tool(pi_from_mass_com_inertia(mass, self.tare_load[1:] / mass, inertia))
 
     def save(self, path: str | Path) -> None:
-        """Write the calibration as YAML."""
+        """Write the calibration to a YAML file."""
         raw: dict[str, object] = {"schema": SCHEMA, "frame": self.frame}
         for key in (
             "bias",
@@ -298,7 +301,7 @@ class _File(FileSchema):
 
 
 def static_regressor(gravity_S: ArrayLike) -> Array:
-    r"""Wrench of a resting load: `w = G(g_S) @ [m, m cx, m cy, m cz]`.
+    r"""Regressor G of the wrench of a load at rest: `w = G(g_S) @ [m, m cx, m cy, m cz]`.
 
     Args:
         gravity_S: Gravity in the sensor's axes, shape (..., 3) [m/s^2].
@@ -314,7 +317,8 @@ def static_regressor(gravity_S: ArrayLike) -> Array:
 
 
 def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibration) -> Array:
-    """Wrench of the object alone: reading minus bias, gains corrected, minus the known tool.
+    """Wrench of the object alone: reading minus bias, with corrected gains, minus the wrench of the
+    known tool.
 
     Args:
         wrench: Readings, shape (K, 6).

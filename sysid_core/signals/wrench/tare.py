@@ -30,7 +30,7 @@ _MIN_TILT = 0.05
 
 @dataclass(frozen=True, eq=False)
 class StaticPostures:
-    """Static spans of a recording, one row each.
+    """Static parts of a recording, one row each.
 
     Attributes:
         wrench: Mean reading, shape (K, 6).
@@ -67,7 +67,7 @@ def static_postures(
     min_duration: float = 0.5,
     settle: float = 0.2,
 ) -> StaticPostures:
-    """Find static postures of the robot, and average the wrench there.
+    """Find the static postures in a recording, and average the wrench in each.
 
     Args:
         recording: Joint positions and wrench, each with its own stamps (same clock).
@@ -197,7 +197,7 @@ def tare_static(
     sign: WrenchSign = WrenchSign.AUTO,
     source: str = "",
 ) -> SensorCalibration:
-    r"""Bias, mass and first moments of the load from several still postures.
+    r"""Estimate the bias, and mass and first moments of the load, from several static postures.
 
     Least squares of `w_k = G(g_k) [m, h] + b`; forces and torques don't share unknowns, so each
     gets its own noise level. Three postures that are tilted about two axes are the least.
@@ -268,7 +268,7 @@ def tare_single(
     frame: str = "",
     source: str = "",
 ) -> SensorCalibration:
-    """Bias from one static posture before the grasp, with a known tool or none.
+    """Bias from one static posture before the grasp, with a known tool or no tool.
 
     Args:
         wrench: Samples of the posture, shape (N, 6) [N, N m].

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Linear regression of a force or torque with a drifting zero, each axis separately.
+r"""Linear regression for a force or torque with a drifting bias, each axis separately.
 
     y_i(s) = Y_i(s) x + w_i(s) + e_i,   w_i a Wiener process of variance q_i^2 s,   e_i white, sd_i
 
@@ -24,7 +24,7 @@ _RANGE = 16.0  # of the same, at most
 
 @dataclass(frozen=True, eq=False)
 class WanderingFit:
-    """Unknowns x and the course of the zero, with their residual.
+    """Parameters x and the course of the drifting bias, with their residual.
 
     Attributes:
         values: Shape (n,).
@@ -44,7 +44,7 @@ class WanderingFit:
     _root: Array  # V_i^-1/2, shape (3, K, K)
 
     def course(self, share: float, columns: Array) -> tuple[Array, Array]:
-        """Mean of `columns @ x + w(share)` and its covariance.
+        """Mean and covariance of `columns @ x + w(share)`.
 
         Args:
             share: From 0 at the first posture to 1 at the last.
@@ -65,7 +65,7 @@ class WanderingFit:
 def fit_wandering(
     Y: Array, readings: Array, share: Array, mean: Array, C: Array, usual: tuple[float, float]
 ) -> WanderingFit:
-    """Fit with a Gaussian prior of the unknowns.
+    """Fit with a Gaussian prior of the parameters.
 
     Args:
         Y: Columns of every posture and axis, shape (K, 3, n).
