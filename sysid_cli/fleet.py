@@ -128,7 +128,8 @@ def _say(state: FleetState, out: Path) -> int:
         )
     if state.outdated:
         console.print(
-            f"{len(state.outdated)} recordings were estimated with other settings and are ignored: process them again"
+            f"{len(state.outdated)} recordings were estimated with other settings and are ignored:"
+            " process them again"
         )
     if state.copies:
         console.print(

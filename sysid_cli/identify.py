@@ -271,7 +271,8 @@ def _sentences(fit: ArmFit | SequentialFit) -> list[str]:
     way = processing.differentiate.value
     if way == "positions" and way in errors_of:
         lines.append(
-            "measured velocities are not used: with positions alone, held-out blocks are predicted within"
+            "measured velocities are not used: with positions alone, held-out blocks are predicted"
+            " within"
             f" {100 * errors_of[way]:.1f} % instead of {100 * errors_of['filter']:.1f} %"
         )
     return lines if fit.loaded is None else lines + _load_sentences(fit.loaded)

@@ -149,7 +149,8 @@ def _map_of_bag(model: RobotModel, kind: str) -> tuple[str, list[str]]:
     and units).
     """
     lines = [
-        "# A bag contains joint names, units and stamps; this file declares the kind of its efforts.",
+        "# A bag contains joint names, units and stamps; this file declares the kind of its"
+        " efforts.",
         "schema: robot_sysid/columns/1",
         f"joints: [{', '.join(model.joint_names)}]",
         f"effort: {{kind: {kind or _OPEN}}}",
@@ -166,7 +167,8 @@ def _gain_missing(kind: str) -> list[str]:
     if kind != "motor_current":
         return []
     return [
-        "drives.gain [N m/A] with its source; unknown ones are estimated from a run with a known load:"
+        "drives.gain [N m/A] with its source; unknown ones are estimated from a run with a known"
+        " load:"
         " sysid identify … --loaded RECORDING --load-mass KG."
     ]
 
@@ -199,7 +201,8 @@ def _drives(kind: str, n: int) -> list[str]:
         return []
     return [
         "drives:",
-        "  # Joint torque per motor current [N m/A], reflected through the gear, one for each joint.",
+        "  # Joint torque per motor current [N m/A], reflected through the gear, one for each"
+        " joint.",
         f"  gain: [{', '.join([_OPEN] * n)}]",
         f"  source: {_OPEN}",
     ]

@@ -133,7 +133,8 @@ def _print_result(result: ServoIdentification) -> None:
     if result.model.ground is not None:
         remark(
             "note:",
-            f"Contact with a level surface at a height of {result.model.ground.height:.3f} m, relative to the origin of the base.",
+            f"Contact with a level surface at a height of {result.model.ground.height:.3f} m,"
+            " relative to the origin of the base.",
         )
     for note in result.notes:
         remark("note:", note)

@@ -78,7 +78,8 @@ def print_settings(settings: Sequence[ControllerSetting], frame: str) -> None:
     """Print the payload as calls for the controller of each vendor, in a given frame."""
     if settings:
         console.print(
-            f"For controllers, in '{frame}' (add everything mounted between the flange and this frame):"
+            f"For controllers, in '{frame}' (add everything mounted between the flange and this"
+            " frame):"
         )
     for s in settings:
         console.print(

@@ -84,7 +84,8 @@ def print_full(full: FullCalibration) -> None:
         f"Force gains of x, y, z: {pairs(gains, np.diag(full.gain_sd), 1.0, 3)}.",
         f"Mounting: {pairs(full.mounting, full.mounting_sd, degrees, 2)} degrees about x, y, z.",
         f"Gravity in the base: {pairs(full.tilt, full.tilt_sd, degrees, 2)} degrees off.",
-        f"Drift of the forces while it lasted: {pairs(full.drift[:3], full.drift_sd[:3], 1.0, 2)} N.",
+        f"Drift of the forces while it lasted: {pairs(full.drift[:3], full.drift_sd[:3], 1.0, 2)}"
+        " N.",
         "Not separable by these postures: " + " ".join(full.confounded),
     ):
         console.print(line, soft_wrap=True, highlight=False)
@@ -112,7 +113,8 @@ def print_summary(calibration: SensorCalibration, out: Path) -> None:
     lines = [f"Load on the sensor: {mass:.4f} ± {mass_sd:.4f} kg at [{axes}] mm (± sd)."]
     if np.isfinite(calibration.misalignment):
         lines.append(
-            f"The axes agree with the model within {np.rad2deg(calibration.misalignment):.1f} degrees."
+            f"The axes agree with the model within {np.rad2deg(calibration.misalignment):.1f}"
+            " degrees."
         )
     delay, delay_sd = calibration.delay
     if np.isfinite(delay_sd):

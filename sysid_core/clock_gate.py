@@ -73,7 +73,8 @@ class ClockGate:
         """Names of the publishers whose clock is ahead, with the offset; empty if there are none."""
         ahead = {str(who): by for who, by in self.skew.items() if by > AHEAD}
         return "; ".join(
-            f"the clock of {self.topic}{who and f' ({who})'} is ahead by {by:.3g} s: synchronise both"
+            f"the clock of {self.topic}{who and f' ({who})'} is ahead by {by:.3g} s: synchronise"
+            " both"
             " machines (chrony, PTP)"
             for who, by in ahead.items()
         )

@@ -71,8 +71,10 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         f"simulated {model.name}; details: identification/report.html",
     )
     report.paragraph(
-        "A Fourier motion was executed by computed_torque_controller, recorded, and identified with"
-        " every link physically consistent. The controller started with the URDF's parameters, and changed to the identified ones at rest, on request."
+        "A Fourier motion was executed by computed_torque_controller, recorded, and identified"
+        " with"
+        " every link physically consistent. The controller started with the URDF's parameters, and"
+        " changed to the identified ones at rest, on request."
     )
     ratio = show_tracking(console, report, before, after)
     show_comparison(console, report, comparison)
@@ -102,7 +104,8 @@ def _plan(
             )
             plans.append(export_trajectory(model, plan.trajectory, limits, file))
             console.print(
-                f"Planned {plan.trajectory.duration:.0f} s: {plan.conditioning}. Every check passed."
+                f"Planned {plan.trajectory.duration:.0f} s: {plan.conditioning}. Every check"
+                " passed."
             )
     return plans[0].q[0].tolist()
 

@@ -114,7 +114,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     )
     report.paragraph(
         "computed_torque_controller drove the leg with the nominal parameters; a motion was"
-        " recorded and identified through the estimator's action; at rest, on request, the controller changed to the identified parameters and tracked the other motion again."
+        " recorded and identified through the estimator's action; at rest, on request, the"
+        " controller changed to the identified parameters and tracked the other motion again."
     )
     ratio = show_tracking(console, report, before, after)
     estimate = Estimate.load(out / "identification" / "estimate.yaml")

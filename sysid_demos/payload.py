@@ -80,7 +80,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         export_trajectory(model, plan.trajectory, limits, trajectory_file)
     trajectory = plan.trajectory
     console.print(
-        f"Planned {trajectory.duration:.0f} s: static tare postures, then an oscillation of the last"
+        f"Planned {trajectory.duration:.0f} s: static tare postures, then an oscillation of the"
+        " last"
         f" three joints at {plan.mean_angular_speed:.1f} rad/s. Every check passed."
     )
     specs = _nodes(out, namespace, trajectory, truth)
@@ -91,7 +92,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         answer = client.wait_for("estimator/identifiability")
         console.print(
             f"{len(specs)} nodes are up. Of {answer.n_parameters} inertial parameters of"
-            f" {answer.robot}, {answer.n_base} combinations are identifiable; for a payload on a force-torque sensor, all 10 are."
+            f" {answer.robot}, {answer.n_base} combinations are identifiable; for a payload on a"
+            " force-torque sensor, all 10 are."
         )
         client.start_recording(str(bag))
         _execute(client, console, trajectory_file, timeout_s=trajectory.duration + 60.0)
@@ -195,9 +197,10 @@ def _judge(
     console.print(table)
     batch = float(offline["estimate"]["parameters"][0]["value"])
     console.print(
-        "This is the running estimate, as published on its topic. The report also contains the batch estimate from the same bag ("
-        f"{batch:.4f} kg), whose motion is smoothed in both directions. Both allow for errors of the sensor gains, which this simulated sensor does not have."
-        "",
+        "This is the running estimate, as published on its topic. The report also contains the"
+        " batch estimate from the same bag ("
+        f"{batch:.4f} kg), whose motion is smoothed in both directions. Both allow for errors of"
+        " the sensor gains, which this simulated sensor does not have.",
         highlight=False,
     )
     errors = error_summary(online, truth, size)
@@ -217,7 +220,8 @@ def _judge(
         console.print(f"{mark} {text}{': ' if value else ''}{value}", highlight=False)
     _checks_page(out, checks, comparison_rows(online, truth))
     console.print(
-        f"Inertia error {errors['inertia']:.1f} % (not judged, because slow motion contains little information about it)."
+        f"Inertia error {errors['inertia']:.1f} % (not judged, because slow motion contains little"
+        " information about it)."
     )
     console.print(
         f"Report: {out / 'report.html'}   checks: {out / 'checks.html'}   bag: {out / 'bag'}",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Identification of a leg with the torso free or locked (Wensing, Niemeyer, Slotine 2023, table
+"""Identification of a leg with the torso free or locked (Wensing, Niemeyer, Slotine 2023, table
 6).
 
 The whole robot gallops, its generalized forces follow from inverse dynamics, and the parameters of
@@ -18,23 +18,20 @@ import numpy as np
 from sysid_core.identifiability import numerical_rank
 from sysid_core.identifiability.rpna import (
     Identifiability,
+    coupling_matrix,
     structural_identifiability,
 )
 from sysid_core.report import Report, time_series
-from sysid_core.robot import Array, RobotModel, Rotor
+from sysid_core.robot import Array, RobotModel, Rotor, joint_torque_regressor
 from sysid_studies.quadruped import (
     GEAR_RATIO,
     LEG_JOINTS,
     LEGS,
     Gallop,
     gallop,
+    motion_of,
     quadruped,
     single_leg,
-)
-from sysid_studies.symmetric_rotors import (
-    parameter_names,
-    regressor,
-    true_parameters,
 )
 from sysid_studies.table import StudyTable
 
@@ -55,6 +52,43 @@ PAPER_TABLE_6: dict[str, dict[str, tuple[float, float, float]]] = {
         "galloping, body forces": (16.31, 12.40, 61.73),
     },
 }
+
+
+def parameter_names(model: RobotModel) -> list[str]:
+    """Names of the parameters: ten per link and four per rotor."""
+    names: list[str] = []
+    for body in model.body_names:
+        kinds = ("m", "mz", "Ixx=Iyy", "Izz") if body.endswith("_rotor") else tuple(range(10))
+        names += [f"{body}.{kind}" for kind in kinds]
+    return names
+
+
+def symmetric_rotors(model: RobotModel) -> Array:
+    """Matrix from the parameters of `parameter_names` to ten parameters per body, shape (10 N, p)."""
+    rotor = np.zeros((10, 4))
+    rotor[[0, 3, 9], [0, 1, 3]] = 1.0
+    rotor[[4, 6], 2] = 1.0
+    blocks = [rotor if body.endswith("_rotor") else np.eye(10) for body in model.body_names]
+    out = np.zeros((10 * len(blocks), sum(block.shape[1] for block in blocks)))
+    column = 0
+    for k, block in enumerate(blocks):
+        out[10 * k : 10 * k + 10, column : column + block.shape[1]] = block
+        column += block.shape[1]
+    return out
+
+
+def true_parameters(model: RobotModel) -> Array:
+    """Parameters of the model, in the order of `parameter_names`."""
+    S = symmetric_rotors(model)
+    return np.asarray(np.linalg.lstsq(S, model.pi.ravel(), rcond=None)[0])
+
+
+def regressor(model: RobotModel, motion: Gallop) -> Array:
+    """Regressor of the generalised forces of torso and leg joints, rotors included; (K (6 + 12), p)
+    or (3 K, p).
+    """
+    Y = joint_torque_regressor(model, *motion_of(model, motion)) @ symmetric_rotors(model)
+    return (coupling_matrix(model).T @ Y).reshape(-1, Y.shape[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +138,10 @@ class Cheetah3Study:
                     for which, rows in self.errors.items()
                     for row, values in rows.items()
                 ),
-                "RMS errors [N m, N]; legs: ab/ad, hip, knee; body: x forward, y left, z up. The robot,"
-                " its parameters and its gait are of our own: the magnitudes differ from the paper's.",
+                "RMS errors [N m, N]; legs: ab/ad, hip, knee; body: x forward, y left, z up. The"
+                " robot,"
+                " its parameters and its gait are of our own: the magnitudes differ from the"
+                " paper's.",
             ),
             StudyTable(
                 "Ranks",
@@ -161,8 +197,8 @@ class Cheetah3Study:
         }
         report.figure(
             time_series(self.time, lines, ylabel="torque [N m]"),
-            f"Torques of the {LEG} leg in another gallop, and their prediction by parameters identified on the locked torso: only the knee is correct."
-            "",
+            f"Torques of the {LEG} leg in another gallop, and their prediction by parameters"
+            " identified on the locked torso: only the knee is correct.",
         )
         return report
 

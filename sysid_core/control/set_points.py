@@ -112,7 +112,8 @@ class SetPointLimits:
         if not near:
             raise SetPointError(
                 SetPointFault.NO_STATE,
-                "A set point arrived before any joint state, so that its distance from the robot is unknown.",
+                "A set point arrived before any joint state, so that its distance from the robot"
+                " is unknown.",
                 remedy="Start the robot's driver first.",
             )
         far = [float(np.max(np.abs(q - q_0))) for q_0, _ in near]

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.identifiability.rpna import with_exact_angles
-from sysid_core.identifiability.sampled import (
+from sysid_core.identifiability.base_parameters import (
     NumericalRank,
     numerical_rank,
     random_postures,
     random_states,
 )
+from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.robot import joint_torque_regressor
 from sysid_core.robot.loops import (
     ClosedChain,

@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import IdentifiabilityError
 from sysid_core.identifiability.base_parameters import BaseParameters, in_words, listed
-from sysid_core.identifiability.rpna import Identifiability, combination_text, reduced_nullspace
+from sysid_core.identifiability.rpna import Identifiability, combination_text
+from sysid_core.identifiability.rpna.algorithm import reduced_nullspace
 from sysid_core.robot import Array
 
 EXCITED = 1e-3  # of what vigorous motion shows, both relative to the best direction

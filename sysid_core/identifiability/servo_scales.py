@@ -53,11 +53,13 @@ class ServoScales:
         for group in self.groups:
             if len(group) == 1:
                 said.append(
-                    f"The gain of {group[0]} is known only as its ratio to the masses and inertias that it moves."
+                    f"The gain of {group[0]} is known only as its ratio to the masses and inertias"
+                    " that it moves."
                 )
             else:
                 said.append(
-                    f"The gains of {', '.join(group)} and the masses that they move share one unknown"
+                    f"The gains of {', '.join(group)} and the masses that they move share one"
+                    " unknown"
                     " factor: one known mass or gain among them fixes all."
                 )
         for group in self.known:
@@ -87,7 +89,8 @@ def servo_scales(
     unknown = [name for name in known if name not in names]
     if unknown or any(dof != 1 for dof in model.degrees_of_freedom):
         raise IdentifiabilityError(
-            f"Joints {unknown or 'of several degrees of freedom'} can't be servos of '{model.name}'.",
+            f"Joints {unknown or 'of several degrees of freedom'} can't be servos of"
+            f" '{model.name}'.",
             remedy=f"Its joints: {', '.join(names)}; hold a floating base fixed.",
         )
     tied = _tied(model, still)

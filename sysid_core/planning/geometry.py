@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError, ModelError
 from sysid_core.lazy import lazy_import
-from sysid_core.planning.cell import Obstacle
-from sysid_core.planning.hull_distances import HullDistances, Hulls
+from sysid_core.planning.cell import HullDistances, Hulls, Obstacle
 from sysid_core.robot import Array, RobotModel, example_share
 
 if TYPE_CHECKING:

@@ -36,9 +36,14 @@ from sysid_core.files import (
 )
 from sysid_core.planning.cell import Obstacle, Plane
 from sysid_core.planning.geometry import HeldBox
-from sysid_core.planning.limits import DEFAULT_ACCELERATION, DEFAULT_TCP_SPEED, MotionLimits
+from sysid_core.planning.limits import (
+    DEFAULT_ACCELERATION,
+    DEFAULT_TCP_SPEED,
+    MotionLimits,
+    vendor_limits,
+    vendor_values,
+)
 from sysid_core.planning.tool_frame import tool_frame
-from sysid_core.planning.vendor_limits import vendor_limits, vendor_values
 from sysid_core.robot import RobotModel
 
 SCHEMA = "robot_sysid/limits/1"

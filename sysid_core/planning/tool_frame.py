@@ -59,8 +59,8 @@ def tool_frame(model: RobotModel, asked: str | None = None) -> tuple[str, str]:
         carriers = moving_joints(model, asked)
         if not carriers:
             raise ExcitationError(
-                f"The tool frame '{asked}' does not move with any joint, so that a speed limit has no effect."
-                "",
+                f"The tool frame '{asked}' does not move with any joint, so that a speed limit has"
+                " no effect.",
                 remedy=f"Name a link at the robot's tip: {', '.join(_moving(model, links)[-8:])}.",
             )
         return asked, _sentence(model, asked, carriers)

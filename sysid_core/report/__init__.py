@@ -3,7 +3,7 @@
 
 from typing import TYPE_CHECKING
 
-from sysid_core.doors import names_of
+from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
     from sysid_core.report.arm_charts import prediction_chart
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
         curves,
         dots,
         heat_map,
-        moving_robot,
         thinned,
         time_series,
     )
@@ -38,12 +37,12 @@ if TYPE_CHECKING:
         prediction_sentence,
         prediction_table,
     )
-    from sysid_core.report.loaded_arm import loaded_arm_report
     from sysid_core.report.loops import loops_report
     from sysid_core.report.motion import motion_report
     from sysid_core.report.payload import (
         comparison_rows,
         error_summary,
+        loaded_arm_report,
         payload_report,
         payload_sentence,
     )
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
         write_index,
     )
     from sysid_core.report.sequential import sequential_report, step_rows
+    from sysid_core.report.space import moving_robot
 
 __getattr__ = names_of(__name__, __file__)
 

@@ -10,20 +10,8 @@ import numpy as np
 
 from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.estimation.arm import Identification
-from sysid_core.report.charts import (
-    COLOURS,
-    GREY,
-    Dots,
-    Figure,
-    curves,
-    dots_with_bars,
-    ellipsoid,
-    points,
-    scene,
-    skeleton,
-    solid_robot,
-    spectra,
-)
+from sysid_core.report.charts import COLOURS, GREY, Dots, Figure, curves, dots_with_bars, spectra
+from sysid_core.report.space import ellipsoid, points, scene, skeleton, solid_robot
 from sysid_core.robot import (
     Array,
     inertial_scale,

@@ -32,8 +32,10 @@ def export_caption(errors: Sequence[tuple[ExportedError, str]]) -> str:
     """Caption of the columns of `export_rows`."""
     runs = "held-out runs" if all(e.held_out for e, _ in errors) else "the fitted runs"
     return (
-        f"Relative error of the efforts in {runs}, of the identified model and of the exported file as"
-        " read by other software. Last column: increase of the error due to each term that the format lacks."
+        f"Relative error of the efforts in {runs}, of the identified model and of the exported"
+        " file as"
+        " read by other software. Last column: increase of the error due to each term that the"
+        " format lacks."
     )
 
 

@@ -79,7 +79,7 @@ def prediction_sentence(predictions: Sequence[Prediction], *, held_out: bool = T
     parameters.
 
     Args:
-        predictions: Of the recordings that judge the model.
+        predictions: Predictions of the recordings that judge the model.
         held_out: Whether they weren't used in the fit.
     """
     if not predictions:
@@ -105,7 +105,8 @@ def consistency_sentence(identification: Identification) -> str:
     if identification.estimate.method in CONSISTENT:
         return "at least one link is not physically consistent."
     return (
-        f"'{identification.estimate.method}' estimates base parameters, which predict torques, but does"
+        f"'{identification.estimate.method}' estimates base parameters, which predict torques, but"
+        " does"
         " not make each link physically consistent. For simulation use --method lmi."
     )
 
@@ -156,7 +157,8 @@ def identification_report(
     )
     if delay is not None and not delay.shows:
         report.paragraph(
-            "The delay of the efforts relative to the positions cannot be estimated from this motion."
+            "The delay of the efforts relative to the positions cannot be estimated from this"
+            " motion."
         )
     elif delay is not None:
         corrected = identification.processing.delay
@@ -175,8 +177,10 @@ def identification_report(
         if chart is not None:
             report.figure(
                 chart,
-                f"{Path(prediction.source).name}: amplitude density of the residual. Peaks: ripple of"
-                " gears and motors; a rise towards low frequencies: model error; a flat line: noise.",
+                f"{Path(prediction.source).name}: amplitude density of the residual. Peaks: ripple"
+                " of"
+                " gears and motors; a rise towards low frequencies: model error; a flat line:"
+                " noise.",
             )
     if benefits:
         _benefit_table(report, identification, benefits)
@@ -188,7 +192,8 @@ def _predictions(report: Report, predictions: Sequence[Prediction]) -> None:
     for k, prediction in enumerate(predictions[:SHOWN]):
         report.figure(
             prediction_chart(prediction),
-            f"{Path(prediction.source).name}: measured and predicted effort of every joint. Efforts are"
+            f"{Path(prediction.source).name}: measured and predicted effort of every joint."
+            " Efforts are"
             " predicted from the motion alone. The error is computed over the shaded intervals.",
             folded=k > 0,
         )
@@ -249,7 +254,8 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
     if (chart := parameter_chart(identification, estimate, inertial=False)) is not None:
         report.figure(
             chart,
-            "Friction and drive parameters with bars of ± 2 standard deviations. Hollow marks: only a"
+            "Friction and drive parameters with bars of ± 2 standard deviations. Hollow marks:"
+            " only a"
             " combination with the inertia of links is determined.",
         )
     _friction_table(report, identification)
@@ -268,9 +274,12 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
         if chart is not None:
             report.figure(
                 chart,
-                "Parameters of every link. Hollow marks: the data do not determine the value, or only with"
-                " a standard deviation larger than the band. Such a value stays near that of the URDF,"
-                " and is valid only together with the others. Band: usual values for a link of this mass"
+                "Parameters of every link. Hollow marks: the data do not determine the value, or"
+                " only with"
+                " a standard deviation larger than the band. Such a value stays near that of the"
+                " URDF,"
+                " and is valid only together with the others. Band: usual values for a link of"
+                " this mass"
                 " and length.",
                 folded=True,
             )
@@ -285,7 +294,8 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
     report.heading("The robot")
     report.figure(
         robot_scene(identification),
-        "Centres of mass at the zero posture. Rings: URDF. Diamonds: identified, shown if every link is"
+        "Centres of mass at the zero posture. Rings: URDF. Diamonds: identified, shown if every"
+        " link is"
         " physically consistent. They include centres of mass that the data determine only in"
         " combination (hollow marks above).",
     )

@@ -43,8 +43,10 @@ def loops_report(
     report.heading("Region in which the loops close")
     report.figure(
         assembly_figure(chain, box),
-        "Maps: condition number (log10) of J_u, the loop Jacobian with respect to the passive joints;"
-        " white: the loops do not close. Curves: positions of the passive joints over the driven joint."
+        "Maps: condition number (log10) of J_u, the loop Jacobian with respect to the passive"
+        " joints;"
+        " white: the loops do not close. Curves: positions of the passive joints over the driven"
+        " joint."
         " All other driven joints are at their home positions.",
     )
     report.heading("Recommended range of motion")
@@ -58,8 +60,10 @@ def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: A
     """Closure of the loops, and its uniqueness."""
     report.verdict(
         bool(inside.assembled.all() and inside.within_limits.all()),
-        f"{100 * inside.assembled.mean():.0f} % of {len(inside.q)} random postures in the recommended range"
-        f" close the loops, {100 * inside.within_limits.mean():.0f} % within the passive joints' limits.",
+        f"{100 * inside.assembled.mean():.0f} % of {len(inside.q)} random postures in the"
+        " recommended range"
+        f" close the loops, {100 * inside.within_limits.mean():.0f} % within the passive joints'"
+        " limits.",
     )
     report.verdict(
         inside.unique and limits.unique,
@@ -71,7 +75,8 @@ def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: A
     worst = float(inside.condition.max())
     report.verdict(
         worst < MAX_CONDITION,
-        f"The driven joints determine the passive ones: the condition number of the loop Jacobian is at"
+        "The driven joints determine the passive ones: the condition number of the loop Jacobian"
+        " is at"
         f" most {worst:.3g} ({MAX_CONDITION:g} is the limit, near a dead centre).",
     )
     report.table(

@@ -10,18 +10,9 @@ import numpy as np
 
 from sysid_core.planning import MotionCheck, MotionChecker, MotionLimits, Trajectory
 from sysid_core.reasons import Outcome
-from sysid_core.report.charts import (
-    COLOURS,
-    GREY,
-    SCALES,
-    Figure,
-    bars,
-    cell_traces,
-    moving_robot,
-    points,
-    skeleton,
-)
+from sysid_core.report.charts import COLOURS, GREY, SCALES, Figure, bars
 from sysid_core.report.html import Report
+from sysid_core.report.space import cell_traces, moving_robot, points, skeleton
 from sysid_core.robot import RobotModel
 
 _STILL = ("still", "settle", "transfer")  # segments that the figures don't tint
@@ -108,7 +99,8 @@ def motion_report(
     minutes, seconds = divmod(round(trajectory.duration), 60)
     report.headline(
         Outcome.PASS if check.is_safe else Outcome.FAIL,
-        f"{f'{minutes} min ' if minutes else ''}{seconds} s of motion, within all limits at {check.samples} instants and"
+        f"{f'{minutes} min ' if minutes else ''}{seconds} s of motion, within all limits at"
+        f" {check.samples} instants and"
         f" {check.postures} postures."
         if check.is_safe
         else "; ".join(str(violation) for violation in check.violations),
@@ -125,7 +117,8 @@ def motion_report(
     report.heading("Motion")
     report.figure(
         motion_figure(trajectory, checker.limits),
-        "Motion of every joint relative to its limits: ±1 is the limit (for positions: the end of the"
+        "Motion of every joint relative to its limits: ±1 is the limit (for positions: the end of"
+        " the"
         " range).",
     )
     report.figure(
@@ -134,7 +127,8 @@ def motion_report(
     )
     report.figure(
         path_figure(checker, trajectory),
-        f"Animation of the robot in its cell. The path of {checker.limits.tcp_frame} is coloured by its"
+        f"Animation of the robot in its cell. The path of {checker.limits.tcp_frame} is coloured"
+        " by its"
         " speed. Bodies are convex hulls of the collision shapes.",
     )
     for figure, caption in figures:

@@ -16,13 +16,10 @@ from sysid_core.report.charts import (
     SCALES,
     Figure,
     correlation_map,
-    ellipsoid,
-    hull,
-    points,
-    scene,
     spectra,
     time_series,
 )
+from sysid_core.report.space import ellipsoid, hull, points, scene
 from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording

@@ -108,7 +108,8 @@ def add_sequential_parts(report: Report, fit: SequentialFit) -> None:
     report.table(
         STEP_COLUMNS,
         step_rows(fit),
-        "Each step treats the constants of earlier steps as known. Residuals are computed while the joint"
+        "Each step treats the constants of earlier steps as known. Residuals are computed while"
+        " the joint"
         " moves, because friction at standstill is undetermined. The last two columns are medians"
         " over the constants of the joint; the last compares with one fit of all samples.",
     )

@@ -26,7 +26,7 @@ from sysid_core.files import (
 )
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.model import STANDARD_GRAVITY, RobotModel
-from sysid_core.robot.rotors import Rotor
+from sysid_core.robot.regressor import Rotor
 
 _FOLDER = Path(__file__).parent / "reference_robots"
 _FILE = FileKind("robot table", "See `load_dh_robot` for its keys.", ModelError)

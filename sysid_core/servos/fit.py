@@ -91,8 +91,8 @@ class JointFit:
     """Parameters with the smallest simulation error of a joint.
 
     Attributes:
-        values: Of the terms that were free.
-        sum_of_squares: Of the samples that were fitted [rad²].
+        values: Values of the free terms.
+        sum_of_squares: Sum of squared residuals of the fitted samples [rad²].
         data: Number of independent data that they are worth.
         priors: What was known of the terms before.
         cost: Minus twice the logarithm of the likelihood, up to a constant of the data.

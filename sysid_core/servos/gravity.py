@@ -210,7 +210,7 @@ def examine_conventions(
     Args:
         tree: The bodies.
         recordings: In the tree's order.
-        witnesses: Of each joint; None where no servo was fitted.
+        witnesses: Witness of each joint; None where no servo was fitted.
         named: Whether the recordings name their columns, so that their order isn't in doubt.
     """
     if not any(witnesses):

@@ -63,8 +63,8 @@ class Ground:
     """Level surface, and the points of the robot that can touch it.
 
     Attributes:
-        height: Of the surface above the base's origin, against gravity [m].
-        surface: Of the robot.
+        height: Height of the surface above the base's origin, against gravity [m].
+        surface: Outermost points of the robot.
     """
 
     height: float
@@ -116,7 +116,7 @@ def arm_rollout(
     Args:
         tree: The bodies.
         ground: The surface.
-        parameters: Of the drives in the order of `TERMS`, shape (n, len(TERMS)).
+        parameters: Parameters of the drives in the order of `TERMS`, shape (n, len(TERMS)).
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L, n) [rad].
         t: Times of the positions, shape (K,) [s].
@@ -161,7 +161,7 @@ def find_ground(
     Args:
         tree: The bodies.
         surface: Their outermost points.
-        parameters: Of the drives, identified without a surface, shape (n, len(TERMS)).
+        parameters: Parameters of the drives, identified without a surface, shape (n, len(TERMS)).
         recordings: Motions, in the tree's order.
         blocks: Number of the block of time of each sample of each motion.
         step: Longest time step of the simulation [s].

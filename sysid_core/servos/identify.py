@@ -80,7 +80,7 @@ class JointResult:
     Attributes:
         servo: Its model.
         held_out: Error on blocks that were kept out of the fit, root mean square [rad].
-        baseline: Of "the position is the command" on the same [rad].
+        baseline: Error of "the position is the command" on the same samples [rad].
         free_zero: The zero where it may be any angle, and its deviation [rad].
         witness: Its fit; None where it can't be fitted.
     """
@@ -160,7 +160,8 @@ def identify_servos(
     seldom = [(r.name, dt) for r in matched if (dt := float(np.median(np.diff(r.t)))) > _SELDOM]
     if seldom:
         raise SignalError(
-            f"The positions of '{seldom[0][0]}' come every {seldom[0][1]:.3g} s: too slow for the response of servos.",
+            f"The positions of '{seldom[0][0]}' come every {seldom[0][1]:.3g} s: too slow for the"
+            " response of servos.",
             remedy=f"Record one every {_SELDOM} s or more often, and give times in seconds.",
         )
     unit = body_tree(robot, joints).unit_of_torque([r.q for r in matched])
@@ -228,7 +229,7 @@ def _results(
     known: Mapping[str, Mapping[Term, Prior]],
     progress: Callable[[str], None],
 ) -> list[JointResult]:
-    """Of all joints; those that are dead have servos without terms."""
+    """Results of all joints; those that are dead have servos without terms."""
     moved: dict[str, _Drive] = {}
     rest: dict[str, _Drive] = {}
     for joint, m in zip(joints, motions, strict=True):

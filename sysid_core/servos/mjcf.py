@@ -57,12 +57,14 @@ class ServoMjcf:
         if self.assumed:
             listed = ", ".join(f"{joint} {x:.3g}" for joint, x in self.assumed.items())
             said.append(
-                f"Assumed stiffness [N m/rad](median of the other joints, because gravity does not determine it):"
+                "Assumed stiffness [N m/rad](median of the other joints, because gravity does not"
+                " determine it):"
                 f" {listed}."
             )
         if self.ground is not None:
             said.append(
-                f"Omitted: the surface at a height of {self.ground:.3f} m, relative to the origin of the base."
+                f"Omitted: the surface at a height of {self.ground:.3f} m, relative to the origin"
+                " of the base."
             )
         return tuple(said)
 

@@ -45,7 +45,7 @@ class TermFacts:
     """Properties of a term of the servo model.
 
     Attributes:
-        unit: Of its value, for a joint that turns.
+        unit: Unit of its value, for a joint that turns.
         meaning: A noun with its attributes.
         start: Value at which a search for it begins: the size that hobby servos and the drives of
             small legged robots have; the search ends within the data's deviation from any of them.
@@ -244,7 +244,7 @@ class Drive:
         t: Times of the positions, shape (K,) [s].
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L,) [rad].
-        loads: Of all joints.
+        loads: Loads of all joints.
         joint: Column of the loads.
         between: Least and largest positions, both of shape (K,) or (0,) [rad].
     """

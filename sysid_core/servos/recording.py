@@ -22,14 +22,14 @@ class ServoRecording:
     removed, and so are single impossible readings (a bus that answers late reads as zero).
 
     Attributes:
-        name: Of the motion.
+        name: Name of the motion.
         joints: Names of the columns; empty: not known, the robot's order is meant.
         t: Times of the positions, shape (K,) [s].
         q: Positions, shape (K, n) [rad].
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L, n) [rad].
         notes: What was assumed when it was read.
-        full: Of columns that are shares of their joint's range, the values at its lower and upper limit;
+        full: For columns that are shares of their joint's range, the values at its lower and upper limit;
             None for those in radians; empty: all are.
     """
 
@@ -111,14 +111,16 @@ class ServoRecording:
             low, high = (float(limits[at]) for limits in robot.position_limits)
             if not np.isfinite(high - low):
                 raise SignalError(
-                    f"'{self.name}': {self.joints[j]} is a share of its range, and the URDF has no limits"
+                    f"'{self.name}': {self.joints[j]} is a share of its range, and the URDF has no"
+                    " limits"
                     " of it.",
                     remedy="Write its <limit lower upper>, or give LeRobot's file with --calibration.",
                 )
             for x in (q, target):
                 x[:, j] = low + (x[:, j] - ends[0]) * (high - low) / (ends[1] - ends[0])
             notes.append(
-                f"{self.joints[j]}: {ends[0]:g} to {ends[1]:g} were taken as {low:.2f} to {high:.2f}, the"
+                f"{self.joints[j]}: {ends[0]:g} to {ends[1]:g} were taken as {low:.2f} to"
+                f" {high:.2f}, the"
                 " URDF's limits."
             )
         return replace(self, q=q, target=target, notes=tuple(notes), full=())

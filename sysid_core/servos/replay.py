@@ -108,7 +108,8 @@ def servo_report(
     )
     if result.model.ground is not None:
         report.paragraph(
-            f"The arm was in contact with a level surface at a height of {result.model.ground.height * 1e3:.0f} mm, relative to the origin of its base."
+            "The arm was in contact with a level surface at a height of"
+            f" {result.model.ground.height * 1e3:.0f} mm, relative to the origin of its base."
             " It is part of the simulation."
         )
     report.heading("Servos")
@@ -148,7 +149,8 @@ def servo_report(
         report.heading(f"{r.name}: measured and simulated")
         report.figure(
             time_series(r.t[some], shown, ylabel="rad"),
-            f"Open loop from the first position; error {overall([item.rms], [1.0]) * 1e3:.1f} mrad.",
+            f"Open loop from the first position; error {overall([item.rms], [1.0]) * 1e3:.1f}"
+            " mrad.",
         )
     return report.save(path)
 

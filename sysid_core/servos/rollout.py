@@ -48,7 +48,7 @@ def follow_commands(
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L,) [rad].
         inverse_a: Inverse of the profile's acceleration [s²/rad].
-        inverse_v: Of its largest speed [s/rad].
+        inverse_v: Reciprocal of its largest speed [s/rad].
         now: Time to which to go [s].
         h: Time step [s].
     """
@@ -166,8 +166,8 @@ def drive_rollout(
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, held until the next, shape (L,) [rad].
         gravity_a: Gravity's coefficient of cos q, shape (K,) [N m].
-        gravity_b: Of sin q, shape (K,) [N m].
-        inertia: Of the bodies behind the joint, shape (K,) [kg m²].
+        gravity_b: Coefficient of sin q, shape (K,) [N m].
+        inertia: Inertia of the bodies behind the joint, shape (K,) [kg m²].
         low: Least position, shape (K,), or (0,) where nothing is in the way [rad].
         high: Largest position, the same [rad].
         turns: Whether the joint turns.

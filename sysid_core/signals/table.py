@@ -70,7 +70,7 @@ class _Table:
     """One table, not read yet.
 
     Attributes:
-        names: Of its columns; empty strings where it has no header.
+        names: Names of its columns; empty strings where it has no header.
         read: From numbers of columns to their values, NaN where they can't be read, and to what is
             wrong with the first row that can't be.
         first: Number of its first row, for people.

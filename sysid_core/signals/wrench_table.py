@@ -79,7 +79,7 @@ def read_wrench_table(
     Args:
         path: File; of an exported CSV or Parquet that of the joints, the wrench's lies beside it.
         columns: What isn't found by name.
-        joint_names: Of the robot, where there is one; else poses are looked for, and carried by a robot
+        joint_names: Joints of the robot, where there is one; else poses are looked for, and carried by a robot
             of their own (`robot_of_poses`), the wrench's frame being `sensor`.
 
     Returns:
@@ -410,7 +410,8 @@ def _rows(
         )
     lost = int(np.sum(~good))
     notes = (
-        f"{lost} of {len(good)} rows of {names[0]} … were omitted: not a number, or a repeated time.",
+        f"{lost} of {len(good)} rows of {names[0]} … were omitted: not a number, or a repeated"
+        " time.",
     )
     return values[good], stamps[good], notes if lost else ()
 

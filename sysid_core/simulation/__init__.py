@@ -2,8 +2,7 @@
 """Simulated robots in MuJoCo (the estimators use pinocchio), with the imperfections of real robots."""
 
 from sysid_core.simulation.closed_chain_plant import ClosedChainPlant
-from sysid_core.simulation.plant import MujocoPlant, build_mujoco_spec
-from sysid_core.simulation.position_plant import PositionPlant
+from sysid_core.simulation.plant import MujocoPlant, PositionPlant, build_mujoco_spec
 from sysid_core.simulation.simulated_robot import SensorNoise, SimulatedRobot, record_motion
 from sysid_core.simulation.stepping import PlantSample
 

@@ -14,8 +14,7 @@ from sysid_core.planning import Trajectory
 from sysid_core.robot import Array
 from sysid_core.signals import EffortKind, JointStream, Mark, Recording, WrenchStream
 from sysid_core.simulation.closed_chain_plant import ClosedChainPlant
-from sysid_core.simulation.plant import MujocoPlant
-from sysid_core.simulation.position_plant import PositionPlant
+from sysid_core.simulation.plant import MujocoPlant, PositionPlant
 from sysid_core.simulation.stepping import PlantSample
 
 

@@ -3,7 +3,7 @@
 
 from typing import TYPE_CHECKING
 
-from sysid_core.doors import names_of
+from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
     from sysid_core.validation.metrics import payload_errors

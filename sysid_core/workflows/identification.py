@@ -14,6 +14,7 @@ from sysid_core.errors import ModelError
 from sysid_core.estimation import Estimate, residual_statistics
 from sysid_core.estimation.arm import Identification, save_identification
 from sysid_core.export import Description, ExportedError, Target, describe
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
 from sysid_core.report import (
     export_section,
@@ -28,12 +29,9 @@ from sysid_core.validation import (
     predict_recording,
     unexplained,
 )
-from sysid_core.workflows.arm import ArmFit, fit_arm
-from sysid_core.workflows.arm_data import ArmData
+from sysid_core.workflows.arm import ArmFit, fit_arm, write_columns
+from sysid_core.workflows.arm_data import ArmData, require_unseen
 from sysid_core.workflows.inputs import inputs_of, write_result
-from sysid_core.workflows.known_load import write_columns
-from sysid_core.workflows.progress import Progress, Step, silent
-from sysid_core.workflows.recordings import require_unseen
 from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
 from sysid_core.workflows.settings import FitSettings, IdentifySettings
 
@@ -186,7 +184,7 @@ class IdentifiedArm:
         warnings in the verdict.
 
         Args:
-            folder: Of the result, which `write` completes.
+            folder: Folder of the result, which `write` completes.
             targets: Formats.
 
         Raises:
@@ -311,12 +309,14 @@ def _next_steps(found: IdentifiedArm) -> list[str]:
     """Recommended actions after an identification."""
     if not found.verdict.ok:
         return [
-            "Correct the faults named in the reasons (record again if the motion is the cause), and repeat."
+            "Correct the faults named in the reasons (record again if the motion is the cause),"
+            " and repeat."
         ]
     steps = []
     if not found.validation:
         steps.append(
-            "Record another motion, and repeat with --validate: the fitted data cannot validate the result."
+            "Record another motion, and repeat with --validate: the fitted data cannot validate"
+            " the result."
         )
     if found.settings.method in ("ols", "wls", "irls"):
         steps.append("For a model for simulation or control, repeat with --method lmi.")

@@ -24,10 +24,10 @@ from sysid_core.report import Figure, curves
 from sysid_core.robot import RobotModel
 from sysid_core.settings import numbers
 from sysid_core.signals import ColumnMap
+from sysid_core.workflows.arm_data import load_recording
 from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.plan_settings import ArmPlanSettings
 from sysid_core.workflows.planned import Planned, Planning
-from sysid_core.workflows.recordings import load_recording
 
 HELD_STILL = "finger", "gripper", "knuckle"
 RATE_HZ = 50.0  # of a trajectory's samples whose information is counted
@@ -112,8 +112,8 @@ def _refuse_fingers(model: RobotModel) -> None:
     wheels = turning_beside_tool(model)
     if wheels:
         raise ExcitationError(
-            f"The joints {wheels} of '{model.name}' rotate without end and do not carry the tool: they are wheels, on which the robot would drive."
-            "",
+            f"The joints {wheels} of '{model.name}' rotate without end and do not carry the tool:"
+            " they are wheels, on which the robot would drive.",
             remedy=f"Lock them: --lock {' --lock '.join(wheels)}.",
         )
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sysid_core.errors import SignalError
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import Array
 from sysid_core.signals import bags
 from sysid_core.signals.wrench import (
@@ -25,7 +26,6 @@ from sysid_core.signals.wrench import (
     tare_static,
     with_dress_pack,
 )
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import TareSettings
 from sysid_core.workflows.weighing import robot_on_sensor
 
@@ -38,7 +38,7 @@ class Tared:
         calibration: Bias, noise, tool and delay.
         full: Gains, mounting, gravity and drift, where they were asked for.
         kept: The calibration whose bias was taken anew, if any.
-        change: Of the kept calibration's bias, shape (6,) [N, N m], or None.
+        change: Change of the kept calibration's bias, shape (6,) [N, N m], or None.
         remarks: What was assumed and found on the way, one sentence each.
         no_delay: Why the wrench's delay isn't known; "" where it is, or wasn't asked.
     """

@@ -29,16 +29,16 @@ from sysid_core.estimation.loaded_arm import (
     with_load,
 )
 from sysid_core.estimation.payload import DensityPrior, summarise_payload
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict, failure, warning
 from sysid_core.report import loaded_arm_report, payload_sentence, save_and_list
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel, hold_joints, mounted
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import ColumnMap, Recording, read_table
 from sysid_core.validation import judge_estimate
+from sysid_core.workflows.arm_data import drives_of, load_recording
 from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.inputs import inputs_of, write_result
-from sysid_core.workflows.progress import Progress, Step, silent
-from sysid_core.workflows.recordings import drives_of, load_recording
 from sysid_core.workflows.settings import TorqueWeighingSettings
 
 

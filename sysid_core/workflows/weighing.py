@@ -36,6 +36,7 @@ from sysid_core.estimation.payload_live import (
 from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.files import FileKind, read_yaml
 from sysid_core.lazy import lazy_import
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
 from sysid_core.report import (
     Report,
@@ -73,7 +74,6 @@ from sysid_core.signals.wrench import (
     wrench_hum,
 )
 from sysid_core.workflows.inputs import inputs_of, write_result
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import SensorSettings, TableSettings, WeighSettings
 
 if TYPE_CHECKING:

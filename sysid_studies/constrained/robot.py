@@ -24,8 +24,7 @@ from sysid_core.robot.loops import (
 )
 from sysid_core.signals import Recording
 from sysid_core.simulation import ClosedChainPlant
-from sysid_studies.constrained.forward_integration import predict_segments
-from sysid_studies.constrained.paper_processing import paper_regression
+from sysid_studies.constrained.forward_integration import paper_regression, predict_segments
 from sysid_studies.constrained.seed import ConstrainedSeed, ConstrainedStudyConfig
 from sysid_studies.constrained.sines import sine_trajectory
 from sysid_studies.constrained.torque_errors import torque_errors

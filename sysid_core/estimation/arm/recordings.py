@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.arm.spans import (
@@ -28,6 +29,39 @@ from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion
 
 _FEWEST = 20  # samples of a span: twice what filters need, fewer say nothing beside their ends
 _SAMPLES_PER_PERIOD = 6.0  # of the filter's cut-off: three times what carries it
+
+
+def unmeasured_joints(efforts: Sequence[Array]) -> NDArray[np.bool_]:
+    """Mask of joints without measured efforts, shape (n,).
+
+    Args:
+        efforts: Efforts of every span, each (K_i, n).
+    """
+    return ~np.any([np.any(effort != 0.0, axis=0) for effort in efforts], axis=0)
+
+
+def refuse_unmeasured(unmeasured: NDArray[np.bool_]) -> None:
+    """Raise an error if no joint has measured efforts.
+
+    Raises:
+        EstimationError: No joint's effort is measured.
+    """
+    if np.all(unmeasured):
+        raise EstimationError(
+            "All efforts are zero: the driver does not measure efforts.",
+            remedy="Record from a driver that reports torques or currents.",
+        )
+
+
+def unmeasured_notes(names: Sequence[str], unmeasured: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Sentence for the result about joints without measured efforts; empty if there are none."""
+    joints = [name for name, none in zip(names, unmeasured, strict=True) if none]
+    if not joints:
+        return ()
+    return (
+        f"The efforts of {', '.join(joints)} are zero throughout: parameters that only they"
+        " determine remain undetermined.",
+    )
 
 
 class Differentiation(Kind):

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import Regression
-from sysid_core.robot import Array
+from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regressor
 from sysid_core.signals import EffortKind, JointStream, Recording
+from sysid_core.signals.filters import ZeroPhaseFilter
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,4 +143,119 @@ def full_parameters(regression: Regression, estimate: Estimate, fixed: Sequence[
     )
     out = regression.prior.copy()
     out[free] += s * step
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class RegressorBlocks:
+    """Stacked rows of rigid-body and friction regressor of several spans of motion, filtered
+    and decimated, and computed again for each use instead of being stored.
+
+    Attributes:
+        model: The robot.
+        friction: Terms that resist.
+        spans: Motions, without gaps.
+        rigid: Rigid-body regressor of each span, (K_i, n, 10 N), where it is held.
+        rows: Samples of each span that are used.
+        pi: Inertial parameters that load-dependent friction is taken from, shape (10 N,).
+        torque_cutoff_hz: Cut-off of the filter; None: raw.
+        unmeasured: Joints without equations, shape (n,).
+    """
+
+    model: RobotModel
+    friction: FrictionModel
+    spans: tuple[Span, ...]
+    rigid: tuple[Array, ...] | None
+    rows: tuple[NDArray[np.intp], ...]
+    pi: Array
+    torque_cutoff_hz: float | None
+    unmeasured: NDArray[np.bool_]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Numbers of samples K, joints n and parameters p."""
+        p = 10 * self.model.n_bodies + len(self.friction.names)
+        return sum(map(len, self.rows)), self.model.nv, p
+
+    def __iter__(self) -> Iterator[Array]:
+        """Iterate over the spans that have rows in use; one block each, shape (k, n, p)."""
+        for i, rows in enumerate(self.rows):
+            if len(rows):
+                yield self._filtered(i, rows)
+
+    def predict(self, parameters: Array) -> Array:
+        """Filtered torques `Y @ parameters` of all rows, shape (K, n)."""
+        split, out = 10 * self.model.n_bodies, []
+        for i, rows in enumerate(self.rows):
+            Y, Phi = self._raw(i)
+            tau = Y @ parameters[:split] + Phi @ parameters[split:]
+            tau[:, self.unmeasured] = 0.0
+            if self.torque_cutoff_hz is not None:
+                tau = ZeroPhaseFilter(self.torque_cutoff_hz).apply(tau, self.spans[i].rate_hz)
+            out.append(tau[rows])
+        return np.concatenate(out)
+
+    def friction_squares(self) -> Array:
+        """Mean square of every unfiltered friction column over the rows in use, shape (n, p_f)."""
+        total = np.zeros((self.model.nv, len(self.friction.names)))
+        for i, rows in enumerate(self.rows):
+            Phi = self._raw(i)[1] if self.friction.needs_load else self._friction(i, None)
+            total += np.sum(Phi[rows] ** 2, axis=0)
+        return total / max(sum(map(len, self.rows)), 1)
+
+    def _raw(self, i: int) -> tuple[Array, Array]:
+        """Unfiltered rigid-body and friction regressors of a span."""
+        motion = self.spans[i].motion
+        Y = (
+            joint_torque_regressor(self.model, motion.q, filled(motion.v), filled(motion.a))
+            if self.rigid is None
+            else self.rigid[i]
+        )
+        return Y, self._friction(i, Y @ self.pi)
+
+    def _friction(self, i: int, load: Array | None) -> Array:
+        motion = self.spans[i].motion
+        return self.friction.regressor(motion.q, filled(motion.v), filled(motion.a), load)
+
+    def _filtered(self, i: int, rows: NDArray[np.intp]) -> Array:
+        """Rows of a span; only columns that aren't zero are filtered, joint by joint."""
+        Y, Phi = self._raw(i)
+        out = np.zeros((len(rows), *self.shape[1:]))
+        for j in np.flatnonzero(~self.unmeasured):
+            for part, offset in ((Y, 0), (Phi, Y.shape[2])):
+                used = np.flatnonzero(np.any(part[:, j] != 0.0, axis=0))
+                columns = part[:, j][:, used]
+                if self.torque_cutoff_hz is not None and len(used):
+                    columns = ZeroPhaseFilter(self.torque_cutoff_hz).apply(
+                        columns, self.spans[i].rate_hz
+                    )
+                out[:, j, offset + used] = columns[rows]
+        return out
+
+
+def evenly_spread(lengths: Sequence[int], total: int, piece: int = 2_000) -> list[list[slice]]:
+    """Pieces of several spans, about `total` samples in all, distributed evenly.
+
+    Args:
+        lengths: Samples of each span.
+        total: How many are wanted.
+        piece: Samples of each piece.
+
+    Returns:
+        Slices of each span; whole spans where there are no more samples than wanted.
+    """
+    if sum(lengths) <= total:
+        return [[slice(0, K)] for K in lengths]
+    stride = max(piece, int(piece * sum(lengths) / total))
+    out: list[list[slice]] = []
+    due = 0  # where the next piece begins, from the start of this span: many spans share a stride
+    for K in lengths:
+        out.append(
+            [
+                slice(a, min(a + piece, K))
+                for a in range(due, K, stride)
+                if min(a + piece, K) - a >= 200
+            ]
+        )
+        due = max(due - K, 0) if due >= K else -(K - due) % stride
     return out

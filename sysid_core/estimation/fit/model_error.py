@@ -59,13 +59,15 @@ class ModelError:
         out = []
         if max(inertial, friction) > _NOTABLE:
             out.append(
-                "Fits without one block of the motion differ by more than the noise: standard deviations are enlarged by the measured model error, for inertial parameters"
+                "Fits without one block of the motion differ by more than the noise: standard"
+                " deviations are enlarged by the measured model error, for inertial parameters"
                 f" {inertial:.1f} times, for friction and drives"
                 f" {friction:.1f} times (medians)."
             )
         if self.recordings == 1 and not np.all(self.inertial):
             out.append(
-                "Single recording: the standard deviations of friction include a typical day-to-day variation,"
+                "Single recording: the standard deviations of friction include a typical"
+                " day-to-day variation,"
                 f" {100 * self.days:.0f} %, not the variation of this robot."
             )
         return tuple(out)
@@ -90,7 +92,7 @@ def model_error(
         values: Their estimates, shape (b,).
         residual: Shape (K, n).
         weights: Those of the fit.
-        alone: Of the b parameters, from the residuals' correlation in time alone.
+        alone: Covariance of the b parameters, from the residuals' correlation in time alone.
     """
     inertial = np.asarray(columns) < regression.n_inertial
     sums = _block_sums(regression, columns, residual, weights, regression.motion_blocks(BLOCKS))
@@ -144,7 +146,7 @@ def scatter_factors(
     Args:
         H: Normal matrix of every block, shape (B, b, b).
         right: Right side of every block, shape (B, b).
-        covariance: Of the estimates, from the residuals' correlation in time alone, shape (b, b).
+        covariance: Covariance of the estimates, from the residuals' correlation in time alone, shape (b, b).
         natural: Natural covariance of the parameters, shape (b, b).
         leave_out: As of `block_scatter`.
     """

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sysid_core.estimation.fit.compressed import Compressed, compress, solve_compressed
-from sysid_core.estimation.fit.regression import Regression
+from sysid_core.estimation.fit.regression import Compressed, Regression, compress, solve_compressed
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
@@ -93,8 +92,8 @@ class Weights:
         if self.settled:
             return ()
         return (
-            f"The weights of the residuals did not converge in {ROUNDS} rounds: values may still change by more than 0.001 of their standard deviations."
-            "",
+            f"The weights of the residuals did not converge in {ROUNDS} rounds: values may still"
+            " change by more than 0.001 of their standard deviations.",
         )
 
 

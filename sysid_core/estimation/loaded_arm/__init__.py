@@ -3,10 +3,9 @@
 
 from typing import TYPE_CHECKING
 
-from sysid_core.doors import names_of
+from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
-    from sysid_core.estimation.loaded_arm.carried_load import torque_streams, with_load
     from sysid_core.estimation.loaded_arm.carried_mass import judge_carried_mass
     from sysid_core.estimation.loaded_arm.drive_gains import DriveGains, drive_gains_from_targets
     from sysid_core.estimation.loaded_arm.identify import (
@@ -14,9 +13,12 @@ if TYPE_CHECKING:
         identify_with_load,
         with_gains,
     )
-    from sysid_core.estimation.loaded_arm.known_load import KnownLoad
-    from sysid_core.estimation.loaded_arm.payload_from_torques import PayloadFromTorques
-    from sysid_core.estimation.loaded_arm.result import ExtraTorque, LoadedArm
+    from sysid_core.estimation.loaded_arm.known_load import KnownLoad, torque_streams, with_load
+    from sysid_core.estimation.loaded_arm.payload_from_torques import (
+        ExtraTorque,
+        LoadedArm,
+        PayloadFromTorques,
+    )
 
 __getattr__ = names_of(__name__, __file__)
 

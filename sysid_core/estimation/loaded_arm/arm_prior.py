@@ -9,15 +9,9 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.fit import (
-    Regression,
-    autocovariance,
-    correlation_lag,
-    friction_scale,
-    inverse,
-    root,
-    score_covariance,
-)
+from sysid_core.estimation.fit import Regression, friction_scale
+from sysid_core.estimation.fit.consistent_problem import inverse, root
+from sysid_core.estimation.fit.uncertainty import autocovariance, correlation_lag, score_covariance
 from sysid_core.estimation.loaded_arm.drive_gains import GAIN
 from sysid_core.estimation.loaded_arm.known_load import LOAD
 from sysid_core.robot import (

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sysid_core.estimation.loaded_arm.carried_load import with_load
+from sysid_core.estimation.loaded_arm.known_load import with_load
 from sysid_core.reasons import Verdict, failure
 from sysid_core.robot import Array, RobotModel
 

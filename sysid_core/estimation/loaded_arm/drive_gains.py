@@ -148,7 +148,8 @@ def drive_gains_from_targets(
         slope_sd = np.sqrt(variance * np.linalg.pinv((X / scale).T @ (X / scale))[0, 0]) / scale[0]
         if not slope > 0.0 or slope_sd > _MAX_SD * slope:
             raise EstimationError(
-                f"The desired torque of joint {j + 1} is poorly correlated with its desired current (slope"
+                f"The desired torque of joint {j + 1} is poorly correlated with its desired"
+                " current (slope"
                 f" {slope:.3g} ± {slope_sd:.1g} A/(N m)).",
                 remedy="Use a recording in which every joint moves, or give the gains yourself.",
                 joint=j,

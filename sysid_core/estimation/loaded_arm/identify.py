@@ -27,15 +27,14 @@ from sysid_core.estimation.arm import (
     ArmEquations,
     Estimator,
     Identification,
-    arm_structural_rows,
     full_parameters,
     with_provenance,
 )
+from sysid_core.estimation.arm.equations import arm_structural_rows
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import ConsistentLeastSquares
-from sysid_core.estimation.loaded_arm.carried_load import carried_by
 from sysid_core.estimation.loaded_arm.drive_gains import GAIN, DriveGains, joint_regression
-from sysid_core.estimation.loaded_arm.known_load import LOAD, KnownLoad, load_estimate
+from sysid_core.estimation.loaded_arm.known_load import LOAD, KnownLoad, carried_by, load_estimate
 from sysid_core.robot import Array, RobotModel
 
 _ROUNDS = 40  # of the gains at most
@@ -169,7 +168,8 @@ def _require_gains(model: RobotModel, silent: NDArray[np.bool_]) -> None:
     """Refuse joints whose gains nothing shows, and a robot that has a link called as the load is."""
     if LOAD in model.body_names:
         raise EstimationError(
-            f"A link of '{model.name}' has the name '{LOAD}', which is reserved for the known load.",
+            f"A link of '{model.name}' has the name '{LOAD}', which is reserved for the known"
+            " load.",
             remedy="Give the link another name in the URDF.",
         )
     if np.any(silent):
@@ -201,7 +201,8 @@ def _with_absolute_gains(estimate: Estimate, gains: Array) -> Estimate:
         relative = estimate.standard_deviations[i]
         if relative > 0.1:
             notes.append(
-                f"The drive gain {estimate.names[i]} is known to {100 * relative:.0f} % only, because the weight of the load has little effect on that joint."
+                f"The drive gain {estimate.names[i]} is known to {100 * relative:.0f} % only,"
+                " because the weight of the load has little effect on that joint."
             )
     return replace(
         estimate,

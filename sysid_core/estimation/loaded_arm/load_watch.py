@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sysid_core.estimation.payload_live import ChangeDetector, PayloadChange, kind_of_change
+from sysid_core.estimation.payload_live.change import ChangeDetector, PayloadChange, kind_of_change
 from sysid_core.robot import Array
 from sysid_core.signals import JointStream, Recording
 
@@ -152,6 +152,6 @@ def change_note(
     where = "a recording" if run is None else f"'{run.source}'"
     return (
         f"The load probably changes {begins + largest.stamp_s:.1f} s into {where}"
-        f" ({largest.kind.value}, {largest.mass:+.2g} kg): weigh the parts before and after separately."
-        "",
+        f" ({largest.kind.value}, {largest.mass:+.2g} kg): weigh the parts before and after"
+        " separately.",
     )

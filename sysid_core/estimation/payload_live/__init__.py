@@ -2,7 +2,6 @@
 """Live payload estimation from streams."""
 
 from sysid_core.estimation.payload_live.any_motion import held_likelihood, weigh_motion
-from sysid_core.estimation.payload_live.change import ChangeDetector, PayloadChange, kind_of_change
 from sysid_core.estimation.payload_live.knowledge import (
     PayloadKnowledge,
     PayloadState,
@@ -10,12 +9,7 @@ from sysid_core.estimation.payload_live.knowledge import (
 )
 from sysid_core.estimation.payload_live.marks import motion_window
 from sysid_core.estimation.payload_live.online import OnlinePayload
-from sysid_core.estimation.payload_live.parts import (
-    KnownLoad,
-    judge_part,
-    load_parts,
-    part_probabilities,
-)
+from sysid_core.estimation.payload_live.parts import judge_part, load_parts, part_probabilities
 from sysid_core.estimation.payload_live.replay import replay_payload
 from sysid_core.estimation.payload_live.session import (
     MOTION_SEGMENTS,
@@ -33,10 +27,7 @@ __all__ = [
     "MOTION_SEGMENTS",
     "RUN_START",
     "TARE_PREFIX",
-    "ChangeDetector",
-    "KnownLoad",
     "OnlinePayload",
-    "PayloadChange",
     "PayloadKnowledge",
     "PayloadSession",
     "PayloadState",
@@ -44,7 +35,6 @@ __all__ = [
     "held_likelihood",
     "judge_part",
     "judge_weighing",
-    "kind_of_change",
     "load_parts",
     "motion_window",
     "object_size",

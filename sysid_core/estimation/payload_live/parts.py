@@ -17,17 +17,16 @@ from pydantic import Field
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload import (
+from sysid_core.estimation.payload.affine import affine_derivatives
+from sysid_core.estimation.payload.ball_prior import (
     BALL_SPREAD,
     BALLS,
-    EXTENT,
-    MASS_SPREAD,
-    PAYLOAD_NAMES,
-    affine_derivatives,
     ball_prior,
     conditioned,
     probabilities,
 )
+from sysid_core.estimation.payload.result import PAYLOAD_NAMES
+from sysid_core.estimation.payload.shape_prior import EXTENT, MASS_SPREAD
 from sysid_core.files import FileKind, FileSchema, Name, NotNegative, Positive, Vector3, read_schema
 from sysid_core.reasons import Reason, failure, held, not_judged
 from sysid_core.robot import Array, pi_from_mass_com_inertia

@@ -18,7 +18,7 @@ from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live.change import ChangeKind
 from sysid_core.estimation.payload_live.online import OnlinePayload
 from sysid_core.estimation.payload_live.streams import RUN_END, RUN_START, PayloadStreams
-from sysid_core.estimation.payload_map import motion_covariance
+from sysid_core.estimation.payload_map.motion_error import motion_covariance
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import Stamps, WrenchStream
 from sysid_core.signals.wrench import (

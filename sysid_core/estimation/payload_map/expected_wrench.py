@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.estimation.payload import ball_prior, conditioned
+from sysid_core.estimation.payload.ball_prior import ball_prior, conditioned
 from sysid_core.robot import Array
 
 

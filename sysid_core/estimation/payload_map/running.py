@@ -18,13 +18,9 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload import (
-    CONTRASTS,
-    EXTENT,
-    CompressedWrenches,
-    PayloadData,
-    payload_estimate,
-)
+from sysid_core.estimation.payload import CompressedWrenches, PayloadData
+from sysid_core.estimation.payload.result import payload_estimate
+from sysid_core.estimation.payload.shape_prior import CONTRASTS, EXTENT
 from sysid_core.estimation.payload_map.estimator import PayloadMAP
 from sysid_core.estimation.payload_map.expected_wrench import ExpectedWrench
 from sysid_core.estimation.payload_map.misfit import reported_misfit

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sysid_core.estimation.payload import PayloadPosterior, ShapePrior
+from sysid_core.estimation.payload import ShapePrior
+from sysid_core.estimation.payload.shape_prior import PayloadPosterior
 from sysid_core.estimation.payload_map.misfit import MISFIT_LIMIT, Misfit, nuisance_misfit
 from sysid_core.estimation.payload_map.running_information import RunningInformation
 from sysid_core.estimation.payload_map.sensor_model import SensorModel

@@ -165,7 +165,8 @@ def _choose_segments(
     if left_out:
         joints = max(left_out, key=lambda key: left_out[key])
         notes.append(
-            f"{sum(left_out.values()):.1f} s of motion were excluded: transfers and unplanned motions of joints (longest:"
+            f"{sum(left_out.values()):.1f} s of motion were excluded: transfers and unplanned"
+            " motions of joints (longest:"
             f" {', '.join(joints)})."
         )
     missing = plan.not_found(used)

@@ -124,7 +124,8 @@ class MinimalConstants:
         error = self.span_error(base)
         if error > tolerance:
             raise IdentifiabilityError(
-                f"The minimal constants and the base parameters span different spaces: {error:.1e}.",
+                "The minimal constants and the base parameters span different spaces:"
+                f" {error:.1e}.",
                 remedy="Nearly parallel axes in the URDF have this effect: round its angles.",
                 error=error,
             )
@@ -149,7 +150,8 @@ def minimal_constants(model: RobotModel) -> MinimalConstants:
     chain = DrivingAxisChain.from_model(model)
     if not np.any(chain.gravity):
         raise IdentifiabilityError(
-            f"Theorem 2 holds under gravity; '{model.name}' has none, and fewer constants may matter.",
+            f"Theorem 2 holds under gravity; '{model.name}' has none, and fewer constants may"
+            " matter.",
             remedy="Load the robot with its gravity, or use the exact structural analysis.",
         )
     names, units, bodies, rows = _minimal_rows(chain)

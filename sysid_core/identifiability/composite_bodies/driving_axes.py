@@ -171,7 +171,8 @@ def _joint_frames(model: RobotModel) -> tuple[Array, Array, NDArray[np.bool_]]:
             )
         if pin_model.parents[j] != j - 1:
             raise ModelError(
-                f"'{model.name}' is not a serial arm: joint '{name}' is not a child of '{names[j - 2]}'.",
+                f"'{model.name}' is not a serial arm: joint '{name}' is not a child of"
+                f" '{names[j - 2]}'.",
                 remedy="Lock the joints of the other branches (`RobotModel.with_locked`, `--lock`).",
                 joint=name,
             )

@@ -123,7 +123,8 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
     stuck = [name for name, reach in zip(names, half, strict=True) if reach <= 0.0]
     if stuck:
         raise ExcitationError(
-            f"At the home posture of '{chain.name}' the loops or joint limits prevent {stuck} from moving.",
+            f"At the home posture of '{chain.name}' the loops or joint limits prevent {stuck} from"
+            " moving.",
             remedy="Name fewer joints as actuated than the mechanism has degrees of freedom, or"
             " give `home` a posture off its limits.",
             coordinates=stuck,

@@ -8,12 +8,16 @@ import dataclasses
 import numpy as np
 import scipy
 
-from sysid_core.planning.closed_chain.plan import LoopExcitation, Progress, plan_loop_excitation
-from sysid_core.planning.closed_chain.structure import shown_by_motions
-from sysid_core.planning.compose import MotionBuilder
+from sysid_core.planning.closed_chain.plan import (
+    LoopExcitation,
+    Progress,
+    plan_loop_excitation,
+    shown_by_motions,
+)
 from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.motion_check import MotionChecker
 from sysid_core.planning.trajectory import Trajectory
+from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.planning.violations import LimitKind, MotionCheck, Violation
 from sysid_core.robot.loops import ClosedChain, constrained_motion, constrained_torques
 
@@ -126,7 +130,8 @@ def _with_closed_loops(
         usage={**check.usage, "effort": float(share.max())},
         notes=(
             *check.notes,
-            "The efforts are those of the nominal motors, including the loop closures and the held mass.",
+            "The efforts are those of the nominal motors, including the loop closures and the held"
+            " mass.",
         ),
     )
 

@@ -16,18 +16,15 @@ import numpy as np
 
 from sysid_core.errors import ExcitationError
 from sysid_core.kinds import Kind
-from sysid_core.planning.compose import MotionBuilder
-from sysid_core.planning.design.bspline import BSplineBasis
+from sysid_core.planning.bases import BSplineBasis
 from sysid_core.planning.design.criteria import Criterion, build_score
-from sysid_core.planning.design.excitation_problem import ExcitationProblem
-from sysid_core.planning.design.expectation import Expectation
-from sysid_core.planning.design.feasible import largest_safe
+from sysid_core.planning.design.excitation_problem import ExcitationProblem, largest_safe
 from sysid_core.planning.design.search import improve
-from sysid_core.planning.design.unknowns import Unknowns
+from sysid_core.planning.design.unknowns import Expectation, Unknowns
 from sysid_core.planning.motion_check import MotionChecker
 from sysid_core.planning.ties import best_first
 from sysid_core.planning.trajectory import Trajectory
-from sysid_core.planning.transfer import sample_times
+from sysid_core.planning.transfer import MotionBuilder, sample_times
 from sysid_core.robot import Array
 
 LEAST_GAIN = 0.01  # of the mean open deviation, below which further pieces are in vain

@@ -17,18 +17,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.errors import ExcitationError
-from sysid_core.planning.compose import MotionBuilder
+from sysid_core.planning.bases import FourierBasis
 from sysid_core.planning.design.criteria import Criterion, build_score
-from sysid_core.planning.design.excitation_problem import ExcitationProblem
-from sysid_core.planning.design.feasible import all_in_contact, infeasible, largest_safe
+from sysid_core.planning.design.excitation_problem import (
+    ExcitationProblem,
+    all_in_contact,
+    infeasible,
+    largest_safe,
+)
 from sysid_core.planning.design.plan import SAFE_STARTS, default_harmonics
 from sysid_core.planning.design.search import Report, random_starts
 from sysid_core.planning.design.unknowns import Unknowns
-from sysid_core.planning.fourier import FourierBasis
 from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.motion_check import MotionChecker
 from sysid_core.planning.trajectory import Trajectory
-from sysid_core.planning.transfer import sample_times
+from sysid_core.planning.transfer import MotionBuilder, sample_times
 from sysid_core.planning.violations import MotionCheck, Violation
 from sysid_core.robot import Array, RobotModel
 

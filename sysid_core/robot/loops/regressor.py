@@ -14,8 +14,7 @@ from sysid_core.errors import ModelError
 from sysid_core.robot.drives import DriveTrain
 from sysid_core.robot.friction import USUAL_TERMS, FrictionModel, usual_friction
 from sysid_core.robot.inertia import Array
-from sysid_core.robot.loops.actuation import closure_state
-from sysid_core.robot.loops.assembly import assemble, assemble_along
+from sysid_core.robot.loops.actuation import assemble, assemble_along, closure_state
 from sysid_core.robot.loops.chain import ClosedChain
 from sysid_core.robot.regressor import inertial_parameter_names
 

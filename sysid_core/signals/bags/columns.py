@@ -101,8 +101,8 @@ class _Columns:
         if self.thinning == 1:
             return ()
         return (
-            f"{topic}: many samples; means of {self.thinning} consecutive samples are used, to limit the memory."
-            "",
+            f"{topic}: many samples; means of {self.thinning} consecutive samples are used, to"
+            " limit the memory.",
         )
 
 

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from sysid_core.errors import SignalError
-from sysid_core.signals.bags.mcap_file import read_indexed, read_ros1, scan_mcap
-from sysid_core.signals.bags.metadata import read_metadata
+from sysid_core.signals.bags.mcap_file import read_indexed, read_metadata, read_ros1, scan_mcap
 from sysid_core.signals.bags.records import Damage, MessageBlock, StoredMessage, StoredTopic
 
 

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import SignalError
-from sysid_core.signals.filters.kalman import kernels
-from sysid_core.signals.filters.noise import NoiseLevels
+from sysid_core.signals.filters.kalman import NoiseLevels, kernels
 from sysid_core.signals.filters.tuned_bank import TunedBank
 from sysid_core.signals.recording import Array, JointStream
-from sysid_core.signals.stream_clock import (
+from sysid_core.signals.stream import (
     FilterCounts,
     SampleOutcome,
     StreamClock,

@@ -8,8 +8,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sysid_core.signals.filters.kalman import KinematicBank, kernels
-from sysid_core.signals.filters.noise import FLOOR_SD, NoiseEstimator, NoiseLevels
+from sysid_core.signals.filters.kalman import (
+    FLOOR_SD,
+    KinematicBank,
+    NoiseEstimator,
+    NoiseLevels,
+    kernels,
+)
 from sysid_core.signals.recording import Array
 
 _HORIZON_S = 1.0  # of the running noise levels

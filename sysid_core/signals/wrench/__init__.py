@@ -8,6 +8,7 @@ from sysid_core.signals.wrench.checks import (
     slow_note,
     slow_part,
     wrench_faults,
+    wrench_hum,
 )
 from sysid_core.signals.wrench.clock import ClockOffset, clock_of_recording
 from sysid_core.signals.wrench.convention import (
@@ -21,9 +22,12 @@ from sysid_core.signals.wrench.convention import (
 from sysid_core.signals.wrench.delay import delay_of_recording
 from sysid_core.signals.wrench.dress_pack import DressPack
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
-from sysid_core.signals.wrench.frames import check_wrench_frame, check_wrench_place, mount_sensor
-from sysid_core.signals.wrench.hum import wrench_hum
-from sysid_core.signals.wrench.mounting import is_reversed
+from sysid_core.signals.wrench.mounting import (
+    check_wrench_frame,
+    check_wrench_place,
+    is_reversed,
+    mount_sensor,
+)
 from sysid_core.signals.wrench.noise import Stretches, learned_noise
 from sysid_core.signals.wrench.readings import (
     REPEATING,
@@ -31,7 +35,6 @@ from sysid_core.signals.wrench.readings import (
     single_spikes,
     usable_readings,
 )
-from sysid_core.signals.wrench.retare import retare
 from sysid_core.signals.wrench.sensor import (
     WRENCH_AXES,
     SensorCalibration,
@@ -40,6 +43,7 @@ from sysid_core.signals.wrench.sensor import (
 )
 from sysid_core.signals.wrench.tare import (
     StaticPostures,
+    retare,
     static_postures,
     tare_static,
     with_dress_pack,

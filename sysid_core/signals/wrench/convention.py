@@ -67,7 +67,7 @@ class Rival:
     """Load under a competing hypothesis.
 
     Attributes:
-        probability: Of the hypothesis, among all.
+        probability: Probability of the hypothesis, among all.
         mass: 0 where nothing is held [kg].
         sd: Its deviation [kg].
     """
@@ -89,8 +89,8 @@ class WrenchConvention:
     the declared axes.
 
     Attributes:
-        sign: Of the readings.
-        axes: Of the readings.
+        sign: Sign of the readings.
+        axes: Axes of the readings.
         turn: Rotation from the described axes to the sensor's, shape (3, 3); identity mostly.
         is_inverse: Orientations are those of the base in the sensor.
         rivals: Everything that explains the readings, this convention too, the likeliest first.
@@ -154,7 +154,8 @@ class WrenchConvention:
         if self.turn is not None:
             cosine = np.clip(0.5 * (np.trace(self.turn) - 1.0), -1.0, 1.0)
             found.append(
-                f"The sensor's axes are turned by {np.rad2deg(np.arccos(cosine)):.0f} degrees against"
+                f"The sensor's axes are turned by {np.rad2deg(np.arccos(cosine)):.0f} degrees"
+                " against"
                 " the robot's description: the wrench was turned back. Correct the description."
             )
         return tuple(found)
@@ -191,7 +192,7 @@ def find_convention(
 
     Args:
         wrench: Readings, shape (K, 6).
-        motion: Of the described sensor.
+        motion: Motion of the described sensor.
         bias: Deviations of the bias of force and torque that are as likely [N, N m].
         zeroed: Those of a sensor that was zeroed; None where that can't have been with a load on.
         sign: What is known of it.
@@ -449,8 +450,9 @@ class _Linear:
         integrated out: what no hypothesis explains makes all of them less sure.
 
         Args:
-            prior_sd: Of the unknowns, for S priors, shape (S, T, p), or (S, 1, p) if all sets share it.
-            noise: Of a reading.
+            prior_sd: Prior standard deviations of the unknowns, for S priors, shape (S, T, p), or
+                (S, 1, p) if all sets share them.
+            noise: Standard deviation of a reading's noise.
             count: Readings that are independent.
         """
         scaled = prior_sd / noise

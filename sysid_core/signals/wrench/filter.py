@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import SignalError
-from sysid_core.signals.filters import NoiseLevels, TunedBank
+from sysid_core.signals.filters.kalman import NoiseLevels
+from sysid_core.signals.filters.tuned_bank import TunedBank
 from sysid_core.signals.recording import Array, WrenchStream
-from sysid_core.signals.stream_clock import (
+from sysid_core.signals.stream import (
     FilterCounts,
     SampleOutcome,
     StreamClock,

@@ -136,7 +136,7 @@ class Stretches:
         noise, shape (B,).
 
         Args:
-            precision: Of the unknowns before any data, shape (p, p).
+            precision: Precision of the unknowns before any data, shape (p, p).
         """
         H, g = self.H.sum(axis=0), self.g.sum(axis=0)
         y = np.linalg.solve(H - self.H + precision, (g - self.g)[:, :, None])[:, :, 0]

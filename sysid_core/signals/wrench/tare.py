@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Tare of a force-torque sensor from static postures.
+"""Tare of a force-torque sensor from static postures.
 
 A bias stays with the sensor, a weight turns with gravity. Several tilted postures give both; a
 single one gives the bias of a sensor whose load is known.
@@ -26,6 +26,8 @@ from sysid_core.signals.wrench.sensor import SensorCalibration, static_regressor
 
 # Tilt between postures below which bias and weight can't be told apart (about 3 degrees).
 _MIN_TILT = 0.05
+_MOST_DRIFT = (2.0, 0.1)  # [N], [N m]: more is an object in the gripper, or a new sensor
+_SPREAD = 5.0  # standard deviations between postures
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +215,7 @@ def tare_static(
             somebody compensates.
         allow_bare: Accept a sensor that feels no weight at all.
         max_misalignment: Largest accepted angle between described and seen axes [rad].
-        sign: Of the readings; found by how the weight turns where it isn't given, and kept in the
+        sign: Sign of the readings; found by how the weight turns where it isn't given, and kept in the
             calibration's `matrix`.
         source: Where the data came from.
 
@@ -321,7 +323,8 @@ def _require_postures(wrench: Array, gravity_S: Array) -> None:
     tilt = spread[1] / np.sqrt(len(wrench)) if len(spread) > 1 else 0.0
     if len(wrench) < 3 or tilt < _MIN_TILT:
         raise SignalError(
-            f"{len(wrench)} static posture(s) have too few directions of gravity to separate bias and weight ("
+            f"{len(wrench)} static posture(s) have too few directions of gravity to separate bias"
+            " and weight ("
             f"tilt about the second axis {np.rad2deg(tilt):.1f} degrees).",
             remedy="Hold still in at least three postures, the sensor tilted by 30 degrees or more"
             " about two different axes; six (each axis up and down) are best.",
@@ -348,3 +351,47 @@ def _load_and_bias(wrench: Array, gravity_S: Array) -> tuple[Array, Array, Array
         covariance[np.ix_(columns, columns)] = variance * np.linalg.inv(Y.T @ Y)
         rms[rows] = np.sqrt(np.mean(residual.reshape(K, 3) ** 2, axis=0))
     return values, covariance, rms
+
+
+def retare(
+    kept: SensorCalibration, postures: StaticPostures, *, temperature: float = float("nan")
+) -> tuple[SensorCalibration, Array]:
+    """Copy of a stored calibration with the current bias, measured with only the known tool on the
+    sensor.
+
+    Args:
+        kept: From an earlier tare.
+        postures: One still posture or more.
+        temperature: Temperature of the sensor now [°C].
+
+    Returns:
+        The calibration, and by how much the bias has changed, shape (6,) [N, N m].
+
+    Raises:
+        SignalError: The readings changed by more than drift does, or differ between postures.
+    """
+    weight = static_regressor(postures.gravity_S) @ kept.tool_pi[:4]
+    left = kept.net(postures.wrench, postures.R_WS, postures.p_WS) - weight
+    each = kept.bias + left @ np.linalg.inv(kept.matrix).T
+    change = each.mean(axis=0) - kept.bias
+    most = np.repeat(_MOST_DRIFT, 3)
+    sd = np.maximum(postures.noise / np.sqrt(postures.n_samples.min()), 0.01 * most)
+    spread = np.abs(each - each.mean(axis=0)).max(axis=0)
+    if np.any(np.abs(change) > most) or np.any(spread > np.maximum(_SPREAD * sd, 0.1 * most)):
+        force, torque = np.abs(change[:3]).max(), np.abs(change[3:]).max()
+        raise SignalError(
+            f"The sensor reads {force:.2g} N and {torque:.2g} N m different from the tare, or"
+            " depending on the posture: this is not a drift.",
+            remedy="Open the gripper; without a load, tare again in three tilted postures.",
+        )
+    covariance = np.array(kept.covariance)
+    covariance[4:, 4:] += np.diag(sd**2) / max(len(each), 1)
+    renewed = replace(
+        kept,
+        bias=kept.bias + change,
+        covariance=covariance,
+        stamp_ns=int(postures.start_ns.max()),
+        temperature=temperature,
+        notes=(*kept.notes, *postures.notes),
+    )
+    return renewed, change

@@ -22,7 +22,6 @@ from sysid_core.estimation.arm import (
     ArmEquations,
     Differentiation,
     Processing,
-    arm_structural_rows,
     choose_differentiation,
     choose_terms,
     identify,
@@ -31,6 +30,7 @@ from sysid_core.estimation.arm import (
     term_benefits,
     torque_delay,
 )
+from sysid_core.estimation.arm.equations import arm_structural_rows
 from sysid_core.estimation.fit import (
     LeastSquares,
 )
