@@ -26,6 +26,7 @@ SCALES: Mapping[str, tuple[str, ...]] = {
 MOST_POINTS = 1200  # of a line: a panel has some 600 pixels, and each keeps its extrema
 STEPS = 65534  # of the range: finer than a screen's pixels; the next number means "no value"
 SHORT = 24  # numbers: as text they take about as many bytes
+LONG = 16  # lines of a panel; longer ones take the whole width
 
 
 def thinned(values: ArrayLike, most: int = MOST_POINTS) -> NDArray[np.intp]:
@@ -231,9 +232,6 @@ def curves(
         room = 0.06 * float(np.ptp(every))
         figure.axis("y", range=[float(every.min()) - room, float(every.max()) + room])
     return figure
-
-
-LONG = 16  # lines of a panel; longer ones take the whole width
 
 
 @dataclass(frozen=True, eq=False)

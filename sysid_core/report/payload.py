@@ -17,12 +17,11 @@ from sysid_core.estimation.payload import (
     PointMassDiscretization,
     summarise_payload,
 )
-from sysid_core.estimation.payload_live import PayloadMoment, object_size
+from sysid_core.estimation.payload_live import object_size
 from sysid_core.reasons import advice_of
 from sysid_core.report.charts import Figure, strong_correlations, time_series
 from sysid_core.report.html import Report, with_deviation
 from sysid_core.report.payload_charts import (
-    convergence_chart,
     error_charts,
     object_scene,
     signal_charts,
@@ -32,6 +31,10 @@ from sysid_core.robot import mass_com_inertia_from_pi
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording
 from sysid_core.validation import payload_errors
+
+_NAMES = ("mass", "com x", "com y", "com z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+_UNITS = ("kg",) + ("m",) * 3 + ("kg m²",) * 6
+_ROWS, _COLS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
 
 
 def payload_sentence(estimate: Estimate) -> str:
@@ -85,11 +88,6 @@ def _in_mm(row: Sequence[object]) -> list[object]:
     return [row[0], "mm", *(1e3 * x if isinstance(x, float) else x for x in row[2:])]
 
 
-_NAMES = ("mass", "com x", "com y", "com z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
-_UNITS = ("kg",) + ("m",) * 3 + ("kg m²",) * 6
-_ROWS, _COLS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
-
-
 def error_summary(estimate: Estimate, truth: ArrayLike, size: ArrayLike) -> dict[str, float]:
     """Errors of a payload estimate in percent (see `payload_errors`), with the largest error of the
     centre of mass.
@@ -114,9 +112,8 @@ def payload_report(
     estimate: Estimate,
     data: PayloadData,
     shape: Shape | None,
-    history: Sequence[PayloadMoment] = (),
     recording: Recording | None = None,
-    filtered: JointStream | None = None,
+    smoothed: JointStream | None = None,
     truth: ArrayLike | None = None,
     others: Sequence[Estimate] = (),
     settings: Sequence[ControllerSetting] = (),
@@ -129,9 +126,8 @@ def payload_report(
         estimate: The result.
         data: That it was fitted to.
         shape: Shape of the object, in the sensor frame; None where it isn't known.
-        history: Moments of the running estimate.
         recording: Raw streams.
-        filtered: Joint states after the filter.
+        smoothed: Joint states as they were weighed.
         truth: pi where it is known, shape (10,).
         others: Results of other methods on the same data.
         settings: The payload for vendors' controllers.
@@ -152,12 +148,6 @@ def payload_report(
     if pairs := strong_correlations(estimate.names, estimate.covariance):
         report.paragraph("Most strongly correlated pairs (0.9 and more):")
         report.bullets(pairs)
-    if len(history) > 2:
-        report.heading("Convergence of the running estimate")
-        report.figure(
-            convergence_chart(history, truth),
-            "Estimate after each sample, ± two standard deviations.",
-        )
     if shape is not None:
         pmd = PointMassDiscretization(shape)
         masses = pmd.masses(CompressedWrenches.from_data(data, pmd.dynamism_scale))
@@ -168,11 +158,11 @@ def payload_report(
             " centre"
             " of mass. Ellipsoid: region of two standard deviations of the centre of mass.",
         )
-    if recording is not None and filtered is not None:
+    if recording is not None and smoothed is not None:
         report.heading("Signals", folded=True)
-        trajectory, rates, wrench = signal_charts(recording, filtered)
+        trajectory, rates, wrench = signal_charts(recording, smoothed)
         report.figure(trajectory, "Measured joint positions.")
-        report.figure(rates, "Velocity of the last joint before and after the Kalman filter.")
+        report.figure(rates, "Velocity of the last joint before and after smoothing.")
         report.figure(wrench, "Measured wrench, including the sensor bias.")
         report.bullets(recording.notes)
 

@@ -21,6 +21,8 @@ from sysid_core.errors import ModelError
 from sysid_core.kinds import Kind
 from sysid_core.robot.inertia import Array
 
+WAVE_KINDS = ("ripple", "runout", "speed_ripple", "speed_runout")
+
 
 class SpringLaw(Kind):
     """Force law of a spring as a function of its extension."""
@@ -129,9 +131,6 @@ class Spring:
         if self.law is SpringLaw.LINEAR and self.anchors is None:
             total = total - self.preload
         return np.asarray(total)
-
-
-WAVE_KINDS = ("ripple", "runout", "speed_ripple", "speed_runout")
 
 
 @dataclass(frozen=True, eq=False)

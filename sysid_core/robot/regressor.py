@@ -25,6 +25,10 @@ from sysid_core.files import (
 from sysid_core.robot.inertia import INERTIAL_NAMES, Array
 from sysid_core.robot.model import RobotModel
 
+_FILE = FileKind(
+    "rotor file", "Write: rotors: [{joint: joint1, ratio: 100}, …]; see `Rotor`.", ModelError
+)
+
 
 def inertial_scale(model: RobotModel) -> Array:
     r"""Natural scale of every inertial parameter: `[m, m L, m L^2]` with mass m and length L of the
@@ -85,11 +89,6 @@ def joint_torque_regressor(model: RobotModel, q: ArrayLike, v: ArrayLike, a: Arr
         ((4, 7, 70), True)
     """
     return model.torque_regressor(q, v, a)
-
-
-_FILE = FileKind(
-    "rotor file", "Write: rotors: [{joint: joint1, ratio: 100}, …]; see `Rotor`.", ModelError
-)
 
 
 @dataclass(frozen=True)

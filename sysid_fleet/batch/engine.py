@@ -25,6 +25,17 @@ from sysid_core.errors import BatchError, SysIdError
 
 WORK = 0.25  # [s] in one bundle: a hundred times what its message costs
 MOST = 32  # items of a bundle
+ADDRESS = "DASK_SCHEDULER_ADDRESS"
+LEAN = {  # what Dask's workers do beside the work cost a quarter of their processor time
+    "distributed.worker.profile.enabled": False,  # looks at the stack every 10 ms
+    "distributed.admin.tick.interval": "1s",  # wakes the event loop, default every 20 ms
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.admin.system-monitor.disk": False,
+    # Its MALLOC_TRIM_THRESHOLD_ gives pages of every larger array back, to be faulted in again.
+    "distributed.nanny.pre-spawn-environ": {},
+}
+FETCH = 30.0  # [s] for a result that is there
+AHEAD = 4  # bundles of items handed out for each worker: it is busy, and little is lost
 
 
 @dataclass(frozen=True)
@@ -95,18 +106,6 @@ class Bundles:
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-ADDRESS = "DASK_SCHEDULER_ADDRESS"
-LEAN = {  # what Dask's workers do beside the work cost a quarter of their processor time
-    "distributed.worker.profile.enabled": False,  # looks at the stack every 10 ms
-    "distributed.admin.tick.interval": "1s",  # wakes the event loop, default every 20 ms
-    "distributed.admin.system-monitor.interval": "5s",
-    "distributed.admin.system-monitor.disk": False,
-    # Its MALLOC_TRIM_THRESHOLD_ gives pages of every larger array back, to be faulted in again.
-    "distributed.nanny.pre-spawn-environ": {},
-}
-FETCH = 30.0  # [s] for a result that is there
-AHEAD = 4  # bundles of items handed out for each worker: it is busy, and little is lost
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,14 @@ N_BLOCKS = 6  # of time, each held out once: fits keep five sixths of the data
 LEAST_GAIN = 0.005  # relative drop of the held-out error that anything else than usual must bring
 ENOUGH = 20_000  # samples that choices are judged on, evenly spread: more change no choice
 _EXACT = 1e-12  # squares of torques: a millionth of them is no measurement
+WEIGHTS = (1.0, 10.0, 100.0, 1e3, 1e4)  # of the prior that are tried; the first is the weakest
+WITHIN = 0.03  # relative: held-out errors of one recording that differ by less are the same
+WORSE = 0.1  # relative: a residual larger by more than with the weakest prior contradicts the data
+NO_PRIOR = 1e-6  # weight of the prior that stands for none
+_WIDER = 1.5  # typical positions span so much more than the recorded ones
+_FURTHER = 0.3  # [rad] and so much, where joints turn
+_LEAST = 0.3  # of the liveliest joint's velocity and acceleration
+_SAMPLES = 200  # random states: the spread's own error is 5 %
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,11 +222,6 @@ def _solve(products: Array, weights: Array, prior: Array, sd: Array, rho: float)
     return prior + sd * step
 
 
-WEIGHTS = (1.0, 10.0, 100.0, 1e3, 1e4)  # of the prior that are tried; the first is the weakest
-WITHIN = 0.03  # relative: held-out errors of one recording that differ by less are the same
-WORSE = 0.1  # relative: a residual larger by more than with the weakest prior contradicts the data
-
-
 def choose_prior_weight(
     equations: ArmEquations,
 ) -> tuple[float, dict[float, float]]:
@@ -278,13 +281,6 @@ def rough_loads(equations: ArmEquations) -> Array:
     if not equations.friction.needs_load or np.any(equations.unmeasured()):
         return equations.prior
     return identify_equations(equations, LeastSquares("joint")).pi.ravel()
-
-
-NO_PRIOR = 1e-6  # weight of the prior that stands for none
-_WIDER = 1.5  # typical positions span so much more than the recorded ones
-_FURTHER = 0.3  # [rad] and so much, where joints turn
-_LEAST = 0.3  # of the liveliest joint's velocity and acceleration
-_SAMPLES = 200  # random states: the spread's own error is 5 %
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,11 @@ from sysid_core.robot import (
 )
 from sysid_core.signals import Recording
 
+SCHEMA = "robot_sysid/identified_robot/1"
+_FILE = FileKind(
+    "identified robot", "Give the folder that `sysid identify` wrote.", EstimationError
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Identification:
@@ -196,12 +201,6 @@ def with_provenance(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estima
             *unmeasured_notes(model.joint_names, together.unmeasured()),
         ),
     )
-
-
-SCHEMA = "robot_sysid/identified_robot/1"
-_FILE = FileKind(
-    "identified robot", "Give the folder that `sysid identify` wrote.", EstimationError
-)
 
 
 def save_identification(identification: Identification, path: str | Path) -> None:

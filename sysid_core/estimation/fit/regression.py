@@ -16,6 +16,8 @@ from sysid_core.errors import EstimationError
 from sysid_core.identifiability import BaseParameters, sampled_base_parameters
 from sysid_core.robot import Array
 
+BLOCK = 8192  # samples of a regressor that are held at once
+
 
 def friction_scale(Phi: Array, tau: Array, names: Sequence[str] = ()) -> Array:
     """Natural scale of friction parameters from the friction regressor, shape (K, n, p); see
@@ -51,9 +53,6 @@ def friction_scale_from_squares(squares: Array, tau: Array, names: Sequence[str]
     ratio = np.divide(torque, column, out=np.zeros_like(column), where=acts)
     scale = ratio.max(axis=0, initial=0.0)
     return np.where(scale > 0.0, scale, 1.0)
-
-
-BLOCK = 8192  # samples of a regressor that are held at once
 
 
 class RegressorBlocks(Protocol):

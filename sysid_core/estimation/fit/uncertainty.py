@@ -17,6 +17,8 @@ from sysid_core.estimation.fit.weighting import Weights
 from sysid_core.robot import Array
 
 MOST_LAG = 400  # samples, longest correlation of residuals that is looked for: 4 s at 100 Hz
+_UNTOUCHED = 1e-11  # of the largest singular value after equilibration, as in `solve_compressed`
+_OPEN = 1e4  # natural scales: deviation of a direction that the data don't touch
 
 
 def span_slices(starts: Sequence[int], n_samples: int) -> list[slice]:
@@ -132,10 +134,6 @@ def _lagged(y: Array, gamma: Array) -> Array:
     kernel = np.append(0.5 * gamma[0], gamma[1:])
     spectrum = scipy.fft.rfft(kernel, size)[:, None] * scipy.fft.rfft(y, size, axis=0)
     return np.asarray(scipy.fft.irfft(spectrum, size, axis=0)[: len(y)])
-
-
-_UNTOUCHED = 1e-11  # of the largest singular value after equilibration, as in `solve_compressed`
-_OPEN = 1e4  # natural scales: deviation of a direction that the data don't touch
 
 
 @dataclass(frozen=True, eq=False)

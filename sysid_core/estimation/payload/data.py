@@ -26,6 +26,7 @@ _SHAPES: dict[str, tuple[int, ...]] = {
     "wrench": (6,),
     **dict.fromkeys(("a", "omega", "alpha", "gravity"), (3,)),
     "R_WS": (3, 3),
+    "p_WS": (3,),
     "covariance": (9, 9),
 }
 
@@ -44,6 +45,7 @@ class PayloadData:
         source: Where it came from.
         R_WS: Orientation of the sensor, shape (K, 3, 3); lets an error of gravity's direction be
             estimated along. None where it isn't known.
+        p_WS: Position of the sensor, shape (K, 3) [m], or None.
         covariance: Of (a, omega, alpha), shape (K, 9, 9), NaN where the filter gives none; None
             where nothing is known of the motion's error.
     """
@@ -57,6 +59,7 @@ class PayloadData:
     source: str = ""
     R_WS: Array | None = None
     covariance: Array | None = None
+    p_WS: Array | None = None
 
     def __post_init__(self) -> None:
         K = len(self.time)
@@ -100,7 +103,7 @@ class PayloadData:
         """
         vectors = (motion.a, motion.omega, motion.alpha, motion.gravity)
         t, b = np.asarray(time, dtype=float), np.asarray(wrench, dtype=float)
-        return cls(t, b, *vectors, source, motion.R_WF, covariance)
+        return cls(t, b, *vectors, source, motion.R_WF, covariance, motion.p_WF)
 
     @classmethod
     def joined(cls, parts: Sequence[PayloadData]) -> PayloadData:

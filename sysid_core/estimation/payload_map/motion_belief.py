@@ -182,6 +182,15 @@ class SplineMotion:
         self._solved: Array | None = None
         self._sensitivities: dict[tuple[int, int], Array] = {}  # by first and last sample
 
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Of the columns of `joints`."""
+        return self._model.joint_names
+
+    def joints(self) -> tuple[Array, Array, Array]:
+        """Smoothed positions, velocities and accelerations, shape (K, n) each."""
+        return self._joints(self._c)
+
     def frame_motion(self) -> FrameMotion:
         """Motion of the frame from the joint splines and the kinematics."""
         return self._uncorrected

@@ -26,6 +26,7 @@ from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
 ROUNDED = 1e-5  # relative: a dependence broken by no more than a URDF's 1.5708 is one
+MOVING = 0.01  # [rad/s or m/s]: a joint moves above this speed
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +151,6 @@ def at_once_sd(blocks: list[StepRows], prior_covariance: Array) -> Array:
             white = np.linalg.solve(np.linalg.cholesky(block.noise), block.rows @ root)
             H = H + white.T @ white
     return np.sqrt(np.diag(root @ np.linalg.inv(H) @ root.T))
-
-
-MOVING = 0.01  # [rad/s or m/s]: a joint moves above this speed
 
 
 class LockedTorque(Kind):

@@ -31,6 +31,8 @@ _RPY = re.compile(r"""rpy\s*=\s*["']([^"']*)["']""")
 # Fractions of pi that robots are built with, and the digits from which on a match is no accident.
 _NICE = ((math.pi / 2, 2), (math.pi / 4, 3), (math.pi / 6, 3))
 _EXACT = 1e-10  # [rad] closer than this, an angle needs no snapping
+_ROUNDING = 1e-4  # of the natural scale: kept directions below this are reported
+_MOTION_NAMES = ("vx", "vy", "vz", "wx", "wy", "wz")
 
 
 def exact_angle(text: str) -> float:
@@ -106,10 +108,6 @@ def _exact_urdf(urdf_xml: str) -> tuple[str, tuple[str, ...]]:
             origin.set("rpy", " ".join(repr(exact_angle(number)) for number in numbers))
             changed.append(str(joint.get("name")))
     return ET.tostring(root, encoding="unicode"), tuple(changed)
-
-
-_ROUNDING = 1e-4  # of the natural scale: kept directions below this are reported
-_MOTION_NAMES = ("vx", "vy", "vz", "wx", "wy", "wz")
 
 
 def doubts_in_words(model: RobotModel, layout: Layout, results: Sequence[StageResult]) -> list[str]:

@@ -35,6 +35,9 @@ from sysid_core.robot import Array, RobotModel
 SAFE_STARTS = 3  # random motions whose safe amplitude is sought, for comparison
 BANDWIDTH = 2.0  # [Hz], highest frequency of the series by default
 MOST_HARMONICS = 48  # of a series: 24 s at the default bandwidth
+DIFFERENT = 0.5  # of the typical distance between two postures of the training motion
+TRIES = 8  # safe motions at most that are compared with the training motion
+SEED = 7919  # added to the training motion's
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,11 +227,6 @@ def plan_arm_motion(
 def _score(problem: ExcitationProblem, x: Array) -> float:
     problem.value_and_gradient(x)
     return problem.last_score
-
-
-DIFFERENT = 0.5  # of the typical distance between two postures of the training motion
-TRIES = 8  # safe motions at most that are compared with the training motion
-SEED = 7919  # added to the training motion's
 
 
 def nearness(model: RobotModel, one: Trajectory, other: Trajectory) -> float:

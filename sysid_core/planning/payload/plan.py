@@ -34,6 +34,9 @@ TYPICAL_MASS, TYPICAL_LENGTH = 1.0, 0.1  # [kg], [m]
 LOAD_SCALE = TYPICAL_MASS * np.array([1.0] + [TYPICAL_LENGTH] * 3 + [TYPICAL_LENGTH**2] * 6)
 BIAS_SCALE = (1.0, 0.1)  # [N], [N m]
 TARE_MARGIN = 0.1  # [rad], of static postures from the planned range
+MOVE_SHARE = 0.6  # of the limits, on the way from one posture to the next
+FREE = 0.5  # of the logarithm of each free frequency, from the published ratio
+MAX_TRIED = 60  # of the postures, best first, before giving up
 
 
 def payload_information(
@@ -120,9 +123,6 @@ def choose_tare_postures(
         nearness = [-np.max(np.abs(q - ordered[-1])) for q in rest]
         ordered.append(rest.pop(first_best(nearness)))
     return np.array(ordered[:0:-1])  # the nearest to the oscillation comes last
-
-
-MOVE_SHARE = 0.6  # of the limits, on the way from one posture to the next
 
 
 def build_payload_motion(
@@ -219,10 +219,6 @@ class PayloadMotion:
             rate_hz=self.rate_hz,
             seed=seed,
         )
-
-
-FREE = 0.5  # of the logarithm of each free frequency, from the published ratio
-MAX_TRIED = 60  # of the postures, best first, before giving up
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,6 +33,7 @@ from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regr
 
 TORQUE_NOISE = 0.01  # of each joint's typical torque; weighs joints against each other
 SAMPLES = 60  # of a move that its information is computed from
+_STARTS = 200  # random postures among which a free one to start from is looked for
 
 
 class MoveChooser:
@@ -177,9 +178,6 @@ class MoveChooser:
 def _best(total: Array, extras: list[Array]) -> int:
     """Index of the information that makes the log-determinant grow most."""
     return first_best([np.linalg.slogdet(total + extra)[1] for extra in extras])
-
-
-_STARTS = 200  # random postures among which a free one to start from is looked for
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,6 +44,13 @@ from sysid_core.robot.model import STANDARD_GRAVITY, RobotModel
 from sysid_core.robot.reference import reference_robots
 from sysid_core.robot.urdf import urdf_text
 
+MIMIC = "mimic"
+_FILE = FileKind(
+    "loops file",
+    "It needs `actuated: [joints…]` and `loops: […]`; see docs/closed_chains.md.",
+    ModelError,
+)
+
 
 @dataclass(frozen=True)
 class MimicJoint:
@@ -259,14 +266,6 @@ class LoopsFile(FileSchema):
             directions=directions,
             half=np.array([entry.half for entry in box]),
         )
-
-
-MIMIC = "mimic"
-_FILE = FileKind(
-    "loops file",
-    "It needs `actuated: [joints…]` and `loops: […]`; see docs/closed_chains.md.",
-    ModelError,
-)
 
 
 def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> ClosedChain:

@@ -41,6 +41,18 @@ from sysid_core.signals.bags.records import (
 )
 
 BAG = FileKind("bag", "Give a rosbag2 folder, or an .mcap or .db3 file.", SignalError)
+CUSTOM_DATA_RECORD = "robot_sysid"  # MCAP metadata record that repeats custom_data at the start
+_MAGIC = b"\x89MCAP0\r\n"
+_HEAD = struct.Struct("<BQ")  # opcode and length of a record
+_READ = (
+    Opcode.SCHEMA,
+    Opcode.CHANNEL,
+    Opcode.MESSAGE,
+    Opcode.CHUNK,
+    Opcode.STATISTICS,
+    Opcode.METADATA,
+)
+_AT_ONCE = 1 << 20  # bytes of chunks that are looked through together
 
 
 class BagMetadata(FileSchema):
@@ -67,20 +79,6 @@ def read_metadata(path: Path) -> tuple[BagMetadata | None, tuple[str, ...]]:
     except SignalError as err:
         return None, (err.message,)
 
-
-CUSTOM_DATA_RECORD = "robot_sysid"  # MCAP metadata record that repeats custom_data at the start
-
-_MAGIC = b"\x89MCAP0\r\n"
-_HEAD = struct.Struct("<BQ")  # opcode and length of a record
-_READ = (
-    Opcode.SCHEMA,
-    Opcode.CHANNEL,
-    Opcode.MESSAGE,
-    Opcode.CHUNK,
-    Opcode.STATISTICS,
-    Opcode.METADATA,
-)
-_AT_ONCE = 1 << 20  # bytes of chunks that are looked through together
 
 _Item = MessageBlock | StoredTopic | dict[str, str] | Damage
 

@@ -23,6 +23,7 @@ from sysid_core.signals.recording import EffortKind, Mark, Recording
 STRING = "std_msgs/msg/String"
 MARK = "robot_sysid/msg/Mark"
 TRANSFORMS = "tf2_msgs/msg/TFMessage"
+MOST_SAMPLES = 200_000  # of a stream in memory, seven minutes at 500 Hz: with 7 joints 36 MB
 
 
 def namespace_of(topic: str) -> str:
@@ -102,9 +103,6 @@ class Texts:
             self.marks.append(Mark(int(stamp.sec) * 10**9 + int(stamp.nanosec), message.label))
         else:
             self.marks.append(Mark(log_ns, message.data))
-
-
-MOST_SAMPLES = 200_000  # of a stream in memory, seven minutes at 500 Hz: with 7 joints 36 MB
 
 
 def read_marks(bag: StoredBag) -> tuple[Mark, ...]:

@@ -22,6 +22,7 @@ from sysid_core.signals.bags.storage import StoredBag, open_bag
 
 _METADATA_VERSION = 9  # of rosbag2 since Jazzy
 _FOREVER = {"sec": 9223372036, "nsec": 854775807}
+_QOS = FileKind("quality of service", "Record again.", SignalError)
 
 
 @dataclass(frozen=True)
@@ -268,9 +269,6 @@ def _dump(content: object) -> str:
             return True
 
     return yaml.dump(content, Dumper=Plain, sort_keys=False)
-
-
-_QOS = FileKind("quality of service", "Record again.", SignalError)
 
 
 def recover_bag(path: str | Path, out: str | Path) -> StoredBag:

@@ -24,6 +24,9 @@ _PAIRS = 5  # of neighbours: three bad samples in a row are found
 _SPREADS = 10.0  # beyond which a sample is an outlier
 _TURNING = 100.0  # [rad/s²] of true motion, which bends it away from what neighbours predict
 _GAUSSIAN = 1.4826  # standard deviation / median absolute deviation
+_FEWEST_SAMPLES = 20  # of a span
+_PIECE = 6_000  # resampled samples of a piece
+_PIECE_S = 4.0  # [s] at least: each start costs the filters' settling and friction's history
 
 
 def unwrap(q: Array) -> Array:
@@ -83,9 +86,6 @@ def bridged(time: Array, z: Array, bad: NDArray[np.bool_]) -> Array:
     return out
 
 
-_FEWEST_SAMPLES = 20  # of a span
-
-
 def smooth_joints(stream: JointStream) -> JointStream:
     """Positions, velocities and accelerations at the stamps, from positions alone.
 
@@ -129,10 +129,6 @@ def _check(stream: JointStream) -> None:
             remedy="Drop invalid samples first: `in_order`.",
             sample=int(k),
         )
-
-
-_PIECE = 6_000  # resampled samples of a piece
-_PIECE_S = 4.0  # [s] at least: each start costs the filters' settling and friction's history
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,12 @@ from sysid_core.signals.wrench.sensor import WRENCH_AXES
 _SLOW_WINDOW = 15  # samples
 SLOW_LIMIT = 2.5  # of `slow_part`
 _CLIPPED_RUN = 5  # samples at exactly the extreme value
+MOTION_HZ = 10.0  # above which nothing moves
+_LEAST_S = 1.0  # of readings, for lines some 3 Hz wide
+_MOST = 4096  # readings that are looked at, the newest
+_FLOOR = 41  # bins about a line that show the noise
+_CHANCE = 1e-9  # of taking noise for a line, per spectrum: live there is one each second
+_LEAST_PART = 0.5  # of the noise of a reading: a weaker line does no harm
 
 
 class WrenchFaultKind(Kind):
@@ -280,14 +286,6 @@ def _saturated(
             " more slowly, or use a larger sensor.",
         )
     ]
-
-
-MOTION_HZ = 10.0  # above which nothing moves
-_LEAST_S = 1.0  # of readings, for lines some 3 Hz wide
-_MOST = 4096  # readings that are looked at, the newest
-_FLOOR = 41  # bins about a line that show the noise
-_CHANCE = 1e-9  # of taking noise for a line, per spectrum: live there is one each second
-_LEAST_PART = 0.5  # of the noise of a reading: a weaker line does no harm
 
 
 @dataclass(frozen=True)
