@@ -13,7 +13,7 @@ from rich.status import Status
 from sysid_core.progress import watch_progress
 
 if TYPE_CHECKING:
-    from sysid_core.workflows import Progress
+    from sysid_core.progress import Progress
 
 
 class _Steps(Status):

@@ -35,6 +35,24 @@ from sysid_studies.quadruped import (
 )
 from sysid_studies.table import StudyTable
 
+LEG = "FL"
+ZERO = 1e-6  # [N m or N]: below, an error counts as zero
+# Root-mean-square errors of the paper's table 6, by identification.
+PAPER_TABLE_6: dict[str, dict[str, tuple[float, float, float]]] = {
+    "floating torso": {
+        "locked, leg torques": (0.0, 0.0, 0.0),
+        "galloping, leg torques": (0.0, 0.0, 0.0),
+        "galloping, body torques": (0.0, 0.0, 0.0),
+        "galloping, body forces": (0.0, 0.0, 0.0),
+    },
+    "locked torso": {
+        "locked, leg torques": (0.0, 0.0, 0.0),
+        "galloping, leg torques": (1.35, 2.39, 0.0),
+        "galloping, body torques": (7.40, 20.24, 4.71),
+        "galloping, body forces": (16.31, 12.40, 61.73),
+    },
+}
+
 
 def parameter_names(model: RobotModel) -> list[str]:
     """Names of the parameters: ten per link and four per rotor."""
@@ -71,25 +89,6 @@ def regressor(model: RobotModel, motion: Gallop) -> Array:
     """
     Y = joint_torque_regressor(model, *motion_of(model, motion)) @ symmetric_rotors(model)
     return (coupling_matrix(model).T @ Y).reshape(-1, Y.shape[-1])
-
-
-LEG = "FL"
-ZERO = 1e-6  # [N m or N]: below, an error counts as zero
-# Root-mean-square errors of the paper's table 6, by identification.
-PAPER_TABLE_6: dict[str, dict[str, tuple[float, float, float]]] = {
-    "floating torso": {
-        "locked, leg torques": (0.0, 0.0, 0.0),
-        "galloping, leg torques": (0.0, 0.0, 0.0),
-        "galloping, body torques": (0.0, 0.0, 0.0),
-        "galloping, body forces": (0.0, 0.0, 0.0),
-    },
-    "locked torso": {
-        "locked, leg torques": (0.0, 0.0, 0.0),
-        "galloping, leg torques": (1.35, 2.39, 0.0),
-        "galloping, body torques": (7.40, 20.24, 4.71),
-        "galloping, body forces": (16.31, 12.40, 61.73),
-    },
-}
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,10 @@ from numpy.typing import NDArray
 from sysid_core.errors import SysIdError
 from sysid_core.progress import report_progress
 
+MOST_BYTES = 64 << 20  # of a text file: an estimate of 500 parameters with its covariance has 6 MB
+MOST_ARRAY_BYTES = 256 << 20  # all arrays of a file: 20 hours of seven joints at 100 Hz
+_BLOCK = 1 << 20  # bytes
+
 
 @dataclass(frozen=True)
 class FileKind:
@@ -51,9 +55,6 @@ class FileKind:
             remedy=remedy or self.remedy,
             path=str(path),
         )
-
-
-MOST_BYTES = 64 << 20  # of a text file: an estimate of 500 parameters with its covariance has 6 MB
 
 
 def open_regular(path: str | Path, kind: FileKind) -> BinaryIO:
@@ -122,8 +123,8 @@ def read_text(path: str | Path, kind: FileKind, *, most: int = MOST_BYTES) -> st
 def written_whole(path: str | Path) -> Iterator[BinaryIO]:
     """Context manager for writing a file, which gets its name only when it is complete and on disk.
 
-    Until then a file that had the name keeps it, also if the writer fails or is killed. Pipes and
-    devices are written directly.
+    Until then an existing file with this name is unchanged, even if the writer fails or is killed.
+    Pipes and devices are written directly.
 
     Args:
         path: The file's name.
@@ -172,11 +173,8 @@ def write_text(path: str | Path, text: str) -> None:
         file.write(text.encode("utf-8"))
 
 
-MOST_ARRAY_BYTES = 256 << 20  # all arrays of a file: 20 hours of seven joints at 100 Hz
-
-
 def read_npz(path: str | Path, kind: FileKind, names: Collection[str]) -> dict[str, NDArray[Any]]:
-    """Named arrays of an NPZ file; pickled objects are refused.
+    """Named arrays of an NPZ file, with any shapes; pickled objects are refused.
 
     Args:
         path: The file.
@@ -216,9 +214,6 @@ def _array(content: bytes) -> NDArray[Any]:
         raise ValueError(f"an array of shape {shape} and type {dtype} is not supported")
     stream.seek(0)
     return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
-
-
-_BLOCK = 1 << 20  # bytes
 
 
 def hash_of(path: str | Path) -> str:

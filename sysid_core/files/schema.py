@@ -31,6 +31,27 @@ from sysid_core.kinds import Kind
 
 # libyaml's parser and emitter are 20 times as fast; PyYAML is built without them at some places.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DEEPEST = 40  # levels of nesting
+_SURELY_SAFE = 5000  # signs that open a level, below which no depth is looked at
+_MOST_NODES = 2_000_000  # once aliases are written out
+ONLY_KNOWN_KEYS = ConfigDict(extra="forbid")  # `__pydantic_config__` of a dataclass in a file
+_MOST_FINDINGS = 3
+_EXPECTED = ", expected "
+_WANTED = {
+    "finite_number": "expected a finite number",
+    "float_type": "expected a number",
+    "float_parsing": "expected a number",
+    "int_type": "expected a whole number",
+    "int_from_float": "expected a whole number",
+    "bool_type": "expected true or false",
+    "string_type": "expected text (numbers, yes and no in quotes)",
+    "string_too_short": "expected a name",
+    "list_type": "expected a list",
+    "tuple_type": "expected a list",
+    "dict_type": "expected a mapping",
+    "model_type": "expected a mapping",
+    "dataclass_type": "expected a mapping",
+}
 
 
 class _SafeDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
@@ -38,10 +59,6 @@ class _SafeDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignor
 
 
 _SafeDumper.add_multi_representer(Kind, lambda dumper, kind: dumper.represent_str(kind.value))
-
-_DEEPEST = 40  # levels of nesting
-_SURELY_SAFE = 5000  # signs that open a level, below which no depth is looked at
-_MOST_NODES = 2_000_000  # once aliases are written out
 
 
 class _Loader(_SafeLoader):  # type: ignore[misc]  # whichever of the two there is
@@ -139,7 +156,9 @@ def parse_json(text: str, kind: FileKind, path: str | Path) -> Any:
 
 
 def _refuse_deep(text: str, kind: FileKind, path: str | Path) -> None:
-    """libyaml's composer recurses in C: 100 000 levels end the process before anybody can look."""
+    """Refuse deep nesting before parsing, because libyaml's recursive composer would crash with 100
+    000 levels.
+    """
     deepest_line = max((len(line) - len(line.lstrip(" ")) for line in text.splitlines()), default=0)
     signs = sum(map(text.count, ("[", "{", "- ", "-\t", "-\n", "? ", "?\t", "?\n")))
     if deepest_line + signs < _SURELY_SAFE:
@@ -209,17 +228,13 @@ Angles3 = Annotated[
 ]
 Vector3 = Annotated[list[Number], Field(min_length=3, max_length=3)]
 
-ONLY_KNOWN_KEYS = ConfigDict(extra="forbid")  # `__pydantic_config__` of a dataclass in a file
-_MOST_FINDINGS = 3
-_EXPECTED = ", expected "
-
 
 class FileSchema(BaseModel):
     """Schema of a mapping in a file. Unknown keys are refused, and the error names the most similar
     known key.
 
-    With `MORE_KEYS` the file may hold more than is read, but nothing that looks like what is read.
-    A key with nothing behind it is the same as no key.
+    With `MORE_KEYS` the file may contain further keys, unless they resemble a known key. A key
+    without a value is treated as a missing key.
     """
 
     MORE_KEYS: ClassVar[bool] = False
@@ -355,20 +370,3 @@ def _clause(error: ErrorDetails) -> str:
         return "is still '?': fill it in"
     wanted = _WANTED.get(kind) or error["msg"].replace("Input should be", "expected")
     return f"is {shown}, {wanted}"
-
-
-_WANTED = {
-    "finite_number": "expected a finite number",
-    "float_type": "expected a number",
-    "float_parsing": "expected a number",
-    "int_type": "expected a whole number",
-    "int_from_float": "expected a whole number",
-    "bool_type": "expected true or false",
-    "string_type": "expected text (numbers, yes and no in quotes)",
-    "string_too_short": "expected a name",
-    "list_type": "expected a list",
-    "tuple_type": "expected a list",
-    "dict_type": "expected a mapping",
-    "model_type": "expected a mapping",
-    "dataclass_type": "expected a mapping",
-}

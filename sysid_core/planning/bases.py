@@ -14,6 +14,9 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import ExcitationError
 from sysid_core.robot import Array
 
+DEGREE = 5  # jerk is smooth
+SHARE = 0.97  # of the joints' limits that samples may use; what exceeds between them is watched
+
 
 def share_between_samples(degree: int, n_samples: int) -> float:
     """Fraction of a limit that samples may use, so that the series respects the limit between them.
@@ -182,10 +185,6 @@ class FourierBasis(MotionBasis):
             np.hstack([-(sine * omega) @ A, (cosine * omega) @ B]),
             np.hstack([-(cosine * omega**2) @ A, -(sine * omega**2) @ B]),
         )
-
-
-DEGREE = 5  # jerk is smooth
-SHARE = 0.97  # of the joints' limits that samples may use; what exceeds between them is watched
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,9 @@ from sysid_core.planning.tool_frame import tool_frame
 from sysid_core.robot import Array, RobotModel
 
 Numbers = tuple[float, ...]
+DEFAULT_ACCELERATION = 5.0  # [rad/s^2 or m/s^2]; a URDF states none
+DEFAULT_VELOCITY = 1.0  # [rad/s or m/s], where the URDF states none
+DEFAULT_TCP_SPEED = 0.25  # [m/s], reduced speed of ISO 10218-1
 
 
 @dataclass(frozen=True)
@@ -97,11 +100,6 @@ def vendor_values(
         zip(entry.joints, values * (len(entry.joints) if len(values) == 1 else 1), strict=True)
     )
     return [float(known.get(name, other)) for name in joint_names]
-
-
-DEFAULT_ACCELERATION = 5.0  # [rad/s^2 or m/s^2]; a URDF states none
-DEFAULT_VELOCITY = 1.0  # [rad/s or m/s], where the URDF states none
-DEFAULT_TCP_SPEED = 0.25  # [m/s], reduced speed of ISO 10218-1
 
 
 @dataclass(frozen=True, eq=False)

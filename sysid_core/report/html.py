@@ -79,6 +79,8 @@ GLOSSARY: Mapping[str, str] = {
     "closed chain|loop|loops": "kinematic chain with closed loops; its passive joints are determined by the driven ones.",
     "loops close|close the loops": "the loop closure equations have a solution in this posture.",
 }
+MARKS: Mapping[str, str] = {"pass": "✓", "warn": "!", "fail": "✗", "not judged": "–", "info": "→"}
+_PACKAGES = ("robot_sysid", "numpy", "scipy", "pin", "cvxpy", "clarabel")
 
 
 def words_in(text: str) -> list[tuple[str, str]]:
@@ -97,10 +99,6 @@ def words_in(text: str) -> list[tuple[str, str]]:
 
     every = ((spellings.split("|"), meaning) for spellings, meaning in GLOSSARY.items())
     return [(names[0], meaning) for names, meaning in every if any(map(has, names))]
-
-
-MARKS: Mapping[str, str] = {"pass": "✓", "warn": "!", "fail": "✗", "not judged": "–", "info": "→"}
-_PACKAGES = ("robot_sysid", "numpy", "scipy", "pin", "cvxpy", "clarabel")
 
 
 def cell_text(value: object) -> str:

@@ -26,6 +26,11 @@ from sysid_core.report.html import MARKS, Report, cell_text, with_deviation
 _RESULT = FileKind("result", "Repeat the command that wrote it.", SignalError)
 _SETTINGS = FileKind("identified robot", "Give a result folder of `sysid identify`.")
 _SAID = ("method", "gravity", "prior_weight", "delay_corrected", "differentiate", "friction_terms")
+INDEX = "index.html"
+_HEAD = 65_536  # characters of a page in which its summary stands
+_SUMMARY = re.compile(r'<meta name="robot-sysid" content="([^"]*)">')
+_PAGE = FileKind("report", "Repeat the command that wrote it.")
+_TITLE = "Reports in"
 
 
 class _More(FileSchema):
@@ -284,13 +289,6 @@ def _z_chart(others: Sequence[SavedRun], found: Sequence[EstimateDifference]) ->
         figure.axis("x", k, names=list(d.names), hidden=k + 1 < len(found))
     figure.axis("y", title="z")
     return figure
-
-
-INDEX = "index.html"
-_HEAD = 65_536  # characters of a page in which its summary stands
-_SUMMARY = re.compile(r'<meta name="robot-sysid" content="([^"]*)">')
-_PAGE = FileKind("report", "Repeat the command that wrote it.")
-_TITLE = "Reports in"
 
 
 def write_index(folder: str | Path) -> Path:

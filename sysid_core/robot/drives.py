@@ -21,6 +21,8 @@ from sysid_core.errors import ModelError
 from sysid_core.kinds import Kind
 from sysid_core.robot.inertia import Array
 
+WAVE_KINDS = ("ripple", "runout", "speed_ripple", "speed_runout")
+
 
 class SpringLaw(Kind):
     """Force law of a spring as a function of its extension."""
@@ -92,9 +94,11 @@ class Spring:
         return length - abs(d1 - d2), d1 * d2 * np.sin(angle) / length
 
     def functions(self, q: Array) -> tuple[Array, ...]:
-        """Regressor functions of preload and stiffness in the torque on the axis.
+        """Regressor functions of preload and stiffness in the torque on the axis, each of the shape
+        of q.
 
-        A preload at the joint itself is its constant offset and no function of its own.
+        A preload at the joint itself is equivalent to its constant offset and has no separate
+        function.
         """
         x, slope = self.extension(q)
         if self.law is SpringLaw.PNEUMATIC:
@@ -127,9 +131,6 @@ class Spring:
         if self.law is SpringLaw.LINEAR and self.anchors is None:
             total = total - self.preload
         return np.asarray(total)
-
-
-WAVE_KINDS = ("ripple", "runout", "speed_ripple", "speed_runout")
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,12 @@ from sysid_core.robot.inertia import Array
 from sysid_core.robot.model import STANDARD_GRAVITY, RobotModel
 from sysid_core.settings import numbers
 
+_UNIT = 1e-2  # how far a rotation's quaternion may be from length 1
+POSE_FRAME = "sensor"
+_TRIES = 300  # turns of the axes that are tried
+_FLAT = np.deg2rad(50.0)  # middle angles up to here are far from the singularity
+POSE_JOINTS = ("slide_x", "slide_y", "slide_z", "turn_z", "turn_y", "turn_x")
+
 
 def gravity_of_mount(rpy: ArrayLike) -> Array:
     r"""Gravity in the frame of a base that is rotated relative to the world, `g_B = R_WB^T g_W`.
@@ -133,9 +139,6 @@ def fix_frame(tree: pin.Model, name: str, parent: int, pose: pin.SE3) -> None:
     tree.addFrame(pin.Frame(name, base.parentJoint, parent, placement, pin.FrameType.BODY), False)
 
 
-_UNIT = 1e-2  # how far a rotation's quaternion may be from length 1
-
-
 @dataclass(frozen=True)
 class StaticTransform:
     """Pose of one frame in another, as published on `tf_static`.
@@ -212,11 +215,6 @@ def with_static_transforms(model: RobotModel, transforms: Iterable[StaticTransfo
     return replace(model, pin_model=tree)
 
 
-POSE_FRAME = "sensor"
-_TRIES = 300  # turns of the axes that are tried
-_FLAT = np.deg2rad(50.0)  # middle angles up to here are far from the singularity
-
-
 def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple[str, ...], Array]:
     """URDF of a gantry with a spherical wrist that carries the frame `sensor`, and joint positions
     for given poses of that frame.
@@ -262,9 +260,6 @@ def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple
     assert best is not None
     _, before, after, angles = best
     return _urdf(before, after), POSE_JOINTS, np.hstack([p, np.unwrap(angles, axis=0)])
-
-
-POSE_JOINTS = ("slide_x", "slide_y", "slide_z", "turn_z", "turn_y", "turn_x")
 
 
 def _urdf(before: scipy.spatial.transform.Rotation, after: scipy.spatial.transform.Rotation) -> str:

@@ -25,6 +25,10 @@ from sysid_core.files import (
 from sysid_core.robot.inertia import INERTIAL_NAMES, Array
 from sysid_core.robot.model import RobotModel
 
+_FILE = FileKind(
+    "rotor file", "Write: rotors: [{joint: joint1, ratio: 100}, …]; see `Rotor`.", ModelError
+)
+
 
 def inertial_scale(model: RobotModel) -> Array:
     r"""Natural scale of every inertial parameter: `[m, m L, m L^2]` with mass m and length L of the
@@ -85,11 +89,6 @@ def joint_torque_regressor(model: RobotModel, q: ArrayLike, v: ArrayLike, a: Arr
         ((4, 7, 70), True)
     """
     return model.torque_regressor(q, v, a)
-
-
-_FILE = FileKind(
-    "rotor file", "Write: rotors: [{joint: joint1, ratio: 100}, …]; see `Rotor`.", ModelError
-)
 
 
 @dataclass(frozen=True)
@@ -157,8 +156,8 @@ def load_rotors(path: str | Path) -> tuple[Rotor, ...]:
 def rotors_from_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
     """Rotors described by the `<transmission>` elements of a URDF.
 
-    The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is taken
-    to be the joint's. Transmissions without a reduction, or with several joints, give none.
+    The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is assumed to
+    be that of the joint. Transmissions without a reduction, or with several joints, are ignored.
     """
     rotors: dict[str, Rotor] = {}
     if "<transmission" not in urdf_xml:

@@ -34,6 +34,25 @@ _FILE = FileKind("robot description", "Give a URDF file.", ModelError)
 _LONGEST_TEXT = 20_000_000  # characters of a description
 _NAMESPACE = re.compile(r"(<robot\b[^>]*?)\sxmlns\s*=\s*(?:\"[^\"]*\"|'[^']*')")  # such as Drake's
 _EXPAND = "Expand xacro files first: xacro FILE > robot.urdf."
+_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+_MOST_LINKS, _LONGEST_CHAIN, _LONGEST_NAME = 5000, 600, 500  # parsers recurse along the chain
+_MOST_KILOGRAMS, _FARTHEST = 1e5, 100.0  # of a link [kg]; between two joints [m]
+_HEAVY, _FAR, _WIDE_TURN = 5000.0, 10.0, 4.0 * math.pi  # beyond this a unit is in doubt
+# Element (by its parent and tag) and attribute: how many numbers it holds.
+_NUMBERS = {
+    ("inertial", "mass", "value"): 1,
+    **{("inertial", "inertia", i): 1 for i in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")},
+    **{(p, "origin", a): 3 for p in ("inertial", "joint", "collision") for a in ("xyz", "rpy")},
+    ("geometry", "mesh", "scale"): 3,
+    ("geometry", "box", "size"): 3,
+    **{("geometry", "cylinder", a): 1 for a in ("radius", "length")},
+    ("geometry", "sphere", "radius"): 1,
+    ("joint", "axis", "xyz"): 3,
+    **{("joint", "limit", a): 1 for a in ("lower", "upper", "velocity", "effort")},
+    **{("joint", "dynamics", a): 1 for a in ("friction", "damping")},
+    **{("joint", "mimic", a): 1 for a in ("multiplier", "offset")},
+}
+_SRDF = FileKind("SRDF", "Give the file that MoveIt reads.", ModelError)
 
 
 def example_robots() -> dict[str, Path]:
@@ -131,26 +150,6 @@ def _without_comments(text: str) -> str:
     return "".join([*kept, text[at:]])
 
 
-_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
-_MOST_LINKS, _LONGEST_CHAIN, _LONGEST_NAME = 5000, 600, 500  # parsers recurse along the chain
-_MOST_KILOGRAMS, _FARTHEST = 1e5, 100.0  # of a link [kg]; between two joints [m]
-_HEAVY, _FAR, _WIDE_TURN = 5000.0, 10.0, 4.0 * math.pi  # beyond this a unit is in doubt
-# Element (by its parent and tag) and attribute: how many numbers it holds.
-_NUMBERS = {
-    ("inertial", "mass", "value"): 1,
-    **{("inertial", "inertia", i): 1 for i in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")},
-    **{(p, "origin", a): 3 for p in ("inertial", "joint", "collision") for a in ("xyz", "rpy")},
-    ("geometry", "mesh", "scale"): 3,
-    ("geometry", "box", "size"): 3,
-    **{("geometry", "cylinder", a): 1 for a in ("radius", "length")},
-    ("geometry", "sphere", "radius"): 1,
-    ("joint", "axis", "xyz"): 3,
-    **{("joint", "limit", a): 1 for a in ("lower", "upper", "velocity", "effort")},
-    **{("joint", "dynamics", a): 1 for a in ("friction", "damping")},
-    **{("joint", "mimic", a): 1 for a in ("multiplier", "offset")},
-}
-
-
 @lru_cache(maxsize=32)
 def sound_urdf(text: str) -> ET.Element:
     """Root element of a URDF after a check of its content; it must not be modified.
@@ -233,7 +232,7 @@ def _require_numbers(owner: ET.Element, element: ET.Element, attribute: str, cou
 
 
 def _require_tree(root: ET.Element) -> None:
-    """Every name once, every link but one carried by one joint, and no joint in a circle."""
+    """Require unique names, exactly one joint per link except the root, and no joints in a circle."""
     links, joints = root.findall("link"), root.findall("joint")
     for elements in (links, joints):
         names = [element.get("name", "") for element in elements]
@@ -352,9 +351,6 @@ def doubtful_units(text: str) -> tuple[str, ...]:
 def _single_numbers(element: ET.Element) -> dict[str, float]:
     keys = [a for _, tag, a in _NUMBERS if tag == element.tag and tag in ("mass", "limit")]
     return {key: float(element.attrib[key]) for key in keys if key in element.attrib}
-
-
-_SRDF = FileKind("SRDF", "Give the file that MoveIt reads.", ModelError)
 
 
 def allowed_contacts(path: str | Path, links: Set[str]) -> tuple[tuple[str, str], ...]:

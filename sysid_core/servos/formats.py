@@ -22,6 +22,18 @@ _POSITION = ".pos"  # behind the names of positions since version 2.1, beside ve
 # A revolute joint's state beyond a turn is in degrees, LeRobot's unit (`use_degrees`, and all
 # datasets before version 2.1).
 _TURN = 2 * np.pi
+GRIPPER = (0.0, 100.0)  # closed and open, in LeRobot's degrees as in its normalised values
+_STATE = "sensor_msgs/msg/JointState"
+# In the order of preference: what the controller followed, before what it was sent.
+_COMMANDS = (
+    "control_msgs/msg/JointTrajectoryControllerState",
+    "trajectory_msgs/msg/JointTrajectory",
+    "std_msgs/msg/Float64MultiArray",
+    _STATE,
+)
+_STEP = (
+    0.01  # [s] between positions on the way to a trajectory's next point: controllers run at 100 Hz
+)
 
 
 def is_lerobot(folder: Path) -> bool:
@@ -71,9 +83,6 @@ def read_lerobot(
                 arm = [i for i, _ in enumerate(joints) if not full[i]] if joints else slice(None)
                 q[:, arm], target[:, arm] = np.radians(q[:, arm]), np.radians(target[:, arm])
             yield ServoRecording(name, joints, t, q, t, target, notes, full)
-
-
-GRIPPER = (0.0, 100.0)  # closed and open, in LeRobot's degrees as in its normalised values
 
 
 def is_gripper(joint: str) -> bool:
@@ -126,24 +135,17 @@ def _table(file: Path) -> dict[str, Any]:
     return out
 
 
-_STATE = "sensor_msgs/msg/JointState"
-# In the order of preference: what the controller followed, before what it was sent.
-_COMMANDS = (
-    "control_msgs/msg/JointTrajectoryControllerState",
-    "trajectory_msgs/msg/JointTrajectory",
-    "std_msgs/msg/Float64MultiArray",
-    _STATE,
-)
 _Row = tuple[float, tuple[str, ...], list[float]]
 
 
 def read_bag_commands(path: str | Path) -> ServoRecording:
     """Joint states, and the commands of a controller's state, a trajectory or an array of numbers.
 
-    Of a bag of our own logger these are the targets that it was told to record, else the first of them.
-    Joint states with names of their own topic (`joint_commands`, `target`) are commands too. Where
-    the commands have no stamps, both are put at the times at which they were received. A trajectory is
-    what its controller makes of it: positions between its points, until another one takes over.
+    In a bag of the data logger, the commands are the targets that it was configured to record;
+    otherwise they are the first targets found. Joint states with names of their own topic
+    (`joint_commands`, `target`) are commands too. If the commands have no stamps, commands and
+    positions get the times of reception. A trajectory is interpolated as its controller does, until
+    another trajectory replaces it.
 
     Raises:
         SignalError: There are no joint states, or no commands.
@@ -215,9 +217,6 @@ def _rows(bag: StoredBag, topic: str, kind: str, stamped: bool) -> list[_Row]:
 
 # Time after the message, and positions.
 _Points = list[tuple[float, list[float]]]
-_STEP = (
-    0.01  # [s] between positions on the way to a trajectory's next point: controllers run at 100 Hz
-)
 
 
 def _between(points: _Points, rows: list[_Row], names: tuple[str, ...]) -> _Points:

@@ -15,6 +15,8 @@ from sysid_core.kinds import Kind
 
 _ANEW_S = 1.0  # a longer gap separates recordings
 MOST = 1e12  # of any position, velocity, effort, force or torque; drivers' "no value" is 1.8e308
+_RELEARN_SAMPLES = 50  # how often the usual period is found anew
+_WINDOW = 1000  # samples that rate, jitter and latency are taken over
 
 
 def is_measured(values: ArrayLike) -> bool:
@@ -130,10 +132,6 @@ class StreamClock:
     def count(self, what: str) -> None:
         """Count `outliers` or `jumps` within a sample that is used."""
         self._counts[what] += 1
-
-
-_RELEARN_SAMPLES = 50  # how often the usual period is found anew
-_WINDOW = 1000  # samples that rate, jitter and latency are taken over
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,14 @@ from sysid_core.signals.filters import split_at_gaps
 from sysid_core.signals.recording import Array, JointStream, Stamps, WrenchStream
 
 Stream = TypeVar("Stream", JointStream, WrenchStream)
+_IN_A_ROW = 3  # samples at an extreme: one alone is a turning point
+_MULTIPLE = 1e-3  # of a step: a value that is so close to a whole number of steps is on one
+_WINDOW_S = 0.1  # over which a speed is taken
+_MOVING = 0.01  # [rad/s or m/s]: standstill is slower
+_LEAST_MOTION = 0.05  # [rad or m] of a joint, to judge its velocity by
+_CLEAR_MOTION = 0.5  # [rad or m] that the velocities say; a sensor's offset at rest says less
+_DISPLACED_S = 0.2  # [s] over which displacements are compared, so that noise doesn't count
+_AGREEMENT = (0.9, 1.1)  # measured velocity over derivative of the position
 
 
 @dataclass(frozen=True)
@@ -176,12 +184,6 @@ def interpolate_at(
     return out, known
 
 
-_IN_A_ROW = 3  # samples at an extreme: one alone is a turning point
-_MULTIPLE = 1e-3  # of a step: a value that is so close to a whole number of steps is on one
-_WINDOW_S = 0.1  # over which a speed is taken
-_MOVING = 0.01  # [rad/s or m/s]: standstill is slower
-
-
 def quantisation(values: ArrayLike) -> Array:
     """Quantisation step of each column, shape (n,); 0 if the values are not on a grid.
 
@@ -238,12 +240,6 @@ def standstill_share(time: ArrayLike, q: ArrayLike) -> float:
         return 0.0
     speed = np.abs(x[later[used]] - x[used]) / span[used, None]
     return float(np.mean((speed < _MOVING).all(axis=1)))
-
-
-_LEAST_MOTION = 0.05  # [rad or m] of a joint, to judge its velocity by
-_CLEAR_MOTION = 0.5  # [rad or m] that the velocities say; a sensor's offset at rest says less
-_DISPLACED_S = 0.2  # [s] over which displacements are compared, so that noise doesn't count
-_AGREEMENT = (0.9, 1.1)  # measured velocity over derivative of the position
 
 
 def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> None:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
         ServoPlanSettings,
     )
     from sysid_core.workflows.planned import PlannedMotion
-    from sysid_core.workflows.progress import Progress
     from sysid_core.workflows.sequential import SequentialFit
     from sysid_core.workflows.servos import ServoFiles, ServoSettings, identify_servos
     from sysid_core.workflows.settings import (
@@ -83,7 +82,6 @@ __all__ = [
     "PayloadPlanSettings",
     "PlannedMotion",
     "PosturePlanSettings",
-    "Progress",
     "SequentialFit",
     "SequentialPlanSettings",
     "SequentialSettings",

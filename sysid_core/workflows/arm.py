@@ -41,14 +41,20 @@ from sysid_core.estimation.loaded_arm import (
 )
 from sysid_core.estimation.payload import summarise_payload
 from sysid_core.files import FileKind, read_yaml, write_yaml
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.report import Report, identification_report
 from sysid_core.robot import FrictionTerm
 from sysid_core.signals import COLUMNS_SCHEMA, Recording
 from sysid_core.validation import Prediction
 from sysid_core.workflows.arm_data import ArmData
 from sysid_core.workflows.choices import estimator_from, processing_of
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import WITH_PRIOR, FitSettings
+
+MOST_TRIED = 100_000  # samples: some seconds of CPU
+# While terms are chosen, the prior only keeps what the blocks don't show from running away.
+SELECTION_PRIOR = 100.0
+# Torque waves turn faster than a lower low-pass of regressor and torque lets through.
+WAVES_HZ = 20.0
 
 
 def load_dict(found: LoadedIdentification) -> dict[str, object]:
@@ -142,13 +148,6 @@ def write_columns(
     section["source"] = f"sysid identify --loaded, {loaded.identification.estimate.source}"
     head = "# With the drive gains that `sysid identify --loaded` found.\n"
     write_yaml(path, {**raw, "drives": section}, head=head)
-
-
-MOST_TRIED = 100_000  # samples: some seconds of CPU
-# While terms are chosen, the prior only keeps what the blocks don't show from running away.
-SELECTION_PRIOR = 100.0
-# Torque waves turn faster than a lower low-pass of regressor and torque lets through.
-WAVES_HZ = 20.0
 
 
 @dataclass(frozen=True, eq=False)

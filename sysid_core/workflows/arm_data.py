@@ -23,6 +23,7 @@ from sysid_core.errors import EstimationError, ModelError, SignalError
 from sysid_core.estimation.arm import Processing
 from sysid_core.estimation.loaded_arm import KnownLoad
 from sysid_core.planning import Trajectory
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import (
     DriveTrain,
     FrictionModel,
@@ -43,8 +44,9 @@ from sysid_core.signals import (
 )
 from sysid_core.signals.bags import read_bag
 from sysid_core.workflows.choices import friction_terms
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import ESTIMATE, FitSettings, IdentifySettings, LoadSettings
+
+_GRAVITY_SAMPLES = 800  # the fit of three numbers takes no more
 
 
 def is_bag(path: Path) -> bool:
@@ -198,9 +200,6 @@ def _kind(text: str) -> EffortKind:
             f"Effort kind '{text}' is unknown.",
             remedy=f"One of {', '.join(k.value for k in EffortKind)}.",
         ) from err
-
-
-_GRAVITY_SAMPLES = 800  # the fit of three numbers takes no more
 
 
 @dataclass(frozen=True, eq=False)

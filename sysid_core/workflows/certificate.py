@@ -23,11 +23,11 @@ from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import load_identification
 from sysid_core.files import FileKind, hash_of, read_json
+from sysid_core.progress import Progress, silent
 from sysid_core.settings import build_settings
 from sysid_core.validation import predict_recording
 from sysid_core.workflows.identification import IdentifiedArm, identify
 from sysid_core.workflows.inputs import RESULT, hashed, paths_by_role, work_key
-from sysid_core.workflows.progress import Progress, silent
 from sysid_core.workflows.settings import IdentifySettings
 
 SCHEMA = "robot_sysid/certificate/2"

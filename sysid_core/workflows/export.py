@@ -41,6 +41,7 @@ from sysid_core.files import (
     read_json,
     validated,
 )
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import (
     INERTIAL_NAMES,
     Array,
@@ -54,7 +55,6 @@ from sysid_core.validation import predict_recording
 from sysid_core.workflows.arm_data import chain_of, load_recording
 from sysid_core.workflows.certificate import CertificateCheck
 from sysid_core.workflows.inputs import RESULT, json_text
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import IdentifySettings
 
 PROOF = "proof.json"

@@ -14,6 +14,7 @@ from sysid_core.errors import ModelError
 from sysid_core.estimation import Estimate, residual_statistics
 from sysid_core.estimation.arm import Identification, save_identification
 from sysid_core.export import Description, ExportedError, Target, describe
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
 from sysid_core.report import (
     export_section,
@@ -31,7 +32,6 @@ from sysid_core.validation import (
 from sysid_core.workflows.arm import ArmFit, fit_arm, write_columns
 from sysid_core.workflows.arm_data import ArmData, require_unseen
 from sysid_core.workflows.inputs import inputs_of, write_result
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
 from sysid_core.workflows.settings import FitSettings, IdentifySettings
 

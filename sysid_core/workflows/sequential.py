@@ -18,12 +18,12 @@ from sysid_core.estimation.sequential import (
 )
 from sysid_core.identifiability.composite_bodies import minimal_constants
 from sysid_core.identifiability.rpna import with_exact_angles
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.report import Report, sequential_report, step_rows
 from sysid_core.signals import EffortKind, Recording
 from sysid_core.validation import Prediction
 from sysid_core.workflows.arm_data import ArmData
 from sysid_core.workflows.choices import processing_of
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import FitSettings
 
 

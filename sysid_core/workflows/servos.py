@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sysid_core.errors import SysIdError
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
 from sysid_core.robot import load_robot, mounted
 from sysid_core.workflows.inputs import write_result
-from sysid_core.workflows.progress import Progress, Step, silent
 
 if TYPE_CHECKING:
     from sysid_core.servos import Replay, ServoIdentification, ServoRecording

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sysid_core.errors import SignalError
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import Array
 from sysid_core.signals import bags
 from sysid_core.signals.wrench import (
@@ -23,8 +24,8 @@ from sysid_core.signals.wrench import (
     retare,
     static_postures,
     tare_static,
+    with_dress_pack,
 )
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import TareSettings
 from sysid_core.workflows.weighing import robot_on_sensor
 
@@ -108,7 +109,9 @@ def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
             found = replace(found, delay=(delay.delay, delay.sd))
     except SignalError as err:
         no_delay = str(err)
-    if settings.tool:
+    if settings.dress_pack:
+        found = with_dress_pack(found, postures)
+    elif settings.tool:
         found = found.with_load_as_tool()
     return Tared(found, full, remarks=remarks, no_delay=no_delay)
 

@@ -15,7 +15,7 @@ from sysid_core.controller_payload import (
     ControllerSetting,
     controller_settings,
 )
-from sysid_core.diagnosis import examine, judge_carried_mass, require_fit
+from sysid_core.diagnosis import examine, require_fit
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Processing
@@ -24,10 +24,12 @@ from sysid_core.estimation.loaded_arm import (
     LoadedArm,
     PayloadFromTorques,
     drive_gains_from_targets,
+    judge_carried_mass,
     torque_streams,
     with_load,
 )
 from sysid_core.estimation.payload import DensityPrior, summarise_payload
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict, failure, warning
 from sysid_core.report import loaded_arm_report, payload_sentence, save_and_list
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel, hold_joints, mounted
@@ -37,7 +39,6 @@ from sysid_core.validation import judge_estimate
 from sysid_core.workflows.arm_data import drives_of, load_recording
 from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.inputs import inputs_of, write_result
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import TorqueWeighingSettings
 
 
@@ -64,9 +65,11 @@ class WeighedByTorques:
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:
-        """Payload settings for the vendors' controllers; empty without a load."""
+        """Lines for the vendors' controllers; empty without a load, or if the verdict failed."""
         pi = self.fit.estimate.values
-        return controller_settings(ControllerPayload.from_pi(pi)) if pi[0] > 0 else ()
+        if not (pi[0] > 0 and self.verdict.ok):
+            return ()
+        return controller_settings(ControllerPayload.from_pi(pi))
 
     def to_dict(self) -> dict[str, Any]:
         """Result as plain data for result.json."""
@@ -110,7 +113,7 @@ class WeighedByTorques:
             gains=self.drives.gains.tolist(),
             gain_sd=float(self.gain_sd.max()),
             true_mass=self.true_mass,
-            settings=self.settings if self.verdict.ok else (),
+            settings=self.settings,
         )
         report.judged(
             self.verdict,

@@ -13,6 +13,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
 from sysid_core.files import read_json
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict, failure
 from sysid_core.report import (
     Report,
@@ -26,7 +27,6 @@ from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import Prediction, judge_predictions, predict_recording
 from sysid_core.workflows.arm_data import chain_of, load_recording, require_unseen
 from sysid_core.workflows.inputs import RESULT, inputs_of, write_result
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import ValidateSettings
 
 

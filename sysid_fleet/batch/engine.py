@@ -25,6 +25,17 @@ from sysid_core.errors import BatchError, SysIdError
 
 WORK = 0.25  # [s] in one bundle: a hundred times what its message costs
 MOST = 32  # items of a bundle
+ADDRESS = "DASK_SCHEDULER_ADDRESS"
+LEAN = {  # what Dask's workers do beside the work cost a quarter of their processor time
+    "distributed.worker.profile.enabled": False,  # looks at the stack every 10 ms
+    "distributed.admin.tick.interval": "1s",  # wakes the event loop, default every 20 ms
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.admin.system-monitor.disk": False,
+    # Its MALLOC_TRIM_THRESHOLD_ gives pages of every larger array back, to be faulted in again.
+    "distributed.nanny.pre-spawn-environ": {},
+}
+FETCH = 30.0  # [s] for a result that is there
+AHEAD = 4  # bundles of items handed out for each worker: it is busy, and little is lost
 
 
 @dataclass(frozen=True)
@@ -89,24 +100,12 @@ class Bundles:
         self._size = max(1, min(fitting, 2 * self._size, MOST))
 
     def again(self, items: Sequence[Any]) -> None:
-        """Items of a worker that died; each is repeated alone to find the cause."""
+        """Queue the items of a worker that died, each to be repeated alone to find the cause."""
         self._again += items
 
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-ADDRESS = "DASK_SCHEDULER_ADDRESS"
-LEAN = {  # what Dask's workers do beside the work cost a quarter of their processor time
-    "distributed.worker.profile.enabled": False,  # looks at the stack every 10 ms
-    "distributed.admin.tick.interval": "1s",  # wakes the event loop, default every 20 ms
-    "distributed.admin.system-monitor.interval": "5s",
-    "distributed.admin.system-monitor.disk": False,
-    # Its MALLOC_TRIM_THRESHOLD_ gives pages of every larger array back, to be faulted in again.
-    "distributed.nanny.pre-spawn-environ": {},
-}
-FETCH = 30.0  # [s] for a result that is there
-AHEAD = 4  # bundles of items handed out for each worker: it is busy, and little is lost
 
 
 @dataclass(frozen=True)
@@ -139,8 +138,8 @@ class Outcome(Generic[Item, Result]):
 class Engine:
     """Context manager that applies a function to many items.
 
-    One worker and no cluster: in this process, without Dask. Else Dask's scheduler hands out the
-    items, and hands them out again when a worker dies.
+    With one worker and no cluster, everything runs in this process without Dask. Otherwise the
+    scheduler of Dask distributes the items, and repeats those of a worker that dies.
 
     Args:
         workers: Processes on this machine; 0: one for each core, or this one where Dask isn't
@@ -235,8 +234,8 @@ class Engine:
     ) -> Iterator[Outcome[Item, Result]]:
         """Outcomes of all items, in the order of completion.
 
-        At most a few items for each worker are out at a time: memory doesn't depend on their
-        number. Short ones go several at a time.
+        At most a few items per worker are sent at a time, so that memory does not depend on their
+        number. Short items are sent in bundles.
 
         Args:
             function: Importable where the workers run.

@@ -37,6 +37,32 @@ from sysid_studies.bench.recipe import Recipe, Split, read_split, wrong_files
 
 LEVEL = 0.95  # of the central intervals: what two standard deviations are taken for
 _HALF = float(ndtri(0.5 + 0.5 * LEVEL))  # half width of the interval, in standard deviations
+_GRAVITY = np.array([0.0, 0.0, -9.81])
+BAND_HZ = 8.0  # rigid bodies move below it
+AS_EXPORTED = ("urdf", "mjcf", "c")  # what every installation can read back
+METHODS = {
+    "default": "sysid identify, defaults",
+    "chosen": "sysid identify --method ols: the same choices, no physical consistency",
+    "ols": "plain OLS, usual friction, fixed low-pass",
+    "wls": "plain WLS, usual friction, fixed low-pass",
+    **{peer.name: peer.says for peer in PEERS},
+}
+METRICS = {
+    "moving": "held-out error in motion, raw",
+    "whole": "held-out error over whole recordings, raw",
+    "band": f"held-out error in motion below {BAND_HZ:g} Hz",
+    "above": f"share of the held-out efforts in motion above {BAND_HZ:g} Hz: mostly noise, which no"
+    " rigid body explains",
+    "fitted": "error of the fitted recordings in motion, raw",
+    **{
+        f"as_{target}": f"held-out error in motion of the {target} as other software reads it, raw"
+        for target in AS_EXPORTED
+    },
+    "coverage": "share of parameters inside the 95 % intervals of disjoint recordings' differences",
+    "width": "median of standard deviation over difference between disjoint recordings; 1.48 at best",
+    "consistent": "1 if every body is physically consistent, otherwise 0",
+    "seconds": "processing time [s]",
+}
 
 
 @dataclass(frozen=True)
@@ -98,9 +124,6 @@ def score_deviations(error: ArrayLike, sd: ArrayLike, scale: ArrayLike = 1.0) ->
     )
 
 
-_GRAVITY = np.array([0.0, 0.0, -9.81])
-
-
 def sensor_rows(recipe: Recipe, data: Path) -> list[dict[str, Any]]:
     """Relative force errors on held-out static postures, with a model of weight and bias, and with
     gains as well.
@@ -160,33 +183,6 @@ def _left(found: SensorCalibration, wrench: Array, gravity: Array) -> Array:
     """Readings minus bias and tool, with corrected gains, shape (K, 6)."""
     load = static_regressor(gravity) @ found.tare_load
     return np.asarray((wrench - found.bias) @ found.matrix.T - load)
-
-
-BAND_HZ = 8.0  # rigid bodies move below it
-AS_EXPORTED = ("urdf", "mjcf", "c")  # what every installation can read back
-METHODS = {
-    "default": "sysid identify, defaults",
-    "chosen": "sysid identify --method ols: the same choices, no physical consistency",
-    "ols": "plain OLS, usual friction, fixed low-pass",
-    "wls": "plain WLS, usual friction, fixed low-pass",
-    **{peer.name: peer.says for peer in PEERS},
-}
-METRICS = {
-    "moving": "held-out error in motion, raw",
-    "whole": "held-out error over whole recordings, raw",
-    "band": f"held-out error in motion below {BAND_HZ:g} Hz",
-    "above": f"share of the held-out efforts in motion above {BAND_HZ:g} Hz: mostly noise, which no"
-    " rigid body explains",
-    "fitted": "error of the fitted recordings in motion, raw",
-    **{
-        f"as_{target}": f"held-out error in motion of the {target} as other software reads it, raw"
-        for target in AS_EXPORTED
-    },
-    "coverage": "share of parameters inside the 95 % intervals of disjoint recordings' differences",
-    "width": "median of standard deviation over difference between disjoint recordings; 1.48 at best",
-    "consistent": "1 if every body is physically consistent, otherwise 0",
-    "seconds": "processing time [s]",
-}
 
 
 def bench_rows(item: tuple[Recipe, str, bool]) -> list[dict[str, Any]]:

@@ -34,6 +34,8 @@ from sysid_core.signals.filters import ZeroPhaseFilter, central_difference
 
 VELOCITY_HZ, ACCELERATION_HZ, TORQUE_HZ = 18.0, 15.0, 33.0  # section IV-B
 DECIMATION = 10  # section IV-B
+_SWEEPS = 8  # of the friction solve; the reduced mass matrix is diagonally dominant
+_LOST = 1e-3  # [m]: a model that leaves the loops by more per step can't be followed
 
 
 def paper_regression(chain: ClosedChain, recordings: Sequence[Recording]) -> Regression:
@@ -72,10 +74,6 @@ def paper_regression(chain: ClosedChain, recordings: Sequence[Recording]) -> Reg
         structure=np.eye(len(friction.names)),
         starts=tuple(np.cumsum([0, *(len(u) for _, u in parts[:-1])]).tolist()),
     )
-
-
-_SWEEPS = 8  # of the friction solve; the reduced mass matrix is diagonally dominant
-_LOST = 1e-3  # [m]: a model that leaves the loops by more per step can't be followed
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,6 +37,11 @@ from sysid_studies.payload.tables import (
 )
 from sysid_studies.table import StudyTable
 
+_HERE = (
+    "150 samples at 100 Hz, moderate noise, encoders with 0.1 mrad, filters from a cold start;"
+    " means over eight objects. Rivals get the filtered motion, MAP the encoder readings."
+)
+
 
 def stop_and_go(
     thing: StudyObject,
@@ -80,12 +85,6 @@ def stop_and_go_table() -> tuple[StudyTable, list[Goal]]:
     note = "12 postures of one second at 100 Hz; the worst of the eight objects. The paper asks for < 0.1 %."
     columns = ("method", "noise", "mass error %", "COM error %")
     return StudyTable("Stop and go", columns, tuple(rows), note), goals
-
-
-_HERE = (
-    "150 samples at 100 Hz, moderate noise, encoders with 0.1 mrad, filters from a cold start;"
-    " means over eight objects. Rivals get the filtered motion, MAP the encoder readings."
-)
 
 
 @dataclass

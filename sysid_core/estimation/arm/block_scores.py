@@ -26,14 +26,22 @@ N_BLOCKS = 6  # of time, each held out once: fits keep five sixths of the data
 LEAST_GAIN = 0.005  # relative drop of the held-out error that anything else than usual must bring
 ENOUGH = 20_000  # samples that choices are judged on, evenly spread: more change no choice
 _EXACT = 1e-12  # squares of torques: a millionth of them is no measurement
+WEIGHTS = (1.0, 10.0, 100.0, 1e3, 1e4)  # of the prior that are tried; the first is the weakest
+WITHIN = 0.03  # relative: held-out errors of one recording that differ by less are the same
+WORSE = 0.1  # relative: a residual larger by more than with the weakest prior contradicts the data
+NO_PRIOR = 1e-6  # weight of the prior that stands for none
+_WIDER = 1.5  # typical positions span so much more than the recorded ones
+_FURTHER = 0.3  # [rad] and so much, where joints turn
+_LEAST = 0.3  # of the liveliest joint's velocity and acceleration
+_SAMPLES = 200  # random states: the spread's own error is 5 %
 
 
 @dataclass(frozen=True, eq=False)
 class BlockScores:
     r"""Normal equations of blocks of time, with which any choice of columns can be cross-validated.
 
-    Every block is predicted, raw, from a weighted fit to all other blocks, filtered; the prior
-    regularises as in `ConsistentLeastSquares`, without its constraints.
+    Every block is predicted unfiltered, from a weighted fit to all other blocks, which are
+    filtered; the prior is that of `ConsistentLeastSquares`, without its constraints.
 
     Attributes:
         regression: The filtered equations (names, structure, prior).
@@ -51,7 +59,8 @@ class BlockScores:
     def build(cls, equations: ArmEquations, pi: Array, n_blocks: int = N_BLOCKS) -> BlockScores:
         """Normal equations of blocks of equal time in motion.
 
-        Blocks are cut by time: recordings of different rates are decimated differently.
+        Blocks are divided by time, because recordings with different rates are decimated
+        differently.
 
         Args:
             equations: The data.
@@ -149,9 +158,9 @@ class BlockScores:
 def is_better(new: Array, old: Array, least_gain: float) -> bool:
     """True if one choice predicts better than another by more than chance.
 
-    The mean gain over blocks must exceed its standard error (as Breiman's rule of one standard
-    error, Hastie et al. 2009, section 7.10): what some blocks gain and others lose says little of
-    other motions.
+    The mean gain over the blocks must exceed its standard error (Breiman's one-standard-error rule,
+    Hastie et al. 2009, section 7.10), because a gain on some blocks with a loss on others does not
+    carry over to other motions.
 
     Args:
         new: Squared held-out errors of blocks, shape (blocks,).
@@ -213,19 +222,14 @@ def _solve(products: Array, weights: Array, prior: Array, sd: Array, rho: float)
     return prior + sd * step
 
 
-WEIGHTS = (1.0, 10.0, 100.0, 1e3, 1e4)  # of the prior that are tried; the first is the weakest
-WITHIN = 0.03  # relative: held-out errors of one recording that differ by less are the same
-WORSE = 0.1  # relative: a residual larger by more than with the weakest prior contradicts the data
-
-
 def choose_prior_weight(
     equations: ArmEquations,
 ) -> tuple[float, dict[float, float]]:
     """Weight of the prior with the smallest held-out error, and the errors of all candidates.
 
-    The largest weight that isn't clearly worse than the best (as Breiman's rule of one standard
-    error does, Hastie et al. 2009, section 7.10): blocks of one recording show too little of what
-    other motions need.
+    The result is the largest weight whose error is not clearly larger than the smallest (Breiman's
+    one-standard-error rule, Hastie et al. 2009, section 7.10), because the blocks of one recording
+    contain little information about other motions.
 
     Args:
         equations: The data.
@@ -243,9 +247,9 @@ def lowered_prior_weight(
 ) -> float:
     """Weight of the prior, reduced until physical consistency no longer contradicts the prior.
 
-    `choose_prior_weight` judges fits without constraints. Where drives' gains contradict each other
-    only impossible bodies come near the data with a strong prior: possible ones then have a much
-    larger residual than with a weaker prior.
+    `choose_prior_weight` judges fits without constraints. If the drive gains contradict each other,
+    a strong prior fits the data only with physically inconsistent bodies; consistent bodies then
+    have a much larger residual than with a weaker prior.
 
     Args:
         equations: The data.
@@ -271,25 +275,20 @@ def lowered_prior_weight(
 def rough_loads(equations: ArmEquations) -> Array:
     """Inertial parameters that are accurate enough for the load torque in friction terms.
 
-    Where a joint's efforts weren't measured, least squares may make anything of what it carries.
+    Without measured efforts of a joint, the least-squares estimate of the bodies that it carries is
+    arbitrary.
     """
     if not equations.friction.needs_load or np.any(equations.unmeasured()):
         return equations.prior
     return identify_equations(equations, LeastSquares("joint")).pi.ravel()
 
 
-NO_PRIOR = 1e-6  # weight of the prior that stands for none
-_WIDER = 1.5  # typical positions span so much more than the recorded ones
-_FURTHER = 0.3  # [rad] and so much, where joints turn
-_LEAST = 0.3  # of the liveliest joint's velocity and acceleration
-_SAMPLES = 200  # random states: the spread's own error is 5 %
-
-
 @dataclass(frozen=True)
 class PredictionSpread:
     """Scatter of torque predictions over fits that each omit one part of the recordings.
 
-    Typical motion is as fast as the recorded one, and wider by a half and 0.3 rad.
+    The typical motion is as fast as the recorded one, and its range is larger by a half plus 0.3
+    rad.
 
     Attributes:
         spread: Standard deviation of predicted efforts, in units of the fit's residual.

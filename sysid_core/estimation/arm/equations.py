@@ -46,12 +46,18 @@ from sysid_core.signals import JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
 _TURNING_OVER = {FrictionTerm.PLAY, FrictionTerm.BREAKAWAY}  # within some motion after a reversal
+_STEP = 0.1  # [s] between the states that are compared
+_MOST = 4000  # states
+_ALIKE = 0.25  # root mean square distance of states, in standard deviations of each coordinate
+_LATER = 1.0  # [s]: neighbours in time are alike anyway
+HELD = 32e6  # bytes of rigid-body regressors, and of filtered ones, that are held
 
 
 def arm_structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 7) -> Array:
     """Triangular factor of the rigid-body and friction regressor at random states, shape (p, p).
 
-    Rounded angles of the URDF count as the exact ones: a tilt of 1e-6 rad shows nothing in practice.
+    Rounded angles of the URDF are replaced by exact ones, because a tilt of 1e-6 rad has no
+    measurable effect.
     """
     model = with_exact_angles(model)[0].with_pi(model.pi)
     rng = np.random.default_rng(seed)
@@ -99,12 +105,6 @@ def _turning_over(
     return columns, friction.regressor(angles, v, a, np.zeros_like(v))
 
 
-_STEP = 0.1  # [s] between the states that are compared
-_MOST = 4000  # states
-_ALIKE = 0.25  # root mean square distance of states, in standard deviations of each coordinate
-_LATER = 1.0  # [s]: neighbours in time are alike anyway
-
-
 def first_times(motions: Sequence[JointStream]) -> tuple[Array, ...]:
     """Times at which the motion of each sample first occurred, for each motion, (K_i,) [s].
 
@@ -133,9 +133,6 @@ def first_times(motions: Sequence[JointStream]) -> tuple[Array, ...]:
         at = np.clip(np.searchsorted(grid, time, side="right") - 1, 0, len(grid) - 1)
         out.append(first[at] + (time - grid[at]))
     return tuple(out)
-
-
-HELD = 32e6  # bytes of rigid-body regressors, and of filtered ones, that are held
 
 
 @dataclass(frozen=True, eq=False)

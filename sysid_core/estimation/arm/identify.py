@@ -42,6 +42,11 @@ from sysid_core.robot import (
 )
 from sysid_core.signals import Recording
 
+SCHEMA = "robot_sysid/identified_robot/1"
+_FILE = FileKind(
+    "identified robot", "Give the folder that `sysid identify` wrote.", EstimationError
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Identification:
@@ -55,6 +60,8 @@ class Identification:
         parameters: All parameters, inertial then friction, shape (p,): those of the estimate, and
             where it leaves a choice the closest to the URDF.
         names: Names of all parameters.
+        scale: Natural scale of every parameter, which is its prior standard deviation, shape (p,);
+            None if the result was read from a file.
     """
 
     model: RobotModel
@@ -63,6 +70,7 @@ class Identification:
     estimate: Estimate
     parameters: Array
     names: tuple[str, ...]
+    scale: Array | None = None
 
     @property
     def pi(self) -> Array:
@@ -88,7 +96,7 @@ class Identification:
     def torques(self, q: Array, v: Array, a: Array) -> Array:
         """Joint torques along a motion without gaps, shapes (K, n) to (K, n) [N m].
 
-        Known springs give part of them, the drives the rest.
+        Known springs produce a part of these torques, and the drives the rest.
         """
         return self._torques(q, v, a, (self.pi,))[0]
 
@@ -169,6 +177,7 @@ def identify_equations(
         with_provenance(estimate, [equations]),
         parameters,
         regression.names,
+        regression.prior_sd,
     )
 
 
@@ -192,12 +201,6 @@ def with_provenance(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estima
             *unmeasured_notes(model.joint_names, together.unmeasured()),
         ),
     )
-
-
-SCHEMA = "robot_sysid/identified_robot/1"
-_FILE = FileKind(
-    "identified robot", "Give the folder that `sysid identify` wrote.", EstimationError
-)
 
 
 def save_identification(identification: Identification, path: str | Path) -> None:

@@ -33,6 +33,15 @@ USUAL_S = 5e-3  # [s] standard deviation
 LATE_S = 50e-3  # [s] of a channel that is late: another topic, a filter, an average
 LATE_ODDS = 0.01  # one joint's channel in a hundred
 CLEAR_ODDS = 20.0  # from here on a joint is called late
+REACH = 1e-3  # [s]: how far from the given delay another wave is looked for
+# [s]: other starts, since steps from 0 don't reach 50 ms. What is later is no delay of a channel.
+FAR, APART = 0.1, 0.02
+NUDGE = 0.05  # of the shortest wave's period, for the derivative with respect to the delay
+FEW = 5000  # samples that are enough to find a start
+ENOUGH = 6_000  # samples that are enough for the estimate
+FAST = 0.1  # [rad/s]: slower joints' equations, and those nearby, are left out
+CLEAR = 2.0  # standard deviations, from which on a joint's delay is estimated in several steps
+ROUNDS = 6  # most of them
 
 
 @dataclass(frozen=True)
@@ -185,17 +194,6 @@ def _with_delays(regression: Regression, change: Array, names: Sequence[str]) ->
         non_negative=np.append(regression.non_negative, np.zeros(m, dtype=bool)),
         structure=structure,
     )
-
-
-REACH = 1e-3  # [s]: how far from the given delay another wave is looked for
-# [s]: other starts, since steps from 0 don't reach 50 ms. What is later is no delay of a channel.
-FAR, APART = 0.1, 0.02
-NUDGE = 0.05  # of the shortest wave's period, for the derivative with respect to the delay
-FEW = 5000  # samples that are enough to find a start
-ENOUGH = 6_000  # samples that are enough for the estimate
-FAST = 0.1  # [rad/s]: slower joints' equations, and those nearby, are left out
-CLEAR = 2.0  # standard deviations, from which on a joint's delay is estimated in several steps
-ROUNDS = 6  # most of them
 
 
 @dataclass(frozen=True)

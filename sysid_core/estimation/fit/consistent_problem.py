@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 else:
     cp = lazy_import("cvxpy")
 
+# Column k: the pseudo-inertia of the k-th unit parameter, row by row.
+_BASIS = pseudo_inertia_from_pi(np.eye(10)).reshape(10, 16).T
+_MARGIN = 1e-5  # smallest eigenvalue of the pseudo-inertia relative to the body's natural one
+
 
 def symmetric(M: Array) -> Array:
     """Symmetric part of a matrix."""
@@ -48,10 +52,6 @@ def inverse(M: Array) -> Array:
     scale = 1.0 / np.sqrt(np.diag(M))
     factor = scipy.linalg.cho_factor(symmetric(M * np.outer(scale, scale)))
     return scipy.linalg.cho_solve(factor, np.diag(scale)) * scale[:, None]
-
-
-# Column k: the pseudo-inertia of the k-th unit parameter, row by row.
-_BASIS = pseudo_inertia_from_pi(np.eye(10)).reshape(10, 16).T
 
 
 def pseudo_inertia_expression(pi: cp.Expression, length: float = 1.0) -> cp.Expression:
@@ -206,9 +206,6 @@ def bounded_fit(
     bounded = free & regression.non_negative
     values[bounded] = np.maximum(values[bounded], 0.0)  # rounding
     return values
-
-
-_MARGIN = 1e-5  # smallest eigenvalue of the pseudo-inertia relative to the body's natural one
 
 
 class Prior(Kind):

@@ -16,6 +16,8 @@ from sysid_core.errors import EstimationError
 from sysid_core.identifiability import BaseParameters, sampled_base_parameters
 from sysid_core.robot import Array
 
+BLOCK = 8192  # samples of a regressor that are held at once
+
 
 def friction_scale(Phi: Array, tau: Array, names: Sequence[str] = ()) -> Array:
     """Natural scale of friction parameters from the friction regressor, shape (K, n, p); see
@@ -51,9 +53,6 @@ def friction_scale_from_squares(squares: Array, tau: Array, names: Sequence[str]
     ratio = np.divide(torque, column, out=np.zeros_like(column), where=acts)
     scale = ratio.max(axis=0, initial=0.0)
     return np.where(scale > 0.0, scale, 1.0)
-
-
-BLOCK = 8192  # samples of a regressor that are held at once
 
 
 class RegressorBlocks(Protocol):
@@ -197,7 +196,9 @@ class Regression:
         return 10 * len(self.bodies)
 
     def base_of(self, free: NDArray[np.bool_]) -> BaseParameters:
-        """Base parameters of the free columns, computed from the structure and not from the data."""
+        """Base parameters of the free columns (mask of shape (p,)), computed from the structure and
+        not from the data.
+        """
         names = tuple(name for name, f in zip(self.names, free, strict=True) if f)
         return sampled_base_parameters(self.structure[:, free], names)
 
@@ -207,7 +208,8 @@ class Regression:
         return self.base_of(np.ones(len(self.names), dtype=bool))
 
     def free_columns(self, fixed: Sequence[str]) -> NDArray[np.bool_]:
-        """Indices of the columns that are estimated; the other parameters keep their prior values.
+        """Mask of the columns that are estimated, shape (p,); the other parameters keep their prior
+        values.
 
         Args:
             fixed: Parameter names, symbols (`I_a`), joints or links, or the groups `inertials`

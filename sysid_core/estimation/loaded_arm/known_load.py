@@ -33,6 +33,9 @@ from sysid_core.signals import EffortKind, JointStream, Recording
 LOAD = "load"  # its name among the bodies
 # Where nothing is known of the load but its mass: as large as a hand can hold.
 _REACH, _RADIUS = 0.2, 0.1  # [m]
+# Of chi-squared with ten degrees of freedom, once in a thousand.
+_MAX_SURPRISE = 29.6
+RANK_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +118,6 @@ def load_estimate(estimate: Estimate, pi_L: Array, load: KnownLoad) -> Estimate:
     )
 
 
-# Of chi-squared with ten degrees of freedom, once in a thousand.
-_MAX_SURPRISE = 29.6
-
-
 @dataclass(frozen=True)
 class SupposedLoad:
     """Assumption about a load: a ball about the frame, or a shape of known density.
@@ -183,9 +182,6 @@ def _surprise(R: Array, innovation: Array, prior: Array) -> float:
     """
     U, s, _ = np.linalg.svd(R @ np.linalg.cholesky(prior))
     return float(np.sum((U.T @ innovation) ** 2 / (1.0 + s**2)))
-
-
-RANK_TOLERANCE = 1e-6
 
 
 def payload_torque_regressor(

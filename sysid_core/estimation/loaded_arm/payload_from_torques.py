@@ -56,6 +56,9 @@ from sysid_core.robot import (
 )
 from sysid_core.signals import JointStream, Recording
 
+_PASSES = 3  # of noise levels, load-dependent friction and the prior's scale
+_SETTLED = 0.3  # of its standard deviation that the last pass may change the mass by
+
 
 @dataclass(frozen=True, eq=False)
 class ExtraTorque:
@@ -144,10 +147,6 @@ class LoadedEquations:
         rigid = Y @ x[:n_pi] + (Y_L @ x[-10:] if with_load else 0.0)
         Phi = self.friction.regressor(q, v, a, rigid)
         return np.concatenate([Y, Phi, with_load * Phi, with_load * Y_L], axis=2)
-
-
-_PASSES = 3  # of noise levels, load-dependent friction and the prior's scale
-_SETTLED = 0.3  # of its standard deviation that the last pass may change the mass by
 
 
 class PayloadFromTorques:

@@ -26,6 +26,7 @@ from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
 ROUNDED = 1e-5  # relative: a dependence broken by no more than a URDF's 1.5708 is one
+MOVING = 0.01  # [rad/s or m/s]: a joint moves above this speed
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +153,6 @@ def at_once_sd(blocks: list[StepRows], prior_covariance: Array) -> Array:
     return np.sqrt(np.diag(root @ np.linalg.inv(H) @ root.T))
 
 
-MOVING = 0.01  # [rad/s or m/s]: a joint moves above this speed
-
-
 class LockedTorque(Kind):
     """Interpretation of the measured torque of a locked joint."""
 
@@ -213,9 +211,10 @@ class SequentialLeastSquares:
     r"""Sequential least squares (Lin 1992), joint by joint from the last to the first, for the
     minimal constants of composite bodies.
 
-    Joint j's torque rows settle what they show and is unknown; constants settled before are taken
-    as known, and their errors are carried along. Friction of the moving joint is estimated with
-    its body. What a step shows too weakly is left to the joints before it.
+    The torques of joint j determine those constants that they excite and that are still unknown;
+    constants from earlier steps are used as known, with propagation of their errors. Friction of
+    the moving joint is estimated with its body. Constants that a step excites too weakly are
+    postponed to the steps of the joints before it.
 
     Args:
         minimal: The robot's constants.

@@ -27,6 +27,8 @@ from sysid_core.robot import Array
 TOLERANCE = 1e-9  # of the natural scale: below, a singular value is zero
 CLEAR_GAP = 1e3  # ratio of kept to dropped singular values below which a decision is doubtful
 WEAK = 1e-2  # of the natural scale: below, a kept direction is noted; rounded angles reach 2e-3
+# Rows of the paper's tables: m, hx, hy, hz, Ixx, Iyy, Izz, Iyz, Ixz, Ixy, as indices into pi.
+TABLE_ORDER = np.array([0, 1, 2, 3, 4, 6, 9, 8, 7, 5])
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,10 +179,6 @@ def _independent_rows(Z: Array, order: Sequence[int], tolerance: float) -> list[
             Q[k] = rest / math.sqrt(square)
             taken.append(j)
     return taken
-
-
-# Rows of the paper's tables: m, hx, hy, hz, Ixx, Iyy, Izz, Iyz, Ixz, Ixy, as indices into pi.
-TABLE_ORDER = np.array([0, 1, 2, 3, 4, 6, 9, 8, 7, 5])
 
 
 @dataclass(frozen=True, eq=False, slots=True)

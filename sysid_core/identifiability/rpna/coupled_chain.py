@@ -32,6 +32,8 @@ _READ = 0.5 * (_READ + np.swapaxes(_READ, 1, 2))
 _CONGRUENCE = np.einsum("kab,lcd->abcdkl", _READ, _UNIT).reshape(256, 100)
 # A(phi) = einsum over xi: xi P + P xi^T, linear in the 4x4 twist matrix xi.
 _RATE = 2.0 * np.einsum("kab,lcb->ackl", _READ, _UNIT).reshape(16, 100)
+N_VALUES = 64  # of q at which the functions of a coupled joint are sampled
+_REACH = 2.5  # [rad, or natural lengths]: the values of q lie within this of zero
 
 
 def motion_transforms(X_PC: Array) -> Array:
@@ -175,10 +177,6 @@ def coupling_matrix(model: RobotModel) -> Array:
         leader = pin_model.joints[pin_model.getJointId(mimic.leader)].idx_v
         G[row, columns[leader]] = mimic.multiplier
     return G
-
-
-N_VALUES = 64  # of q at which the functions of a coupled joint are sampled
-_REACH = 2.5  # [rad, or natural lengths]: the values of q lie within this of zero
 
 
 @dataclass(frozen=True, eq=False, slots=True)

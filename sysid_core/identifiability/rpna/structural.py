@@ -31,12 +31,14 @@ _RPY = re.compile(r"""rpy\s*=\s*["']([^"']*)["']""")
 # Fractions of pi that robots are built with, and the digits from which on a match is no accident.
 _NICE = ((math.pi / 2, 2), (math.pi / 4, 3), (math.pi / 6, 3))
 _EXACT = 1e-10  # [rad] closer than this, an angle needs no snapping
+_ROUNDING = 1e-4  # of the natural scale: kept directions below this are reported
+_MOTION_NAMES = ("vx", "vy", "vz", "wx", "wy", "wz")
 
 
 def exact_angle(text: str) -> float:
     """Exact angle of a rounded decimal number: "1.5708" is pi/2, "1.4" is 1.4.
 
-    An angle is taken for a multiple of pi/2, pi/4 or pi/6 when it agrees to its last digit.
+    An angle counts as a multiple of pi/2, pi/4 or pi/6 if it agrees to its last digit.
     """
     value = float(text)
     mantissa = re.split("[eE]", text.strip())[0]
@@ -106,10 +108,6 @@ def _exact_urdf(urdf_xml: str) -> tuple[str, tuple[str, ...]]:
             origin.set("rpy", " ".join(repr(exact_angle(number)) for number in numbers))
             changed.append(str(joint.get("name")))
     return ET.tostring(root, encoding="unicode"), tuple(changed)
-
-
-_ROUNDING = 1e-4  # of the natural scale: kept directions below this are reported
-_MOTION_NAMES = ("vx", "vy", "vz", "wx", "wy", "wz")
 
 
 def doubts_in_words(model: RobotModel, layout: Layout, results: Sequence[StageResult]) -> list[str]:
@@ -185,7 +183,7 @@ def structural_identifiability(
 
     The recursive parameter nullspace algorithm (Wensing, Niemeyer, Slotine 2023): exact, from the
     kinematics alone, in time proportional to the number of bodies. Zero masses in the description
-    don't matter: every body's ten parameters count as unknown.
+    have no effect, because the ten parameters of every body count as unknown.
 
     Args:
         model: The robot: any tree of revolute, continuous, prismatic, planar, spherical, floating,

@@ -25,6 +25,9 @@ BETWEEN = 4  # samples of the fine grid per sample of the coarse one
 NOTICED = 1e-6  # squared excess of one sample
 CONTACT_RATE = 12.0  # [Hz], at which contacts are asked for: most of an evaluation's time
 TCP_STEPS, TCP_AIM = 10, 0.96  # scalings until the TCP is slow enough; share of its limit
+ASKED = 40  # random postures that tell what is in the way
+# Shares of the amplitude that are tried until the dense check passes.
+AMPLITUDES = np.concatenate([np.arange(1.0, 0.9, -0.01), np.geomspace(0.9, 0.05, 10)])
 
 
 class ExcitationProblem:
@@ -217,11 +220,6 @@ def _contact_weights(n_samples: int, period: float, rate_hz: float) -> Array:
     return np.where(np.arange(n_samples) % stride == 0, float(stride), 0.0)
 
 
-ASKED = 40  # random postures that tell what is in the way
-# Shares of the amplitude that are tried until the dense check passes.
-AMPLITUDES = np.concatenate([np.arange(1.0, 0.9, -0.01), np.geomspace(0.9, 0.05, 10)])
-
-
 def build_series_motion(
     checker: MotionChecker,
     basis: MotionBasis,
@@ -311,7 +309,7 @@ def infeasible(
 
 
 def all_in_contact(checker: MotionChecker, n_postures: int) -> ExcitationError:
-    """Names of the bodies that are in contact in nearly all postures.
+    """Error that names the bodies that are in contact in nearly all postures.
 
     Args:
         checker: Checker of the robot and its limits.

@@ -35,6 +35,9 @@ from sysid_core.robot import Array, RobotModel
 SAFE_STARTS = 3  # random motions whose safe amplitude is sought, for comparison
 BANDWIDTH = 2.0  # [Hz], highest frequency of the series by default
 MOST_HARMONICS = 48  # of a series: 24 s at the default bandwidth
+DIFFERENT = 0.5  # of the typical distance between two postures of the training motion
+TRIES = 8  # safe motions at most that are compared with the training motion
+SEED = 7919  # added to the training motion's
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +76,7 @@ class ArmPlan:
     def alternatives(self) -> list[tuple[str, Expectation]]:
         """Expected standard deviations if the same motion is repeated, slower or faster.
 
-        Faster ones break limits: they show what wider limits would bring.
+        Faster motions violate limits; they show the benefit of higher limits.
         """
         duration = self.expectation.duration
         out = [("as planned", self.expectation)]
@@ -119,9 +122,10 @@ def plan_arm_motion(
 ) -> ArmPlan:
     """Plan the Fourier motion with the smallest expected errors of an arm's parameters.
 
-    Random series are drawn; the best are improved by L-BFGS on the criterion of the expected
-    covariance with penalties, soft ones first; each is then shrunk until the dense check passes,
-    and the best wins. The seed decides the result, not the number of processes.
+    Many random series are generated. The best are improved by L-BFGS on the criterion of the
+    expected covariance with increasing penalties; each is then reduced until the dense check
+    passes, and the best is returned. The result depends on the seed, but not on the number of
+    processes.
 
     Args:
         model: The robot.
@@ -223,11 +227,6 @@ def plan_arm_motion(
 def _score(problem: ExcitationProblem, x: Array) -> float:
     problem.value_and_gradient(x)
     return problem.last_score
-
-
-DIFFERENT = 0.5  # of the typical distance between two postures of the training motion
-TRIES = 8  # safe motions at most that are compared with the training motion
-SEED = 7919  # added to the training motion's
 
 
 def nearness(model: RobotModel, one: Trajectory, other: Trajectory) -> float:

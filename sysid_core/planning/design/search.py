@@ -34,6 +34,12 @@ TALK = 0.3  # [s], between two messages of a search
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 _parent: tuple[Any, Any]  # in a process of the pool: where shares are told, and the event to end
+PENALTIES = (50.0, 2000.0)  # soft first, to find a good shape, then hard
+SHARES = (0.4, 0.3, 0.1, 0.1, 0.1)  # of the iterations: soft, hard, and
+# rounds that mend what exceeds limits between samples
+DIGITS = 7  # that count of values, scaled variables and gradients
+ENOUGH, MEND = 0.95, 0.5  # share of the amplitude that is mended below; of the iterations for it
+MAIN = 0.7  # of the progress that is told
 
 
 def run_searches(
@@ -112,13 +118,6 @@ def _for_children() -> Iterator[None]:
         if main:
             signal.signal(signal.SIGINT, handler)
 
-
-PENALTIES = (50.0, 2000.0)  # soft first, to find a good shape, then hard
-SHARES = (0.4, 0.3, 0.1, 0.1, 0.1)  # of the iterations: soft, hard, and
-# rounds that mend what exceeds limits between samples
-DIGITS = 7  # that count of values, scaled variables and gradients
-ENOUGH, MEND = 0.95, 0.5  # share of the amplitude that is mended below; of the iterations for it
-MAIN = 0.7  # of the progress that is told
 
 Report = Callable[[float, str], None]
 
@@ -297,7 +296,7 @@ def improve_all(
 ) -> list[Improved]:
     """Improve all starts in parallel; the result does not depend on the number of processes.
 
-    Ctrl-C ends the search and keeps what was found until then.
+    Ctrl-C ends the search and keeps the best results so far.
 
     Args:
         problem: Built again in every process.

@@ -35,6 +35,7 @@ SMOOTH_SIGN = 0.05  # [rad/s or m/s], of Coulomb friction while a motion is impr
 # Natural size of friction, by the drive's largest effort and velocity.
 COULOMB_SHARE, OFFSET_SHARE, ROTOR_ACCELERATION = 0.05, 0.02, 100.0  # [-], [-], [rad/s^2]
 PLANNED_TERMS = (*USUAL_TERMS, FrictionTerm.ASYMMETRY, FrictionTerm.STRIBECK)
+GOOD, ROUGH = 0.1, 0.5  # of the natural size: known well, known roughly
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +130,8 @@ class Unknowns:
     def after(self, names: Sequence[str], covariance: ArrayLike) -> Unknowns:
         """Copy with the information of an earlier estimate.
 
-        Information is added, `P^-1 = P_prior^-1 + P_estimate^-1`: nothing is known less than before.
+        The information is added, `P^-1 = P_prior^-1 + P_estimate^-1`, so that no standard deviation
+        increases.
 
         Args:
             names: Parameters of the estimate.
@@ -232,9 +234,6 @@ def _base(model: RobotModel, structure: Identifiability, friction: FrictionModel
     lift[exact.rank :, 10 * model.n_bodies :] = np.eye(len(friction.names))
     index = [names.index(name) for name in found.base_names]
     return BaseParameters(names, tuple(index), found.regrouping @ lift, False, found.tolerance)
-
-
-GOOD, ROUGH = 0.1, 0.5  # of the natural size: known well, known roughly
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,6 +34,9 @@ TYPICAL_MASS, TYPICAL_LENGTH = 1.0, 0.1  # [kg], [m]
 LOAD_SCALE = TYPICAL_MASS * np.array([1.0] + [TYPICAL_LENGTH] * 3 + [TYPICAL_LENGTH**2] * 6)
 BIAS_SCALE = (1.0, 0.1)  # [N], [N m]
 TARE_MARGIN = 0.1  # [rad], of static postures from the planned range
+MOVE_SHARE = 0.6  # of the limits, on the way from one posture to the next
+FREE = 0.5  # of the logarithm of each free frequency, from the published ratio
+MAX_TRIED = 60  # of the postures, best first, before giving up
 
 
 def payload_information(
@@ -120,9 +123,6 @@ def choose_tare_postures(
         nearness = [-np.max(np.abs(q - ordered[-1])) for q in rest]
         ordered.append(rest.pop(first_best(nearness)))
     return np.array(ordered[:0:-1])  # the nearest to the oscillation comes last
-
-
-MOVE_SHARE = 0.6  # of the limits, on the way from one posture to the next
 
 
 def build_payload_motion(
@@ -221,10 +221,6 @@ class PayloadMotion:
         )
 
 
-FREE = 0.5  # of the logarithm of each free frequency, from the published ratio
-MAX_TRIED = 60  # of the postures, best first, before giving up
-
-
 @dataclass(frozen=True, eq=False)
 class PayloadPlan:
     """Payload motion that passed its check.
@@ -286,8 +282,8 @@ def plan_payload_motion(
 ) -> PayloadPlan:
     """Plan and check a payload motion for an arm.
 
-    The posture is the one, among random ones without contact, that says most about the load
-    (largest log-determinant of the information) and passes every limit.
+    Among random postures without contact, the one with the most information about the load (largest
+    log-determinant) is selected in which the motion respects all limits.
 
     Args:
         model: The robot.

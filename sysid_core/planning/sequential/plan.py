@@ -33,6 +33,7 @@ from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regr
 
 TORQUE_NOISE = 0.01  # of each joint's typical torque; weighs joints against each other
 SAMPLES = 60  # of a move that its information is computed from
+_STARTS = 200  # random postures among which a free one to start from is looked for
 
 
 class MoveChooser:
@@ -179,9 +180,6 @@ def _best(total: Array, extras: list[Array]) -> int:
     return first_best([np.linalg.slogdet(total + extra)[1] for extra in extras])
 
 
-_STARTS = 200  # random postures among which a free one to start from is looked for
-
-
 @dataclass(frozen=True, eq=False)
 class SequentialPlan:
     """Motion of one joint at a time, with the expected condition numbers.
@@ -231,9 +229,9 @@ def plan_sequential(
 ) -> SequentialPlan:
     """Plan single-joint moves, and the postures of the other joints.
 
-    Moves are chosen one after another so that the information about all constants grows most
-    (log-determinant). Where torques are read at the motor, single-joint moves can't show
-    everything: then the fewest possible moves of two joints are added.
+    The moves are chosen one after another, each with the largest increase of the information about
+    all constants (log-determinant). If torques are measured at the motors, single-joint moves
+    cannot excite everything; the fewest possible moves of two joints are then added.
 
     Args:
         model: The robot, a serial arm.

@@ -30,6 +30,7 @@ ASSEMBLY_TOLERANCE = 1e-12  # [m] (rad for the angles of a weld)
 _STAGE = 0.25  # [rad], a step of the path from home to a posture
 _MAX_NEWTON_STEP = 0.35  # [rad]
 _COARSE = 20  # samples between the postures that a trajectory is warm-started from
+_SINGULAR = 1e-9  # least singular value of J_u over the largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +51,8 @@ class Assembly:
 def try_assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None) -> Assembly:
     """Posture that closes the loops at given actuated positions, as accurately as possible.
 
-    Without a start the path from the home posture is followed, so that the branch is the one that
-    the robot can reach; with a start Newton begins there.
+    Without a start, the path from the home posture is followed, so that the robot can reach the
+    solution; with a start, Newton's method begins there.
 
     Args:
         chain: The mechanism.
@@ -203,9 +204,6 @@ def _require_assembled(chain: ClosedChain, found: Assembly) -> None:
         posture=posture,
         samples=lost.tolist(),
     )
-
-
-_SINGULAR = 1e-9  # least singular value of J_u over the largest
 
 
 def actuation_map(chain: ClosedChain, q: ArrayLike) -> Array:

@@ -31,6 +31,8 @@ from sysid_core.robot.loops.regressor import (
 from sysid_core.robot.model import FrameMotion, RobotModel
 
 _STEPS = 8  # most Gauss-Newton steps; three settle what readings leave
+_FEW = 5  # postures that are tried first
+_NEIGHBOURS = 0.25  # [rad or m]: samples of a motion lie closer together; assembly may start there
 
 
 def project_positions(chain: ClosedChain, names: Sequence[str], q: ArrayLike) -> Array:
@@ -118,10 +120,6 @@ def _least_squares(S: Array, y: Array) -> Array:
 
 def _passive_step(chain: ClosedChain, posture: Array, step: Array) -> Array:
     return np.einsum("kij,kj->ki", actuation_map(chain, posture), step)
-
-
-_FEW = 5  # postures that are tried first
-_NEIGHBOURS = 0.25  # [rad or m]: samples of a motion lie closer together; assembly may start there
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,6 +44,13 @@ from sysid_core.robot.model import STANDARD_GRAVITY, RobotModel
 from sysid_core.robot.reference import reference_robots
 from sysid_core.robot.urdf import urdf_text
 
+MIMIC = "mimic"
+_FILE = FileKind(
+    "loops file",
+    "It needs `actuated: [joints…]` and `loops: […]`; see docs/closed_chains.md.",
+    ModelError,
+)
+
 
 @dataclass(frozen=True)
 class MimicJoint:
@@ -261,21 +268,13 @@ class LoopsFile(FileSchema):
         )
 
 
-MIMIC = "mimic"
-_FILE = FileKind(
-    "loops file",
-    "It needs `actuated: [joints…]` and `loops: […]`; see docs/closed_chains.md.",
-    ModelError,
-)
-
-
 def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> ClosedChain:
     """Load a mechanism from its YAML file and URDF.
 
     The YAML names `actuated` joints and `loops`; `passive`, `measured` (passive joints with an
-    encoder), `joints` (drive data), `urdf`, `gravity`, `home` and `excitation` are optional. Where
-    `passive` is given, moving joints of the URDF that are in neither list are held at zero, so that
-    one leg can be taken from a whole robot.
+    encoder), `joints` (drive data), `urdf`, `gravity`, `home` and `excitation` are optional. If
+    `passive` is given, moving joints of the URDF that are in neither list are locked at zero, so
+    that one leg of a whole robot can be used.
 
     Args:
         loops: The YAML file, the name of a reference robot with loops ("own-leg"), or "mimic": the

@@ -25,12 +25,25 @@ from sysid_core.files import (
 )
 from sysid_core.robot.shapes.shape import DEFAULT_CELLS, Shape
 
+MESHES = (".stl", ".obj", ".ply")
+_FORMS = (
+    "'box LX LY LZ', 'cylinder RADIUS LENGTH', 'sphere RADIUS', 'gripper OPENING' (an object of"
+    " this width between fingers that close along y; metres), each with 'at X Y Z' if its centre"
+    " is not at the origin of the sensor"
+    ", a mesh or point cloud"
+    f" ({', '.join(MESHES)}; 'hull FILE' for one that isn't closed, 'FILE scale 0.001' for"
+    " millimetres), or a YAML file with 'boxes' or 'mesh' and 'pose_in_sensor'"
+)
+_FILE = FileKind("shape file", f"Give {_FORMS}.", ModelError)
+_MOST_CELLS = 100_000  # of a file: a bound on memory, since priors are dense in them
+_LONGEST, _SHORTEST = 5.0, 1e-4  # [m] of what an arm holds
+
 
 def grasped(opening: float, *, cells: int = DEFAULT_CELLS) -> Shape:
     """Unknown object held by fingers that close along y, with the origin of the finger frame
     between them.
 
-    Only its width is known; a cube stands for it where a method needs a shape.
+    Only the width of the object is known; methods that need a shape use a cube.
 
     Args:
         opening: Distance of the fingers [m].
@@ -43,19 +56,7 @@ def grasped(opening: float, *, cells: int = DEFAULT_CELLS) -> Shape:
     return replace(box, name="grasped", fingers=np.array([0.0, opening, 0.0]))
 
 
-MESHES = (".stl", ".obj", ".ply")
-_FORMS = (
-    "'box LX LY LZ', 'cylinder RADIUS LENGTH', 'sphere RADIUS', 'gripper OPENING' (an object of"
-    " this width between fingers that close along y; metres), each with 'at X Y Z' if its centre"
-    " is not at the origin of the sensor"
-    ", a mesh or point cloud"
-    f" ({', '.join(MESHES)}; 'hull FILE' for one that isn't closed, 'FILE scale 0.001' for"
-    " millimetres), or a YAML file with 'boxes' or 'mesh' and 'pose_in_sensor'"
-)
-_FILE = FileKind("shape file", f"Give {_FORMS}.", ModelError)
-_MOST_CELLS = 100_000  # of a file: a bound on memory, since priors are dense in them
 _Cells = Annotated[int, Field(strict=True, ge=1, le=_MOST_CELLS)]
-_LONGEST, _SHORTEST = 5.0, 1e-4  # [m] of what an arm holds
 _Length = Annotated[float, Field(strict=True, ge=_SHORTEST, le=_LONGEST)]
 
 

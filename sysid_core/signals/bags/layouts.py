@@ -23,6 +23,11 @@ from sysid_core.errors import SignalError
 from sysid_core.signals.recording import Array
 
 DEFAULT_DISTRO = "kilted"
+JOINT_STATE = "sensor_msgs/msg/JointState"
+WRENCH_STAMPED = "geometry_msgs/msg/WrenchStamped"
+_LITTLE_ENDIAN = b"\x00\x01"
+_STAMP_AT, _HEAD_AT = 4, 12  # behind the encapsulation; what follows the stamp
+_MOST = 10_000  # names or characters; more are damaged bytes
 
 
 def message_definitions(folder: str | Path, package: str) -> dict[str, str]:
@@ -124,13 +129,6 @@ def message_decoder(store: Typestore, type_name: str) -> Callable[[bytes], Any]:
     return decode
 
 
-JOINT_STATE = "sensor_msgs/msg/JointState"
-WRENCH_STAMPED = "geometry_msgs/msg/WrenchStamped"
-_LITTLE_ENDIAN = b"\x00\x01"
-_STAMP_AT, _HEAD_AT = 4, 12  # behind the encapsulation; what follows the stamp
-_MOST = 10_000  # names or characters; more are damaged bytes
-
-
 @dataclass(frozen=True, eq=False)
 class Layout:
     """Byte layout of the numbers in a message.
@@ -164,7 +162,7 @@ class Layout:
         return int(sec) * 1_000_000_000 + int(nanosec)
 
     def values(self, data: bytes, field: str) -> Array:
-        """Values of a field, as a view of the bytes."""
+        """Values of a field, as a view of the bytes, shape (count,)."""
         at, count = self.fields[field]
         return np.frombuffer(data, "<f8", count, at)
 

@@ -41,6 +41,18 @@ from sysid_core.signals.bags.records import (
 )
 
 BAG = FileKind("bag", "Give a rosbag2 folder, or an .mcap or .db3 file.", SignalError)
+CUSTOM_DATA_RECORD = "robot_sysid"  # MCAP metadata record that repeats custom_data at the start
+_MAGIC = b"\x89MCAP0\r\n"
+_HEAD = struct.Struct("<BQ")  # opcode and length of a record
+_READ = (
+    Opcode.SCHEMA,
+    Opcode.CHANNEL,
+    Opcode.MESSAGE,
+    Opcode.CHUNK,
+    Opcode.STATISTICS,
+    Opcode.METADATA,
+)
+_AT_ONCE = 1 << 20  # bytes of chunks that are looked through together
 
 
 class BagMetadata(FileSchema):
@@ -68,28 +80,14 @@ def read_metadata(path: Path) -> tuple[BagMetadata | None, tuple[str, ...]]:
         return None, (err.message,)
 
 
-CUSTOM_DATA_RECORD = "robot_sysid"  # MCAP metadata record that repeats custom_data at the start
-
-_MAGIC = b"\x89MCAP0\r\n"
-_HEAD = struct.Struct("<BQ")  # opcode and length of a record
-_READ = (
-    Opcode.SCHEMA,
-    Opcode.CHANNEL,
-    Opcode.MESSAGE,
-    Opcode.CHUNK,
-    Opcode.STATISTICS,
-    Opcode.METADATA,
-)
-_AT_ONCE = 1 << 20  # bytes of chunks that are looked through together
-
 _Item = MessageBlock | StoredTopic | dict[str, str] | Damage
 
 
 def scan_mcap(file: Path) -> Iterator[_Item]:
     """Messages, topics, metadata and damage of an MCAP file, in order.
 
-    Chunks are looked through about a megabyte at a time, so that small ones cost no more. What is
-    cut off or damaged is reported; all else is read.
+    Chunks are processed about a megabyte at a time, so that small chunks cost no more. Truncated or
+    damaged parts are reported; all others are read.
 
     Args:
         file: It needs neither index nor footer.

@@ -22,6 +22,7 @@ from sysid_core.signals.bags.storage import StoredBag, open_bag
 
 _METADATA_VERSION = 9  # of rosbag2 since Jazzy
 _FOREVER = {"sec": 9223372036, "nsec": 854775807}
+_QOS = FileKind("quality of service", "Record again.", SignalError)
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class BagWriter:
     """Writer of a rosbag2 folder with one MCAP file; each small chunk is written to disk as soon as
     it is full.
 
-    What is lost when the process is killed is the chunk being filled; `read_bag` reads the rest.
+    If the process is killed, only the current chunk is lost; `read_bag` reads the rest.
 
     Args:
         path: Folder to create.
@@ -268,9 +269,6 @@ def _dump(content: object) -> str:
             return True
 
     return yaml.dump(content, Dumper=Plain, sort_keys=False)
-
-
-_QOS = FileKind("quality of service", "Record again.", SignalError)
 
 
 def recover_bag(path: str | Path, out: str | Path) -> StoredBag:

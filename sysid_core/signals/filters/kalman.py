@@ -28,6 +28,15 @@ from numpy.typing import ArrayLike, NDArray
 from sysid_core.errors import SignalError
 from sysid_core.signals.recording import Array, frozen_array
 
+_SLOWEST, _FASTEST = 4.0, 4000.0  # [rad/s] bandwidths of the filters in the bank
+_REFERENCE_PERIOD = 1e-3  # [s] at which a filter has its bandwidth
+_START_SD = 10.0  # of the rates at the start, in measurement sds per period: nearly diffuse
+_BURN_IN = 10  # samples after a start that say more about the start than about the noise
+_RECENT_SAMPLES = 12  # that show a sudden change
+_SUDDEN = 8.0  # [nats] by which a faster filter must explain them better
+FLOOR_SD = 1e-9  # exact data have no noise, but a filter needs some
+_FLOOR_DENSITY = 1e-6  # at rest; less is no motion of a robot, and loses the covariance's digits
+
 
 @cache
 def unit_step(order: int) -> tuple[Array, Array]:
@@ -114,16 +123,6 @@ class KinematicBank:
             variance: Variance of the measurement, shape (k,).
         """
         self._kernels.observe(self.x, self.P, component, z, variance)
-
-
-_SLOWEST, _FASTEST = 4.0, 4000.0  # [rad/s] bandwidths of the filters in the bank
-_REFERENCE_PERIOD = 1e-3  # [s] at which a filter has its bandwidth
-_START_SD = 10.0  # of the rates at the start, in measurement sds per period: nearly diffuse
-_BURN_IN = 10  # samples after a start that say more about the start than about the noise
-_RECENT_SAMPLES = 12  # that show a sudden change
-_SUDDEN = 8.0  # [nats] by which a faster filter must explain them better
-FLOOR_SD = 1e-9  # exact data have no noise, but a filter needs some
-_FLOOR_DENSITY = 1e-6  # at rest; less is no motion of a robot, and loses the covariance's digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +260,8 @@ class NoiseEstimator:
         return np.minimum(np.searchsorted(self._ratio, ratio), len(self._ratio) - 1)
 
     def faster_filter(self, used: NDArray[np.intp], variance: Array) -> dict[int, int]:
-        """Mask of the joints whose last samples show much more motion than their filter assumes.
+        """Joints whose last samples show much more motion than their filter assumes, each with a
+        better filter of the bank.
 
         Args:
             used: Filter in use for each of the first k signals, shape (k,).

@@ -24,6 +24,9 @@ _PAIRS = 5  # of neighbours: three bad samples in a row are found
 _SPREADS = 10.0  # beyond which a sample is an outlier
 _TURNING = 100.0  # [rad/s²] of true motion, which bends it away from what neighbours predict
 _GAUSSIAN = 1.4826  # standard deviation / median absolute deviation
+_FEWEST_SAMPLES = 20  # of a span
+_PIECE = 6_000  # resampled samples of a piece
+_PIECE_S = 4.0  # [s] at least: each start costs the filters' settling and friction's history
 
 
 def unwrap(q: Array) -> Array:
@@ -83,15 +86,12 @@ def bridged(time: Array, z: Array, bad: NDArray[np.bool_]) -> Array:
     return out
 
 
-_FEWEST_SAMPLES = 20  # of a span
-
-
 def smooth_joints(stream: JointStream) -> JointStream:
     """Positions, velocities and accelerations at the stamps, from positions alone.
 
-    Turns of joints without end stops are unwrapped, outliers bridged; then a penalised spline for
-    each joint, whose cut-off cross-validation finds (`fit_splines`). Measured velocities, which
-    drivers filter and delay, aren't used. Efforts stay as measured.
+    Angles of joints without end stops are unwrapped, and outliers replaced; then each joint gets a
+    penalised spline whose cut-off is chosen by cross-validation (`fit_splines`). Measured
+    velocities are not used, because drivers filter and delay them. Efforts stay as measured.
 
     Args:
         stream: A span without gaps; stamps strictly increasing.
@@ -129,10 +129,6 @@ def _check(stream: JointStream) -> None:
             remedy="Drop invalid samples first: `in_order`.",
             sample=int(k),
         )
-
-
-_PIECE = 6_000  # resampled samples of a piece
-_PIECE_S = 4.0  # [s] at least: each start costs the filters' settling and friction's history
 
 
 @dataclass(frozen=True)
@@ -261,9 +257,9 @@ def smooth_motion(
 ) -> JointStream:
     """Equally spaced positions, velocities and accelerations, all filtered alike.
 
-    With a filter, a measured velocity is filtered; only where there is none, positions are
-    differentiated. Without one, all three come from the positions by `smooth_joints`.
-    Efforts are resampled and left unfiltered.
+    With a filter, measured velocities are filtered; positions are differentiated only if velocities
+    are missing. Without a filter, positions, velocities and accelerations are computed by
+    `smooth_joints`. Efforts are resampled and left unfiltered.
 
     Args:
         stream: A span without gaps.

@@ -16,9 +16,11 @@ from sysid_core.signals.wrench.convention import (
     WrenchAxes,
     WrenchConvention,
     WrenchSign,
+    accelerations_tell,
     find_convention,
 )
 from sysid_core.signals.wrench.delay import delay_of_recording
+from sysid_core.signals.wrench.dress_pack import DressPack
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
 from sysid_core.signals.wrench.mounting import (
     check_wrench_frame,
@@ -39,13 +41,20 @@ from sysid_core.signals.wrench.sensor import (
     compensate,
     static_regressor,
 )
-from sysid_core.signals.wrench.tare import StaticPostures, retare, static_postures, tare_static
+from sysid_core.signals.wrench.tare import (
+    StaticPostures,
+    retare,
+    static_postures,
+    tare_static,
+    with_dress_pack,
+)
 
 __all__ = [
     "REPEATING",
     "UNLIKELY",
     "WRENCH_AXES",
     "ClockOffset",
+    "DressPack",
     "FilteredWrench",
     "FullCalibration",
     "SensorCalibration",
@@ -55,6 +64,7 @@ __all__ = [
     "WrenchConvention",
     "WrenchFilter",
     "WrenchSign",
+    "accelerations_tell",
     "calibrate_static",
     "check_wrench_frame",
     "check_wrench_place",
@@ -76,6 +86,7 @@ __all__ = [
     "static_regressor",
     "tare_static",
     "usable_readings",
+    "with_dress_pack",
     "wrench_faults",
     "wrench_hum",
 ]

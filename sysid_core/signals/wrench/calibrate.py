@@ -30,6 +30,12 @@ from sysid_core.signals.wrench.tare import tare_static
 
 _WIDTH = 2.0  # of the logarithms of noise and walk, about what sensors usually have
 _RANGE = 16.0  # of the same, at most
+GAIN_SD, CROSSTALK_SD = 0.05, 0.02  # relative: prior of an uncalibrated sensor
+MOUNTING_SD, TILT_SD = 0.0175, 0.0175  # [rad]
+DRIFT_SD = (3.0, 0.03)  # [N], [N m] over the whole recording
+_USUAL_FORCE, _USUAL_TORQUE = (0.05, 0.3), (0.003, 0.01)  # noise of a posture, and walk, likewise
+MIN_POSTURES = 8  # of six equations each
+_FREE = 1e3  # deviation of what has no prior, in SI units
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,14 +124,6 @@ def fit_wandering(
     return WanderingFit(
         x, P @ P.T, noise, walk, residual.T, share, weighed, Y_U / sd[..., None], root
     )
-
-
-GAIN_SD, CROSSTALK_SD = 0.05, 0.02  # relative: prior of an uncalibrated sensor
-MOUNTING_SD, TILT_SD = 0.0175, 0.0175  # [rad]
-DRIFT_SD = (3.0, 0.03)  # [N], [N m] over the whole recording
-_USUAL_FORCE, _USUAL_TORQUE = (0.05, 0.3), (0.003, 0.01)  # noise of a posture, and walk, likewise
-MIN_POSTURES = 8  # of six equations each
-_FREE = 1e3  # deviation of what has no prior, in SI units
 
 
 def _entries(first: int, count: int) -> Array:
@@ -234,7 +232,8 @@ def calibrate_static(
     B, P_B = x[:9].reshape(3, 3), P[:9, :9]
     found = known_mass or float(np.trace(B) / 3.0)
     mean = np.eye(3).ravel() / 3.0
-    mass_sd = 0.0 if known_mass else float(np.sqrt(mean @ P_B @ mean))
+    mean_sd = float(np.sqrt(mean @ P_B @ mean))
+    mass_sd = 0.0 if known_mass else mean_sd
     R, gain = scipy.linalg.polar(B / found, side="left")
     J = _skew_part()
     bias, covariance = _at_the_end(forces, torques)
@@ -245,6 +244,7 @@ def calibrate_static(
     matrix = np.eye(6)
     matrix[:3, :3] = np.linalg.inv(B / found)
     matrix[3:, 3:] = R.T  # a mounting turns torques as it turns forces
+    gain_sd = np.sqrt(np.diag(P_B)).reshape(3, 3) / found
     mounting_sd = np.sqrt(np.diag(J @ P_B @ J.T)) / found
     tilt, tilt_sd = x[15:17] / found, np.sqrt(np.diag(P)[15:17]) / found
     calibration = replace(
@@ -257,12 +257,13 @@ def calibrate_static(
         # The skew part of crosstalk looks like a mounting.
         mounting_left=float(np.hypot(mounting_sd.max(), CROSSTALK_SD / np.sqrt(2.0))),
         tilt_left=float(np.hypot(tilt, tilt_sd).max()),
+        gain_left=(mean_sd / found if known_mass else float("nan"), float(gain_sd.max())),
     )
     return FullCalibration(
         calibration=calibration,
         mass=(found, float(np.sqrt(covariance[0, 0]))),
         gain=gain,
-        gain_sd=np.sqrt(np.diag(P_B)).reshape(3, 3) / found,
+        gain_sd=gain_sd,
         mounting=scipy.spatial.transform.Rotation.from_matrix(R).as_rotvec(),
         mounting_sd=mounting_sd,
         tilt=tilt,

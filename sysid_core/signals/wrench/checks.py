@@ -23,6 +23,12 @@ from sysid_core.signals.wrench.sensor import WRENCH_AXES
 _SLOW_WINDOW = 15  # samples
 SLOW_LIMIT = 2.5  # of `slow_part`
 _CLIPPED_RUN = 5  # samples at exactly the extreme value
+MOTION_HZ = 10.0  # above which nothing moves
+_LEAST_S = 1.0  # of readings, for lines some 3 Hz wide
+_MOST = 4096  # readings that are looked at, the newest
+_FLOOR = 41  # bins about a line that show the noise
+_CHANCE = 1e-9  # of taking noise for a line, per spectrum: live there is one each second
+_LEAST_PART = 0.5  # of the noise of a reading: a weaker line does no harm
 
 
 class WrenchFaultKind(Kind):
@@ -118,8 +124,9 @@ def require_sound_wrench(
 def slow_part(samples: Array) -> float:
     """Slow variation of readings at rest, relative to their white noise; 1 if the noise is white.
 
-    Moving averages against fourth differences, which no slow change survives; the worse of forces
-    and torques. A hum near a multiple of the sampling rate, vibration or drift give more.
+    Moving averages are compared with fourth differences, which contain no slow change; the result
+    is the worse of forces and torques. A hum near a multiple of the sampling rate, vibration or
+    drift increase it.
 
     Args:
         samples: Samples of one still posture, shape (N, 6).
@@ -281,14 +288,6 @@ def _saturated(
     ]
 
 
-MOTION_HZ = 10.0  # above which nothing moves
-_LEAST_S = 1.0  # of readings, for lines some 3 Hz wide
-_MOST = 4096  # readings that are looked at, the newest
-_FLOOR = 41  # bins about a line that show the noise
-_CHANCE = 1e-9  # of taking noise for a line, per spectrum: live there is one each second
-_LEAST_PART = 0.5  # of the noise of a reading: a weaker line does no harm
-
-
 @dataclass(frozen=True)
 class Hum:
     """Periodic disturbance: a line in the spectrum.
@@ -325,8 +324,8 @@ def wrench_hum(stream: WrenchStream) -> Hum | None:
 
     The power of noise is exponentially distributed about its mean in every bin of a spectrum
     (Schuster 1898, On the investigation of hidden periodicities); a line has more than that reaches
-    anywhere by a chance of `_CHANCE`. Blackman's window keeps the motion where it is (Harris 1978, On
-    the use of windows for harmonic analysis, table 1).
+    anywhere by a chance of `_CHANCE`. A Blackman window prevents leakage of the motion to other
+    frequencies (Harris 1978, On the use of windows for harmonic analysis, table 1).
 
     Args:
         stream: Raw readings, at the rate of the sensor.

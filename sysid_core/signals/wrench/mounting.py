@@ -36,6 +36,8 @@ from sysid_core.signals.recording import Array
 _SAME_PLACE = 1e-6  # [m and -] two links in one place are one frame
 # Kinematics that nobody calibrated are millimetres from the controller's own; a tool is centimetres away.
 _PLACE, _TILT = 0.01, np.radians(1.0)  # [m, rad]
+_MIN_MASS = 0.02  # [kg], below it a sensor with a tool can't be
+_HALF_TURN_TOLERANCE = np.deg2rad(30.0)  # from upside down: so near, the fault is named a half turn
 
 
 def mount_sensor(
@@ -167,10 +169,6 @@ def check_wrench_place(
 def _placement(model: RobotModel, name: str) -> tuple[int, pin.SE3]:
     frame = model.pin_model.frames[model.frame_id(name)]
     return int(frame.parentJoint), frame.placement
-
-
-_MIN_MASS = 0.02  # [kg], below it a sensor with a tool can't be
-_HALF_TURN_TOLERANCE = np.deg2rad(30.0)  # from upside down: so near, the fault is named a half turn
 
 
 class MountingKind(Kind):
