@@ -106,20 +106,17 @@ def show(answer: WeighedRecording) -> None:
     """Print the payload table, remarks and controller settings."""
     from sysid_core.report import comparison_rows
 
-    estimate, live = answer.estimate, answer.weighing.session
+    estimate = answer.estimate
     _print_table(comparison_rows(estimate, answer.truth), known=answer.truth is not None)
     for reason in estimate.certify():
         remark("note:", advice_of(reason))
-    if live is not None:
-        state, advice = live.online.state.value, live.online.advice
-        console.print(f"Progress: {state}. {advice}", soft_wrap=True)
+    console.print(f"Progress: {answer.knowledge.state.value}. {answer.advice}", soft_wrap=True)
     console.print(
         f"This is the answer of '{answer.method}'; the report has the other methods' beside it.",
         soft_wrap=True,
     )
     frame = answer.flange_frame or answer.weighing.sensor_frame
-    if answer.verdict.ok:
-        print_settings(answer.settings, frame)
+    print_settings(answer.settings, frame)
     print_verdict(answer.verdict)
 
 

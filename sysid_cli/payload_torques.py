@@ -48,8 +48,7 @@ def payload_torques(options: PayloadTorquesOptions) -> None:
         print_verdict(found.verdict)
         said = tuple(map(text_of, found.verdict.notable))
         print_summary(found.fit, found.true_mass, options.out, said)
-        if found.verdict.ok:
-            print_settings(found.settings, found.frame)
+        print_settings(found.settings, found.frame)
     raise typer.Exit(found.verdict.exit_status)
 
 

@@ -15,12 +15,8 @@ from sysid_core.errors import ModelError, SignalError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live import (
-    OnlinePayload,
-    PayloadSession,
     judge_weighing,
-    motion_window,
     weigh_motion,
-    weigh_recording,
 )
 from sysid_core.estimation.payload_map import PayloadMAP
 from sysid_core.files import FileKind, read_json, read_yaml
@@ -251,11 +247,7 @@ def weigh(
             remedy="Give sensor_frame, and also robot if the recording has no description.",
         )
     model = _robot(robot or run.urdf_xml)
-    if motion_window(run) is None:
-        found = weigh_motion(run, model, sensor_frame, shape, calibration=calibration)
-    else:
-        session = PayloadSession(model, sensor_frame, OnlinePayload(shape), calibration=calibration)
-        found = weigh_recording(run, session, shape)
+    found = weigh_motion(run, model, sensor_frame, shape, calibration=calibration)
     verdict = judge_weighing(found.estimate, found.calibration, found.changes)
     return Weighed(found.estimate, verdict + Verdict(found.doubts))
 

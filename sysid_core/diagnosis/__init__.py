@@ -8,7 +8,7 @@ from sysid_core.diagnosis.fitness import require_fit, require_joints
 from sysid_core.diagnosis.gravity import GravityEstimate, estimate_gravity
 from sysid_core.diagnosis.recorded_motion import RecordedMotion
 from sysid_core.diagnosis.samples import collect_samples
-from sysid_core.diagnosis.unmodelled_load import compare_with_torques, judge_carried_mass
+from sysid_core.diagnosis.unmodelled_load import compare_with_torques
 from sysid_core.diagnosis.uses import Use, UseJudge
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "compare_with_torques",
     "estimate_gravity",
     "examine",
-    "judge_carried_mass",
     "require_fit",
     "require_joints",
 ]

@@ -40,10 +40,10 @@ class Executor:
     """State machine that plays one trajectory: idle, checking, moving to start, executing,
     settling, done.
 
-    Nothing is commanded before the trajectory, the robot's state and the way to the start have
-    passed every check. Any fault stops the robot within the acceleration limits (aborting), then
-    holds it (aborted): along the checked path while the robot follows; from the measured state when
-    it doesn't, so that a stop never pushes an arm that is held up.
+    No command is sent before the trajectory, the state of the robot and the path to the start have
+    passed every check. Any fault stops the robot within the acceleration limits (aborting) and then
+    holds it (aborted). The stop follows the checked path while the robot follows its commands;
+    otherwise it starts at the measured state, so that a blocked arm is never pushed.
 
     Args:
         model: The robot.
@@ -96,8 +96,8 @@ class Executor:
         """Check a trajectory and start it if it respects the limits; the next steps check the state
         of the robot.
 
-        An unsafe one ends in `aborted` with the reason as message. Takes about as long as a
-        second per minute of motion; call it where that doesn't matter.
+        An unsafe trajectory ends in the state `aborted` with the reason as message. The check takes
+        about a second per minute of motion, during which the caller waits.
 
         Args:
             progress: Called with the share of the check that is done.

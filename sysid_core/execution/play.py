@@ -132,8 +132,8 @@ class GuardedPlay(Play):
     """Execution of the whole path as one goal for a motion guard, which reports its progress and
     brakes along the path.
 
-    A stop, also of a robot that doesn't follow, is the guard's: it is asked for by whoever sends the
-    goals, and ends when the guard says so.
+    The guard performs every stop, even if the robot does not follow its commands; a stop is
+    requested by the sender of the goals and ends when the guard reports it.
 
     Args:
         path: At rest at both ends, inside the acceleration limits.
@@ -321,8 +321,8 @@ class StreamedPlay(Play):
     def stop_at(self, where: Nearest, age: float) -> None:
         """Brake along the path from the position measured `age` seconds ago.
 
-        This instant's command is where it gets to by now and within a step: to hold it where it
-        was measured would be a jerk.
+        The command of this instant is the position that the robot reaches by now and within one
+        step, because holding the measured position would cause a jerk.
         """
         self._follower.move_to(where.u, where.rate)
         self._follower.advance(age, self._follower.rate)

@@ -793,6 +793,17 @@ TEXTS: Mapping[str, Text] = {
         "The gravity torque of the load exceeds twice the torque limit in the URDF.",
         "payload_identification.md",
     ),
+    "load-beyond-rating": Text(
+        "Rated load",
+        "{mass:.3g} kg at {distance:.3f} m from the flange: the load diagram permits {permitted:.3g} kg there.",
+        "Use a lighter load or tool, or one that is nearer to the flange.",
+        "The mass exceeds the load diagram of the robot (fail), or comes within two standard deviations of it (warn).",
+        "payload_identification.md",
+    ),
+    "load-within-rating": Text(
+        "Rated load",
+        "{mass:.3g} kg at {distance:.3f} m from the flange are within the load diagram ({permitted:.3g} kg there).",
+    ),
     "load-negative": Text(
         "Loaded and unloaded runs",
         "In the loaded runs the arm carries {mass:.2f} ± {sd:.2f} kg less than in the unloaded runs.",

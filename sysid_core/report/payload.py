@@ -17,12 +17,11 @@ from sysid_core.estimation.payload import (
     PointMassDiscretization,
     summarise_payload,
 )
-from sysid_core.estimation.payload_live import PayloadMoment, object_size
+from sysid_core.estimation.payload_live import object_size
 from sysid_core.reasons import advice_of
 from sysid_core.report.charts import Figure, strong_correlations, time_series
 from sysid_core.report.html import Report, with_deviation
 from sysid_core.report.payload_charts import (
-    convergence_chart,
     error_charts,
     object_scene,
     signal_charts,
@@ -113,9 +112,8 @@ def payload_report(
     estimate: Estimate,
     data: PayloadData,
     shape: Shape | None,
-    history: Sequence[PayloadMoment] = (),
     recording: Recording | None = None,
-    filtered: JointStream | None = None,
+    smoothed: JointStream | None = None,
     truth: ArrayLike | None = None,
     others: Sequence[Estimate] = (),
     settings: Sequence[ControllerSetting] = (),
@@ -128,9 +126,8 @@ def payload_report(
         estimate: The result.
         data: That it was fitted to.
         shape: Shape of the object, in the sensor frame; None where it isn't known.
-        history: Moments of the running estimate.
         recording: Raw streams.
-        filtered: Joint states after the filter.
+        smoothed: Joint states as they were weighed.
         truth: pi where it is known, shape (10,).
         others: Results of other methods on the same data.
         settings: The payload for vendors' controllers.
@@ -151,12 +148,6 @@ def payload_report(
     if pairs := strong_correlations(estimate.names, estimate.covariance):
         report.paragraph("Most strongly correlated pairs (0.9 and more):")
         report.bullets(pairs)
-    if len(history) > 2:
-        report.heading("Convergence of the running estimate")
-        report.figure(
-            convergence_chart(history, truth),
-            "Estimate after each sample, ± two standard deviations.",
-        )
     if shape is not None:
         pmd = PointMassDiscretization(shape)
         masses = pmd.masses(CompressedWrenches.from_data(data, pmd.dynamism_scale))
@@ -167,17 +158,17 @@ def payload_report(
             " centre"
             " of mass. Ellipsoid: region of two standard deviations of the centre of mass.",
         )
-    if recording is not None and filtered is not None:
+    if recording is not None and smoothed is not None:
         report.heading("Signals", folded=True)
-        trajectory, rates, wrench = signal_charts(recording, filtered)
+        trajectory, rates, wrench = signal_charts(recording, smoothed)
         report.figure(trajectory, "Measured joint positions.")
-        report.figure(rates, "Velocity of the last joint before and after the Kalman filter.")
+        report.figure(rates, "Velocity of the last joint before and after smoothing.")
         report.figure(wrench, "Measured wrench, including the sensor bias.")
         report.bullets(recording.notes)
 
 
 def controller_block(report: Report, settings: Sequence[ControllerSetting], frame: str) -> None:
-    """Text of the payload as calls for each vendor's controller, to be copied; empty without
+    """Add the payload as calls for each vendor's controller, to be copied; nothing without
     settings.
 
     Args:
@@ -201,7 +192,7 @@ def controller_block(report: Report, settings: Sequence[ControllerSetting], fram
 def payload_numbers(
     report: Report, estimate: Estimate, truth: ArrayLike | None = None, *, frame: str = ""
 ) -> None:
-    """Tables of the values, the standard deviations and the quality of the data.
+    """Add tables of the values, the standard deviations and the quality of the data.
 
     Args:
         report: To be filled.
@@ -249,7 +240,7 @@ def _other_methods(
     shape: Shape | None,
     truth: ArrayLike | None,
 ) -> None:
-    """Table with the results of other methods on the same data."""
+    """Add a table with the results of other methods on the same data."""
     report.heading("All methods on the same data", folded=True)
     report.paragraph(
         "MAP uses the whole recording, smoothed in both directions, and models errors of the"

@@ -60,6 +60,7 @@ class FrameMotion:
         alpha: Angular acceleration, shape (K, 3) [rad/s^2].
         a: Proper acceleration (acceleration minus gravity) of the origin, shape (K, 3) [m/s^2].
         gravity: Gravity in the frame, shape (K, 3) [m/s^2].
+        p_WF: Positions of the origin in the world, shape (K, 3) [m]; None where they aren't known.
     """
 
     R_WF: Array
@@ -67,6 +68,7 @@ class FrameMotion:
     alpha: Array
     a: Array
     gravity: Array
+    p_WF: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +216,7 @@ class RobotModel:
     def position_limits(self) -> tuple[Array, Array]:
         """Lower and upper joint position limits, each (nv,); infinite if there are none.
 
-        Zero and zero, which exporters write where nothing is known, are none.
+        Limits that are both zero, which exporters write for unknown values, count as no limits.
         """
         lower, upper = np.full(self.nv, -np.inf), np.full(self.nv, np.inf)
         for joint in self.pin_model.joints:
@@ -298,7 +300,7 @@ class RobotModel:
     def configuration(self, q: ArrayLike) -> Array:
         """Configuration vector of pinocchio from joint positions.
 
-        They differ for continuous joints only, which pinocchio keeps as (cos, sin).
+        The two differ only for continuous joints, which pinocchio stores as (cos, sin).
 
         Args:
             q: Joint positions, shape (..., nv); or already (..., nq).
@@ -397,7 +399,9 @@ class RobotModel:
         return Y
 
     def passive_torques(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array | float:
-        """Torques from friction of joints without a drive: zero, since all joints are driven."""
+        """Torques from friction of joints without a drive: 0.0 for motion of shape (K, nv), since
+        all joints are driven.
+        """
         return 0.0
 
     def frame_motion(self, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FrameMotion:
@@ -408,13 +412,13 @@ class RobotModel:
         v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
         K = len(q_pin)
         R_WF = np.empty((K, 3, 3))
-        omega, alpha, accel = np.empty((K, 3)), np.empty((K, 3)), np.empty((K, 3))
+        omega, alpha, accel, p_WF = (np.empty((K, 3)) for _ in range(4))
         for k in range(K):
             pin.forwardKinematics(self.pin_model, data, q_pin[k], v[k], a[k])
             pin.updateFramePlacement(self.pin_model, data, frame_id)
-            R_WF[k] = data.oMf[frame_id].rotation
+            R_WF[k], p_WF[k] = data.oMf[frame_id].rotation, data.oMf[frame_id].translation
             omega[k] = pin.getFrameVelocity(self.pin_model, data, frame_id).angular
             motion = pin.getFrameClassicalAcceleration(self.pin_model, data, frame_id)
             alpha[k], accel[k] = motion.angular, motion.linear
         gravity = np.einsum("kji,j->ki", R_WF, self.gravity)
-        return FrameMotion(R_WF=R_WF, omega=omega, alpha=alpha, a=accel - gravity, gravity=gravity)
+        return FrameMotion(R_WF, omega, alpha, accel - gravity, gravity, p_WF)

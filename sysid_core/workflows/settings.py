@@ -335,6 +335,8 @@ class WeighSettings:
         clock: Time stamps of the wrench: estimate (offset and drift against the clock of the
             joints, corrected above 5 ms) or as-stamped.
         flange_frame: Frame of the controller's payload setting; default: the sensor frame.
+        load_diagram: Permissible masses by distance of the centre of mass from the flange, from the
+            manual of the robot: corners 'DISTANCE:MASS,...' [m, kg], such as 0:5,0.3:5,0.6:2.5.
         truth: True parameters for comparison: YAML with `pi` (ten numbers).
         compare: Also run every other method on the same data, for the report.
     """
@@ -349,6 +351,7 @@ class WeighSettings:
     calibration: Path | None = None
     clock: str = "estimate"
     flange_frame: str = ""
+    load_diagram: str = ""
     truth: Path | None = None
     compare: bool = True
 
@@ -376,6 +379,8 @@ class TareSettings:
         tool: The load is the tool, to be subtracted from now on.
         calibrate: Also estimate gains, mounting, direction of gravity and drift; needs at least 8
             postures.
+        dress_pack: Also learn the pull of cables and hoses, with the empty gripper in at least 12 static
+            postures over the workspace; implies tool.
         check: Stored calibration whose bias alone is estimated again, from at least one static
             posture without a load.
         temperature: Temperature of the sensor [°C], stored with the tare.
@@ -391,6 +396,7 @@ class TareSettings:
     sensor: SensorSettings = field(default_factory=SensorSettings)
     tool: bool = False
     calibrate: bool = False
+    dress_pack: bool = False
     check: Path | None = None
     temperature: float = float("nan")
     bare: bool = False

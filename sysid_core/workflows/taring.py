@@ -24,6 +24,7 @@ from sysid_core.signals.wrench import (
     retare,
     static_postures,
     tare_static,
+    with_dress_pack,
 )
 from sysid_core.workflows.settings import TareSettings
 from sysid_core.workflows.weighing import robot_on_sensor
@@ -108,7 +109,9 @@ def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
             found = replace(found, delay=(delay.delay, delay.sd))
     except SignalError as err:
         no_delay = str(err)
-    if settings.tool:
+    if settings.dress_pack:
+        found = with_dress_pack(found, postures)
+    elif settings.tool:
         found = found.with_load_as_tool()
     return Tared(found, full, remarks=remarks, no_delay=no_delay)
 

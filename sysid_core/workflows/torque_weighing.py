@@ -15,7 +15,7 @@ from sysid_core.controller_payload import (
     ControllerSetting,
     controller_settings,
 )
-from sysid_core.diagnosis import examine, judge_carried_mass, require_fit
+from sysid_core.diagnosis import examine, require_fit
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Processing
@@ -24,6 +24,7 @@ from sysid_core.estimation.loaded_arm import (
     LoadedArm,
     PayloadFromTorques,
     drive_gains_from_targets,
+    judge_carried_mass,
     torque_streams,
     with_load,
 )
@@ -64,9 +65,11 @@ class WeighedByTorques:
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:
-        """Payload settings for the vendors' controllers; empty without a load."""
+        """Lines for the vendors' controllers; empty without a load, or if the verdict failed."""
         pi = self.fit.estimate.values
-        return controller_settings(ControllerPayload.from_pi(pi)) if pi[0] > 0 else ()
+        if not (pi[0] > 0 and self.verdict.ok):
+            return ()
+        return controller_settings(ControllerPayload.from_pi(pi))
 
     def to_dict(self) -> dict[str, Any]:
         """Result as plain data for result.json."""
@@ -110,7 +113,7 @@ class WeighedByTorques:
             gains=self.drives.gains.tolist(),
             gain_sd=float(self.gain_sd.max()),
             true_mass=self.true_mass,
-            settings=self.settings if self.verdict.ok else (),
+            settings=self.settings,
         )
         report.judged(
             self.verdict,

@@ -15,7 +15,6 @@ from sysid_core.diagnosis import (
     compare_with_torques,
     estimate_gravity,
     examine,
-    judge_carried_mass,
     require_fit,
 )
 from sysid_core.diagnosis.evidence import Evidence
@@ -25,6 +24,7 @@ from sysid_core.diagnosis.fitness import stream_faults
 from sysid_core.diagnosis.hypotheses import AS_DECLARED, Fault, Hypothesis, candidates, mount_of
 from sysid_core.diagnosis.stream_checks import effort_faults
 from sysid_core.errors import ModelError, SignalError
+from sysid_core.estimation.loaded_arm import judge_carried_mass
 from sysid_core.reasons import Outcome, Verdict
 from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount, with_gravity
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain

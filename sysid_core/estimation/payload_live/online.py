@@ -8,38 +8,25 @@ from collections.abc import Mapping
 import numpy as np
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.estimate import Estimate, ParameterVerdict
+from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import (
     CompressedWrenches,
     PayloadData,
-    PayloadSummary,
     WrenchEstimator,
-    summarise_payload,
 )
 from sysid_core.estimation.payload_live.change import (
     ChangeDetector,
     PayloadChange,
     kind_of_change,
 )
+from sysid_core.estimation.payload_live.knowledge import PayloadKnowledge, PayloadState
 from sysid_core.estimation.payload_live.parts import KnownLoad, part_probabilities
 from sysid_core.estimation.payload_map import RunningMAP, SensorModel
-from sysid_core.kinds import Kind
-from sysid_core.reasons import Reason, advice_of
-from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals.wrench import SensorCalibration
 
+_FEWEST = 3  # samples: before, nothing is known
 _SETTLED = 50  # samples before a change can be told from the estimate's own settling
-
-
-class PayloadState(Kind):
-    """State of a running payload identification."""
-
-    COLLECTING = "collecting"
-    MASS_KNOWN = "mass known"
-    COM_KNOWN = "COM known"
-    INERTIA_KNOWN = "inertia known"
-    PRIOR_DOMINATED = "prior-dominated: keep moving"
 
 
 class OnlinePayload:
@@ -53,10 +40,6 @@ class OnlinePayload:
             `RunningMAP`, the default estimator in running form.
         sensor: What the sensor's errors may be before a tare, for the default estimator; None: an
             ordinary sensor's.
-        mass_tolerance: Mass counts as known below this relative standard deviation. An unchecked gain
-            alone leaves 3.5 % (`SensorModel.gain`, shared by all axes).
-        com_tolerance: COM counts as known below this part of the object's largest length.
-        inertia_tolerance: Inertia counts as known below this part of `m (a_j^2 + a_k^2) / 12`.
 
     Attributes:
         change: The last change of the load, after which it started anew; None before one.
@@ -68,15 +51,11 @@ class OnlinePayload:
         estimator: WrenchEstimator | None = None,
         *,
         sensor: SensorModel | None = None,
-        mass_tolerance: float = 0.05,
-        com_tolerance: float = 0.02,
-        inertia_tolerance: float = 0.15,
     ) -> None:
         self.shape = shape
         self.estimator = estimator
         self._running = RunningMAP(shape, sensor=sensor)
         self._sensor = sensor or SensorModel()
-        self.tolerances = (mass_tolerance, com_tolerance, inertia_tolerance)
         self.reset()
 
     def reset(self, calibration: SensorCalibration | None = None, age_s: float = 0.0) -> None:
@@ -188,70 +167,27 @@ class OnlinePayload:
 
     @property
     def state(self) -> PayloadState:
-        """Current state of the identification, such as collecting or mass known."""
-        if self.n_samples < 3:
+        """Current state of knowledge."""
+        if self.n_samples < _FEWEST:
             return PayloadState.COLLECTING
         try:
-            estimate = self.estimate()
+            return self.knowledge.state
         except EstimationError:  # nothing that weighs is held, so far
             return PayloadState.COLLECTING
-        if estimate["payload.m"] <= 0:
-            return PayloadState.COLLECTING
-        mass, com, inertia = self.uncertainty(summarise_payload(estimate))
-        if mass > self.tolerances[0]:
-            return PayloadState.COLLECTING
-        if np.max(com) > self.tolerances[1]:
-            return PayloadState.MASS_KNOWN
-        diagonal = [estimate.verdicts[i] for i in (4, 6, 9)]
-        if ParameterVerdict.PRIOR_DOMINATED in diagonal:
-            return PayloadState.PRIOR_DOMINATED
-        known = np.max(inertia) <= self.tolerances[2] and not self.warnings
-        return PayloadState.INERTIA_KNOWN if known else PayloadState.COM_KNOWN
 
     @property
-    def warnings(self) -> tuple[Reason, ...]:
-        """Warnings about the estimate: a residual that is too large, or a shape that
-        contradicts the data.
-        """
-        return self.estimate().warnings if self.n_samples else ()
+    def knowledge(self) -> PayloadKnowledge:
+        """What is known by now.
 
-    def uncertainty(self, summary: PayloadSummary) -> tuple[float, Array, Array]:
-        """Relative standard deviations of the mass, of the centre of mass (3,) and of the inertia's
-        diagonal.
+        Raises:
+            EstimationError: There are no samples, or nothing that weighs is held.
         """
-        known = self.shape is not None and self.shape.fingers is None
-        size = self.shape.size if known and self.shape is not None else object_size(summary)
-        scale = summary.mass / 12.0 * (size @ size - size**2)
-        return (
-            summary.mass_sd / summary.mass,
-            summary.com_sd / size.max(),
-            np.diag(summary.inertia_sd) / scale,
-        )
+        return PayloadKnowledge(self.estimate(), self.shape)
 
     @property
     def advice(self) -> str:
-        """Recommended next motion, as one sentence."""
-        state = self.state
-        if state is PayloadState.COLLECTING:
-            try:
-                self.estimate()
-            except EstimationError as err:
-                return str(err)
-            return "Hold the object free of contact and keep recording."
-        _, com, inertia = self.uncertainty(summarise_payload(self.estimate()))
-        if state is PayloadState.MASS_KNOWN:
-            axis = "xyz"[int(np.argmax(com))]
-            return f"Tilt the sensor so that its {axis} axis becomes horizontal: the centre of mass along {axis} is the least accurate."
-        if self.warnings:
-            return advice_of(self.warnings[0])
-        axis = "xyz"[int(np.argmax(inertia))]
-        if state is PayloadState.INERTIA_KNOWN:
-            return "The accuracy is sufficient; more motion improves it further."
-        return f"Turn faster, back and forth, about the sensor's {axis} axis: the inertia about this axis is the least accurate."
-
-
-def object_size(summary: PayloadSummary) -> Array:
-    """Edge lengths of the solid box with the estimated inertia, shape (3,) [m]."""
-    moments = np.diag(summary.inertia)
-    squares = 6.0 * (moments.sum() - 2.0 * moments) / summary.mass
-    return np.sqrt(np.maximum(squares, 0.02**2))
+        """Most useful next motion, in one sentence."""
+        try:
+            return self.knowledge.advice()
+        except EstimationError as err:
+            return str(err)

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError, SysIdError
-from sysid_core.estimation.payload import PayloadData, summarise_payload
+from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live.change import ChangeKind
-from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState
+from sysid_core.estimation.payload_live.online import OnlinePayload
 from sysid_core.estimation.payload_live.streams import RUN_END, RUN_START, PayloadStreams
 from sysid_core.estimation.payload_map.motion_error import motion_covariance
 from sysid_core.robot import Array, RobotModel
@@ -53,31 +53,13 @@ class LoadChange:
     mass: float
 
 
-@dataclass(frozen=True, eq=False)
-class PayloadMoment:
-    """Payload estimate at one time of the run, for the convergence chart.
-
-    Attributes:
-        time: Since the first wrench used [s].
-        mass, mass_sd: [kg].
-        com, com_sd: Shape (3,) [m].
-        state: State of the running estimator.
-    """
-
-    time: float
-    mass: float
-    mass_sd: float
-    com: Array
-    com_sd: Array
-    state: PayloadState
-
-
 class PayloadSession:
     """Live payload identification from streams and marks: calibrates the sensor and gives the
     running payload estimate.
 
-    Marks `<segment>:start` and `<segment>:end` (those of the trajectory's segments) say which
-    samples are what: segments `tare_…` are still postures, and the motion segments are identified.
+    Marks `<segment>:start` and `<segment>:end` (of the trajectory's segments) define the use of the
+    samples: segments `tare_…` are static postures, and the payload is identified from the motion
+    segments.
 
     Args:
         model: The robot without the payload.
@@ -90,7 +72,6 @@ class PayloadSession:
     Attributes:
         calibration: Calibration of the sensor, once it is tared.
         problem: Why it can't be, or None.
-        history: Remembered estimates.
         tare_age_s: Time from the tare to the motion [s]; 0 where unknown.
         n_without_motion: Wrenches left out because no joint states surround them.
         n_repeated: Wrenches of the motion left out because they repeat the one before, as of a sensor
@@ -129,7 +110,6 @@ class PayloadSession:
         self._trimmed = False  # whether what was read is gone
         self.online.reset(self._given_calibration)
         self.calibration = self._given_calibration
-        self.history: list[PayloadMoment] = []
         self.n_without_motion = 0
         self.n_repeated = 0
         self._newest_wrench: Array | None = None  # of the motion
@@ -198,7 +178,8 @@ class PayloadSession:
     def keep_newest(self, seconds: float) -> None:
         """Delete old samples between runs, and keep those of the last seconds.
 
-        Live streams go on for days. What comes late by more than that is of no run any more.
+        Without this deletion, live streams would fill the memory. Samples that arrive later than
+        this are ignored.
         """
         if self._streams.newest_ns - self._last_mark > LONGEST_SEGMENT_S * 1e9:
             self._idle, self._segment, self._tare = True, "", []
@@ -257,7 +238,7 @@ class PayloadSession:
             self._segment = ""
 
     def _use_calibration(self, stamp_ns: int) -> None:
-        """Tare, unless it is done, and believe what is left of the sensor's errors by now."""
+        """Tare, unless a calibration exists, and set the remaining errors of the sensor."""
         if self.calibration is None:
             self.calibration, self.problem = self._calibrate(), None
         age = self.calibration.age_s(stamp_ns)
@@ -305,7 +286,7 @@ class PayloadSession:
         self._waiting.append((stamp, wrench, state))
 
     def _use_waiting(self) -> None:
-        """Samples of a motion segment, their kinematics computed together."""
+        """Process the waiting samples of a motion segment; their kinematics are computed together."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
@@ -341,25 +322,6 @@ class PayloadSession:
         return self._streams.recent_wrenches(self.sensor_frame, seconds)
 
     # ---- results
-
-    def remember(self) -> None:
-        """Add the present estimate to the history."""
-        if not self._used or self.online.n_samples < 3:
-            return
-        try:
-            payload = summarise_payload(self.online.estimate())
-        except EstimationError:  # nothing that weighs is held, so far
-            return
-        self.history.append(
-            PayloadMoment(
-                time=self.motion_s,
-                mass=payload.mass,
-                mass_sd=payload.mass_sd,
-                com=payload.com,
-                com_sd=payload.com_sd,
-                state=self.online.state,
-            )
-        )
 
     @property
     def motion_s(self) -> float:

@@ -22,7 +22,7 @@ RUN_START = "motion:start"  # a new run: what came before is forgotten
 RUN_END = "motion:end"
 
 
-def _mark_order(mark: tuple[int, str]) -> tuple[int, int]:
+def mark_order(mark: tuple[int, str]) -> tuple[int, int]:
     """By stamp; at the same instant segments end, then their run, the next run begins, then segments."""
     stamp, label = mark
     runs = {RUN_END: 1, RUN_START: 2}
@@ -116,7 +116,7 @@ class PayloadStreams:
         if stream == "wrench":
             bisect.insort(self._wrenches, item)
         else:
-            bisect.insort(self._marks, item, key=_mark_order)
+            bisect.insort(self._marks, item, key=mark_order)
 
     def _release(self, until_ns: int | None) -> None:
         """Read what came so long ago that no new run has begun with it: it was only late."""

@@ -16,6 +16,7 @@ from sysid_core.signals.wrench.convention import (
     WrenchAxes,
     WrenchConvention,
     WrenchSign,
+    accelerations_tell,
     find_convention,
 )
 from sysid_core.signals.wrench.delay import delay_of_recording
@@ -27,22 +28,22 @@ from sysid_core.signals.wrench.mounting import (
     mount_sensor,
 )
 from sysid_core.signals.wrench.noise import Stretches, learned_noise
-from sysid_core.signals.wrench.readings import (
-    REPEATING,
-    repeating_note,
-    single_spikes,
-    usable_readings,
-)
+from sysid_core.signals.wrench.readings import single_spikes, usable_readings
 from sysid_core.signals.wrench.sensor import (
     WRENCH_AXES,
     SensorCalibration,
     compensate,
     static_regressor,
 )
-from sysid_core.signals.wrench.tare import StaticPostures, retare, static_postures, tare_static
+from sysid_core.signals.wrench.tare import (
+    StaticPostures,
+    retare,
+    static_postures,
+    tare_static,
+    with_dress_pack,
+)
 
 __all__ = [
-    "REPEATING",
     "UNLIKELY",
     "WRENCH_AXES",
     "ClockOffset",
@@ -55,6 +56,7 @@ __all__ = [
     "WrenchConvention",
     "WrenchFilter",
     "WrenchSign",
+    "accelerations_tell",
     "calibrate_static",
     "check_wrench_frame",
     "check_wrench_place",
@@ -65,7 +67,6 @@ __all__ = [
     "is_reversed",
     "learned_noise",
     "mount_sensor",
-    "repeating_note",
     "require_sensor_frame",
     "require_sound_wrench",
     "retare",
@@ -76,6 +77,7 @@ __all__ = [
     "static_regressor",
     "tare_static",
     "usable_readings",
+    "with_dress_pack",
     "wrench_faults",
     "wrench_hum",
 ]

@@ -232,7 +232,8 @@ def calibrate_static(
     B, P_B = x[:9].reshape(3, 3), P[:9, :9]
     found = known_mass or float(np.trace(B) / 3.0)
     mean = np.eye(3).ravel() / 3.0
-    mass_sd = 0.0 if known_mass else float(np.sqrt(mean @ P_B @ mean))
+    mean_sd = float(np.sqrt(mean @ P_B @ mean))
+    mass_sd = 0.0 if known_mass else mean_sd
     R, gain = scipy.linalg.polar(B / found, side="left")
     J = _skew_part()
     bias, covariance = _at_the_end(forces, torques)
@@ -243,6 +244,7 @@ def calibrate_static(
     matrix = np.eye(6)
     matrix[:3, :3] = np.linalg.inv(B / found)
     matrix[3:, 3:] = R.T  # a mounting turns torques as it turns forces
+    gain_sd = np.sqrt(np.diag(P_B)).reshape(3, 3) / found
     mounting_sd = np.sqrt(np.diag(J @ P_B @ J.T)) / found
     tilt, tilt_sd = x[15:17] / found, np.sqrt(np.diag(P)[15:17]) / found
     calibration = replace(
@@ -255,12 +257,13 @@ def calibrate_static(
         # The skew part of crosstalk looks like a mounting.
         mounting_left=float(np.hypot(mounting_sd.max(), CROSSTALK_SD / np.sqrt(2.0))),
         tilt_left=float(np.hypot(tilt, tilt_sd).max()),
+        gain_left=(mean_sd / found if known_mass else float("nan"), float(gain_sd.max())),
     )
     return FullCalibration(
         calibration=calibration,
         mass=(found, float(np.sqrt(covariance[0, 0]))),
         gain=gain,
-        gain_sd=np.sqrt(np.diag(P_B)).reshape(3, 3) / found,
+        gain_sd=gain_sd,
         mounting=scipy.spatial.transform.Rotation.from_matrix(R).as_rotvec(),
         mounting_sd=mounting_sd,
         tilt=tilt,

@@ -31,18 +31,32 @@ def learned_noise(residual: Array, floor: Array) -> Array:
         residual: Equally spaced samples, but for gaps, shape (K, 6).
         floor: Least deviations, shape (6,).
     """
-    count = max(len(residual), 1)
+    phi, variance, power, cost = _autoregressions(residual, floor)
+    p = int(np.argmin(cost))
+    slow = np.sqrt(variance[p]) / np.maximum(1.0 - phi[p].sum(axis=1), 1e-3)
+    squares = np.maximum(slow**2, power).reshape(2, 3).mean(axis=1)
+    return np.asarray(np.repeat(np.sqrt(squares), 3))
+
+
+def coloured_log_likelihood(residual: Array) -> float:
+    """Logarithm of the likelihood of residuals as autoregressions of the most likely order, but for a
+    constant; shape (K, n).
+    """
+    floor = 1e-9 * np.sqrt(np.mean(residual**2) + np.finfo(float).tiny)
+    return -0.5 * float(np.min(_autoregressions(residual, np.full(residual.shape[1], floor))[3]))
+
+
+def _autoregressions(residual: Array, floor: Array) -> tuple[Array, Array, Array, Array]:
+    """Coefficients (p + 1, n, p), variances (p + 1, n), power (n,) and Schwarz's costs (p + 1,) by order."""
+    count, n = max(len(residual), 1), residual.shape[1]
     most = min(MOST_LAGS, count // _SAMPLES_PER_LAG)
     r = np.array([np.sum(residual[i:] * residual[: count - i], axis=0) for i in range(most + 1)])
     r = r / count  # biased: the autoregressions are stable
     r[0] = np.maximum(r[0], floor**2)
     phi, variance = levinson(r)
-    # Schwarz's criterion, all axes together: an order costs six coefficients.
-    cost = count * np.sum(np.log(variance), axis=1) + 6 * np.log(count) * np.arange(most + 1)
-    p = int(np.argmin(cost))
-    slow = np.sqrt(variance[p]) / np.maximum(1.0 - phi[p].sum(axis=1), 1e-3)
-    squares = np.maximum(slow**2, r[0]).reshape(2, 3).mean(axis=1)
-    return np.asarray(np.repeat(np.sqrt(squares), 3))
+    # All axes together: an order costs a coefficient for each.
+    cost = count * np.sum(np.log(variance), axis=1) + n * np.log(count) * np.arange(most + 1)
+    return phi, variance, r[0], cost
 
 
 def levinson(r: Array) -> tuple[Array, Array]:
