@@ -55,8 +55,11 @@ def read_lerobot(
         SignalError: It can't be read, or pyarrow isn't installed.
     """
     info: dict[str, Any] = read_json(path / "meta" / "info.json", KIND) if path.is_dir() else {}
-    features = info.get("features", {})
-    commanded, seen = (_names(features.get(key, {}).get("names")) for key in _COLUMNS[:2])
+    try:
+        features = info.get("features", {})
+        commanded, seen = (_names(features.get(key, {}).get("names")) for key in _COLUMNS[:2])
+    except AttributeError as err:
+        raise KIND.refusal(path, "meta/info.json has its features in another form") from err
     files = sorted((path / "data").rglob("*.parquet")) if path.is_dir() else [path]
     if not files:
         raise KIND.refusal(path, "there is no Parquet file in its folder data")

@@ -135,6 +135,16 @@ def test_lerobots_shares_of_ranges_are_the_limits_or_the_calibrations(tmp_path: 
     np.testing.assert_allclose(matched.q[[0, -1], 1], [low[1], high[1]])
 
 
+@pytest.mark.parametrize("info", ["[]", '{"features": 5}', '{"features": {"action": 1.5}}'])
+def test_a_dataset_whose_description_has_another_form_is_refused(
+    motion: ServoRecording, tmp_path: Path, info: str
+) -> None:
+    folder = lerobot_3(motion, tmp_path)
+    (folder / "meta" / "info.json").write_text(info)
+    with pytest.raises(SignalError, match="another form"):
+        read_recordings([folder])
+
+
 def test_a_share_of_a_range_without_limits_is_refused(motion: ServoRecording) -> None:
     share = replace(motion, full=((-100.0, 100.0), None), joints=("joint1", "joint2"))
     endless = hold_joints(load_robot("puma560"), joints=("joint1", "joint2"))
