@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,7 +216,7 @@ def _npz_names(path: Path) -> list[str]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             return list(archive.files)
-    except (OSError, ValueError, EOFError) as err:
+    except (OSError, ValueError, EOFError, BadZipFile) as err:
         raise KIND.refusal(path, f"it is not a valid NPZ file ({err})") from err
 
 

@@ -145,6 +145,13 @@ def test_a_dataset_whose_description_has_another_form_is_refused(
         read_recordings([folder])
 
 
+def test_a_cut_archive_is_refused(motion: ServoRecording, tmp_path: Path) -> None:
+    file = npz(motion, tmp_path)
+    file.write_bytes(file.read_bytes()[:500])
+    with pytest.raises(SignalError, match=r"all\.npz"):
+        read_recordings([file])
+
+
 def test_a_share_of_a_range_without_limits_is_refused(motion: ServoRecording) -> None:
     share = replace(motion, full=((-100.0, 100.0), None), joints=("joint1", "joint2"))
     endless = hold_joints(load_robot("puma560"), joints=("joint1", "joint2"))
