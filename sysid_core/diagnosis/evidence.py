@@ -31,9 +31,7 @@ COUNT = 40.0  # independent samples that a joint counts as: model errors are ali
 # Standard deviation of a description's inertial parameters, in natural scales: CAD masses lack cables,
 # covers and motors, and are seldom off by more than half; all together, for the density, by a third.
 _DESCRIPTION, _DENSITY = 0.5, 0.3
-# How good a description is, is learned: precisions, each as likely. That its masses are placeholders, off
-# by twice a body's natural scale, is an explanation of its own, since it would excuse any torques.
-_PRECISIONS, _PLACEHOLDERS = (1.0, 16.0, 256.0), (1.0 / 16.0,)
+_PRECISIONS = (1.0, 16.0, 256.0)  # how good a description is, is learned: each as likely
 # A link may be further off than the others (a counterweight), a spring or shared drive larger: how much, is
 # learned. Standard deviation of the logarithm of their variance, of which one in ten is 16 times as large.
 _WORSE, _WORST = np.log(16.0) / 1.645, 16.0
@@ -111,7 +109,6 @@ def evidence(
     change: float | None = None,
     mute: Sequence[int] = (),
     other: bool = False,
-    placeholders: bool = False,
     thorough: bool = True,
     motion: Motion | None = None,
 ) -> Evidence:
@@ -123,7 +120,6 @@ def evidence(
         change: Share of the samples after which the last link may have other parameters.
         mute: Joints whose torques have nothing to do with the motion.
         other: Whether it is any other serial arm: smooth torques of postures and accelerations.
-        placeholders: Whether the URDF's masses are numbers that nobody measured.
         thorough: With what is a little off on every arm.
         motion: Of these samples, where it is at hand.
     """
@@ -151,6 +147,9 @@ def evidence(
     y = samples.tau - A @ prior
     y[:, silent] = samples.tau[:, silent] - samples.tau[:, silent].mean(axis=0)
     X = np.concatenate([A * own, *more], axis=2) if more else A * own
+    if thorough and not other:
+        links = slice(0, n_inertial - 10 if tool else n_inertial)
+        X[:, :, links] = _without_scale(X[:, :, links], A @ prior, samples.size)
     products = motion.product(X) if more else motion.products * np.outer(own, own)
     X[:, silent] = 0.0
     positive = np.zeros(X.shape[2], dtype=bool)
@@ -159,11 +158,10 @@ def evidence(
     labels = np.full(X.shape[2], -1)  # of what is as far off
     if thorough and not other:
         first = n_inertial + 4 * n + sum(columns.shape[2] for columns in more[:-2])
-        described[:n_inertial] = described[first - 2 * n - 5] = True  # with the density
+        described[:n_inertial] = True
         labels[: n_inertial - 10] = np.arange(n_inertial - 10) // 10  # the last link: `tool`
         each, both = np.arange(n), n + np.arange(2 * n - 2).repeat(3)
-        labels[first:] = model.n_bodies + np.append(each, both)  # springs, drives
-        labels[first - 2 * n - 5] = model.n_bodies - 1
+        labels[first:] = model.n_bodies - 1 + np.append(each, both)  # springs, drives
     alike = labels == np.arange(labels.max() + 1)[:, None]
     # The same efforts are explained under all hypotheses, where a joint moves and where friction holds it.
     told = np.array([bool(samples.used[j]) for j, _ in motion.groups])
@@ -177,12 +175,10 @@ def evidence(
     fits = []
     share, z = np.full(len(groups), 0.1), np.zeros(X.shape[2])
     known = np.zeros(len(alike))
-    precisions = _PLACEHOLDERS if placeholders else _PRECISIONS
-    for precision in precisions if thorough and not other else (1.0,):
+    for precision in _PRECISIONS if thorough and not other else (1.0,):
         usual = np.where(described, precision, 1.0)
         most = np.full(len(alike), _WORST)
         most[: model.n_bodies - 1] = max(_WORST * precision, 1.0)
-        most[model.n_bodies - 1 : model.n_bodies] = max(precision, 1.0)
         for _ in range(_ROUNDS if not fits else _ROUNDS_MORE):
             worse = np.clip(_most_likely(alike @ (usual * z**2), known, 0.0, _WORSE), 1.0, most)
             weights = usual / np.append(worse, 1.0)[labels]
@@ -221,6 +217,17 @@ def evidence(
         out[j] = np.nan_to_num(out[j]) + left[k] * np.mean(rows)
     pi = model.pi.ravel() + own[:n_inertial] * z[:n_inertial]
     return Evidence(worth, pi, own[:n_inertial] * sd[:n_inertial], out, by_block)
+
+
+def _without_scale(columns: Array, rigid: Array, size: Array) -> Array:
+    """Columns of links without what a common factor of all masses would explain, (K, n, p).
+
+    That factor has a prior of its own: links that are off one by one would excuse any.
+    """
+    r = rigid / size**2
+    return np.asarray(
+        columns - rigid[:, :, None] * (np.tensordot(r, columns, 2) / np.sum(r * rigid))
+    )
 
 
 def _most_likely(squares: Array, counts: Array, mean: float, spread: float) -> Array:

@@ -20,6 +20,7 @@ from sysid_core.diagnosis.hypotheses import (
     candidates,
     clock_fault,
     gain_fault,
+    mass_fault,
     other_gravity,
     scale_fault,
     zero_angle,
@@ -168,6 +169,8 @@ def _evidence(
     """With the motion as recorded at hand, a quick look; else a thorough one."""
     try:
         there = hypothesis.mend(samples)
+        if _is_too_fast(samples, there):
+            return None
         moved = there.q is not samples.q or there.a is not samples.a
         return evidence(
             there,
@@ -175,7 +178,6 @@ def _evidence(
             change=hypothesis.amount if hypothesis.kind is Fault.TOOL_CHANGE else None,
             mute=hypothesis.mute,
             other=hypothesis.kind is Fault.OTHER_ROBOT,
-            placeholders=hypothesis.kind is Fault.MASSES,
             thorough=motion is None,
             motion=None if moved or there.model is not samples.model else motion,
         )
@@ -183,12 +185,20 @@ def _evidence(
         return None
 
 
+def _is_too_fast(samples: Samples, there: Samples) -> bool:
+    """Whether a change of the motion makes a joint faster than the description allows, and than recorded."""
+    limits = samples.model.velocity_limits
+    limits = np.where(limits > 0.0, limits, np.inf)
+    most = np.maximum(np.abs(samples.v).max(axis=0), limits)
+    return bool(np.any(np.abs(there.v).max(axis=0) > most))
+
+
 def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypothesis:
     """A zero angle to the degree, a factor to some per cent."""
     names, share = samples.model.joint_names, hypothesis.share
     kind, joint = hypothesis.kind, hypothesis.joint
     angle = kind is Fault.ZERO_ANGLE
-    if not angle and (hypothesis.code not in ("gain", "effort-scale", "stamps")):
+    if not angle and (hypothesis.code not in ("gain", "effort-scale", "urdf-masses", "stamps")):
         return hypothesis
 
     def mended(x: float) -> Hypothesis:
@@ -197,14 +207,18 @@ def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypoth
             return replace(zero_angle(names, joint, x), share=share)
         if kind is Fault.CLOCK:
             return replace(clock_fault(float(np.exp(x))), share=share)
+        if kind is Fault.MASSES:
+            return mass_fault(float(np.exp(x)))
         if joint is None:
             return replace(scale_fault(float(np.exp(x))), share=share)
         return replace(gain_fault(names, joint, float(np.exp(x))), share=share)
 
     def cost(x: float) -> float:
-        found = _evidence(samples, mended(x), motion)
+        found = _evidence(samples, mended(x), quick)
         return np.inf if found is None else -found.log
 
+    # A quick look lets each link take its part of a factor of all torques.
+    quick = None if kind in (Fault.EFFORT_UNIT, Fault.MASSES) else motion
     middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))
     reach = STEP if angle else 0.7
     best = minimize_scalar(

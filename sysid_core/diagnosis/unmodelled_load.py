@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.diagnosis.evidence import evidence
 from sysid_core.diagnosis.explain import ODDS
-from sysid_core.diagnosis.hypotheses import SHARES, Fault
+from sysid_core.diagnosis.hypotheses import MASSES_SD, SHARES, Fault
 from sysid_core.diagnosis.samples import collect_samples
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.loaded_arm import with_load
@@ -16,7 +16,6 @@ from sysid_core.reasons import Verdict, failure, warning
 from sysid_core.robot import Array, DriveTrain, RobotModel
 from sysid_core.signals import Recording
 
-_OTHER_UNIT = 3.5  # between masses by sensor and by torques: less may be the URDF
 _PEAK = 2.0  # times the URDF's limit that a drive may give for a moment
 _POSTURES = 200
 
@@ -40,7 +39,7 @@ def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -
     tool = evidence(samples, tool=True)
     gain = tool.log - evidence(samples).log + np.log(SHARES[Fault.TOOL])
     found, sd = tool.inertial[-10] - model.pi[-1, 0], tool.inertial_sd[-10]
-    if gain < np.log(ODDS) or found <= 0.0 or 1.0 / _OTHER_UNIT < found / mass < _OTHER_UNIT:
+    if gain < np.log(ODDS) or found <= 0.0 or abs(np.log(found / mass)) < 2.0 * MASSES_SD:
         return Verdict()
     link = model.body_names[-1]
     reason = warning("masses-disagree", mass=found, sd=sd, link=link, ratio=found / mass)
