@@ -110,6 +110,7 @@ def evidence(
     mute: Sequence[int] = (),
     other: bool = False,
     thorough: bool = True,
+    exact: bool = False,
     motion: Motion | None = None,
 ) -> Evidence:
     """Evidence of one hypothesis.
@@ -121,6 +122,7 @@ def evidence(
         mute: Joints whose torques have nothing to do with the motion.
         other: Whether it is any other serial arm: smooth torques of postures and accelerations.
         thorough: With what is a little off on every arm.
+        exact: Whether all masses together are as described, so that a factor of theirs shows sharply.
         motion: Of these samples, where it is at hand.
     """
     model = samples.model
@@ -150,6 +152,7 @@ def evidence(
     if thorough and not other:
         links = slice(0, n_inertial - 10 if tool else n_inertial)
         X[:, :, links] = _without_scale(X[:, :, links], A @ prior, samples.size)
+        X[:, :, len(prior) + 3 * n] *= not exact
     products = motion.product(X) if more else motion.products * np.outer(own, own)
     X[:, silent] = 0.0
     positive = np.zeros(X.shape[2], dtype=bool)

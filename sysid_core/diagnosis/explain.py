@@ -73,7 +73,7 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
     motion = Motion(few)
     sifted: dict[tuple[str, str], list[tuple[float, Hypothesis]]] = {}
     for hypothesis in _all(samples, gains_known):
-        found = _evidence(few, hypothesis, motion)
+        found = _glance(few, hypothesis, motion)
         if found is not None:
             score = found.log + hypothesis.log_prior
             sifted.setdefault(hypothesis.cause, []).append((score, hypothesis))
@@ -164,7 +164,7 @@ def _all(samples: Samples, gains_known: bool) -> Iterator[Hypothesis]:
 
 
 def _evidence(
-    samples: Samples, hypothesis: Hypothesis, motion: Motion | None = None
+    samples: Samples, hypothesis: Hypothesis, motion: Motion | None = None, *, exact: bool = False
 ) -> Evidence | None:
     """With the motion as recorded at hand, a quick look; else a thorough one."""
     try:
@@ -179,18 +179,25 @@ def _evidence(
             mute=hypothesis.mute,
             other=hypothesis.kind is Fault.OTHER_ROBOT,
             thorough=motion is None,
+            exact=exact,
             motion=None if moved or there.model is not samples.model else motion,
         )
     except (ModelError, np.linalg.LinAlgError):  # so understood, loops don't close
         return None
 
 
+def _glance(samples: Samples, hypothesis: Hypothesis, motion: Motion) -> Evidence | None:
+    """A quick look; for a factor of all torques a thorough one, since links would each take their part."""
+    if hypothesis.kind in (Fault.EFFORT_UNIT, Fault.MASSES):
+        return _evidence(samples, hypothesis, exact=True)
+    return _evidence(samples, hypothesis, motion)
+
+
 def _is_too_fast(samples: Samples, there: Samples) -> bool:
-    """Whether a change of the motion makes a joint faster than the description allows, and than recorded."""
+    """Whether a change of the motion makes a joint's usual speed more than its limit, and than recorded."""
     limits = samples.model.velocity_limits
-    limits = np.where(limits > 0.0, limits, np.inf)
-    most = np.maximum(np.abs(samples.v).max(axis=0), limits)
-    return bool(np.any(np.abs(there.v).max(axis=0) > most))
+    usual, before = (np.sqrt(np.mean(s.v**2, axis=0)) for s in (there, samples))
+    return bool(np.any((usual > before) & (limits > 0.0) & (usual > limits)))
 
 
 def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypothesis:
@@ -214,11 +221,9 @@ def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypoth
         return replace(gain_fault(names, joint, float(np.exp(x))), share=share)
 
     def cost(x: float) -> float:
-        found = _evidence(samples, mended(x), quick)
+        found = _glance(samples, mended(x), motion)
         return np.inf if found is None else -found.log
 
-    # A quick look lets each link take its part of a factor of all torques.
-    quick = None if kind in (Fault.EFFORT_UNIT, Fault.MASSES) else motion
     middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))
     reach = STEP if angle else 0.7
     best = minimize_scalar(
