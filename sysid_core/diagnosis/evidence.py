@@ -38,12 +38,11 @@ _WORSE, _WORST = np.log(16.0) / 1.645, 16.0
 _ROUNDS, _ROUNDS_MORE = 4, 2  # until both agree: at first, and from what is near
 # What is a little off on every arm, standard deviations.
 _ZERO, _TILT = np.radians(1.5), np.radians(1.5)
-_GAIN = 0.1  # of a drive's gain
+# Of a drive's gain; and of what nobody described, as a share of the torque's size: springs and cables, friction
+# and inertia of a drive that turns two joints.
+_OFF = 0.1
 _LAG = 0.02  # [s] of the efforts, of one joint and of all
 _SHAPE = 0.3  # of friction near standstill (breakaway, presliding), share of the torque's size
-# Of what nobody described, shares of the torque's size: springs and cables; friction and inertia of a drive
-# that turns two joints.
-_SPRING, _SHARED = 0.1, 0.1
 _SLOW = 0.2  # of a joint's usual speed, within which friction is of another shape
 # Share of a joint's torque variance that no rigid body explains (friction, elasticity, noise): log-normal.
 _NOISE, _NOISE_SPREAD = np.log(0.02), 1.5
@@ -262,7 +261,7 @@ def _little_off(samples: Samples) -> Array:
     size = _SHAPE * samples.size
     out[:, each, 3 * n + 5 + each] = size * near * np.sign(samples.v)  # breakaway
     out[:, each, 4 * n + 5 + each] = size * near * np.sign(samples.a)  # hysteresis at reversals
-    out[:, each, each] = _GAIN * rigid
+    out[:, each, each] = _OFF * rigid
     out[:, each, n + each] = _LAG * samples.tau_dot
     step = 1e-4
     for j in range(n):
@@ -290,14 +289,14 @@ def _undescribed(samples: Samples) -> tuple[Array, Array]:
     springs, shared = np.zeros((K, n, n)), np.zeros((K, n, 2 * (n - 1), 3))
     for j in range(n):
         angle = samples.q[:, j] - samples.q[:, j].mean()
-        springs[:, j, j] = _SPRING * size[j] * angle / max(float(angle.std()), 1e-9)
+        springs[:, j, j] = _OFF * size[j] * angle / max(float(angle.std()), 1e-9)
     for j, sign in product(range(1, n), (1, -1)):
         k = 2 * (j - 1) + (sign < 0)
         turned = replace(samples, v=samples.v + sign * np.roll(samples.v, 1, axis=1))
         turned = replace(turned, a=samples.a + sign * np.roll(samples.a, 1, axis=1))
         columns = turned.friction(j)[:, :3]
         columns /= np.maximum(np.sqrt(np.mean(columns**2, axis=0)), 1e-9)
-        shared[:, j, k] = _SHARED * size[j] * columns
+        shared[:, j, k] = _OFF * size[j] * columns
         shared[:, j - 1, k] = sign * shared[:, j, k]
     return springs, shared.reshape(K, n, -1)
 

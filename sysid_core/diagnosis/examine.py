@@ -21,7 +21,6 @@ _TOGETHER = 2  # faults that may come together: a budget of time
 # What the fit finds and mends by itself: to the millisecond, and with its own verdict.
 _AS_DECLARED = (Fault.NONE, Fault.LAG)
 FAIL_SHARE = 0.25  # of the efforts' variance: what leaves more is no model
-_LIKELIER = 0.5  # less, and "as declared" isn't the likelier of two
 # What identification itself mends: no failure.
 _WARNINGS = (Fault.TOOL, Fault.MASSES)
 
@@ -92,12 +91,13 @@ class Examination:
             return Verdict((not_judged("masses-missing"), *self.streams.reasons))
         reasons = [finding.reason for finding in self.findings]
         declared = sum(e.probability for e in self.ranked if e.hypothesis.kind in _AS_DECLARED)
-        if declared < _LIKELIER:
+        if declared < 1.0 - declared:  # it isn't the likelier of two
             alike = [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
             mended = sum(e.probability for e in self.ranked if e.hypothesis.kind in _WARNINGS)
             unlikely = declared < 1.0 / (1.0 + ODDS)
             unlikely = unlikely or any(r.severity is Severity.FAILURE for r in reasons)
-            say = failure if unlikely and declared + mended < _LIKELIER else warning
+            usable = declared + mended
+            say = failure if unlikely and usable < 1.0 - usable else warning
             if say is failure:  # what doesn't mend the data isn't their fault, or not alone
                 alike = [f.explanation for f in self.findings] + alike
                 reasons = []

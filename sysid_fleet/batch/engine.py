@@ -131,7 +131,7 @@ class Engine:
                 dashboard_address="127.0.0.1:0",
                 silence_logs=50,
                 # Who reaches the scheduler runs code as this user: TLS with keys of this run alone.
-                security=find_spec("cryptography") is not None,
+                security=True if find_spec("cryptography") else None,
             )
         self._client = Client(self._local, set_as_default=False)
 

@@ -26,13 +26,13 @@ from sysid_core.diagnosis import (
 from sysid_core.diagnosis.evidence import Evidence
 from sysid_core.diagnosis.explain import Explanation, explanations, is_decided
 from sysid_core.diagnosis.hypotheses import AS_DECLARED, Fault, Hypothesis, candidates
-from sysid_core.errors import ModelError, SignalError
+from sysid_core.errors import EstimationError, ModelError, SignalError
 from sysid_core.reasons import Outcome, Verdict, text_of
 from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount, with_gravity
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
 from sysid_core.signals.bags import read_bag
-from sysid_core.workflows import drives_of, load_recording
+from sysid_core.workflows import ArmData, FitSettings, drives_of, identify_data, load_recording
 
 RATE = 100.0
 
@@ -402,3 +402,15 @@ def test_a_load_is_named_only_if_its_mass_has_a_sign(model):
     assert is_decided(samples, [load(0.7, 0.2)])
     assert is_decided(samples, [load(-0.7, 0.2)])
     assert not is_decided(samples, [load(0.33, 0.23)])
+
+
+def test_a_fit_that_wrong_units_make_impossible_names_them(model):
+    """Radians read as degrees: no joint moves fast enough for a fit."""
+    short = record(model, seconds=8.0)
+    s = short.joints
+    slow = changed(short, q=np.radians(s.q), v=np.radians(s.v))
+    settings = FitSettings(method="ols", friction="usual")
+    data = ArmData.of(model, [slow], DriveTrain.direct(s.names), settings)
+    assert data.examination.verdict.failures[0].code == "angle-unit"
+    with pytest.raises(EstimationError, match="not as declared"):
+        identify_data(data, settings)
