@@ -30,7 +30,7 @@ from sysid_core.robot import Array, inertial_scale, joint_torque_regressor, with
 COUNT = 40.0  # independent samples that a joint counts as: model errors are alike in like states
 # Standard deviation of a description's inertial parameters, in natural scales: CAD masses lack cables,
 # covers and motors, and are seldom off by more than half; all together, for the density, by a third.
-_DESCRIPTION, _DENSITY = 0.5, 0.3
+_DESCRIPTION, DENSITY = 0.5, 0.3
 _PRECISIONS = (1.0, 16.0, 256.0)  # how good a description is, is learned: each as likely
 # A link may be further off than the others (a counterweight), a spring or shared drive larger: how much, is
 # learned. Standard deviation of the logarithm of their variance, of which one in ten is 16 times as large.
@@ -270,7 +270,7 @@ def _little_off(samples: Samples) -> Array:
         out[:, :, 2 * n + j] = (
             _ZERO / step * (model.inverse_dynamics(q, samples.v, samples.a) - rigid)
         )
-    out[:, :, 3 * n] = _DENSITY * rigid
+    out[:, :, 3 * n] = DENSITY * rigid
     out[:, :, 3 * n + 1] = _LAG * samples.tau_dot
     for k in range(3):
         turned = with_gravity(model, model.gravity + step * np.cross(np.eye(3)[k], model.gravity))

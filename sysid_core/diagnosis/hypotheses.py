@@ -14,6 +14,7 @@ import pinocchio as pin
 import scipy
 from numpy.typing import ArrayLike
 
+from sysid_core.diagnosis.evidence import DENSITY
 from sysid_core.diagnosis.samples import LAGS, Samples
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, with_gravity
@@ -361,7 +362,8 @@ def mass_fault(factor: float) -> Hypothesis:
     """
 
     def worth(x: ArrayLike) -> Array:
-        return np.asarray(np.exp(-0.5 * (np.log(x) / MASSES_SD) ** 2))
+        wide, usual = (np.exp(-0.5 * (np.log(x) / sd) ** 2) for sd in (MASSES_SD, DENSITY))
+        return np.asarray(wide * (1.0 - usual) + 1e-300)  # a usual factor is as declared
 
     return Hypothesis(
         Fault.MASSES,
