@@ -11,7 +11,7 @@ control, validation, export, report, servos, workflows. Names are imported when 
 
 from typing import TYPE_CHECKING
 
-from sysid_core.doors import names_of
+from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
     from sysid_core.errors import SysIdError

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid watch`: the state of the graph at a glance, in a terminal."""
+"""`sysid watch`: shows the state of the running nodes in a terminal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STYLES = {"ok": "green", "warn": "yellow", "error": "bold red", "stale": "dim"}
 
 
 def watch(namespace: str = "", seconds: float = float("inf")) -> int:
-    """Show the graph until Ctrl-C, or for some time.
+    """Show the state of the nodes until Ctrl-C, or for some time.
 
     Args:
         namespace: Namespace of the nodes.
@@ -56,7 +56,7 @@ def watch(namespace: str = "", seconds: float = float("inf")) -> int:
 
 
 def page(snapshot: Snapshot, namespace: str = "") -> Any:
-    """Everything as one renderable."""
+    """All displays as one rich renderable."""
     parts = [_health(snapshot, namespace), _motion(snapshot), _streams(snapshot)]
     parts += [_payload(snapshot), _arm(snapshot), _bridge(snapshot)]
     return Group(*(part for part in parts if part is not None))

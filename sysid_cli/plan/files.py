@@ -44,7 +44,7 @@ class MotionSettings:
     mount: MountOption = ""
 
     def load(self) -> tuple[RobotModel, MotionLimits, Trajectory]:
-        """The robot with its mounting, its limits, and the motion.
+        """Load the mounted robot, its limits, and the motion.
 
         The strictest of the description's, the file's and those that a planned motion brings: who
         edits one of them makes no other wider. A motion with neither takes the usual ones.

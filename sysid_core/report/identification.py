@@ -29,7 +29,7 @@ from sysid_core.validation import Prediction
 
 
 def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
-    """RMS and R² of every joint, and the relative error, run by run."""
+    """Table with RMS and R² of every joint and the relative error, for each run."""
     for prediction in predictions:
         motion, whole = prediction.joints(), prediction.joints(whole=True)
         bands = prediction.bands()
@@ -75,10 +75,11 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
 
 
 def prediction_sentence(predictions: Sequence[Prediction], *, held_out: bool = True) -> str:
-    """Error of the predicted efforts in words, compared with the inertial parameters of the URDF.
+    """Sentence on the error of the predicted efforts, compared with that of the URDF's inertial
+    parameters.
 
     Args:
-        predictions: Of the recordings that judge the model.
+        predictions: Predictions of the recordings that judge the model.
         held_out: Whether they weren't used in the fit.
     """
     if not predictions:
@@ -98,13 +99,14 @@ CONSISTENT = ("lmi", "entropic")  # methods whose every link is a solid body's
 
 
 def consistency_sentence(identification: Identification) -> str:
-    """Sentence on the physical consistency of the links, or why it was not checked."""
+    """Sentence on the physical consistency of the links, or on the reason why it was not checked."""
     if identification.physically_consistent:
         return "every link is physically consistent, and no friction coefficient is negative."
     if identification.estimate.method in CONSISTENT:
         return "at least one link is not physically consistent."
     return (
-        f"'{identification.estimate.method}' estimates base parameters, which predict torques, but does"
+        f"'{identification.estimate.method}' estimates base parameters, which predict torques, but"
+        " does"
         " not make each link physically consistent. For simulation use --method lmi."
     )
 
@@ -155,7 +157,8 @@ def identification_report(
     )
     if delay is not None and not delay.shows:
         report.paragraph(
-            "The delay of the efforts relative to the positions cannot be estimated from this motion."
+            "The delay of the efforts relative to the positions cannot be estimated from this"
+            " motion."
         )
     elif delay is not None:
         corrected = identification.processing.delay
@@ -174,8 +177,10 @@ def identification_report(
         if chart is not None:
             report.figure(
                 chart,
-                f"{Path(prediction.source).name}: amplitude density of the residual. Peaks: ripple of"
-                " gears and motors; a rise towards low frequencies: model error; a flat line: noise.",
+                f"{Path(prediction.source).name}: amplitude density of the residual. Peaks: ripple"
+                " of"
+                " gears and motors; a rise towards low frequencies: model error; a flat line:"
+                " noise.",
             )
     if benefits:
         _benefit_table(report, identification, benefits)
@@ -187,7 +192,8 @@ def _predictions(report: Report, predictions: Sequence[Prediction]) -> None:
     for k, prediction in enumerate(predictions[:SHOWN]):
         report.figure(
             prediction_chart(prediction),
-            f"{Path(prediction.source).name}: measured and predicted effort of every joint. Efforts are"
+            f"{Path(prediction.source).name}: measured and predicted effort of every joint."
+            " Efforts are"
             " predicted from the motion alone. The error is computed over the shaded intervals.",
             folded=k > 0,
         )
@@ -248,7 +254,8 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
     if (chart := parameter_chart(identification, estimate, inertial=False)) is not None:
         report.figure(
             chart,
-            "Friction and drive parameters with bars of ± 2 standard deviations. Hollow marks: only a"
+            "Friction and drive parameters with bars of ± 2 standard deviations. Hollow marks:"
+            " only a"
             " combination with the inertia of links is determined.",
         )
     _friction_table(report, identification)
@@ -267,9 +274,12 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
         if chart is not None:
             report.figure(
                 chart,
-                "Parameters of every link. Hollow marks: the data do not determine the value, or only with"
-                " a standard deviation larger than the band. Such a value stays near that of the URDF,"
-                " and is valid only together with the others. Band: usual values for a link of this mass"
+                "Parameters of every link. Hollow marks: the data do not determine the value, or"
+                " only with"
+                " a standard deviation larger than the band. Such a value stays near that of the"
+                " URDF,"
+                " and is valid only together with the others. Band: usual values for a link of"
+                " this mass"
                 " and length.",
                 folded=True,
             )
@@ -284,7 +294,8 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
     report.heading("The robot")
     report.figure(
         robot_scene(identification),
-        "Centres of mass at the zero posture. Rings: URDF. Diamonds: identified, shown if every link is"
+        "Centres of mass at the zero posture. Rings: URDF. Diamonds: identified, shown if every"
+        " link is"
         " physically consistent. They include centres of mass that the data determine only in"
         " combination (hollow marks above).",
     )

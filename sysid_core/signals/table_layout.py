@@ -34,7 +34,7 @@ _WORDS = {  # roots of the names that drivers give their columns
 
 @dataclass(frozen=True)
 class TableLayout:
-    """Inferred layout of a table.
+    """Layout of a table, inferred from its header.
 
     Attributes:
         delimiter: Between columns; "whitespace" for any number of blanks.

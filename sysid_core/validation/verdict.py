@@ -27,7 +27,7 @@ DISAGREEMENT = 4.0  # variance of the residual in held-out runs over that in tho
 
 
 def judge_estimate(estimate: Estimate) -> Verdict:
-    """Judge an estimate by itself: finite, physically consistent, excited.
+    """Verdict on an estimate without predictions: finite values, physical consistency, excitation.
 
     The least that live estimates must pass before anything uses them.
 
@@ -45,7 +45,8 @@ def judge_identification(
     spread: PredictionSpread | None = None,
     lags: ArmLags | None = None,
 ) -> Verdict:
-    """Judge an identified arm by its data, its fit and its predictions, all joints and each.
+    """Verdict on an identified arm from its data, its fit and its predictions, for all joints and
+    for each.
 
     The limits depend on what is possible with these data: the mean alone leaves all of the efforts'
     variance, the URDF's masses with friction and any masses leave what `examine` found.
@@ -164,7 +165,7 @@ def _judge_lags(identification: Identification, lags: ArmLags) -> tuple[Reason, 
 
 
 def judge_spread(spread: PredictionSpread | None) -> Verdict:
-    """Judge whether the fitted recordings determine the torques of other motions.
+    """Verdict on whether the fitted recordings determine the torques of other motions.
 
     Args:
         spread: Spread of the predictions of typical motion; None: not known.
@@ -181,7 +182,7 @@ def judge_spread(spread: PredictionSpread | None) -> Verdict:
 def judge_predictions(
     predictions: Sequence[Prediction], which: str, fitted: float | None = None
 ) -> Verdict:
-    """Judge how well efforts are predicted.
+    """Verdict on the accuracy of the predicted efforts.
 
     Args:
         predictions: Predictions of some runs; those at rest say nothing and are left out.
@@ -209,7 +210,7 @@ def judge_predictions(
 
 
 def unexplained(predictions: Sequence[Prediction]) -> float:
-    """Unexplained share of the variance of the efforts in motion, over all runs and joints.
+    """Unexplained share of the variance of the efforts during motion, over all runs and joints.
 
     Below the fit's cut-off; joints are weighted as the efforts are, in their own unit.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion planned by a workflow: inputs, result and files."""
+"""Planned motion: inputs, result and files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PlanProgress = Callable[[float, str], None]  # the share that is done and what i
 
 
 def limits_of(settings: PlanSettings, model: RobotModel) -> MotionLimits:
-    """Limits of the file, or else of the settings.
+    """Motion limits from the limits file, or else from the settings.
 
     Raises:
         ExcitationError: A box isn't one.
@@ -82,7 +82,7 @@ def _workspace_corners(
 
 @dataclass(frozen=True)
 class Planning:
-    """Start of a search.
+    """Inputs of a search for a motion.
 
     Attributes:
         robot: Its name or file.
@@ -105,7 +105,7 @@ class Planning:
 
 @dataclass(frozen=True)
 class Planned:
-    """Result of a search.
+    """Result of a search for a motion.
 
     Attributes:
         trajectory, check: The motion, and that it is safe.
@@ -143,7 +143,7 @@ class PlannedMotion:
     found: Planned
 
     def to_dict(self) -> dict[str, object]:
-        """Contents of plan.json."""
+        """Plan as plain data for plan.json."""
         trajectory, check = self.found.trajectory, self.found.check
         return {
             "schema": self.found.schema,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of the payload bridge, and what follows from them."""
+"""Parameters of the payload bridge, and the objects that they define."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PayloadBridgeConfig:
     readback_field: str = parameter("", "Field of the Inertia in it, such as inertia_load.")
 
     def exchange(self) -> PayloadExchange:
-        """State of proposals and of the controller's payload.
+        """State machine of proposals and of the controller's payload.
 
         Raises:
             ParameterError: A body hasn't ten parameters.
@@ -75,7 +75,7 @@ class PayloadBridgeConfig:
         return PayloadExchange(limits, self.patience_s, before)
 
     def require_sending(self) -> None:
-        """Raise an error if sending is not permitted.
+        """Raise an error if the parameters do not permit sending.
 
         Raises:
             NotTakenError: dry_run is on.
@@ -94,7 +94,7 @@ def payload_at_flange(
     model: RobotModel | None,
     now_s: float,
 ) -> ControllerPayload:
-    """Estimated payload plus the tool, in the flange frame.
+    """Estimated payload plus the tool, about the origin of the flange frame.
 
     Raises:
         SysIdError: There is none, it is too old, the frames can't be joined, or the numbers aren't

@@ -20,8 +20,8 @@ from sysid_core.execution import (
     MonitorLimits,
 )
 from sysid_core.planning import MotionChecker, MotionLimits, Trajectory
-from sysid_core.planning.compose import MotionBuilder
 from sysid_core.planning.payload.motion import oscillation
+from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import RobotModel
 
 MODEL = RobotModel.from_urdf("ur5")
@@ -343,12 +343,13 @@ def test_goals_of_one_motion_say_the_same_where_they_overlap():
     assert all(not goal.v[-1].any() for goal in log.goals)
 
 
-def test_a_paused_robot_gets_nothing_that_it_could_go_on_with_later():
+@pytest.mark.parametrize("told", [0.0, 0.01])  # a share of 1 taken for one per cent, too
+def test_a_paused_robot_gets_nothing_that_it_could_go_on_with_later(told: float):
     w = world()
 
     def hold(w: World, t: float, log: Log) -> None:
         if t > MIDDLE:
-            w.scaling = 0.0
+            w.scaling = told
 
     log = run(MODEL, w, hold, longest=12.0)
     assert "paused" in log.message and log.state[-1] is ExecutorState.ABORTED

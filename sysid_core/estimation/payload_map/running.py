@@ -18,13 +18,9 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload import (
-    CONTRASTS,
-    EXTENT,
-    CompressedWrenches,
-    PayloadData,
-    payload_estimate,
-)
+from sysid_core.estimation.payload import CompressedWrenches, PayloadData
+from sysid_core.estimation.payload.result import payload_estimate
+from sysid_core.estimation.payload.shape_prior import CONTRASTS, EXTENT
 from sysid_core.estimation.payload_map.estimator import PayloadMAP
 from sysid_core.estimation.payload_map.expected_wrench import ExpectedWrench
 from sysid_core.estimation.payload_map.misfit import reported_misfit
@@ -54,7 +50,7 @@ _AGAIN = (20, 40, 80, 160)  # samples after which all are whitened anew
 
 
 class RunningMAP:
-    """Maximum a posteriori of payload and sensor errors, sample by sample.
+    """Recursive maximum a posteriori estimator of payload and sensor errors.
 
     Args:
         shape: Shape of the object, in the sensor frame; None where it isn't known.
@@ -109,7 +105,7 @@ class RunningMAP:
         self.information = CompressedWrenches()
 
     def take(self, data: PayloadData, k: int) -> None:
-        """Add sample `k`; a typical covariance of its motion is used if the data contain none."""
+        """Add sample `k`; without a covariance of its motion, a typical one is used."""
         b, A = data.wrench[k], data.regressor[k]
         self._noise.follow(b)
         if self._is_spike(b, A):
@@ -191,14 +187,14 @@ class RunningMAP:
         self._refresh()
 
     def fit(self, data: PayloadData) -> Estimate:
-        """Delete all samples, use all samples of a recording, and estimate."""
+        """Delete all samples, add all samples of a recording, and estimate the payload."""
         self.reset()
         for k in range(len(data)):
             self.take(data, k)
         return self.estimate(source=data.source)
 
     def estimate(self, *, source: str = "") -> Estimate:
-        """Estimate from all samples so far.
+        """Estimate the payload from all samples so far.
 
         Raises:
             EstimationError: No samples, or nothing that weighs is held.
@@ -219,8 +215,8 @@ class RunningMAP:
         )
 
     def likelihood(self) -> tuple[Array, Array]:
-        """Likelihood of any body given the samples, in compressed form (R, r), with the
-        declared sensor errors.
+        """Likelihood of the payload parameters given the samples, as compressed data (R, r), with
+        the declared sensor errors.
 
         Noise is no less than what no body explains.
 
@@ -240,7 +236,7 @@ class RunningMAP:
         return R / noise, r / noise
 
     def prediction(self, regressor: Array) -> tuple[Array, Array, Array] | None:
-        """Wrench predicted for the load from the samples so far, its uncertainty, and the noise.
+        """Wrench predicted by the estimate so far, with its covariance, and the noise.
 
         Args:
             regressor: `wrench_regressor` of the sensor's motion, shape (6, 10).
@@ -254,7 +250,7 @@ class RunningMAP:
         return *self._expected.at(regressor), self._noise.sd
 
     def _is_spike(self, b: Array, A: Array) -> bool:
-        """Whether the wrench jumps and the motion doesn't; what lasts is no spike."""
+        """True if the wrench jumps without a change of the motion, for a short time only."""
         before, self._before = self._before, (b, A)
         pi = self._pi
         if before is None or pi is None or not self._noise.known:
@@ -268,7 +264,7 @@ class RunningMAP:
         return True
 
     def _weigh(self, A: Array, b: Array) -> None:
-        """First idea of the mass, from the forces so far."""
+        """Initial estimate of the mass from the forces so far."""
         unit = self._batch.homogeneous(1.0)
         f = A[:3] @ unit
         self._weighing += [float(f @ b[:3]), float(f @ f)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequential estimate from recordings in which one joint moves at a time."""
+"""Sequential identification from recordings in which one joint moves at a time."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def moving_joints(time: ArrayLike, v: ArrayLike, threshold: float) -> NDArray[np
 def motion_segments(
     time: ArrayLike, v: ArrayLike, names: Sequence[str], threshold: float = 0.01
 ) -> tuple[Segment, ...]:
-    """Intervals in which the same joints move, from the data alone.
+    """Time intervals in which the same joints move, found in the data.
 
     Args:
         time: Shape (K,) [s].
@@ -165,7 +165,8 @@ def _choose_segments(
     if left_out:
         joints = max(left_out, key=lambda key: left_out[key])
         notes.append(
-            f"{sum(left_out.values()):.1f} s of motion were excluded: transfers and unplanned motions of joints (longest:"
+            f"{sum(left_out.values()):.1f} s of motion were excluded: transfers and unplanned"
+            " motions of joints (longest:"
             f" {', '.join(joints)})."
         )
     missing = plan.not_found(used)
@@ -175,7 +176,7 @@ def _choose_segments(
 
 
 class _Plan:
-    """Commanded motion: swings of a trajectory, or marks in the recordings."""
+    """Commanded motion: the single-joint moves of a trajectory, or marks in the recordings."""
 
     def __init__(
         self,
@@ -212,7 +213,7 @@ class _Plan:
         return found if len(found.joints) == 1 else None
 
     def not_found(self, used: Sequence[Segment]) -> list[str]:
-        """Labels that were to be played and aren't in the data."""
+        """Labels of planned moves that are missing in the data."""
         labels = {segment.label for segment in used}
         planned = [s.label for s, _ in self.swings] or [label for label, _, _ in self.marked]
         return [label for label in planned if label not in labels]

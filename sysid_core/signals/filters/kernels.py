@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled steps of Kalman filters on many scalar signals; numba keeps the machine code on disk.
+"""Compiled steps of Kalman filters for many scalar signals; numba caches the machine code on disk.
 
 A textbook filter in loops: no array is made, and a step of 21 signals takes microseconds, where
 numpy's calls on such small arrays took 0.1 ms.
@@ -78,7 +78,7 @@ def _observe_one(
 def predict(
     x: Array, P: Array, unit_F: Array, unit_Q: Array, dt: float, density: Array
 ) -> None:  # pragma: no cover - compiled
-    r"""\(x \to F x,\; P \to F P F^T + Q\,\text{density}\) of n filters, in place.
+    r"""Prediction step of n filters, in place: \(x \to F x,\; P \to F P F^T + Q\,\text{density}\).
 
     Args:
         x: Shape (n, d).
@@ -107,7 +107,7 @@ def predict(
 def observe(
     x: Array, P: Array, component: int, z: Array, variance: Array
 ) -> None:  # pragma: no cover - compiled
-    r"""Process one component of the first k states, in place, by Joseph's form as filterpy does.
+    r"""Measurement update with one component of the first k states, in place, in Joseph's form.
 
     \(K = P H^T / S,\; x \to x + K\nu,\; P \to (I - KH) P (I - KH)^T + K R K^T\)
 
@@ -141,7 +141,7 @@ def step(
     keep: float,
     admits: bool,
 ) -> None:  # pragma: no cover - compiled
-    """`predict`, then `observe` values and measured rates of n filters, in place.
+    """Prediction and measurement update of n filters with values and measured rates, in place.
 
     Args:
         x: Shape (n, d).
@@ -260,7 +260,8 @@ def estimate(
 def likely_levels(
     sums: Array, weight: float, ratio: Array, floor: float, sd: Array, density: Array
 ) -> None:  # pragma: no cover - compiled
-    """Most likely measurement noise and density of every signal: between filters of the bank.
+    """Most likely measurement noise and process noise density of every signal, interpolated between
+    the filters of the bank.
 
     Args:
         sums: As in `estimate`, shape (m, n + 1).

@@ -8,6 +8,7 @@ from sysid_core.signals.wrench.checks import (
     slow_note,
     slow_part,
     wrench_faults,
+    wrench_hum,
 )
 from sysid_core.signals.wrench.clock import ClockOffset, clock_of_recording
 from sysid_core.signals.wrench.convention import (
@@ -15,13 +16,18 @@ from sysid_core.signals.wrench.convention import (
     WrenchAxes,
     WrenchConvention,
     WrenchSign,
+    accelerations_tell,
     find_convention,
 )
 from sysid_core.signals.wrench.delay import delay_of_recording
+from sysid_core.signals.wrench.dress_pack import DressPack
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
-from sysid_core.signals.wrench.frames import check_wrench_frame, mount_sensor
-from sysid_core.signals.wrench.hum import wrench_hum
-from sysid_core.signals.wrench.mounting import is_reversed
+from sysid_core.signals.wrench.mounting import (
+    check_wrench_frame,
+    check_wrench_place,
+    is_reversed,
+    mount_sensor,
+)
 from sysid_core.signals.wrench.noise import Stretches, learned_noise
 from sysid_core.signals.wrench.readings import (
     REPEATING,
@@ -29,20 +35,26 @@ from sysid_core.signals.wrench.readings import (
     single_spikes,
     usable_readings,
 )
-from sysid_core.signals.wrench.retare import retare
 from sysid_core.signals.wrench.sensor import (
     WRENCH_AXES,
     SensorCalibration,
     compensate,
     static_regressor,
 )
-from sysid_core.signals.wrench.tare import StaticPostures, static_postures, tare_static
+from sysid_core.signals.wrench.tare import (
+    StaticPostures,
+    retare,
+    static_postures,
+    tare_static,
+    with_dress_pack,
+)
 
 __all__ = [
     "REPEATING",
     "UNLIKELY",
     "WRENCH_AXES",
     "ClockOffset",
+    "DressPack",
     "FilteredWrench",
     "FullCalibration",
     "SensorCalibration",
@@ -52,8 +64,10 @@ __all__ = [
     "WrenchConvention",
     "WrenchFilter",
     "WrenchSign",
+    "accelerations_tell",
     "calibrate_static",
     "check_wrench_frame",
+    "check_wrench_place",
     "clock_of_recording",
     "compensate",
     "delay_of_recording",
@@ -72,6 +86,7 @@ __all__ = [
     "static_regressor",
     "tare_static",
     "usable_readings",
+    "with_dress_pack",
     "wrench_faults",
     "wrench_hum",
 ]
