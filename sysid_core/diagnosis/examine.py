@@ -23,6 +23,8 @@ _AS_DECLARED = (Fault.NONE, Fault.LAG)
 FAIL_SHARE = 0.25  # of the efforts' variance: what leaves more is no model
 # What identification itself mends: no failure.
 _WARNINGS = (Fault.TOOL, Fault.MASSES)
+# What leaves a result of use if it is in doubt: the rest of the model is right up to a factor.
+_USABLE = (*_AS_DECLARED, *_WARNINGS, Fault.EFFORT_UNIT)
 
 
 @dataclass(frozen=True)
@@ -93,10 +95,9 @@ class Examination:
         declared = sum(e.probability for e in self.ranked if e.hypothesis.kind in _AS_DECLARED)
         if declared < 1.0 - declared:  # it isn't the likelier of two
             alike = [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
-            mended = sum(e.probability for e in self.ranked if e.hypothesis.kind in _WARNINGS)
+            usable = sum(e.probability for e in self.ranked if e.hypothesis.kind in _USABLE)
             unlikely = declared < 1.0 / (1.0 + ODDS)
             unlikely = unlikely or any(r.severity is Severity.FAILURE for r in reasons)
-            usable = declared + mended
             say = failure if unlikely and usable < 1.0 - usable else warning
             if say is failure:  # what doesn't mend the data isn't their fault, or not alone
                 alike = [f.explanation for f in self.findings] + alike
