@@ -176,7 +176,7 @@ def evidence(
     products = products[told] * (speak / spread)[:, None, None]
     sides = np.array([X[r, j].T @ y[r, j] / r.sum() for j, r in groups]) / spread[:, None]
     squares = np.array([y[r, j] @ y[r, j] / r.sum() for j, r in groups]) / spread
-    fits = []
+    fits: list[tuple[float, Array, Array, Array, Array, Array]] = []
     share, z = np.full(len(groups), 0.1), np.zeros(X.shape[2])
     known = np.zeros(len(alike))
     for precision in _PRECISIONS if thorough and not other else (1.0,):

@@ -96,7 +96,9 @@ def _finalists(sifted: Sequence[Hypothesis]) -> list[Hypothesis]:
 
     Late efforts, which the fit finds by itself, only where they look likely.
     """
-    first = {h.kind: h for h in reversed(sifted) if h.kind is not Fault.LAG}
+    first: dict[Fault, Hypothesis] = {
+        h.kind: h for h in reversed(sifted) if h.kind is not Fault.LAG
+    }
     return [*first.values(), *[h for h in sifted if first.get(h.kind) is not h][:_FINALISTS]]
 
 
