@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tracking and update times of the controllers under ros2_control's own manager.
+
+    python benchmarks/export/under_manager.py OUT [MOTIONS]
+
+Needs a sourced ROS 2 with ros2_control, MuJoCo and this package, and the result of `tracking.py` in
+OUT. The motion guard plays the motions of that benchmark to the torque controller with the C code of
+each model (bandwidth 10 rad/s), on the hardware plugin with the MJCF of the simulated arm. Times are
+those that the manager measures. Errors are of the positions that it reads, against the motion at the
+place that the guard reports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "test" / "controllers"))
+
+from live_manager import Manager, described, managed
+from pal_statistics_msgs.msg import StatisticsNames, StatisticsValues
+from scipy.interpolate import BPoly
+from std_srvs.srv import Trigger
+from tracking import HOME, PERIOD, SECONDS, motion, plant_and_codes
+from trajectory_msgs.msg import JointTrajectory
+
+from sysid_core.planning import Trajectory
+from sysid_core.robot import Array, RobotModel
+from sysid_nodes.conversions import message_from_trajectory
+
+RATE = round(1.0 / PERIOD)  # of the manager [Hz]
+EVERY = 10  # samples of a motion that are a point of the trajectory
+GUARD, TORQUES = "motion_guard", "torque_controller"
+TYPES = {
+    GUARD: "robot_sysid_controllers/MotionGuard",
+    TORQUES: "robot_sysid_controllers/TorqueController",
+}
+QUANTILES = (50.0, 99.0, 99.9, 100.0)
+Times = dict[str, list[float]]
+
+
+def parameters(model: RobotModel, library: Path) -> dict[str, dict[str, Any]]:
+    """Parameters of both controllers, the guard before the other."""
+    lower, upper = model.position_limits
+    limits = {"lower": lower, "upper": upper, "velocity": model.velocity_limits}
+    guard = {
+        "joints": list(model.joint_names),
+        "command_interfaces": ["position", "velocity", "acceleration"],
+        "downstream": TORQUES,
+        "deviation": 10.0,  # the nominal code's errors are part of the result
+        "executor_timeout": 2.0,
+        "limits": {k: x.tolist() for k, x in limits.items()} | {"acceleration": [50.0] * model.nv},
+    }
+    torques = {"model_library": str(library), "effort_limit": model.effort_limits.tolist()}
+    return {GUARD: guard, TORQUES: torques}
+
+
+def listen(manager: Manager, times: Times, places: list[float]) -> None:
+    """Collect the manager's times [us] and when the motion began by the guard's places [s]."""
+    names: dict[int, dict[str, int]] = {}
+
+    def on_names(message: StatisticsNames) -> None:
+        keys = {name: f"{name}.stats/execution_time/current_value" for name in TYPES}
+        columns = {name: message.names.index(k) for name, k in keys.items() if k in message.names}
+        names[message.names_version] = columns
+
+    def on_values(message: StatisticsValues) -> None:
+        for name, column in names.get(message.names_version, {}).items():
+            times[name].append(message.values[column])
+
+    def on_reference(message: JointTrajectory) -> None:
+        stamp, place = message.header.stamp, message.points[0].time_from_start
+        begun = stamp.sec - place.sec + 1e-9 * (stamp.nanosec - place.nanosec)
+        places.append(begun)
+
+    of = "/controller_manager/statistics"
+    manager.node.create_subscription(StatisticsNames, f"{of}/names", on_names, 10)
+    manager.node.create_subscription(StatisticsValues, f"{of}/values", on_values, 100)
+    manager.node.create_subscription(JointTrajectory, f"/{GUARD}/reference", on_reference, 100)
+
+
+def played(manager: Manager, model: RobotModel, seed: int, places: list[float]) -> Array:
+    """Position errors (K, n) of a motion [rad]."""
+    rows = motion(seed)[::EVERY]
+    t = PERIOD * EVERY * np.arange(len(rows))
+    path = Trajectory(model.name, model.urdf_hash, model.joint_names, t, *np.moveaxis(rows, 1, 0))
+    manager.publish(message_from_trajectory(path), f"/{GUARD}/trajectory")
+    time.sleep(0.5)  # it is checked
+    places.clear()
+    start = len(manager.states)
+    manager.until(lambda: manager.call(Trigger, f"/{GUARD}/play").success, "it plays")
+    end = time.monotonic() + SECONDS + 1.0
+    manager.until(lambda: time.monotonic() > end, "the end", SECONDS + 30.0)
+    stamps = np.array([stamp for stamp, _ in manager.states[start:]])
+    q = np.array([row[0] for _, row in manager.states[start:]])
+    u = stamps - np.median(places)
+    inside = (u >= 0.0) & (u <= t[-1])
+    return q[inside] - BPoly.from_derivatives(t, rows)(u[inside])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("motions", type=int, nargs="?", default=3)
+    options = parser.parse_args()
+    model, plant, sources = plant_and_codes(options.out)
+    joints, times = list(model.joint_names), {name: [] for name in TYPES}
+    hardware = "<plugin>robot_sysid_controllers/MujocoSystem</plugin>"
+    hardware += f'<param name="model">{plant.resolve()}</param>'
+    description = described(model.urdf_xml, joints, hardware, HOME.tolist())
+    print("code | RMS [mrad] | largest [mrad]", flush=True)
+    for name, source in sources.items():
+        library = source.resolve().with_name(f"lib{source.stem}.so")
+        command = ["gcc", "-O3", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"]
+        subprocess.run(command, check=True)
+        folder = options.out / name
+        folder.mkdir(exist_ok=True)
+        places: list[float] = []
+        given = parameters(model, library)
+        with managed(given, TYPES, description, joints, folder, RATE) as manager:
+            listen(manager, times, places)
+            manager.start(TORQUES, GUARD)
+            manager.beating = True
+            found = [played(manager, model, k, places) for k in range(options.motions)]
+        errors = 1e3 * np.concatenate(found)
+        rms, largest = np.sqrt(np.mean(errors**2)), np.abs(errors).max()
+        print(f"{name} | {rms:.2f} | {largest:.1f}", flush=True)
+    print("controller", "cycles", *(f"p{x:g} [us]" for x in QUANTILES), sep=" | ")
+    for name, took in times.items():
+        print(name, len(took), *(f"{x:.1f}" for x in np.percentile(took, QUANTILES)), sep=" | ")
+
+
+if __name__ == "__main__":
+    main()
