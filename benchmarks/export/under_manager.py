@@ -35,7 +35,7 @@ from sysid_core.robot import Array, RobotModel
 from sysid_nodes.conversions import message_from_trajectory
 
 RATE = round(1.0 / PERIOD)  # of the manager [Hz]
-EVERY = 10  # samples of a motion that are a point of the trajectory
+EVERY = 7  # samples of a motion that are a point of the trajectory; its last is one
 GUARD, TORQUES = "motion_guard", "torque_controller"
 TYPES = {
     GUARD: "robot_sysid_controllers/MotionGuard",
