@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tracking and update times of the controllers under ros2_control's own manager.
 
-    python benchmarks/export/under_manager.py OUT [MOTIONS]
+    python benchmarks/export/under_manager.py OUT [MOTIONS [CODE ...]]
 
 Needs a sourced ROS 2 with ros2_control, MuJoCo and this package, and the result of `tracking.py` in
 OUT. The motion guard plays the motions of that benchmark to the torque controller with the C code of
@@ -23,8 +23,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "test" / "controllers"))
 
+from diagnostic_msgs.msg import DiagnosticArray
 from live_manager import Manager, described, managed
-from pal_statistics_msgs.msg import StatisticsNames, StatisticsValues
 from scipy.interpolate import BPoly
 from std_srvs.srv import Trigger
 from tracking import HOME, PERIOD, SECONDS, motion, plant_and_codes
@@ -41,8 +41,6 @@ TYPES = {
     GUARD: "robot_sysid_controllers/MotionGuard",
     TORQUES: "robot_sysid_controllers/TorqueController",
 }
-QUANTILES = (50.0, 99.0, 99.9, 100.0)
-Times = dict[str, list[float]]
 
 
 def parameters(model: RobotModel, library: Path) -> dict[str, dict[str, Any]]:
@@ -61,27 +59,20 @@ def parameters(model: RobotModel, library: Path) -> dict[str, dict[str, Any]]:
     return {GUARD: guard, TORQUES: torques}
 
 
-def listen(manager: Manager, times: Times, places: list[float]) -> None:
-    """Collect the manager's times [us] and when the motion began by the guard's places [s]."""
-    names: dict[int, dict[str, int]] = {}
+def listen(manager: Manager, times: dict[str, str], places: list[float]) -> None:
+    """Collect the manager's update times and when the motion began by the guard's places [s]."""
 
-    def on_names(message: StatisticsNames) -> None:
-        keys = {name: f"{name}.stats/execution_time/current_value" for name in TYPES}
-        columns = {name: message.names.index(k) for name, k in keys.items() if k in message.names}
-        names[message.names_version] = columns
-
-    def on_values(message: StatisticsValues) -> None:
-        for name, column in names.get(message.names_version, {}).items():
-            times[name].append(message.values[column])
+    def on_diagnostics(message: DiagnosticArray) -> None:
+        for pair in (pair for status in message.status for pair in status.values):
+            if pair.key.removesuffix(".execution_time") in TYPES:
+                times[pair.key] = pair.value
 
     def on_reference(message: JointTrajectory) -> None:
         stamp, place = message.header.stamp, message.points[0].time_from_start
         begun = stamp.sec - place.sec + 1e-9 * (stamp.nanosec - place.nanosec)
         places.append(begun)
 
-    of = "/controller_manager/statistics"
-    manager.node.create_subscription(StatisticsNames, f"{of}/names", on_names, 10)
-    manager.node.create_subscription(StatisticsValues, f"{of}/values", on_values, 100)
+    manager.node.create_subscription(DiagnosticArray, "/diagnostics", on_diagnostics, 10)
     manager.node.create_subscription(JointTrajectory, f"/{GUARD}/reference", on_reference, 100)
 
 
@@ -108,20 +99,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("motions", type=int, nargs="?", default=3)
+    parser.add_argument("codes", nargs="*", default=["nominal", "exported", "truth"])
     options = parser.parse_args()
     model, plant, sources = plant_and_codes(options.out)
-    joints, times = list(model.joint_names), {name: [] for name in TYPES}
+    joints = list(model.joint_names)
     hardware = "<plugin>robot_sysid_controllers/MujocoSystem</plugin>"
     hardware += f'<param name="model">{plant.resolve()}</param>'
     description = described(model.urdf_xml, joints, hardware, HOME.tolist())
-    print("code | RMS [mrad] | largest [mrad]", flush=True)
-    for name, source in sources.items():
+    print("code | RMS [mrad] | largest [mrad] | update times", flush=True)
+    for name in options.codes:
+        source = sources[name]
         library = source.resolve().with_name(f"lib{source.stem}.so")
         command = ["gcc", "-O3", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"]
         subprocess.run(command, check=True)
         folder = options.out / name
         folder.mkdir(exist_ok=True)
         places: list[float] = []
+        times: dict[str, str] = {}
         given = parameters(model, library)
         with managed(given, TYPES, description, joints, folder, RATE) as manager:
             listen(manager, times, places)
@@ -130,10 +124,7 @@ def main() -> None:
             found = [played(manager, model, k, places) for k in range(options.motions)]
         errors = 1e3 * np.concatenate(found)
         rms, largest = np.sqrt(np.mean(errors**2)), np.abs(errors).max()
-        print(f"{name} | {rms:.2f} | {largest:.1f}", flush=True)
-    print("controller", "cycles", *(f"p{x:g} [us]" for x in QUANTILES), sep=" | ")
-    for name, took in times.items():
-        print(name, len(took), *(f"{x:.1f}" for x in np.percentile(took, QUANTILES)), sep=" | ")
+        print(f"{name} | {rms:.2f} | {largest:.1f} | {times}", flush=True)
 
 
 if __name__ == "__main__":
