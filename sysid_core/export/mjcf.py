@@ -170,7 +170,9 @@ class _Writer:
         return element
 
     def base(self, world: ET.Element) -> None:
-        """All bodies, in the first link at the origin: pinocchio reads the first body alone."""
+        """Write all bodies inside the first link, at the origin, because pinocchio reads only the
+        first body.
+        """
         origin = next((link for link in self.tree.links if _at_origin(link)), None)
         element = world
         if origin is not None:
@@ -184,7 +186,7 @@ class _Writer:
                 element.append(self.body(j))
 
     def fixed(self, element: ET.Element, j: int, but: FixedLink | None = None) -> None:
-        """Links and sites fixed to the body of joint j."""
+        """Write the links and sites that are fixed to the body of joint j."""
         for link in self.tree.links:
             if link is but:
                 continue

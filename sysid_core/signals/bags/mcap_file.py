@@ -86,8 +86,8 @@ _Item = MessageBlock | StoredTopic | dict[str, str] | Damage
 def scan_mcap(file: Path) -> Iterator[_Item]:
     """Messages, topics, metadata and damage of an MCAP file, in order.
 
-    Chunks are looked through about a megabyte at a time, so that small ones cost no more. What is
-    cut off or damaged is reported; all else is read.
+    Chunks are processed about a megabyte at a time, so that small chunks cost no more. Truncated or
+    damaged parts are reported; all others are read.
 
     Args:
         file: It needs neither index nor footer.
