@@ -29,7 +29,7 @@ def animate_all(out: Path) -> list[Path]:
 
 
 def save(figures: Iterator[Figure], path: Path, milliseconds: int) -> None:
-    """Figures as frames of a GIF that repeats, the last one shown for a second."""
+    """Write figures as frames of a GIF that repeats; the last frame is shown for a second."""
     frames = []
     for figure in figures:
         buffer = io.BytesIO()
@@ -46,7 +46,7 @@ def save(figures: Iterator[Figure], path: Path, milliseconds: int) -> None:
 def exciting_motion() -> tuple[Iterator[Figure], int]:
     """A Panda that plays its planned motion, and the joints' angles beside it."""
     from sysid_core.planning import MotionLimits, Unknowns, plan_arm_motion
-    from sysid_core.report.charts import skeleton
+    from sysid_core.report.space import skeleton
     from sysid_core.robot import load_robot
 
     whole = load_robot("panda")

@@ -154,7 +154,7 @@ def reasons() -> str:
 
 def glossary() -> str:
     """Words and symbols."""
-    from sysid_core.report.glossary import GLOSSARY
+    from sysid_core.report.html import GLOSSARY
 
     rows = [f"| {_cell(w.replace('|', ', '))} | {_cell(text)} |" for w, text in GLOSSARY.items()]
     return "\n".join(["# Words and symbols", "", "| | |", "|---|---|", *rows, ""])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command groups, console, and the display of errors."""
+"""Command groups, whose files are imported on demand so that the help of one does not import all; console, and
+the display of errors.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +10,99 @@ import ctypes
 import errno
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer.core import TyperGroup
+from typer.main import get_command, get_command_name, get_group
 
-from sysid_cli.lazy import help_of, lazy_group
 from sysid_cli.progress import Errors
 from sysid_core.errors import SysIdError
+
+MARKUP: Any = "markdown"  # leaves units such as [s] as they are
+
+
+class LazyCommands(Mapping[str, Any]):
+    """Commands of a group by name; each is imported when it is first used.
+
+    Args:
+        group: Group that their files register them with.
+        files: Module of each command or sub-group, below `sysid_cli`.
+    """
+
+    def __init__(self, group: typer.Typer, files: Mapping[str, str]) -> None:
+        self._group, self._files = group, files
+        self._built: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._built:
+            import_module(f"sysid_cli.{self._files[name]}")
+            self._built[name] = self._build(name)
+        return self._built[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._files
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def _build(self, name: str) -> Any:
+        for group in self._group.registered_groups:
+            if group.name == name and group.typer_instance is not None:
+                return get_group(group.typer_instance)
+        for command in self._group.registered_commands:
+            if command.callback and name == (
+                command.name or get_command_name(command.callback.__name__)
+            ):
+                alone = typer.Typer(add_completion=False, rich_markup_mode=MARKUP)
+                alone.registered_commands.append(command)
+                built = get_command(alone)
+                built.name = name
+                return built
+        raise LookupError(f"sysid_cli/{self._files[name]} registers no command '{name}'.")
+
+
+def lazy_group(files: Mapping[str, str], **options: Any) -> typer.Typer:
+    """Command group that imports its commands on demand.
+
+    Args:
+        files: Module of each command or sub-group, below `sysid_cli`, in the help's order.
+        options: Those of `typer.Typer`.
+    """
+
+    class Group(TyperGroup):
+        def __init__(self, **attributes: Any) -> None:
+            super().__init__(**attributes)
+            self.commands: Any = LazyCommands(group, files)
+
+    group = typer.Typer(cls=Group, rich_markup_mode=MARKUP, **options)
+    return group
+
+
+def help_of(app: typer.Typer, words: list[str]) -> str | None:
+    """Help of the command named by the words; None unless they end with `--help`.
+
+    The command line's parser, which isn't needed for it, imports libraries for .1 s.
+    """
+    if not words or words[-1] not in ("-h", "--help"):
+        return None
+    command: Any = get_command(app)
+    context = typer.Context(command, info_name=app.info.name, **command.context_settings)
+    for word in words[:-1]:
+        command = getattr(command, "commands", {}).get(word)
+        if command is None:
+            return None
+        context = typer.Context(command, parent=context, info_name=word)
+    return str(command.get_help(context))
+
 
 # Matrices here are small: more threads than one only wait for each other. Commands import numpy
 # after this; who wants more threads sets the variables.
@@ -123,12 +207,12 @@ errors = Errors(stderr=True, markup=False)
 
 
 def remark(word: str, text: str, style: str = "yellow", *, to: Console = console) -> None:
-    """A sentence behind a coloured word: `warning: …`."""
+    """Print a sentence after a coloured word: `warning: …`."""
     to.print(Text.assemble((word, style), " ", text), highlight=False, soft_wrap=True)
 
 
 def tick(ok: bool) -> Text:
-    """✓ or ✗."""
+    """Character ✓ or ✗."""
     return Text("✓", "green") if ok else Text("✗", "red")
 
 
@@ -156,7 +240,7 @@ def _main(
 
 
 def copy_json(text: str, json_path: str) -> bool:
-    """Copy of the output requested by `--json`; True if it went to standard output."""
+    """Write the output requested by `--json`; True if it went to standard output."""
     text = text.rstrip("\n") + "\n"
     if json_path == "-":
         sys.stdout.write(text)
@@ -169,7 +253,9 @@ def copy_json(text: str, json_path: str) -> bool:
 
 
 def run() -> None:
-    """Run the command line; an error of the package is one red message and exit status 2."""
+    """Run the command line; an error of this package is shown as one red message, with exit status
+    2.
+    """
     _give_memory_back()
     try:
         text = help_of(app, sys.argv[1:])
@@ -191,7 +277,8 @@ def run() -> None:
 
 
 def _give_memory_back() -> None:
-    """Freed arrays of a megabyte go back to the system at once.
+    """Configure the allocator so that freed arrays of a megabyte or more are returned to the system
+    immediately.
 
     By default glibc keeps blocks of up to 32 MB, which small ones then pin: 100 MB of a long recording.
     """
@@ -202,7 +289,7 @@ def _give_memory_back() -> None:
 
 
 def require_folder(path: Path) -> None:
-    """Refuse a folder for results that can't be made, before anything long is computed.
+    """Raise an error if the folder for the results cannot be created, before any long computation.
 
     Raises:
         SysIdError: A file is in the way, or nothing may be written there.

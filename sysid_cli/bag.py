@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid bag`: inspect, check, repair and export bags."""
+"""`sysid bag`: inspect, check, repair and export recordings in rosbag2 format."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WrenchTopicOption = Annotated[str, typer.Option(help="Topic of the wrenches.")]
 
 
 def require_bag(path: Path) -> None:
-    """Answer a typing error before anything heavy is imported.
+    """Raise an error for a path that is not a bag, before large libraries are imported.
 
     Raises:
         SignalError: Nothing is there.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid bag check`: whether a recording is fit for use."""
+"""`sysid bag check`: checks if a recording is suitable for identification."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red"}
 
 
 def show_check(result: dict[str, Any], uses: Sequence[Use]) -> None:
-    """Show the streams, their possible uses, and remedies.
+    """Show the streams of a recording, their possible uses, and recommended actions.
 
     Args:
         result: As in the JSON file.
@@ -106,7 +106,7 @@ def _noise_text(facts: dict[str, Any]) -> str:
 
 
 def _largest(values: Sequence[float] | None, form: str) -> str:
-    """The largest of values that are noted where they aren't zero."""
+    """Largest values of a statistic that are not zero, as text."""
     largest = max(values or [0.0])
     return f"up to {form.format(largest)}" if largest > 1e-12 else ""
 
@@ -217,7 +217,7 @@ def check(
 
 
 def _model(recording: Recording, robot: str) -> tuple[RobotModel | None, str]:
-    """The robot, joints that weren't recorded held; or why there is none."""
+    """Robot with all joints locked that were not recorded, or the reason why there is none."""
     from sysid_core.robot import RobotModel, hold_joints
 
     if not robot and not recording.urdf_xml:
@@ -261,7 +261,7 @@ def _wrench_facts(stream: WrenchStream) -> dict[str, Any]:
 
 
 def _noise(time: Any, values: Any) -> list[float] | None:
-    """Standard deviation of a sample, by the longest span without gaps."""
+    """Standard deviation of the noise of a sample, from the longest span without gaps."""
     import numpy as np
 
     from sysid_core.signals.filters import fit_splines
@@ -288,7 +288,7 @@ def _timing(stream: JointStream | WrenchStream) -> dict[str, Any]:
 
 
 def _dropped(report: TimingReport) -> dict[str, Any]:
-    """Faults of the time stamps in the recording."""
+    """Sentences on faults of the time stamps in the recording."""
     return {
         "duplicates": report.duplicates,
         "backward": report.backward,

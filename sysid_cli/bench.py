@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid bench`: the default settings beside other packages, on public recordings of real robots."""
+"""`sysid bench`: compares the default settings with other packages on public recordings of real
+robots.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,7 @@ def bench(
 
 
 def _absent(recipes: Sequence[Recipe], data: Path) -> dict[str, str]:
-    """Why recordings are left out, by name of their recipe."""
+    """Reasons why recordings are omitted, by name of their recipe."""
     from sysid_studies.bench import missing_files
 
     absent = {}
@@ -102,7 +104,7 @@ def _job(recipe: Recipe, data: Path, peers: bool) -> Job:
 
 
 def _show(found: Sequence[Mapping[str, Any]], cells: Sequence[Sequence[str]]) -> None:
-    """Print the table, its conclusion, and the skipped recordings."""
+    """Print the benchmark table, its conclusion, and the omitted recordings."""
     from rich.table import Table
 
     from sysid_studies.bench import COLUMNS, standing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid doctor`: check of the requirements of commands and nodes, with remedies."""
+"""`sysid doctor`: checks the requirements of commands and nodes, and names remedies."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _EXTRAS = ("", "examples")  # of the package metadata that users need
 
 @dataclass(frozen=True)
 class Check:
-    """One finding.
+    """Result of one check.
 
     Attributes:
-        name: What was looked at.
-        found: What is there.
-        ok: Whether it will do.
-        required: Whether something doesn't work without it.
-        remedy: What to do if it won't do.
+        name: Name of the checked part.
+        found: Version or state that was found.
+        ok: True if it is sufficient.
+        required: True if commands or nodes do not work without it.
+        remedy: Recommended action if it is not sufficient.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Check:
 
 
 def check_python() -> Check:
-    """Check of the Python interpreter."""
+    """Check the version of Python."""
     version = ".".join(str(part) for part in sys.version_info[:3])
     return Check(
         "Python",
@@ -55,7 +55,7 @@ def check_python() -> Check:
 
 
 def check_packages() -> list[Check]:
-    """Installed versions against the ranges in the package's metadata."""
+    """Compare installed versions with the ranges in the metadata of this package."""
     from importlib import metadata
 
     from packaging.requirements import Requirement
@@ -91,7 +91,7 @@ def check_packages() -> list[Check]:
 
 
 def check_solver() -> Check:
-    """Check that cvxpy finds the solver of the semidefinite fits."""
+    """Check that cvxpy finds the solver of the semidefinite programs."""
     try:
         import cvxpy
 
@@ -107,7 +107,7 @@ def check_solver() -> Check:
 
 
 def check_robots() -> Check:
-    """Check of the robot models for demos and tests."""
+    """Check that the robot models for demos and tests are installed."""
     from sysid_core.robot import example_robots
 
     count = len(example_robots())
@@ -157,7 +157,7 @@ def check_ros() -> list[Check]:
 
 
 def check_loopback(timeout_s: float = _LOOPBACK_S) -> Check:
-    """Send a message from one process to another and back, over DDS on this machine."""
+    """Send a message from one process to another and back over DDS, on this computer."""
     environment = {
         **os.environ,
         "ROS_DOMAIN_ID": str(free_domain()),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid export`: a result as simulators and controllers read it."""
+"""`sysid export`: writes a result in the formats of simulators and controllers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def export(
 
 
 def export_targets(text: str) -> list[Target]:
-    """Formats of the export from names that commas separate.
+    """Export formats from a list of names separated by commas.
 
     Raises:
         ModelError: No name, or one that no format has.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid fleet`: nightly recordings of many robots, and their changes."""
+"""`sysid fleet`: changes of many robots, from their regular recordings."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def watch(
 
 
 def _say(state: FleetState, out: Path) -> int:
-    """Alarms, and the exit status."""
+    """Print the alarms, and set the exit status."""
     alarms = state.alarms()
     for a in alarms[:20]:
         console.print(
@@ -128,7 +128,8 @@ def _say(state: FleetState, out: Path) -> int:
         )
     if state.outdated:
         console.print(
-            f"{len(state.outdated)} recordings were estimated with other settings and are ignored: process them again"
+            f"{len(state.outdated)} recordings were estimated with other settings and are ignored:"
+            " process them again"
         )
     if state.copies:
         console.print(

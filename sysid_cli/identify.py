@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid identify`, `validate`, `certify` and `verify`: parameters of a whole robot from recordings."""
+"""`sysid identify`, `validate`, `certify` and `verify`: identification of a whole robot from
+recordings.
+"""
 
 from __future__ import annotations
 
@@ -144,7 +146,7 @@ def verify(
 
 
 def print_line(text: str) -> None:
-    """A line of text as it is."""
+    """Print a line of text without formatting."""
     console.print(text, highlight=False, soft_wrap=True, markup=False)
 
 
@@ -164,7 +166,7 @@ def print_remarks(found: IdentifiedArm) -> None:
 
 
 def print_identified(found: IdentifiedArm) -> None:
-    """Verdict, errors run by run, and notes."""
+    """Print the verdict, the errors of each run, and notes."""
     lacks = found.description is None and not found.verdict.ok
     print_verdict(found.verdict, "identified.urdf is only written with --force." if lacks else "")
     print_summary(found.identification, found.training, found.validation)
@@ -174,7 +176,7 @@ def print_identified(found: IdentifiedArm) -> None:
 
 
 def print_validated(found: ValidatedArm) -> None:
-    """Verdict and errors run by run."""
+    """Print the verdict and the errors of each run."""
     print_verdict(found.verdict)
     _print_predictions(found.identification, found.predictions)
 
@@ -182,7 +184,7 @@ def print_validated(found: ValidatedArm) -> None:
 def print_summary(
     result: Identification, training: Sequence[Prediction], validation: Sequence[Prediction]
 ) -> None:
-    """Errors of each run, and warnings."""
+    """Print the errors of each run, and warnings."""
     from sysid_core.report import consistency_sentence
 
     estimate = result.estimate
@@ -250,7 +252,7 @@ def _print_predictions(identification: Identification, predictions: Sequence[Pre
 
 
 def _sentences(fit: ArmFit | SequentialFit) -> list[str]:
-    """Delay, source of the velocities, gains and load; nothing of a sequential fit."""
+    """Sentences on delay, source of the velocities, gains and load; empty for a sequential fit."""
     if isinstance(fit, workflows.SequentialFit):
         return []
     processing, errors_of = fit.identification.processing, fit.differentiations
@@ -269,7 +271,8 @@ def _sentences(fit: ArmFit | SequentialFit) -> list[str]:
     way = processing.differentiate.value
     if way == "positions" and way in errors_of:
         lines.append(
-            "measured velocities are not used: with positions alone, held-out blocks are predicted within"
+            "measured velocities are not used: with positions alone, held-out blocks are predicted"
+            " within"
             f" {100 * errors_of[way]:.1f} % instead of {100 * errors_of['filter']:.1f} %"
         )
     return lines if fit.loaded is None else lines + _load_sentences(fit.loaded)

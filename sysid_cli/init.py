@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid init`: the files of a first identification, filled in as far as possible."""
+"""`sysid init`: writes the files for a first identification, completed as far as possible."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _write(path: Path, text: str, force: bool) -> None:
 
 
 def _bringup(driver: str) -> str:
-    """The bringup file that ships for a driver, from the checkout or the installed share folder."""
+    """Path of the bringup file that this package provides for a driver."""
     name = f"bringup_{driver}.yaml"
     places = [Path(__file__).resolve().parent.parent / "config"]
     places.append(Path(sys.prefix) / "share" / "robot_sysid" / "config")
@@ -107,7 +107,7 @@ def _bringup(driver: str) -> str:
 
 
 def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, list[str]]:
-    """Text of a column map for a recording, and what a person has to add."""
+    """Text of a column map for a recording, and the entries that a person must complete."""
     if recording.is_dir() or recording.suffix in (".mcap", ".db3", ".bag"):
         return _map_of_bag(model, kind)
     import numpy as np
@@ -145,9 +145,12 @@ def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, lis
 
 
 def _map_of_bag(model: RobotModel, kind: str) -> tuple[str, list[str]]:
-    """A bag names its own joints and units: only the efforts and their drives are declared."""
+    """Column map of a bag, which declares only the efforts and their drives (a bag names its joints
+    and units).
+    """
     lines = [
-        "# A bag contains joint names, units and stamps; this file declares the kind of its efforts.",
+        "# A bag contains joint names, units and stamps; this file declares the kind of its"
+        " efforts.",
         "schema: robot_sysid/columns/1",
         f"joints: [{', '.join(model.joint_names)}]",
         f"effort: {{kind: {kind or _OPEN}}}",
@@ -164,7 +167,8 @@ def _gain_missing(kind: str) -> list[str]:
     if kind != "motor_current":
         return []
     return [
-        "drives.gain [N m/A] with its source; unknown ones are estimated from a run with a known load:"
+        "drives.gain [N m/A] with its source; unknown ones are estimated from a run with a known"
+        " load:"
         " sysid identify … --loaded RECORDING --load-mass KG."
     ]
 
@@ -197,7 +201,8 @@ def _drives(kind: str, n: int) -> list[str]:
         return []
     return [
         "drives:",
-        "  # Joint torque per motor current [N m/A], reflected through the gear, one for each joint.",
+        "  # Joint torque per motor current [N m/A], reflected through the gear, one for each"
+        " joint.",
         f"  gain: [{', '.join([_OPEN] * n)}]",
         f"  source: {_OPEN}",
     ]

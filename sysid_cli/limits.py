@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid limits`: file of motion limits for planner and executor."""
+"""`sysid limits`: file with the motion limits for planner and executor."""
 
 from __future__ import annotations
 

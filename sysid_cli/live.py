@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that need ROS, imported only when called: up, run, watch, robot, bag replay."""
+"""Commands that need ROS, which is imported only when they run: up, run, watch, robot, bag replay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from sysid_core.errors import SysIdError
 
 
 def ros_module(name: str) -> Any:
-    """A module of the ROS layer, only when it is called for: everything offline works without ROS.
+    """Module of the ROS nodes, imported only on demand, so that all other commands work without
+    ROS.
 
     SIGINT ends what it does, as with `ros2 launch`: also where the shell started it with SIGINT ignored
     (`nohup`, the background of a script).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid loops`: closed chains."""
+"""`sysid loops`: commands for closed chains."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _numbers(
     box: MotionBox,
     ranks: ConstrainedRanks,
 ) -> dict[str, Any]:
-    """Contents of `--json`."""
+    """Content of the output of `--json`."""
     return {
         "schema": "robot_sysid/loops_check/1",
         "robot": chain.name,
@@ -107,7 +107,8 @@ def _lines(
         f" limits ({limits.within_limits.sum()} with passive joints within theirs), and in"
         f" {inside.assembled.sum()} of {samples} in the recommended range; largest error"
         f" {residual:.1e} m; {unique}",
-        f"rank {ranks.inertial.rank} of {ranks.n_inertial} inertial parameters (with the loops opened:"
+        f"rank {ranks.inertial.rank} of {ranks.n_inertial} inertial parameters (with the loops"
+        " opened:"
         f" {ranks.open_tree.rank}); {ranks.with_drives.rank} with the drives;"
         f" {ranks.with_all_joints.rank} with friction of all joints",
     ]

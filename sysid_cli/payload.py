@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid payload`: payload of a robot with a force-torque sensor, from a recording."""
+"""`sysid payload`: identifies the payload of a robot with a force-torque sensor from a recording."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def payload(options: PayloadOptions) -> None:
 
 
 def show_part(found: FoundPart, json_path: str) -> None:
-    """Probabilities of known loads, and the decision."""
+    """Print the probabilities of the known loads, and the decision."""
     result = {"probabilities": dict(found.probabilities), "verdict": found.verdict.to_dict()}
     if copy_json(json.dumps(result, indent=1), json_path):
         return
@@ -103,23 +103,20 @@ def show_part(found: FoundPart, json_path: str) -> None:
 
 
 def show(answer: WeighedRecording) -> None:
-    """Table, remarks and settings on the console."""
+    """Print the payload table, remarks and controller settings."""
     from sysid_core.report import comparison_rows
 
-    estimate, live = answer.estimate, answer.weighing.session
+    estimate = answer.estimate
     _print_table(comparison_rows(estimate, answer.truth), known=answer.truth is not None)
     for reason in estimate.certify():
         remark("note:", advice_of(reason))
-    if live is not None:
-        state, advice = live.online.state.value, live.online.advice
-        console.print(f"Progress: {state}. {advice}", soft_wrap=True)
+    console.print(f"Progress: {answer.knowledge.state.value}. {answer.advice}", soft_wrap=True)
     console.print(
         f"This is the answer of '{answer.method}'; the report has the other methods' beside it.",
         soft_wrap=True,
     )
     frame = answer.flange_frame or answer.weighing.sensor_frame
-    if answer.verdict.ok:
-        print_settings(answer.settings, frame)
+    print_settings(answer.settings, frame)
     print_verdict(answer.verdict)
 
 
@@ -138,7 +135,7 @@ def _print_table(rows: Sequence[Sequence[Any]], *, known: bool) -> None:
 
 
 def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json_path: str) -> None:
-    """Estimate the payload of every recording in a folder; a table of the results and their
+    """Estimate the payload in every recording of a folder, and print the results with their
     scatter.
 
     Raises:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid payload-torques`: payload of an arm without a force-torque sensor."""
+"""`sysid payload-torques`: identifies the payload of an arm without a force-torque sensor."""
 
 from __future__ import annotations
 
@@ -48,15 +48,14 @@ def payload_torques(options: PayloadTorquesOptions) -> None:
         print_verdict(found.verdict)
         said = tuple(map(text_of, found.verdict.notable))
         print_summary(found.fit, found.true_mass, options.out, said)
-        if found.verdict.ok:
-            print_settings(found.settings, found.frame)
+        print_settings(found.settings, found.frame)
     raise typer.Exit(found.verdict.exit_status)
 
 
 def print_summary(
     fit: LoadedArm, true_mass: float | None, out: Path, said: Sequence[str] = ()
 ) -> None:
-    """Payload with deviations, error of the mass if it is known, and remarks not yet `said`."""
+    """Print the payload with standard deviations, the error of a known mass, and new remarks."""
     from sysid_core.report import with_deviation
 
     estimate = fit.estimate

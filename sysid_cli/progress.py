@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress on standard error: a spinner, a bar, or lines of steps."""
+"""Progress of commands on standard error: a spinner, a bar, or one line per step."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rich.status import Status
 from sysid_core.progress import watch_progress
 
 if TYPE_CHECKING:
-    from sysid_core.workflows import Progress
+    from sysid_core.progress import Progress
 
 
 class _Steps(Status):
-    """Steps on separate lines, instead of a spinner."""
+    """Progress as one line per step, instead of a spinner."""
 
     def update(self, status: RenderableType | None = None, **options: Any) -> None:
         if status is not None:
@@ -27,12 +27,12 @@ class _Steps(Status):
 
 
 class Errors(Console):
-    """Console for standard error; `steps` prints progress as lines."""
+    """Console for standard error; `steps` prints progress as one line per step."""
 
     steps = False
 
     def status(self, status: RenderableType, **options: Any) -> Status:
-        """A spinner, or a line for each step."""
+        """Context manager that shows a spinner, or one line per step."""
         if not self.steps:
             return _WatchedStatus(status, console=self, **options)
         lines = _Steps(status, console=self)
@@ -41,7 +41,7 @@ class Errors(Console):
 
 
 class _WatchedStatus(Status):
-    """Spinner that shows the share of files read, and the remaining time."""
+    """Spinner with the share of the files read so far and the remaining time."""
 
     def __enter__(self) -> Status:
         self._watching = watch_progress(ReadingBar(self).show)
@@ -54,12 +54,12 @@ class _WatchedStatus(Status):
 
 
 def shown_by(status: Status) -> Progress:
-    """A workflow's progress in words."""
+    """Callback that shows the progress of a workflow in words."""
     return lambda step: status.update(step.value)
 
 
 class ReadingBar:
-    """The text of a status while a large file is read.
+    """Progress text while a large file is read.
 
     Args:
         status: Shows it.
@@ -70,7 +70,7 @@ class ReadingBar:
         self._name, self._began, self._shown, self._share = "", 0.0, 0.0, 0.0
 
     def show(self, name: str, share: float) -> None:
-        """Show how far it is, a few times a second, once that has taken half a second."""
+        """Show the progress a few times a second, if reading takes longer than half a second."""
         now = time.monotonic()
         if name != self._name or share < self._share:
             self._name, self._began, self._shown = name, now, now + 0.5
@@ -85,7 +85,7 @@ class ReadingBar:
 
 
 def bar_text(name: str, share: float, left_s: float) -> str:
-    """Bar with the completed share and the remaining time."""
+    """Progress bar as text, with the remaining time."""
     done = round(20 * share)
     left = f"{left_s:.0f} s" if left_s < 100.0 else f"{left_s / 60.0:.0f} min"
     return f"{name} {'━' * done}{'╌' * (20 - done)} {100 * share:.0f} %, {left} left"

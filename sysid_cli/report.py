@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid report`: comparison of several runs, and a list of their reports."""
+"""`sysid report`: compares several runs, and lists their reports."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def compare(
 
 
 def _lines(a: SavedRun, b: SavedRun, found: EstimateDifference) -> list[str]:
-    """Parameters by the size of z, one a line."""
+    """Parameters in the order of their difference z, one per line."""
     import numpy as np
 
     from sysid_core.estimation import measured_part

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the papers, compared with the published numbers."""
+"""`sysid reproduce`: repeats the tables of the papers and compares with the published numbers."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def constrained(
 
 
 def _write(study: Study, html_path: Path, json_path: str) -> None:
-    """Write the page, and print the numbers, or else the tables."""
+    """Write the report, and print the numbers (`--json`) or the tables."""
     from rich.table import Table
 
     from sysid_core.report import cell_text, save_and_list

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid servos`: position servos from commands and encoders, and their replay."""
+"""`sysid servos`: identifies position servos from commands and encoders, simulates and exports
+them.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +133,8 @@ def _print_result(result: ServoIdentification) -> None:
     if result.model.ground is not None:
         remark(
             "note:",
-            f"Contact with a level surface at a height of {result.model.ground.height:.3f} m, relative to the origin of the base.",
+            f"Contact with a level surface at a height of {result.model.ground.height:.3f} m,"
+            " relative to the origin of the base.",
         )
     for note in result.notes:
         remark("note:", note)

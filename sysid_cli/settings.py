@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands whose options are the fields of a dataclass, each named, typed and described once; options that
-commands share, and progress over many recordings.
-"""
+"""Commands whose options are the fields of a dataclass, and options that several commands share."""
 
 from __future__ import annotations
 
@@ -79,8 +77,8 @@ def command(
 ) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
     """Make a command from a function with one settings dataclass.
 
-    Its fields become the options and arguments, in their order; those of a field that is a
-    dataclass itself stand in its place, so that commands share lists of options.
+    The fields of the dataclass become options and arguments, in their order. A field that is itself
+    a dataclass is replaced by its fields, so that several commands can share options.
 
     Args:
         group: That gets the command.
@@ -108,7 +106,7 @@ def command(
 
 
 def _require_recordings(given: Mapping[str, Any]) -> None:
-    """Refuse recordings none of which is there, before anything heavy is imported.
+    """Raise an error if none of the recordings exists, before large libraries are imported.
 
     Raises:
         SignalError: There is none at these paths.
@@ -132,7 +130,8 @@ def _options(kind: Any) -> Iterator[inspect.Parameter]:
 
 
 def _parameter(field: Field[Any], hint: Any, about: str) -> inspect.Parameter:
-    """The option or argument of a field; a core's setting is described by its docstring.
+    """Command-line option or argument of a dataclass field; its help is the docstring entry of the
+    field.
 
     There, required paths are arguments.
     """
@@ -164,7 +163,7 @@ ResumeOption = Annotated[
 
 @contextmanager
 def progress_shown(what: str, total: int) -> Iterator[Callable[[Progress], None]]:
-    """Bar with the remaining time; separate lines with `--steps`."""
+    """Progress bar with the remaining time, or one line per step with `--steps`."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

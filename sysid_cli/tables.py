@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output of commands: verdict, tables and lists that stay readable at 80 columns and in a pipe."""
+"""Output of commands: verdicts, tables and lists that remain readable at 80 columns and in a pipe."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ _PIPED = 100_000  # characters a line: nobody's terminal cuts what goes into a f
 
 
 def print_table(table: Table) -> None:
-    """Print a table without cutting a name or a number.
+    """Print a table without truncating names or numbers.
 
-    Left columns are folded where the terminal is narrow; all others keep their width. A table that
-    is wider than the terminal even so, or that goes into a pipe or file, is printed as wide as it is.
+    If the terminal is narrow, the left columns are wrapped; all others keep their width. A table
+    that is still wider than the terminal, or that goes into a pipe or file, is printed at full
+    width.
     """
     for column in table.columns:
         folds = column.justify == "left"
@@ -44,7 +45,7 @@ def print_table(table: Table) -> None:
 
 
 def print_exports(errors: Sequence[tuple[ExportedError, str]]) -> None:
-    """Errors of exported files beside those of the identified model; nothing without files."""
+    """Print the errors of exported files next to those of the identified model."""
     from rich.table import Table
 
     from sysid_core.report import EXPORT_COLUMNS, export_caption, export_rows
@@ -60,7 +61,7 @@ def print_exports(errors: Sequence[tuple[ExportedError, str]]) -> None:
 
 
 def print_list(lines: Sequence[str | Text], *, most: int, whole: bool) -> None:
-    """Print lines, the first `most` of a long list only, with the count of the others.
+    """Print the first `most` lines of a list, and the number of the others.
 
     Args:
         lines: What to print.
@@ -75,10 +76,11 @@ def print_list(lines: Sequence[str | Text], *, most: int, whole: bool) -> None:
 
 
 def print_settings(settings: Sequence[ControllerSetting], frame: str) -> None:
-    """Print the payload as calls for each vendor's controller, counted in a frame."""
+    """Print the payload as calls for the controller of each vendor, in a given frame."""
     if settings:
         console.print(
-            f"For controllers, in '{frame}' (add everything mounted between the flange and this frame):"
+            f"For controllers, in '{frame}' (add everything mounted between the flange and this"
+            " frame):"
         )
     for s in settings:
         console.print(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid tare`: bias, tool and delay of a force-torque sensor from a recording."""
+"""`sysid tare`: estimates bias, tool and delay of a force-torque sensor from a recording."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _print_change(found: Tared, out: Path) -> None:
 
 
 def print_full(full: FullCalibration) -> None:
-    """Gains, mounting, gravity and drift, a line each."""
+    """Print gains, mounting, gravity and drift, one per line."""
     import numpy as np
 
     def pairs(values: Array, sds: Array, scale: float, digits: int) -> str:
@@ -84,14 +84,15 @@ def print_full(full: FullCalibration) -> None:
         f"Force gains of x, y, z: {pairs(gains, np.diag(full.gain_sd), 1.0, 3)}.",
         f"Mounting: {pairs(full.mounting, full.mounting_sd, degrees, 2)} degrees about x, y, z.",
         f"Gravity in the base: {pairs(full.tilt, full.tilt_sd, degrees, 2)} degrees off.",
-        f"Drift of the forces while it lasted: {pairs(full.drift[:3], full.drift_sd[:3], 1.0, 2)} N.",
+        f"Drift of the forces while it lasted: {pairs(full.drift[:3], full.drift_sd[:3], 1.0, 2)}"
+        " N.",
         "Not separable by these postures: " + " ".join(full.confounded),
     ):
         console.print(line, soft_wrap=True, highlight=False)
 
 
 def print_summary(calibration: SensorCalibration, out: Path) -> None:
-    """Bias and noise of each axis, and the mounted load."""
+    """Print bias and noise of each axis, and the mounted load."""
     import numpy as np
 
     from sysid_core.signals.wrench import WRENCH_AXES
@@ -112,7 +113,8 @@ def print_summary(calibration: SensorCalibration, out: Path) -> None:
     lines = [f"Load on the sensor: {mass:.4f} ± {mass_sd:.4f} kg at [{axes}] mm (± sd)."]
     if np.isfinite(calibration.misalignment):
         lines.append(
-            f"The axes agree with the model within {np.rad2deg(calibration.misalignment):.1f} degrees."
+            f"The axes agree with the model within {np.rad2deg(calibration.misalignment):.1f}"
+            " degrees."
         )
     delay, delay_sd = calibration.delay
     if np.isfinite(delay_sd):

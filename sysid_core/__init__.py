@@ -4,14 +4,14 @@
     import sysid_core as sysid
 
 gives the names below, each with an example in its docstring: what most programs need. The rooms behind
-them, in the order in which data flow (a room imports only those before it): files, batch, robot,
+them, in the order in which data flow (a room imports only those before it): reasons, files, robot,
 controller_payload, identifiability, planning, execution, signals, estimation, diagnosis, simulation,
 control, validation, export, report, servos, workflows. Names are imported when they are used.
 """
 
 from typing import TYPE_CHECKING
 
-from sysid_core.doors import names_of
+from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
     from sysid_core.errors import SysIdError

@@ -30,11 +30,11 @@ class StampError(SignalError):
 
 
 class ClockGate:
-    """Check of the stamps of one topic (too old, in the future, decreasing), and clock lead of
+    """Check of the stamps of one topic (too old, in the future, decreasing), and clock offset of
     each publisher.
 
-    The smallest delay between a stamp and its arrival is at least zero where both clocks agree. A
-    negative one is the skew of the publisher's clock, but for the time on the way.
+    The delay between a stamp and its arrival is positive if both clocks agree. A negative delay
+    shows that the clock of the publisher is ahead, by at least this amount.
 
     Args:
         topic: What the stamps are of, for messages.
@@ -63,21 +63,24 @@ class ClockGate:
 
     @property
     def skew(self) -> dict[Hashable, float]:
-        """Lower bound of each publisher's clock lead over this clock [s]; 0 if none was observed."""
+        """Lower bound of the offset of each publisher's clock ahead of this clock [s]; 0 if none
+        was observed.
+        """
         return {who: max(-delay, 0.0) for who, (delay, _) in self._delays.items()}
 
     @property
     def words(self) -> str:
-        """Names of the publishers whose clock is ahead, with the lead; empty if there are none."""
+        """Names of the publishers whose clock is ahead, with the offset; empty if there are none."""
         ahead = {str(who): by for who, by in self.skew.items() if by > AHEAD}
         return "; ".join(
-            f"the clock of {self.topic}{who and f' ({who})'} is ahead by {by:.3g} s: synchronise both"
+            f"the clock of {self.topic}{who and f' ({who})'} is ahead by {by:.3g} s: synchronise"
+            " both"
             " machines (chrony, PTP)"
             for who, by in ahead.items()
         )
 
     def forget(self) -> None:
-        """Reset: another clock, other publishers."""
+        """Reset after a change of the clock or of the publishers."""
         self._delays.clear()
         self._last.clear()
         self.backwards = 0

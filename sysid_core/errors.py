@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of the package: one base class; each error carries its data and the remedy."""
+"""Errors of the package: one base class; each error contains its data and the remedy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Self
 
 
 class SysIdError(Exception):
-    """Root of every error that this package raises on purpose.
+    """Base class of all errors that this package raises.
 
     Args:
         message: What is wrong, naming the thing.
@@ -30,7 +30,7 @@ class SysIdError(Exception):
         self.data = data
 
     def in_python(self) -> Self:
-        """The error for callers from Python: options of the command line are named as arguments."""
+        """Copy of the error for Python callers: command-line options are named as arguments."""
         words = (_OPTION.sub(_argument, text) for text in (self.message, self.remedy))
         message, remedy = words
         return type(self)(message, remedy=remedy, **self.data)
@@ -44,7 +44,7 @@ def _argument(option: re.Match[str]) -> str:
 
 
 def require_type(value: object, kinds: type | tuple[type, ...], argument: str) -> None:
-    """Refuse an argument of another type, naming it.
+    """Raise an error if an argument has the wrong type.
 
     Args:
         value: What was given.
@@ -62,28 +62,32 @@ def require_type(value: object, kinds: type | tuple[type, ...], argument: str) -
 
 
 class ModelError(SysIdError):
-    """A robot description that can't be used."""
+    """Error of an unusable robot description."""
 
 
 class ExcitationError(SysIdError):
-    """A motion is unsafe, or does not excite the requested parameters."""
+    """Error of a motion that is unsafe, or does not excite the requested parameters."""
 
 
 class SignalError(SysIdError):
-    """A recording or stream that can't be used."""
+    """Error of an unusable recording or stream."""
 
 
 class IdentifiabilityError(SysIdError):
-    """A misuse of the identifiability analysis (unidentifiable itself is a result)."""
+    """Error of a wrong use of the identifiability analysis (an unidentifiable parameter is a
+    result, not an error).
+    """
 
 
 class EstimationError(SysIdError):
-    """Data and configuration that an estimator can't work with."""
+    """Error of data and configuration that are unsuitable for an estimator."""
 
 
 class SolverError(SysIdError):
-    """An optimisation that didn't reach a certified optimum."""
+    """Error of an optimisation without a certified optimum."""
 
 
 class BatchError(SysIdError):
-    """Processing of many recordings cannot start, or its results cannot be written."""
+    """Error in the processing of many recordings, which cannot start, or whose results cannot be
+    written.
+    """

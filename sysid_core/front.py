@@ -15,12 +15,8 @@ from sysid_core.errors import ModelError, SignalError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live import (
-    OnlinePayload,
-    PayloadSession,
     judge_weighing,
-    motion_window,
     weigh_motion,
-    weigh_recording,
 )
 from sysid_core.estimation.payload_map import PayloadMAP
 from sysid_core.files import FileKind, read_json, read_yaml
@@ -58,7 +54,7 @@ R = TypeVar("R")
 
 
 def _for_python(function: Callable[P, R]) -> Callable[P, R]:
-    """Errors of workflows name options of the command line: here they are arguments."""
+    """Convert errors that name command-line options so that they name arguments."""
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -74,7 +70,8 @@ def _for_python(function: Callable[P, R]) -> Callable[P, R]:
 def identifiable(
     robot: RobotModel | str, *, gravity: ArrayLike | None = None, static: bool = False
 ) -> Identifiability:
-    """Combinations of a robot's inertial parameters that perfect joint torques would show, exactly.
+    """Combinations of a robot's inertial parameters that ideal joint torques would determine,
+    computed exactly.
 
     Args:
         robot: The robot, a URDF file, or a name in example-robot-data.
@@ -100,7 +97,8 @@ def identifiable(
 def plan_motion(
     robot: RobotModel | str, limits: MotionLimits | None = None, **options: Any
 ) -> ArmPlan:
-    """Plan the motion that determines the parameters of an arm best, checked against its limits.
+    """Plan the motion that determines the parameters of an arm best, and check it against the arm's
+    limits.
 
     Args:
         robot: The robot, a URDF file, or a name in example-robot-data.
@@ -136,7 +134,8 @@ def identify(
     drives: DriveTrain | None = None,
     **settings: Any,
 ) -> IdentifiedArm:
-    r"""Inertial, friction and drive parameters from recorded motion, with their verdict.
+    r"""Identify inertial, friction and drive parameters from recorded motion; the result contains a
+    verdict.
 
     `Y(q, v, a) [pi; friction] = tau`, solved such that every body is physically possible.
 
@@ -248,11 +247,7 @@ def weigh(
             remedy="Give sensor_frame, and also robot if the recording has no description.",
         )
     model = _robot(robot or run.urdf_xml)
-    if motion_window(run) is None:
-        found = weigh_motion(run, model, sensor_frame, shape, calibration=calibration)
-    else:
-        session = PayloadSession(model, sensor_frame, OnlinePayload(shape), calibration=calibration)
-        found = weigh_recording(run, session, shape)
+    found = weigh_motion(run, model, sensor_frame, shape, calibration=calibration)
     verdict = judge_weighing(found.estimate, found.calibration, found.changes)
     return Weighed(found.estimate, verdict + Verdict(found.doubts))
 
@@ -296,7 +291,7 @@ def validate(
 
 @_for_python
 def load(path: str | Path) -> Any:
-    """Read a file of this package: an estimate, servos, a trajectory, a column map, a calibration, a bag.
+    """Read a file of this package: estimate, servos, trajectory, column map, calibration or bag.
 
     Args:
         path: File, or a folder that `sysid identify`, `payload` or `servos` wrote. Files of results that

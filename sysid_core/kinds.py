@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of all enumerations: a choice that compares, prints and is written as its text."""
+"""Base class of all enumerations: members compare, print and serialise as their text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Kind(str, Enum):
-    """A choice among named ones."""
+    """Enumeration whose members are texts."""
 
     __str__ = str.__str__
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of long readings, for any display."""
+"""Progress: steps of workflows, and the share of long readings that is done, for any display."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+
+from sysid_core.kinds import Kind
 
 Report = Callable[[str, float], None]
 
@@ -14,7 +16,9 @@ _WATCHER: ContextVar[Report | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watch_progress(report: Report) -> Iterator[None]:
-    """Report the progress of reading inside the block to `report`: name and share from 0 to 1."""
+    """Context manager that reports the progress of reading to `report`: name and fraction from 0 to
+    1.
+    """
     token = _WATCHER.set(report)
     try:
         yield
@@ -23,7 +27,47 @@ def watch_progress(report: Report) -> Iterator[None]:
 
 
 def report_progress(name: str, share: float) -> None:
-    """Report progress to the watcher, if there is one."""
+    """Report progress to the enclosing `watch_progress`, if there is one."""
     watcher = _WATCHER.get()
     if watcher is not None:
         watcher(name, share)
+
+
+class Step(Kind):
+    """Step of a workflow. Steps follow each other in this order, but some may be omitted."""
+
+    READING = "reading recordings"
+    GRAVITY = "estimating gravity"
+    FAULTS = "searching for faults in data and description"
+    DELAY = "estimating the delay of the efforts"
+    BUILDING = "building the regressor"
+    CUTOFF = "selecting the low-pass of the motion on held-out blocks"
+    DIFFERENTIATION = "testing positions alone and splines on held-out blocks"
+    GAINS = "estimating the drive gains"
+    FRICTION = "selecting friction terms on held-out blocks"
+    PRIOR = "selecting the weight of the prior on held-out blocks"
+    FITTING = "fitting the parameters"
+    BENEFITS = "evaluating the contribution of each friction term"
+    SPREAD = "testing predictions of other motions"
+    PREDICTING = "predicting efforts"
+    WRITING = "writing the report"
+
+    @property
+    def code(self) -> str:
+        """Name of the step for programs, which never changes."""
+        return self.name.lower()
+
+    @property
+    def share(self) -> float:
+        """Share of the work that is done when the step begins, 0 to 1.
+
+        Steps count alike: how long each takes depends on robot and recordings.
+        """
+        return list(Step).index(self) / len(Step)
+
+
+Progress = Callable[[Step], None]
+
+
+def silent(step: Step) -> None:
+    """Ignore the report of a step."""

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of workflows, frozen dataclasses, as plain data: for result files, processes and options."""
+"""Settings of workflows (frozen dataclasses) as plain data, for result files, processes and
+options.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def attribute_docs(kind: type) -> dict[str, str]:
 def numbers(
     text: str, counts: tuple[int, ...], option: str, error: type[SysIdError]
 ) -> list[float]:
-    """Numbers of an option, with commas between them.
+    """Numbers of an option, separated by commas.
 
     Args:
         text: As given.
@@ -62,7 +64,7 @@ def numbers(
 def require_bounds(
     settings: object, error: type[SysIdError], **bounds: float | tuple[float, float]
 ) -> None:
-    """Refuse settings beyond their bounds, and NaN.
+    """Raise an error for settings outside their bounds, and for NaN.
 
     Args:
         settings: Their dataclass.
@@ -114,7 +116,7 @@ def build_settings(
 
 
 def plain_settings(settings: Any) -> dict[str, Any]:
-    """Settings as plain data from which `build_settings` makes the same; paths are `{path: ...}`."""
+    """Settings as plain data, which `build_settings` converts back; paths are `{path: ...}`."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, Path):

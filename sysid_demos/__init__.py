@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole identifications on simulated robots, live, each with a report: `sysid up demo`."""
+"""Demos: complete live identifications of simulated robots, each with a report (`sysid up demo`)."""

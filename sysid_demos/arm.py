@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arm demo: a Panda's parameters, all of them, and a controller that then knows them."""
+"""Demo of a whole arm: identifies all parameters of a Panda, and uses them in a controller."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TRUTH_RATIO, NOMINAL_RATIO, TRACKING_RATIO = 1.5, 3.0, 2.0
 
 
 def arm_without_fingers() -> str:
-    """The Panda's URDF with its fingers fixed."""
+    """URDF of the Panda with fixed fingers."""
     root = ET.fromstring(RobotModel.from_urdf(ROBOT).urdf_xml)
     for joint in root.findall("joint"):
         if joint.get("name") in FINGERS:
@@ -48,7 +48,7 @@ def arm_without_fingers() -> str:
 
 
 def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
-    """Run it.
+    """Run the demo.
 
     Returns:
         0 when torques are predicted nearly as well as by the truth and the controller tracks
@@ -71,8 +71,10 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         f"simulated {model.name}; details: identification/report.html",
     )
     report.paragraph(
-        "A Fourier motion was executed by computed_torque_controller, recorded, and identified with"
-        " every link physically consistent. The controller started with the URDF's parameters, and changed to the identified ones at rest, on request."
+        "A Fourier motion was executed by computed_torque_controller, recorded, and identified"
+        " with"
+        " every link physically consistent. The controller started with the URDF's parameters, and"
+        " changed to the identified ones at rest, on request."
     )
     ratio = show_tracking(console, report, before, after)
     show_comparison(console, report, comparison)
@@ -82,7 +84,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
 def _plan(
     console: Console, model: RobotModel, files: tuple[Path, Path], *, fast: bool
 ) -> list[float]:
-    """Plan, check and write both motions; returns where the first begins."""
+    """Plan, check and write both motions; returns the start posture of the first."""
     limits = MotionLimits.from_model(model, tcp_speed=TCP_SPEED)
     plans = []
     with console.status("Planning and checking the motions") as status:
@@ -102,13 +104,14 @@ def _plan(
             )
             plans.append(export_trajectory(model, plan.trajectory, limits, file))
             console.print(
-                f"Planned {plan.trajectory.duration:.0f} s: {plan.conditioning}. Every check passed."
+                f"Planned {plan.trajectory.duration:.0f} s: {plan.conditioning}. Every check"
+                " passed."
             )
     return plans[0].q[0].tolist()
 
 
 def _nodes(out: Path, namespace: str, urdf: Path, start: list[float]) -> Sequence[NodeSpec]:
-    """The graph of the demo."""
+    """List of the nodes of the demo."""
     return identification_graph(
         out,
         namespace,
@@ -128,7 +131,7 @@ def _nodes(out: Path, namespace: str, urdf: Path, start: list[float]) -> Sequenc
 
 
 def _checks(comparison: Comparison, tracking_ratio: float) -> Sequence[Check]:
-    """Checks that determine the exit code."""
+    """Checks that determine the exit status."""
     return (
         (
             f"torque error of every joint at most {TRUTH_RATIO} times that of the true parameters",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leg demo: a mechanism with closed loops, and a controller that learns what it drives."""
+"""Demo of a leg with closed loops: identifies its drives, and uses them in a controller."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def show_torques(
     nominal: ClosedChain,
     truth: ClosedChain,
 ) -> float:
-    """RMS of predicted torques on a run that wasn't fitted; the worst ratio to the truth's."""
+    """Show the RMS errors of predicted torques on a held-out run; returns the worst ratio to those
+    of the true parameters.
+    """
     friction = FrictionModel(DriveTrain.direct(nominal.actuated))
     equations = ArmEquations.build(DrivenRobot.of(nominal), [read_bag(bag)], friction, Processing())
     equations = equations.with_delay(torque_delay(equations).seconds)
@@ -55,9 +57,11 @@ def show_torques(
 
 
 def show_drives(console: Console, report: Report, estimate: Estimate, truth: ClosedChain) -> float:
-    """Estimates against the truth; the worst error of a friction in its standard deviations.
+    """Compare the estimates with the true parameters; returns the largest friction error in
+    standard deviations.
 
-    Drive inertias aren't judged: short motions hardly separate them from the links'.
+    Drive inertias are not judged, because short motions hardly separate them from those of the
+    links.
     """
     found = {
         name: (value, sd)
@@ -90,7 +94,7 @@ TRUTH_RATIO, TRACKING_RATIO, DEVIATIONS = 1.5, 1.5, 3.0
 
 
 def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
-    """Run it.
+    """Run the demo.
 
     Returns:
         0 when friction and drives are found, torques are predicted and the controller tracks
@@ -111,7 +115,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     )
     report.paragraph(
         "computed_torque_controller drove the leg with the nominal parameters; a motion was"
-        " recorded and identified through the estimator's action; at rest, on request, the controller changed to the identified parameters and tracked the other motion again."
+        " recorded and identified through the estimator's action; at rest, on request, the"
+        " controller changed to the identified parameters and tracked the other motion again."
     )
     ratio = show_tracking(console, report, before, after)
     estimate = Estimate.load(out / "identification" / "estimate.yaml")
@@ -122,7 +127,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
 
 
 def _described(out: Path) -> tuple[ClosedChain, Path]:
-    """The leg as it is described, with its URDF in a file that the nodes read."""
+    """Leg with nominal parameters, and its URDF in a file for the nodes."""
     urdf = write_urdf(out / "robot.urdf", load_closed_chain(LOOPS).model.urdf_xml)
     return load_closed_chain(LOOPS, urdf), urdf
 
@@ -130,7 +135,7 @@ def _described(out: Path) -> tuple[ClosedChain, Path]:
 def _plan(
     console: Console, chain: ClosedChain, files: tuple[Path, Path], *, fast: bool
 ) -> list[float]:
-    """Plan, check and write both motions; returns where they begin."""
+    """Plan, check and write both motions; returns their start postures."""
     limits = MotionLimits.from_model(chain.model, acceleration=ACCELERATION, tcp_speed=TCP_SPEED)
     config = LoopExcitation(
         duration=10.0 if fast else 20.0,
@@ -161,7 +166,7 @@ def _plan(
 
 
 def _nodes(out: Path, namespace: str, urdf: Path, start: list[float]) -> Sequence[NodeSpec]:
-    """The graph of the demo."""
+    """List of the nodes of the demo."""
     return identification_graph(
         out,
         namespace,
@@ -187,7 +192,7 @@ def _nodes(out: Path, namespace: str, urdf: Path, start: list[float]) -> Sequenc
 def _checks(
     tracking_ratio: float, torque_ratio: float, friction_error: float, estimate: Estimate
 ) -> Sequence[Check]:
-    """Checks that determine the exit code."""
+    """Checks that determine the exit status."""
     return (
         (
             f"typical tracking error {TRACKING_RATIO} times smaller",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of the demos: a recorded motion with progress, identification, and the summary."""
+"""Common parts of the demos: recording of a motion, identification, and summary."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def identification_graph(
     executor: Mapping[str, Any],
     controller: Mapping[str, Any] | None = None,
 ) -> Sequence[NodeSpec]:
-    """The nodes that record and identify a simulated robot.
+    """List of the nodes that record and identify a simulated robot.
 
     Args:
         out: Folder of recordings and results.
@@ -72,9 +72,10 @@ def identification_graph(
 def live(
     specs: Sequence[NodeSpec], out: Path, namespace: str, console: Console
 ) -> Iterator[LiveClient]:
-    """The nodes, all active, as processes that end with the block; their logs go to `out/logs`.
+    """Context manager with the active nodes as processes; their logs go to `out/logs`.
 
-    Their time is the simulated robot's: a slow machine plays slowly and gives the same result.
+    The nodes use the time of the simulated robot, so that a slow computer plays slowly and gives
+    the same result.
     """
     specs = in_simulated_time(below(specs, out))
     with (
@@ -88,7 +89,7 @@ def live(
 
 
 def record(client: LiveClient, console: Console, file: Path, bag: Path) -> None:
-    """Execute a trajectory inside a bag of its own, with half a second of rest at the end."""
+    """Execute a trajectory and record it in a bag, with half a second at rest at the end."""
     shutil.rmtree(bag, ignore_errors=True)
     client.start_recording(str(bag))
     timeout_s = 3.0 * Trajectory.load(file).duration + 120.0
@@ -105,7 +106,7 @@ def record(client: LiveClient, console: Console, file: Path, bag: Path) -> None:
 
 
 def identify(client: LiveClient, console: Console, folder: Path, **goal: Path | str) -> Any:
-    """Have the estimator identify through its action; `goal`: fields of the action."""
+    """Request an identification from the estimator's action; `goal`: fields of the action."""
     shutil.rmtree(folder, ignore_errors=True)
     fields = {name: Path(value).name for name, value in goal.items()}  # below the demo's folder
     with console.status("The estimator identifies (action ~/identify)"):
@@ -122,7 +123,7 @@ def identify(client: LiveClient, console: Console, folder: Path, **goal: Path | 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Comparison:
-    """Predictions of one run by three robots.
+    """Predictions of one run with identified, nominal and true parameters.
 
     Attributes:
         identified: What was identified.
@@ -133,19 +134,20 @@ class Comparison:
     predictions: dict[str, Prediction]
 
     def rms(self, who: str) -> Array:
-        """RMS of the prediction's error, per joint [N m]."""
+        """RMS of the prediction error of each joint [N m]."""
         return np.array([joint["rms"] for joint in self.predictions[who].joints().values()])
 
     @property
     def against_truth(self) -> float:
-        """Ratio of the largest RMS of the identified robot to that of the true one."""
+        """Ratio of the largest RMS error with identified parameters to that with true parameters."""
         return float(np.max(self.rms("identified") / self.rms("truth")))
 
     @property
     def against_nominal(self) -> float:
-        """Factor by which the error over all joints is smaller than that of the URDF.
+        """Ratio of the error over all joints with nominal parameters to that with identified
+        parameters.
 
-        What even the true parameters leave (sensor noise, stiction) is taken out of both.
+        The error of the true parameters (sensor noise, stiction) is removed from both.
         """
         error = {who: p.relative_error() for who, p in self.predictions.items()}
         excess = {who: max(e**2 - error["truth"] ** 2, 0.0) ** 0.5 for who, e in error.items()}
@@ -190,7 +192,7 @@ def show_rows(
     columns: Sequence[str],
     rows: Sequence[Sequence[object]],
 ) -> None:
-    """One table, in the terminal and in the report; the first column holds names."""
+    """Show a table in the terminal and in the report; the first column contains names."""
     table = Table(title=escape(caption))
     for k, column in enumerate(columns):
         table.add_column(column, justify="right" if k else "left")
@@ -201,7 +203,7 @@ def show_rows(
 
 
 def show_comparison(console: Console, report: Report, comparison: Comparison) -> None:
-    """Table in the terminal, table and figure in the report."""
+    """Show the comparison as a table in the terminal, and as table and figure in the report."""
     columns = ("joint", "identified", "R²", "URDF", "truth")
     rows = [
         [name, stats["rms"], stats["r2"], nominal, truth]
@@ -222,7 +224,9 @@ def show_comparison(console: Console, report: Report, comparison: Comparison) ->
 
 
 def judge(console: Console, report: Report, out: Path, checks: Sequence[Check]) -> int:
-    """Say what holds, write `report.html` and `result.json`; exit status 0 when all does."""
+    """Show the results of the checks; write `report.html` and `result.json`; exit status 0 if all
+    checks pass.
+    """
     for text, ok, value in checks:
         mark = "[green]✓[/]" if ok else "[red]✗[/]"
         console.print(f"{mark} {text} {value}", highlight=False)

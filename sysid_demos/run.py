@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid up demo`: a whole identification on a simulated robot, live, with a report."""
+"""`sysid up demo`: a complete live identification of a simulated robot, with a report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCENARIOS = ("payload", "sequential", "arm", "leg")
 
 
 def run(scenario: str, out: Path, *, namespace: str = "", fast: bool = False) -> int:
-    """Play a scenario in a ROS domain of its own; returns the exit status."""
+    """Play a demo in a separate ROS domain; returns the exit status."""
     if scenario not in SCENARIOS:
         raise SysIdError(
             f"No scenario '{scenario}'.", remedy=f"Choose one of: {', '.join(SCENARIOS)}."

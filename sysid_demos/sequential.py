@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sequential demo: a UR5 moves one joint at a time, and all its constants come out."""
+"""Demo of the sequential method: a UR5 moves one joint at a time, and all its minimal constants are
+identified.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ TRUTH_RATIO, NOMINAL_RATIO = 1.5, 3.0
 
 
 def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
-    """Run it.
+    """Run the demo.
 
     Returns:
         0 when a motion of all joints is predicted nearly as well as by the truth, else 1.
@@ -75,7 +77,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
 def _plan(
     console: Console, model: RobotModel, file: Path, other: Path, *, fast: bool
 ) -> SequentialPlan:
-    """Plan, check and write the swings, and a motion of all joints for validation."""
+    """Plan, check and write the single-joint motions, and a motion of all joints for validation."""
     limits = MotionLimits.from_model(model, tcp_speed=TCP_SPEED)
     with console.status("Planning and checking the motions") as status:
         plan = plan_sequential(
@@ -103,7 +105,7 @@ def _plan(
 
 
 def _nodes(out: Path, namespace: str, start: list[float]) -> Sequence[NodeSpec]:
-    """The graph of the demo."""
+    """List of the nodes of the demo."""
     return identification_graph(
         out,
         namespace,
@@ -121,7 +123,7 @@ def _nodes(out: Path, namespace: str, start: list[float]) -> Sequence[NodeSpec]:
 
 
 def _checks(comparison: Comparison) -> Sequence[Check]:
-    """Checks that determine the exit code."""
+    """Checks that determine the exit status."""
     ratio, better = comparison.against_truth, comparison.against_nominal
     estimate = comparison.identified.estimate
     return (

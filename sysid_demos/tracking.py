@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracking error of a motion: the executor's reference against the measured motion."""
+"""Tracking error of a motion: reference of the executor minus measured motion."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Tracking:
 
     @property
     def typical(self) -> Array:
-        """Median of the absolute error per joint, shape (n,) [rad]."""
+        """Median of the absolute tracking error of each joint, shape (n,) [rad]."""
         return np.asarray(np.median(np.abs(self.error), axis=0))
 
     @property
     def typical_of_all(self) -> float:
-        """Median over time of the error's RMS over the joints [rad]."""
+        """Median over time of the RMS tracking error over the joints [rad]."""
         return float(np.median(np.sqrt(np.mean(self.error**2, axis=1))))
 
     @property
@@ -57,7 +57,7 @@ class Tracking:
 
 
 class TrackingRecorder:
-    """Listens to `setpoint` and `joint_states` while a client spins.
+    """Recorder of `setpoint` and `joint_states` while a client processes messages.
 
     Args:
         client: Whose node listens.
@@ -87,7 +87,7 @@ class TrackingRecorder:
             self._begin = conversions.ns_from_stamp(message.stamp)
 
     def result(self, duration: float) -> Tracking:
-        """The last motion; states are interpolated at the set points' stamps.
+        """Tracking of the last motion; states are interpolated at the stamps of the set points.
 
         Args:
             duration: Duration of the motion, from its mark on [s].
@@ -110,7 +110,8 @@ def learn_and_track(
     joints: Sequence[str],
     **goal: Path | str,
 ) -> tuple[Tracking, Tracking]:
-    """Identify from one motion; track the other before and after the controller knows.
+    """Identify from one motion; track another motion before and after the controller uses the
+    result.
 
     Args:
         client, console: Client and console of the demo.
@@ -138,7 +139,9 @@ def learn_and_track(
 
 
 def use_identified(client: LiveClient, console: Console) -> None:
-    """Say yes in a person's place: the controller takes what was identified, at rest only."""
+    """Request that the controller uses the identified parameters (in place of a person), at rest
+    only.
+    """
     answer: Any = client.call(
         Trigger, "computed_torque_controller/use_identified", Trigger.Request()
     )
@@ -146,7 +149,7 @@ def use_identified(client: LiveClient, console: Console) -> None:
 
 
 def tracking_figure(before: Tracking, after: Tracking) -> Figure:
-    """Errors of both runs over time, joint by joint."""
+    """Figure of the errors of both runs over time, joint by joint."""
     runs = {"nominal parameters": before, "identified": after}
     return curves(
         {
@@ -160,10 +163,11 @@ def tracking_figure(before: Tracking, after: Tracking) -> Figure:
 
 
 def show_tracking(console: Console, report: Report, before: Tracking, after: Tracking) -> float:
-    """Table in the terminal, table and figure in the report; returns before over after.
+    """Show a table in the terminal, and table and figure in the report; returns the ratio of the
+    errors before and after.
 
-    Typical (median) errors are judged: when the machine stalls, the simulated robot brakes and
-    catches up, whatever the controller knows.
+    The median errors are compared, because the simulated robot brakes and catches up whenever the
+    computer stalls.
     """
     names = (*before.joints, "all joints, typical", "all joints, RMS")
     columns_of = [

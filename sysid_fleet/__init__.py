@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fleets: parameters from regular recordings of ordinary work, and their drift."""
+"""Monitoring of many robots: parameters from regular recordings of ordinary work, and their
+changes.
+"""
 
 from sysid_fleet.analysis import FleetState
 from sysid_fleet.recording import recording_rows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a fleet as time series, and their changes."""
+"""Time series of the parameters of a fleet, and their changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Key = tuple[str, str, str]  # robot, tool, parameter
 
 @dataclass(frozen=True, eq=False)
 class Trend:
-    """One parameter of one robot with one tool.
+    """Time series of one parameter of one robot with one tool.
 
     Attributes:
         series: As it was estimated, relative to `scale`.
@@ -48,7 +48,7 @@ class Trend:
 
 @dataclass(frozen=True, eq=False)
 class FleetState:
-    """All trends, and recordings that gave no numbers.
+    """All time series, and the recordings without estimates.
 
     Attributes:
         trends: By robot, tool and parameter.
@@ -66,7 +66,7 @@ class FleetState:
 
     @property
     def watched(self) -> int:
-        """Number of trends in which a change is detectable: several values after the first."""
+        """Number of time series that are long enough for the detection of a change."""
         return sum(
             bool(np.any(np.isfinite(t.monitored.residual))) and float(np.ptp(t.series.time)) > 0.0
             for t in self.trends.values()
@@ -74,7 +74,7 @@ class FleetState:
 
     @property
     def outcome(self) -> Outcome:
-        """Fail if something changed, warn if recordings gave no estimate."""
+        """Fail if a parameter changed, warn if recordings gave no estimate."""
         if self.alarms():
             return Outcome.FAIL
         if not self.watched:
@@ -82,7 +82,7 @@ class FleetState:
         return Outcome.WARN if self.failed else Outcome.PASS
 
     def alarms(self) -> list[dict[str, Any]]:
-        """Changes as rows, the largest first."""
+        """Detected changes as table rows, the largest first."""
         rows = []
         for (robot, tool, parameter), trend in self.trends.items():
             when = trend.series.time
@@ -109,7 +109,7 @@ class FleetState:
 def analyse(rows: Sequence[Mapping[str, Any]], registry: Registry) -> FleetState:
     """Detect changes in all monitored parameters.
 
-    A recording counts once, by its bytes, and only as the registry's present settings read it.
+    Each recording counts once (by its content), and only with the present settings of the registry.
 
     Args:
         rows: Rows of the dataset, any order.
@@ -167,14 +167,16 @@ def analyse(rows: Sequence[Mapping[str, Any]], registry: Registry) -> FleetState
 
 
 def _says(row: Mapping[str, Any]) -> bool:
-    """True if a row states the settings of its estimate; failures do not."""
+    """True if a row contains the settings of its estimate (rows of failed recordings do not)."""
     return row.get("settings_hash") is not None
 
 
 def _copies(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Recordings that hold the same bytes as an earlier one of the robot, and which that is.
+    """Recordings with the same content as an earlier recording of the robot, with the name of that
+    one.
 
-    Counted twice, they would make nights look alike and every later one an alarm.
+    If copies counted twice, nights would seem more alike than they are, and later nights would
+    cause alarms.
     """
     first: dict[tuple[str, str], str] = {}
     copies = {}
@@ -196,7 +198,9 @@ def is_watched(parameter: str) -> bool:
 
 
 def _series(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[Series, float]:
-    """In the order of time; where robots differ by a factor, relative to the first estimates."""
+    """Values in time order; if the robots of a group differ in scale, relative to the first
+    estimates.
+    """
     rows = sorted(rows, key=lambda row: row["time"])
     value = np.array([row["value"] for row in rows], dtype=float)
     scale = 1.0

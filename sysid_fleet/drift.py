@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Change points in series of estimates, with a stated rate of false alarms.
+"""Detection of change points in series of estimates, with a given rate of false alarms.
 
 Every estimate is compared with what the robot's own estimates before predict (recursive residuals,
 Brown, Durbin & Evans 1975, eq. (4)); the spread between nights is that of the whole group of
@@ -28,7 +28,8 @@ _MANY, _NODES = 1e4, 9  # degrees of freedom: as good as known; nodes of the mea
 
 
 def run_length(k: float, h: float, clip: float = CLIP) -> float:
-    """Mean number of standard normal residuals until one cumulative sum reaches `h`.
+    """Average run length: mean number of standard normal residuals until a cumulative sum (CUSUM)
+    reaches `h`.
 
     Brook & Evans (1972), eq. (2): `(I - Q)^-1 1` of the chain of the sum's states.
 
@@ -49,7 +50,7 @@ def run_length(k: float, h: float, clip: float = CLIP) -> float:
 
 
 def threshold(k: float, length: float, freedom: float = np.inf) -> float:
-    """Threshold of one cumulative sum for a mean rate of false alarms.
+    """Threshold of a cumulative sum (CUSUM) for a given mean rate of false alarms.
 
     Args:
         k: Reference value.
@@ -84,7 +85,9 @@ def _threshold(k: float, length: float, freedom: float) -> float:
 
 
 def _deviation_ratios(freedom: float) -> tuple[Array, Array]:
-    """True over estimated deviation, and their weights: chi square by Wilson and Hilferty (1931)."""
+    """Ratios of true to estimated standard deviation with weights: chi square by Wilson and
+    Hilferty (1931).
+    """
     if not np.isfinite(freedom):
         return np.ones(1), np.ones(1)
     z, weights = np.polynomial.hermite_e.hermegauss(_NODES)
@@ -103,7 +106,7 @@ _FEW = 8  # differences: fewer don't give a slope
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Estimates of one parameter of one robot with one tool, in the order of time.
+    """Time series of estimates of one parameter of one robot with one tool.
 
     Attributes:
         time: Shape (K,) [s].
@@ -120,7 +123,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Spread:
-    """Common statistics of the robots of a group.
+    """Statistics that the robots of a group share.
 
     Attributes:
         between: Deviation between nights beyond what the estimates say of themselves.
@@ -139,7 +142,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Change:
-    """A lasting change.
+    """Lasting change of a parameter.
 
     Attributes:
         noticed: Index of the estimate at which the alarm came.
@@ -160,7 +163,7 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Monitored:
-    """A series that was looked at.
+    """Result of the search for changes in one series.
 
     Attributes:
         corrected: Values without the regressor's effect, shape (K,).
@@ -180,9 +183,10 @@ class Monitored:
 
 
 def spread_of(group: Sequence[Series]) -> Spread:
-    """Spread between nights and effect of the regressor, from differences of successive estimates.
+    """Variation between nights and effect of a regressor (such as temperature), from differences of
+    successive estimates.
 
-    A change adds one large difference to its robot, which is left out.
+    A change adds one large difference to its robot, which is excluded.
 
     Args:
         group: The same parameter of like robots.
@@ -214,7 +218,9 @@ def spread_of(group: Sequence[Series]) -> Spread:
 
 
 def _slope(d: Array, dx: Array) -> float:
-    """Robust slope of differences over differences; 0 where the regressor says nothing."""
+    """Robust slope of differences of estimates over differences of the regressor; 0 if it is not
+    significant.
+    """
     use = np.isfinite(dx) & (dx != 0.0)
     for _ in range(4):
         if np.count_nonzero(use) < _FEW:
@@ -228,7 +234,7 @@ def _slope(d: Array, dx: Array) -> float:
 
 
 def monitor(series: Series, spread: Spread, *, shift: float, run_length: float) -> Monitored:
-    """Look for lasting changes.
+    """Search for lasting changes.
 
     Args:
         series: One robot's estimates.
@@ -273,7 +279,7 @@ def monitor(series: Series, spread: Spread, *, shift: float, run_length: float) 
 
 
 def _change(x: Array, variance: Array, start: int, noticed: int, statistic: float) -> Change:
-    """The change with the largest likelihood among those up to the alarm (Hinkley 1970, eq. (2.4))."""
+    """Change point with the largest likelihood before the alarm (Hinkley 1970, eq. (2.4))."""
     best: Change | None = None
     clearest = -1.0
     for begins in range(start + 1, noticed + 1):

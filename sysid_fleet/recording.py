@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of one recording of ordinary work: friction and load."""
+"""Estimates of friction and load from one recording of ordinary work."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _TEMPERATURE = "sensor_msgs/msg/Temperature"
 def sensor_values(
     model: RobotModel, run: Recording, mass: float | None
 ) -> dict[str, tuple[float, float, str, str]]:
-    """Bias of every axis, and the gain by a known mass, from slow samples.
+    """Bias of every axis of the sensor, and its gain by a known mass, from slow samples.
 
     Args:
         model: The robot, which has the sensor's frame.
@@ -101,7 +101,7 @@ def sensor_values(
 
 
 def temperature_of(path: Path, topic: str) -> float | None:
-    """Mean of a bag's `sensor_msgs/Temperature` topic [deg C]; None: no topic, or no message."""
+    """Mean temperature of a bag's `sensor_msgs/Temperature` topic [deg C]; None without messages."""
     if not topic:
         return None
     decode = message_decoder(build_typestore({}), _TEMPERATURE)
@@ -137,7 +137,7 @@ class Task:
 def calibrated(
     calibration: str, description: str, columns: str, settings: str
 ) -> tuple[Identification, ColumnMap | None]:
-    """Calibrated robot, cached as long as the hash of its `settings` is the same."""
+    """Calibrated robot, cached as long as the hash of its `settings` stays the same."""
     folder = Path(calibration)
     known = load_identification(
         folder / "parameters.yaml",
@@ -148,7 +148,8 @@ def calibrated(
 
 
 def recording_rows(task: Task) -> list[dict[str, Any]]:
-    """Friction of every joint, and the load on the last body, from one recording.
+    """Estimates of the friction of every joint and of the load on the last body, from one
+    recording.
 
     Masses of the links, rotor inertias and further friction terms keep their calibrated values:
     short ordinary motions don't show them, and what is estimated stays comparable.
@@ -209,7 +210,7 @@ def recording_rows(task: Task) -> list[dict[str, Any]]:
 
 
 def fit_recording(known: Identification, run: Recording) -> tuple[Identification, Estimate]:
-    """Calibrated robot with the friction and load of the recording, and their estimate.
+    """Fit friction and load of a recording to a calibrated robot.
 
     Raises:
         EstimationError: Nothing moves.
@@ -236,8 +237,8 @@ _FREE = ("F_c", "F_v", "beta")
 def friction_at(
     known: Identification, estimate: Estimate, speed: float
 ) -> dict[str, tuple[float, float, str, str]]:
-    """`F_c + F_v v` of every axis at a given speed, which is more accurate than its correlated
-    parts.
+    """Friction `F_c + F_v v` of every axis at a given speed, which is more accurate than each of
+    its two correlated terms.
     """
     out = {}
     covariance = estimate.covariance
@@ -257,7 +258,8 @@ def friction_at(
 
 
 def begin_of(run: Recording, source: Source) -> datetime:
-    """Start of a recording: by its stamps, by a date in its name, or by the time of the file.
+    """Start time of a recording: from its stamps, from a date in its name, or from the time of the
+    file.
 
     Raises:
         SignalError: None of them says.
@@ -279,7 +281,9 @@ def begin_of(run: Recording, source: Source) -> datetime:
 
 
 def warm_up(run: Recording) -> float:
-    """Time in motion before the middle of the recording [s]: how warm the drives may be."""
+    """Time in motion before the middle of the recording [s], as a measure of the drives'
+    temperature.
+    """
     stream = run.joints
     v = np.gradient(stream.q, stream.time, axis=0) if stream.v is None else stream.v
     moving = np.any(np.abs(v) > _MOVING, axis=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registry of a fleet: its robots, their calibrations, and the assignment of recordings."""
+"""Registry of a fleet: robots, calibrations, and rules that assign recordings to robots and tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KIND = FileKind("fleet registry", "See docs/fleet.md for an example.", BatchErr
 
 
 class Tool(FileSchema):
-    """Tool of a robot in some recordings.
+    """Tool that a robot carries in some recordings.
 
     Attributes:
         match: Pattern of the recordings' addresses.
@@ -29,7 +29,7 @@ class Tool(FileSchema):
 
 
 class Robot(FileSchema):
-    """One robot.
+    """Robot of the fleet.
 
     Attributes:
         description: URDF file, or a robot of example-robot-data.
@@ -55,7 +55,7 @@ class Robot(FileSchema):
 
 
 class Registry(FileSchema):
-    """A fleet.
+    """Robots of a fleet.
 
     Attributes:
         robots: By id.
@@ -71,7 +71,7 @@ class Registry(FileSchema):
     shift: Number = 2.0
 
     def owner(self, address: str) -> tuple[str, str]:
-        """Ids of robot and tool ("" for none) of a recording.
+        """Robot and tool ("" for none) to which a recording belongs.
 
         Raises:
             BatchError: No robot, or several.
@@ -87,12 +87,12 @@ class Registry(FileSchema):
         return found[0], next((t for t, x in tools.items() if fnmatchcase(address, x.match)), "")
 
     def group(self, robot: str) -> str:
-        """Group with which a robot shares its spread between nights."""
+        """Group of robots whose variation between nights is estimated together."""
         return self.robots[robot].group or self.robots[robot].description
 
 
 def load_registry(path: str | Path) -> Registry:
-    """Read `fleet.yaml`; relative paths in it are relative to it.
+    """Load `fleet.yaml`; relative paths are relative to this file.
 
     Raises:
         BatchError: Names file, key and remedy.
@@ -116,9 +116,9 @@ def load_registry(path: str | Path) -> Registry:
 
 
 def settings_hash(robot: Robot, tool: Tool | None) -> str:
-    """Hash of all inputs except the recording that affect the estimates.
+    """Hash of all inputs that affect the estimates, except the recording.
 
-    Files count by what is in them, wherever they lie.
+    Files enter the hash by their content, independent of their place.
     """
     calibration = [Path(robot.calibration) / name for name in ("parameters.yaml", "estimate.yaml")]
     options = robot.model_dump(mode="json", exclude=_ELSEWHERE)

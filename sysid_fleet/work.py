@@ -1,26 +1,143 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From places with recordings to rows, and from rows to alarms and a page."""
+"""Workflow of a fleet: from recordings to estimates, and from estimates to alarms and a report."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from sysid_core.errors import BatchError
 from sysid_core.files import hash_of, written_whole
+from sysid_core.reasons import Outcome
+from sysid_core.report import COLOURS, Figure, Report, heat_map, with_deviation
 from sysid_core.workflows import work_key
-from sysid_fleet.analysis import NEEDED, FleetState, analyse, is_watched
+from sysid_fleet.analysis import NEEDED, FleetState, Key, Trend, analyse, is_watched
 from sysid_fleet.batch import Engine, Job, Progress, Rows, Source, find_sources, run_jobs
-from sysid_fleet.page import fleet_report
 from sysid_fleet.recording import Task, recording_rows
 from sysid_fleet.registry import Registry, settings_hash
+
+_TRENDS = 8  # charts
+_LISTED = 20  # failed recordings
+
+
+def fleet_report(state: FleetState) -> Report:
+    """Report with alarms, heat map, time series, pooled values, and recordings without estimates."""
+    report = Report("Fleet", f"{len({k[0] for k in state.trends})} robots")
+    alarms = state.alarms()
+    robots = sorted({a["robot"] for a in alarms})
+    rate = f"{state.false_alarms:g} false alarms for each robot and year are expected"
+    if alarms:
+        first = alarms[0]
+        sentence = (
+            f"Changes: {len(alarms)}, robots: {len(robots)}; the most significant: {first['robot']}"
+            f" {first['parameter']} {first['before']:.4g} to {first['after']:.4g} {first['unit']}"
+            f" since {first['begins']:%Y-%m-%d}."
+        )
+        report.headline(state.outcome, sentence, next_steps=[f"{rate}.".capitalize()])
+    elif state.outcome is Outcome.NOT_JUDGED:
+        report.headline(
+            state.outcome,
+            f"Too few recordings to see a change; {len(state.failed)} gave no estimate.",
+            next_steps=["Give recordings of several nights; see the reasons below."],
+        )
+    else:
+        lost = f"; {len(state.failed)} recordings gave no estimate" if state.failed else ""
+        report.headline(state.outcome, f"Nothing changed in {state.watched} trends ({rate}){lost}.")
+    report.heading("Alarms")
+    report.table(
+        ("robot", "tool", "parameter", "since", "noticed", "before", "after", "change", "unit"),
+        [
+            [
+                *(a["robot"], a["tool"] or "–", a["parameter"]),
+                *(f"{a[k]:%Y-%m-%d}" for k in ("begins", "noticed")),
+                *(a["before"], a["after"], with_deviation(a["change"], a["deviation"]), a["unit"]),
+            ]
+            for a in alarms
+        ],
+        "Most significant first",
+    )
+    report.heading("Robots by parameters")
+    report.figure(
+        _heat_map(state), "Last cumulative sum over its threshold. A value of 1 is an alarm."
+    )
+    report.heading("Trends")
+    for key in _worst(state)[:_TRENDS]:
+        report.figure(_trend_chart(key, state.trends[key]), " ".join(filter(None, key)))
+    report.heading("Pooled since the last change")
+    report.table(
+        ("robot", "tool", "parameter", "value", "unit", "recordings"),
+        [
+            [
+                *(robot, tool or "–", name),
+                with_deviation(*(x * t.scale for x in t.monitored.pooled)),
+                *(t.unit, len(t.series.value) - t.monitored.since),
+            ]
+            for (robot, tool, name), t in sorted(state.trends.items())
+        ],
+        "Pooled values",
+        folded=True,
+    )
+    copies = [f"{name}: {first}" for name, first in state.copies.items()]
+    _list(report, "Recordings without an estimate", [f"{n}: {why}" for n, why in state.failed])
+    _list(report, "Recordings estimated with other settings (ignored)", state.outdated)
+    _list(report, "Copies of other recordings (counted once)", copies)
+    return report
+
+
+def _list(report: Report, heading: str, lines: Sequence[str]) -> None:
+    if not lines:
+        return
+    report.heading(heading)
+    report.bullets(lines[:_LISTED])
+    if len(lines) > _LISTED:
+        report.paragraph(f"{len(lines) - _LISTED} more are in the rows.")
+
+
+def severity(trend: Trend) -> float:
+    """Severity of a series: magnitude of the last cumulative sum, plus 1 for an alarm."""
+    return float(trend.monitored.level[-1]) + float(bool(trend.monitored.changes))
+
+
+def _worst(state: FleetState) -> list[Key]:
+    return sorted(state.trends, key=lambda key: -severity(state.trends[key]))
+
+
+def _heat_map(state: FleetState) -> Figure:
+    worst = _worst(state)
+    robots = list(dict.fromkeys(f"{r} {t}".strip() for r, t, _ in worst))
+    names = sorted({name for _, _, name in worst})
+    values = np.full((len(robots), len(names)), np.nan)
+    for (robot, tool, name), trend in state.trends.items():
+        row = robots.index(f"{robot} {tool}".strip())
+        values[row, names.index(name)] = min(severity(trend), 2.0)
+    return heat_map(values, names, robots, 0.0, 2.0, "alarm")
+
+
+def _trend_chart(key: Key, trend: Trend) -> Figure:
+    when = [datetime.fromtimestamp(float(t), timezone.utc) for t in trend.series.time]
+    days = np.asarray(trend.series.time, dtype=float) / 86400.0  # since 1970
+    figure = Figure(height=300)
+    own = trend.series.deviation * trend.spread.scale
+    bars = 2.0 * np.sqrt(np.nan_to_num(own) ** 2 + trend.spread.between**2) * trend.scale
+    values = trend.monitored.corrected * trend.scale
+    figure.add(0, "dots", days, values, "estimate ± 2 deviations", bars=bars, upright=True)
+    for k, change in enumerate(trend.monitored.changes, 1):
+        name = f"since {when[change.begins]:%Y-%m-%d}"
+        level = [change.after * trend.scale] * 2
+        figure.line(0, days[[change.begins, -1]], level, name, COLOURS[k % len(COLOURS)])
+    figure.axis("x", dates=True)
+    figure.axis("y", title=f"{key[2]} [{trend.unit}]")
+    return figure
 
 
 def fleet_jobs(
     sources: Sequence[Source] | Iterator[Source], registry: Registry
 ) -> Iterator[Job[Task]]:
-    """One job for each recording; its key changes with the recording and with the settings.
+    """One job per recording; its key changes with the recording and with the settings.
 
     Raises:
         BatchError: A recording that is no robot's, or two robots'.
@@ -42,7 +159,9 @@ def fleet_jobs(
 
 @cache
 def _content(source: Source) -> str:
-    """What a recording holds: its hash; of an object storage its tag, which spares the way here."""
+    """Hash of a recording's content; for object storage the tag of the object, so that nothing is
+    downloaded.
+    """
     local = "://" not in source.address
     return hash_of(source.address) if local else source.stamp
 
@@ -56,7 +175,7 @@ def identify_fleet(
     resume: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Progress:
-    """Estimate the parameters of every recording.
+    """Estimate the parameters in every recording.
 
     Args:
         places: Files, folders, patterns, addresses of storages.
@@ -77,7 +196,7 @@ def identify_fleet(
 
 
 def write_state(rows: Rows, registry: Registry, out: Path) -> FleetState:
-    """Analyse all rows; write `alarms.parquet` and `fleet.html`.
+    """Analyse all estimates; write `alarms.parquet` and `fleet.html`.
 
     Raises:
         BatchError: pyarrow isn't installed.

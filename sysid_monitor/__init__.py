@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Displays of the running nodes: a view of the graph, `sysid watch`, and the rqt panels."""
+"""Displays of the running nodes: snapshot of the topics, `sysid watch`, and the rqt panels."""

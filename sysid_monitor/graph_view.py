@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Snapshot of the topics of one namespace's nodes, for terminal and rqt."""
+"""Snapshot of the topics of all nodes in one namespace, for the terminal and for rqt."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sysid_nodes.lifecycle import LATCHED
 
 
 def margins(snapshot: Snapshot) -> str:
-    """Used share of each limit in the current motion, the largest first."""
+    """Text with the ratio of the current value to each limit of the motion, the largest first."""
     motion = _values(snapshot, "trajectory_executor: motion")
     shares = {k: float(v) for k, v in motion.items() if k != "state"}
     fullest = sorted(shares, key=lambda kind: -shares[kind])
@@ -35,7 +35,7 @@ def margins(snapshot: Snapshot) -> str:
 
 
 def recorded(snapshot: Snapshot) -> str:
-    """Duration and size of the running recording."""
+    """Duration and size of the current recording as text."""
     bag = _values(snapshot, "data_logger: state")
     if "path" not in bag:
         return "nothing is being recorded"
@@ -80,7 +80,7 @@ _HISTORY = 3000  # moments of the running payload
 
 @dataclass(frozen=True)
 class NodeHealth:
-    """One aspect of a node's diagnostics.
+    """One aspect of the diagnostics of a node.
 
     Attributes:
         name: `<node>: <aspect>`.
@@ -99,7 +99,7 @@ class NodeHealth:
 
 @dataclass(frozen=True)
 class PayloadMoment:
-    """The running payload at one instant; fields as in `PayloadEstimate`.
+    """Running payload estimate at one instant; fields as in `PayloadEstimate`.
 
     Attributes:
         time: Since the view began [s].
@@ -119,7 +119,7 @@ class PayloadMoment:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """State of the graph at one instant; None for missing messages."""
+    """State of all nodes at one instant; None for missing messages."""
 
     health: tuple[NodeHealth, ...] = ()
     executor: Any = None
@@ -143,7 +143,7 @@ class Snapshot:
 
 
 class GraphView:
-    """Subscriber to the state messages of the nodes.
+    """Subscriber to the state messages of all nodes.
 
     Args:
         node: Node that subscribes; in the namespace of the nodes, or at the root with `namespace`.
@@ -192,7 +192,7 @@ class GraphView:
         self.node = node
 
     def close(self) -> None:
-        """Take the subscriptions back."""
+        """Destroy the subscriptions."""
         for subscription in self._subscriptions:
             self.node.destroy_subscription(subscription)
 
@@ -267,7 +267,7 @@ class GraphView:
 
 
 def _node_of(name: str) -> str:
-    """The node of an aspect `<node>: <aspect>`."""
+    """Name of the node of a diagnostic `<node>: <aspect>`."""
     return name.split(":")[0]
 
 

@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS 2 nodes: they declare, convert, call the core and publish. No linear algebra here."""
+"""ROS 2 nodes. A node declares parameters, converts messages, calls `sysid_core` and publishes; it
+contains no linear algebra.
+"""

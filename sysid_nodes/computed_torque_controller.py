@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computed-torque controller: set points in, efforts out; identified parameters on request.
+"""Computed-torque controller: from set points to efforts, with identified parameters on request.
 
 `u = G^T W theta + K_p e + K_d ė`, see `TorqueController`. It begins with the URDF's (and the loops file's) parameters.
 Identified ones are taken at rest only, and only after `~/use_identified` was called, unless
@@ -33,7 +33,7 @@ from sysid_nodes.torque_control import (
 
 
 class ComputedTorqueControllerNode(ManagedNode):
-    """Turns `setpoint` and `joint_states` into `effort_commands`."""
+    """Node that computes `effort_commands` from `setpoint` and `joint_states`."""
 
     Config = ComputedTorqueControllerConfig
 
@@ -45,14 +45,14 @@ class ComputedTorqueControllerNode(ManagedNode):
         self._listens = False  # to set points
 
     def configure(self) -> None:
-        """Create the topics and the service; the robot may arrive later."""
+        """Create the topics and the service; the robot description may arrive later."""
         self._efforts = self.create_publisher(Float64MultiArray, "effort_commands", 10)
         self._state = self.create_publisher(String, "~/parameters_in_use", LATCHED)
         self.create_service(Trigger, "~/use_identified", self._on_use)
         self.use_robot(self.config.robot)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Gains and feedforward from the nominal parameters."""
+        """Compute the gains and the feedforward from the nominal parameters."""
         c: ComputedTorqueControllerConfig = self.config
         chain = c.chain_of(model)
         self._identified = IdentifiedParameters(chain, self.config.gravity_factor)
@@ -66,7 +66,9 @@ class ComputedTorqueControllerNode(ManagedNode):
         self._report(ParameterSource.NOMINAL)
 
     def activate(self) -> None:
-        """Subscribe and command; after deactivation the controller of the robot takes over."""
+        """Subscribe to the inputs and publish commands until deactivation, when the robot's own
+        controller takes over.
+        """
         self._listens = False
         self.subscribe_to_data(JointState, "joint_states", self._on_joints, qos=NEWEST)
         self.create_subscription(
@@ -76,7 +78,7 @@ class ComputedTorqueControllerNode(ManagedNode):
 
     @property
     def fixed_because(self) -> str:
-        """Changing the clock below a moving controller would be a jump."""
+        """Reason why the clock cannot be changed now: it would cause a step of a moving reference."""
         moving = (ControllerState.TRACKING, ControllerState.STOPPING)
         active = self.controller is not None and self.controller.state in moving
         return "The controller is moving the robot" if active else ""

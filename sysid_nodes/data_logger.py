@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data logger: Kalman-filtered joint states and wrench out, raw streams into a rosbag2 bag."""
+"""Data logger: publishes Kalman-filtered joint states and wrenches, and records the raw streams in
+a rosbag2 folder.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ _SWITCH_S = 0.0005  # the writing thread gives way so soon
 
 
 class DataLoggerNode(ManagedNode):
-    """Filters live, records raw, counts everything."""
+    """Node that filters live streams, records raw ones, and counts all messages."""
 
     Config = DataLoggerConfig
 
@@ -40,7 +42,7 @@ class DataLoggerNode(ManagedNode):
         self.recorder: Recorder | None = None
 
     def configure(self) -> None:
-        """Make topics and services."""
+        """Create the topics and services."""
         self._joints = Mirrored(self, FilteredJointState, "~/filtered", JointState, "joint_states")
         self._wrench = Mirrored(self, FilteredWrench, "~/wrench", WrenchStamped, "wrench")
         self._statistics = self.create_publisher(StreamStatistics, "~/statistics", 10)
@@ -58,13 +60,13 @@ class DataLoggerNode(ManagedNode):
         self.use_robot(self.config.robot)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Filter this robot's joints."""
+        """Filter the joints of this robot."""
         if self.recorder is not None:
             self.recorder.description = model.urdf_xml
         self.filtering.use_joints(model.joint_names)
 
     def activate(self) -> None:
-        """Subscribe in raw form, so that messages are recorded as sent."""
+        """Subscribe to serialised messages, so that they are recorded as they were sent."""
         self.subscribe_to_data(JointState, JOINTS, self._on_joints, raw=True)
         self.subscribe_to_data(WrenchStamped, WRENCH, self._on_wrench, raw=True)
         self.create_subscription(Mark, MARKS, self._on_mark, DATA, raw=True)
@@ -79,7 +81,7 @@ class DataLoggerNode(ManagedNode):
         gc.freeze()  # what libraries have made is never searched again: no pauses of 50 ms
 
     def clean_up(self) -> None:
-        """Close the bag."""
+        """Close an open bag."""
         if self.recorder is not None:
             self.recorder.close("the node stops")
 
@@ -137,7 +139,7 @@ class DataLoggerNode(ManagedNode):
 
 
 def _topic_and_type(text: str) -> tuple[str, str]:
-    """Of position targets: "" where none are to be recorded.
+    """Topic and type of the position targets; "" if none are to be recorded.
 
     Raises:
         ParameterError: It has another form, or the type isn't installed.

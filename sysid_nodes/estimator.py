@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimator node: identifiability, running payload, identification on request."""
+"""Estimator node: structural identifiability, running payload, identification on request."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from std_srvs.srv import Trigger
 from sysid_core.estimation import Estimate
 from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.robot import RobotModel
+from sysid_core.signals import ColumnMap
 from sysid_nodes import conversions
 from sysid_nodes.components import (
     EstimatorConfig,
@@ -24,7 +25,7 @@ from sysid_nodes.security import new_inside
 
 
 class EstimatorNode(ManagedNode):
-    """Publishes identifiability, parameters and payload, latched."""
+    """Node that publishes identifiability, parameters and payload on latched topics."""
 
     Config = EstimatorConfig
 
@@ -33,7 +34,9 @@ class EstimatorNode(ManagedNode):
         self._identification: IdentificationComponent | None = None
 
     def configure(self) -> None:
-        """Create the topics; the robot may arrive later."""
+        """Create the topics; the robot description may arrive later."""
+        if self.config.columns:
+            ColumnMap.load(self.config.columns)  # a bad one is refused here
         self._identifiability = self.create_publisher(Identifiability, "~/identifiability", LATCHED)
         self._payload = PayloadComponent(self)
         self._residuals = TorqueResidualsComponent(self)
@@ -43,7 +46,7 @@ class EstimatorNode(ManagedNode):
         self.use_robot(self.config.robot)
 
     def activate(self) -> None:
-        """Listen to the logger."""
+        """Subscribe to the data logger."""
         self._payload.activate()
         self._residuals.activate()
 
@@ -53,7 +56,7 @@ class EstimatorNode(ManagedNode):
             self._identification.clean_up()
 
     def got_robot(self, model: RobotModel) -> None:
-        """Publish the identifiability and prepare for a payload."""
+        """Publish the structural identifiability, and prepare the payload estimation."""
         self._identifiability.publish(
             conversions.message_from_identifiability(
                 structural_identifiability(model), model, stamp_ns=self.now_ns()
@@ -65,7 +68,7 @@ class EstimatorNode(ManagedNode):
 
     @property
     def latest(self) -> Estimate | None:
-        """The newer result of the identified robot and the running payload."""
+        """Newest result: that of the identified robot, or that of the running payload."""
         both = (self._identification, self._payload)
         known = [part for part in both if part is not None and part.latest is not None]
         return max(known, key=lambda part: part.latest_ns).latest if known else None

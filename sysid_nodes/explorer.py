@@ -31,17 +31,17 @@ class ExplorerNode(ActionNode):
         self._gate = ClockGate(_STATES, ahead=FRESH_S)  # else a state would be fresh for ever
 
     def configure(self) -> None:
-        """Find the executor's action and service."""
+        """Create the clients of the executor's action and service."""
         self.action = ExploreAction(self, self._motion)
         self.use_robot(self.config.robot)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Use samples of this robot from now on; its limits must be valid."""
+        """Use samples of this robot from now on; raise an error if its limits are invalid."""
         planning_limits(self.config, model)
         self._motion.of(model.joint_names)
 
     def activate(self) -> None:
-        """Listen to the logger and accept goals."""
+        """Subscribe to the data logger and accept goals."""
         self.create_subscription(FilteredJointState, _STATES, self._on_joints, DATA)
         super().activate()
 

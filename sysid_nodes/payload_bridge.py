@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets a robot's controller to what it holds: proposed, confirmed by a person, checked, undone."""
+"""Payload bridge: sets the payload in a robot's controller, after a person's confirmation; the
+change is checked and can be undone.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,10 @@ from sysid_nodes.vendor_payload import (
 
 
 class PayloadBridgeNode(ManagedNode):
-    """`~/propose`, then `~/confirm` with the proposal's id; `~/rollback` undoes.
+    """Server of `~/propose`, `~/confirm` (with the id of the proposal) and `~/rollback`, which
+    undoes the change.
 
-    It never sends by itself.
+    It never sends a payload without a confirmation.
     """
 
     Config = PayloadBridgeConfig
@@ -49,7 +52,7 @@ class PayloadBridgeNode(ManagedNode):
         self.use_robot(c.robot)
 
     def activate(self) -> None:
-        """Listen to the estimator, offer the services."""
+        """Subscribe to the estimator and offer the services."""
         self.create_subscription(InertiaStamped, "estimator/payload", self._on_payload, LATCHED)
         for kind, name, work in (
             (ProposePayload, "propose", self._propose),
@@ -62,7 +65,7 @@ class PayloadBridgeNode(ManagedNode):
         self._report("")
 
     def deactivate(self) -> None:
-        """An old estimate is forgotten."""
+        """Delete the estimate, which would be outdated later."""
         self._latest = None
 
     def _on_payload(self, message: InertiaStamped) -> None:
@@ -71,7 +74,7 @@ class PayloadBridgeNode(ManagedNode):
     # ---- the three services
 
     def _answering(self, work: Callable[[Any, Any], Awaitable[str]]) -> Any:
-        """A service callback: the text of success, or the words of the error."""
+        """Service callback that answers with a text of success, or with the error message."""
 
         async def callback(request: Any, response: Any) -> Any:
             try:
@@ -116,7 +119,7 @@ class PayloadBridgeNode(ManagedNode):
         return await self._send(self._exchange.roll_back())
 
     async def _send(self, payload: ControllerPayload, prefix: str = "") -> str:
-        """Call the driver and record the exchange."""
+        """Call the service of the driver, and record the result."""
         self._report(f"Sending {payload}.")
         try:
             done = await self._service.send(payload)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runner node: the steps of `sysid run` as an action.
+"""Runner node: offers the steps of `sysid run` as an action.
 
 It has the other nodes check, play, record and identify; nothing moves without a goal with a token of
 `~/arm`. It is started where the bringup file has a section for it.
@@ -15,7 +15,7 @@ from sysid_nodes.lifecycle import run_node
 
 
 class RunnerNode(ActionNode):
-    """Serves `~/run`, one goal at a time, and `~/arm`."""
+    """Server of the action `~/run`, for one goal at a time, and of the service `~/arm`."""
 
     Config = RunnerConfig
 
@@ -23,7 +23,7 @@ class RunnerNode(ActionNode):
         super().__init__("runner")
 
     def configure(self) -> None:
-        """Find the other nodes' services."""
+        """Create the clients of the other nodes."""
         self.action = RunAction(self)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated robot: MuJoCo behind the topics of a real driver."""
+"""Simulated robot: MuJoCo with the topics of a real driver."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ from sysid_nodes.simulation import (
 
 
 class SimulatedRobotNode(ManagedNode):
-    """Publishes joint_states, wrench and robot_description; takes trajectories and streams."""
+    """Node that publishes joint_states, wrench and robot_description, and accepts trajectories and
+    streams.
+    """
 
     Config = SimulatedRobotConfig
 
@@ -51,7 +53,7 @@ class SimulatedRobotNode(ManagedNode):
         self.robot: SimulatedRobot | None = None
 
     def configure(self) -> None:
-        """Build the plant and the topics."""
+        """Build the simulation and create the topics."""
         c: SimulatedRobotConfig = self.config
         model = mounted(described_robot(c), self.common.mount)
         n = model.nv
@@ -90,7 +92,7 @@ class SimulatedRobotNode(ManagedNode):
             )
 
     def activate(self) -> None:
-        """Let time run, on from where it stopped."""
+        """Start simulated time, or continue it."""
         assert self.robot is not None
         c, t, wall = self.config, self.robot.plant.time, time.monotonic()
         self._start_ns = time.time_ns() - round(t * 1e9)

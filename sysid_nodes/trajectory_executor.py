@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectory executor node: checks a motion, executes it, stops it smoothly.
+"""Trajectory executor node: checks a motion, plays it, and stops it smoothly.
 
 Nothing moves on launch, without a token of `~/arm`, and before every check of the core has passed.
 """
@@ -25,7 +25,9 @@ _STOPS = Fault(FaultCode.SHUTDOWN)
 
 
 class TrajectoryExecutorNode(ManagedNode):
-    """Serves `~/execute` and `~/arm`; publishes its state and marks of the trajectory's segments."""
+    """Server of `~/execute` and `~/arm`; publishes its state and the marks of the trajectory's
+    segments.
+    """
 
     Config = execution.TrajectoryExecutorConfig
 
@@ -38,7 +40,7 @@ class TrajectoryExecutorNode(ManagedNode):
         self._reported = 0.0  # when, on the steady clock [s]
 
     def configure(self) -> None:
-        """Create the topics; malformed parameters are refused here."""
+        """Create the topics; malformed parameters are refused."""
         c: execution.TrajectoryExecutorConfig = self.config
         self._inputs = execution.RobotInputs(self)
         self._player = execution.MotionPlayer(self, self._inputs, self._on_step)
@@ -51,18 +53,20 @@ class TrajectoryExecutorNode(ManagedNode):
         self.use_robot(c.robot)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Use only states of this robot from now on; its limits must be valid."""
+        """Use only states of this robot from now on; raise an error if its limits are invalid."""
         self._inputs.robot.of(model)
         self._show_limits(model)
 
     def changed(self, names: set[str]) -> None:
-        """Apply the new limits to the next motion."""
+        """Apply new limits to the next motion."""
         if self.model is not None:
             self._show_limits(self.model)
 
     @property
     def fixed_because(self) -> str:
-        """Limits and clock of a motion under way are those that it was checked with."""
+        """Reason why parameters cannot change now: a running motion was checked with the present
+        limits and clock.
+        """
         core = self._player.core if self._player is not None else None
         return "" if core is None or core.state.is_final else "A motion is in progress"
 
@@ -72,7 +76,7 @@ class TrajectoryExecutorNode(ManagedNode):
         self.get_logger().info("Limits in force:\n  " + "\n  ".join(self._limits))
 
     def activate(self) -> None:
-        """Listen to the robot, accept goals."""
+        """Subscribe to the robot and accept goals."""
         self._inputs.listen(self._on_safety)
         play = (self._execute, execution.refusal, self._player.cancel)
         self._action = SingleGoalAction(self, ExecuteTrajectory, "~/execute", *play).serve()
@@ -81,7 +85,7 @@ class TrajectoryExecutorNode(ManagedNode):
         self.health.say("motion", OK, "nothing to do")
 
     def deactivate(self) -> None:
-        """Stop a running motion, refuse new ones."""
+        """Stop a running motion and refuse new ones."""
         if self.winding_down() and self._player is not None:
             self._player.halt(_STOPS)
 
@@ -93,11 +97,11 @@ class TrajectoryExecutorNode(ManagedNode):
         return self._player is not None and self._player.stopping(_STOPS)
 
     def clean_up(self) -> None:
-        """Play the rest of a stop."""
+        """Finish a stop that is in progress."""
         self.deactivate()
 
     def _why_not(self) -> str:
-        """Reason why arming is refused now, or nothing."""
+        """Reason why arming is refused now; empty if it is allowed."""
         self.config.require_dead_man()
         return self._inputs.problem
 
@@ -110,7 +114,7 @@ class TrajectoryExecutorNode(ManagedNode):
     async def _execute(self, goal: ServerGoalHandle) -> ExecuteTrajectory.Result:
         request, action, player = goal.request, self._action, self._player
         if not request.check_only:
-            self._arming.use(request.token)
+            self._arming.require(request.token)
         await self.waits.until(
             lambda: not action.wanted or self._admission.ready(self.model, request.check_only), 5.0
         )
@@ -119,6 +123,7 @@ class TrajectoryExecutorNode(ManagedNode):
         core = self._admission.admit(request, self.model, self.config, self._inputs.now())
         if request.check_only:
             return ExecuteTrajectory.Result(success=True, final_state="checked")
+        self._arming.use(request.token)  # a goal that was refused has left it good
         return await player.play(core)
 
     def _on_step(self, core: Executor, command: Command, new: bool) -> None:

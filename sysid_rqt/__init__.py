@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rqt panels: the graph and the motion, the estimate, and what is sent to the robot's controller."""
+"""Panels for rqt: nodes and motion, estimates, and the payload in the robot's controller."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of services and actions from buttons: they never block the window, and always answer."""
+"""Calls of services and actions from buttons, without blocking the window."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _DISCOVERY_S = 3.0  # a client that was just made finds its server within
 
 
 class Caller:
-    """Services and the executor's action; answers are fetched by `poll`, called from the GUI's timer.
+    """Client of services and of the executor's action; answers are collected by `poll`, called from
+    the timer of the GUI.
 
     Args:
         node: Node of the panel, spun elsewhere.
@@ -31,7 +32,7 @@ class Caller:
         self._goal: Any = None
 
     def find(self, kind: type, name: str) -> Any:
-        """The client of a service; made early, its server has been found when it is called."""
+        """Client of a service, created early so that its server is found before the first call."""
         if name not in self._clients:
             self._clients[name] = self._node.create_client(kind, name)
         return self._clients[name]
@@ -39,7 +40,7 @@ class Caller:
     def call(
         self, kind: type, name: str, request: Any, then: Callable[[Any], None] | None = None
     ) -> None:
-        """Call a service; the answer's `success` and `message` are shown, where it has them.
+        """Call a service; `success` and `message` of its answer are shown if it has these fields.
 
         Args:
             kind: Type of the service.
@@ -63,7 +64,7 @@ class Caller:
         )
 
     def send_goal(self, kind: type, name: str, goal: Any) -> None:
-        """Send a goal of an action; `cancel` stops it, or keeps it from being sent."""
+        """Send the goal of an action; `cancel` stops it, or prevents it from being sent."""
         client = self._clients.setdefault(name, None) or ActionClient(self._node, kind, name)
         self._clients[name] = client
         wanted = self._wanted = object()
@@ -91,13 +92,13 @@ class Caller:
         )
 
     def cancel(self) -> None:
-        """Cancel the goal that this panel sent, or keep it from being sent."""
+        """Cancel the goal of this panel, or prevent it from being sent."""
         self._wanted = None
         if self._goal is not None:
             self._goal.cancel_goal_async()
 
     def poll(self) -> None:
-        """Hand out answers that have come."""
+        """Deliver the answers that have arrived."""
         self._send_what_is_ready()
         done = [item for item in self._waiting if item[0].done()]
         self._waiting = [item for item in self._waiting if not item[0].done()]
@@ -114,7 +115,7 @@ class Caller:
                 raise
 
     def _send(self, ready: Callable[[], bool], send: Callable[[], None], missing: str) -> None:
-        """Send as soon as the server has been found; say what is missing where none is."""
+        """Send a goal as soon as the server has been found; report a missing server."""
         self._unsent.append((time.monotonic() + _DISCOVERY_S, ready, send, missing))
         self._send_what_is_ready()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the panels, drawn by matplotlib."""
+"""Figures of the panels, drawn with matplotlib."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ JOINTS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Ok
 
 
 def convergence(snapshot: Snapshot) -> object:
-    """Mass and centre of mass over time with two standard deviations, as a matplotlib figure."""
+    """Figure of mass and centre of mass over time with two standard deviations."""
     from matplotlib.figure import Figure
 
     history = snapshot.history[-600:]
@@ -46,7 +46,7 @@ def convergence(snapshot: Snapshot) -> object:
 
 
 def residual_curves(time: Any, residuals: Any, names: Sequence[str]) -> object:
-    """Residual torque of every joint over time, as a matplotlib figure.
+    """Figure of the residual torque of every joint over time.
 
     Args:
         time: Shape (K,), now is 0 [s].
@@ -68,7 +68,7 @@ def residual_curves(time: Any, residuals: Any, names: Sequence[str]) -> object:
 
 
 def object_views(message: Any, shape: Any = None) -> object:
-    """The held object from three sides: shape, point masses, centre of mass, inertia.
+    """Figure of the held object in three views: shape, point masses, centre of mass, inertia.
 
     Orange: the centre of mass with its ellipsoid of two standard deviations. Blue: the uniform solid
     of the same mass and inertia. Dots: masses inside the shape with the estimate's moments.
@@ -128,7 +128,8 @@ def object_views(message: Any, shape: Any = None) -> object:
 
 
 def point_masses(points: Any, mass: float, com: Any, spread: Any) -> Any:
-    """Masses at points, none negative, whose mass, centre and second moments are a body's, (n,) [kg].
+    """Non-negative point masses with the mass, centre of mass and second moments of a given body,
+    (n,) [kg].
 
     Args:
         points: Shape (n, 3) [m].
@@ -149,7 +150,7 @@ def point_masses(points: Any, mass: float, com: Any, spread: Any) -> Any:
 
 
 def nominal_values(description: Any) -> dict[str, float]:
-    """Inertial parameters of a `robot_description`, by name; empty where there is none."""
+    """Inertial parameters of a `robot_description` by name; empty if it contains none."""
     from sysid_core.errors import SysIdError
     from sysid_core.robot import RobotModel, received_urdf
 
@@ -166,7 +167,7 @@ def nominal_values(description: Any) -> dict[str, float]:
 
 
 def arm_bars(message: Any, nominal: Mapping[str, float]) -> object:
-    """Deviation of every parameter from the URDF's value, in its own standard deviations.
+    """Figure of the difference of every parameter from the URDF, in standard deviations.
 
     Args:
         message: InertialEstimate.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The running payload with its convergence, the arm's parameters, and residual torques."""
+"""Panel with the running payload, the parameters of the arm, and residual torques."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ VERDICT_COLOURS = (COLOURS["ok"], COLOURS["warn"], COLOURS["stale"], COLOURS["wa
 
 
 class EstimatePanel(Panel):
-    """Estimate: payload and arm."""
+    """Panel with the estimates of payload and arm."""
 
     title = "Estimate"
     period_ms = 500
 
     def build(self) -> None:
-        """One tab each for the payload and the arm."""
+        """Create one tab each for the payload and the arm."""
         self.state = QLabel("no payload yet")
         self.state.setWordWrap(True)
         self.state.setMinimumHeight(84)  # four lines: a tab doesn't grow with its text
@@ -75,7 +75,7 @@ class EstimatePanel(Panel):
         )
 
     def close_view(self) -> None:
-        """Stop listening."""
+        """Destroy the subscriptions."""
         self.view.node.destroy_subscription(self._heard)
         super().close_view()
 
@@ -84,7 +84,7 @@ class EstimatePanel(Panel):
         self._residuals.append((stamp.sec + 1e-9 * stamp.nanosec, message))
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
-        """Numbers at once, curves when there are new moments."""
+        """Update the numbers, and the curves if there are new estimates."""
         payload, arm = snapshot.payload, snapshot.parameters
         if payload is not None and snapshot.history:
             self.guarded("payload", lambda: self._show_payload(payload, snapshot))
@@ -173,6 +173,6 @@ class EstimatePanel(Panel):
 
 
 def matched(value: float, deviation: float) -> tuple[str, str]:
-    """A value and its deviation with matched digits."""
+    """Value and standard deviation with matching digits."""
     shown, _, beside = with_deviation(value, deviation).partition(" ± ")
     return shown, beside

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of all panels: a title line, a line for answers, and a timer."""
+"""Common parts of all panels: title, line for answers, timer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLOURS = {"ok": "#1a7f4b", "warn": "#9a6700", "error": "#b3261e", "stale": "#5c
 
 
 class Panel(QWidget):
-    """A dockable panel that shows snapshots of the graph five times a second.
+    """Dockable panel that shows the state of the nodes five times a second.
 
     Args:
         node: Node that subscribes and calls.
@@ -65,11 +65,11 @@ class Panel(QWidget):
         self._timer.start(self.period_ms)
 
     def build(self) -> None:
-        """Make the widgets."""
+        """Create the widgets."""
         raise TypeError("a panel without widgets")
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
-        """Bring the widgets up to date."""
+        """Update the widgets."""
         raise TypeError("a panel without a picture")
 
     def say(self, text: str, good: bool) -> None:
@@ -79,12 +79,12 @@ class Panel(QWidget):
         self.answer.setStyleSheet(f"color: {COLOURS['ok' if good else 'error']}")
 
     def close_view(self) -> None:
-        """Stop the timer and the subscriptions."""
+        """Stop the timer and destroy the subscriptions."""
         self._timer.stop()
         self.view.close()
 
     def guarded(self, what: str, work: Callable[[], object]) -> None:
-        """Do a part of a panel's work; whatever it raises is said, and the other parts go on.
+        """Update a part of the panel; an error is shown, and the other parts are still updated.
 
         PyQt ends the process where a slot raises, and the stop button with it.
         """
@@ -99,7 +99,7 @@ class Panel(QWidget):
             self.trouble.setToolTip(text)
 
     def button(self, text: str, name: str, on_click: Callable[[], object], style: str = "") -> Any:
-        """A button with a name that tests can find."""
+        """Create a button with a name that tests can find."""
         out = QPushButton(text)
         out.setObjectName(name)
         out.clicked.connect(lambda *_: self.guarded(text, on_click))
@@ -113,7 +113,7 @@ class Panel(QWidget):
 
 
 def rows_of(widgets: Sequence[QWidget], columns: int) -> QGridLayout:
-    """Widgets in rows of so many, so that three panels fit beside each other."""
+    """Arrange widgets in rows of a given length, so that three panels fit next to each other."""
     grid = QGridLayout()
     for k, widget in enumerate(widgets):
         grid.addWidget(widget, k // columns, k % columns)
@@ -121,7 +121,7 @@ def rows_of(widgets: Sequence[QWidget], columns: int) -> QGridLayout:
 
 
 def table(columns: Sequence[str]) -> QTableWidget:
-    """A table that can only be read."""
+    """Read-only table widget."""
     out = QTableWidget(0, len(columns))
     out.setHorizontalHeaderLabels(list(columns))
     out.verticalHeader().setVisible(False)
@@ -133,7 +133,7 @@ def table(columns: Sequence[str]) -> QTableWidget:
 
 
 def fill(widget: QTableWidget, rows: Sequence[Sequence[str]], colours: Sequence[str] = ()) -> None:
-    """Write rows into a table, each in its colour, only where something changed."""
+    """Write coloured rows into a table; only changed cells are updated."""
     if widget.rowCount() != len(rows):
         widget.setRowCount(len(rows))
     for i, row in enumerate(rows):
@@ -153,7 +153,7 @@ def fill(widget: QTableWidget, rows: Sequence[Sequence[str]], colours: Sequence[
 
 
 def draw(label: QLabel, figure: Any) -> None:
-    """Show a matplotlib figure in a label; independent of the Qt binding."""
+    """Show a matplotlib figure in a label, with any Qt binding."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=100)
     picture = QPixmap()

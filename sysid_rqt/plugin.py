@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The panels as plugins of rqt; the namespace of the nodes comes from ROS_NAMESPACE or the menu's argument."""
+"""Plugins of rqt for the panels; the namespace of the nodes comes from ROS_NAMESPACE or a
+command-line argument.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from sysid_rqt.send_panel import SendPanel
 
 
 class _PanelPlugin(Plugin):
-    """A panel in rqt's window."""
+    """Base class of the plugins: a panel in the window of rqt."""
 
     panel: type
 
@@ -28,23 +30,23 @@ class _PanelPlugin(Plugin):
         context.add_widget(self._widget)
 
     def shutdown_plugin(self) -> None:
-        """Take the subscriptions back."""
+        """Destroy the subscriptions."""
         self._widget.close_view()
 
 
 class RobotPlugin(_PanelPlugin):
-    """Nodes, recording, motion."""
+    """Plugin for nodes, recording and motion."""
 
     panel = RobotPanel
 
 
 class EstimatePlugin(_PanelPlugin):
-    """Payload and arm."""
+    """Plugin for the estimates of payload and arm."""
 
     panel = EstimatePanel
 
 
 class SendPlugin(_PanelPlugin):
-    """Payload to the controller."""
+    """Plugin that sends the payload to the controller."""
 
     panel = SendPanel

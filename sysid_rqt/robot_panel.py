@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The graph's health, the recording, and the motion with a stop that is always there."""
+"""Panel with the state of the nodes, the recording, and the motion with a stop button."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ CANCEL = f"{EXECUTOR}/execute/_action/cancel_goal"
 
 
 class RobotPanel(Panel):
-    """Robot sysid: nodes, recording, motion."""
+    """Panel for nodes, recording and motion."""
 
     _token = ""  # of the last arming
 
     title = "Robot sysid"
 
     def build(self) -> None:
-        """Nodes above, recording and motion below."""
+        """Create the widgets: nodes at the top, recording and motion below."""
         self.headline = QLabel("waiting for the nodes")
         self.nodes = table(("node", "state", "what"))
         self.nodes.setObjectName("nodes")
@@ -104,7 +104,7 @@ class RobotPanel(Panel):
         return box
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
-        """Tables, state and progress."""
+        """Update tables, state and progress."""
         worst = snapshot.worst
         self.headline.setText(f"nodes: {worst}" if snapshot.health else "no node found")
         self.headline.setStyleSheet(f"color: {COLOURS[worst]}; font-weight: bold")
@@ -131,7 +131,7 @@ class RobotPanel(Panel):
         self.recorded.setText(recorded(snapshot))
 
     def start_recording(self) -> None:
-        """Open a bag."""
+        """Start a bag."""
         self._call(
             StartRecording, f"{LOGGER}/start", StartRecording.Request(path=self.path.text().strip())
         )
@@ -141,18 +141,18 @@ class RobotPanel(Panel):
         self._call(StopRecording, f"{LOGGER}/stop", StopRecording.Request())
 
     def mark(self) -> None:
-        """Put a mark into the recording."""
+        """Add a mark to the recording."""
         label = self.label.text().strip() or "mark"
         self._call(MarkRecording, f"{LOGGER}/mark", MarkRecording.Request(label=label))
 
     def browse(self) -> None:
-        """Choose a plan."""
+        """Choose the file of a plan."""
         path, _ = QFileDialog.getOpenFileName(self, "Plan", "", "Trajectories (*.npz)")
         if path:
             self.plan.setText(path)
 
     def arm(self) -> None:
-        """Allow the next motion; the token goes into it."""
+        """Request a token, which permits the next motion."""
 
         def keep(response: Arm.Response) -> None:
             self._token = response.token
@@ -161,7 +161,7 @@ class RobotPanel(Panel):
         self.caller.call(Arm, f"{self.prefix}{EXECUTOR}/arm", Arm.Request(), keep)
 
     def execute(self, *, check_only: bool = False) -> None:
-        """Check the plan, and play it unless only the check is asked for."""
+        """Check the plan, and play it unless only the check is requested."""
         goal = ExecuteTrajectory.Goal(
             trajectory_file=self.plan.text().strip(),
             speed_scale=float(self.speed.value()),
@@ -171,7 +171,7 @@ class RobotPanel(Panel):
         self.caller.send_goal(ExecuteTrajectory, f"{self.prefix}{EXECUTOR}/execute", goal)
 
     def stop(self) -> None:
-        """Cancel every goal of the executor, whoever sent it, and what wasn't sent yet."""
+        """Cancel all goals of the executor from any client, and goals that are not yet sent."""
         self.caller.cancel()
         self._call(CancelGoal, CANCEL, CancelGoal.Request())  # an empty id: all goals
 

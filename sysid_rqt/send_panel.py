@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending the robot's controller what it holds: dry run, proposal, confirmation, rollback."""
+"""Panel that sets the payload in the robot's controller: dry run, proposal, confirmation, rollback."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ BRIDGE = "payload_bridge"
 
 
 class SendPanel(Panel):
-    """Send to robot: what is proposed beside what the controller has."""
+    """Panel that compares the proposed payload with that in the controller, and sends it."""
 
     title = "Send to robot"
 
     def build(self) -> None:
-        """A comparison, buttons, and whether anything may be sent."""
+        """Create the comparison, the buttons, and the lock that prevents sending."""
         self.state = QLabel("no payload_bridge found")
         self.state.setWordWrap(True)
         self.comparison = table(
@@ -49,7 +49,7 @@ class SendPanel(Panel):
         self._shown: Any = None
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
-        """The bridge's state."""
+        """Show the state of the payload bridge."""
         message = snapshot.bridge
         if message is None:
             return
@@ -68,25 +68,27 @@ class SendPanel(Panel):
         )
 
     def on_dry_run(self) -> None:
-        """Show what would be sent beside what the controller has; sending is locked first."""
+        """Compare the payload that would be sent with that in the controller; sending is locked
+        first.
+        """
         self._set_dry_run(True, then=lambda _: self.on_propose())
 
     def on_propose(self) -> None:
-        """Ask the bridge for a proposal; nothing is sent."""
+        """Request a proposal from the payload bridge; nothing is sent to the robot."""
         request = ProposePayload.Request()
         self.caller.call(ProposePayload, f"{self.prefix}{BRIDGE}/propose", request)
 
     def on_confirm(self) -> None:
-        """Send the proposal that is shown, by its id."""
+        """Send the displayed proposal, identified by its id."""
         request = ConfirmPayload.Request(proposal=self._proposal)
         self.caller.call(ConfirmPayload, f"{self.prefix}{BRIDGE}/confirm", request)
 
     def on_rollback(self) -> None:
-        """Send what the controller had before."""
+        """Send the previous payload of the controller."""
         self.caller.call(Trigger, f"{self.prefix}{BRIDGE}/rollback", Trigger.Request())
 
     def on_allow(self) -> None:
-        """Lock or unlock sending: the bridge's parameter `dry_run`."""
+        """Lock or unlock sending: parameter `dry_run` of the payload bridge."""
         self._set_dry_run(not self.allowed.isChecked())
 
     def _set_dry_run(self, on: bool, then: Any = None) -> None:
@@ -116,7 +118,7 @@ class SendPanel(Panel):
 
 
 def beside(read: Any, proposed: Any, has: Any) -> tuple[str, str, str]:
-    """A quantity as proposed, as set in the controller, and the difference, as text."""
+    """Text row with a proposed value, the value in the controller, and their difference."""
     new = None if proposed is None else read(proposed)
     old = None if has is None else read(has)
     change = "–" if new is None or old is None else f"{new - old:+.3g}"

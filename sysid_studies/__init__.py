@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments of the papers, one command each."""
+"""Reproductions of the experiments of four papers, one command each."""
 
 from sysid_studies.cheetah3 import cheetah3_study
 from sysid_studies.identifiability import identifiability_study

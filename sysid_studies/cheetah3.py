@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Identifying a leg with the torso free or locked (Wensing, Niemeyer, Slotine 2023, table 6).
+"""Identification of a leg with the torso free or locked (Wensing, Niemeyer, Slotine 2023, table
+6).
 
 The whole robot gallops, its generalized forces follow from inverse dynamics, and the parameters of
 13 links (10 each) and 12 symmetric rotors (4 each) are estimated by a pseudo-inverse, without a
@@ -17,23 +18,20 @@ import numpy as np
 from sysid_core.identifiability import numerical_rank
 from sysid_core.identifiability.rpna import (
     Identifiability,
+    coupling_matrix,
     structural_identifiability,
 )
 from sysid_core.report import Report, time_series
-from sysid_core.robot import Array, RobotModel, Rotor
+from sysid_core.robot import Array, RobotModel, Rotor, joint_torque_regressor
 from sysid_studies.quadruped import (
     GEAR_RATIO,
     LEG_JOINTS,
     LEGS,
     Gallop,
     gallop,
+    motion_of,
     quadruped,
     single_leg,
-)
-from sysid_studies.symmetric_rotors import (
-    parameter_names,
-    regressor,
-    true_parameters,
 )
 from sysid_studies.table import StudyTable
 
@@ -54,6 +52,43 @@ PAPER_TABLE_6: dict[str, dict[str, tuple[float, float, float]]] = {
         "galloping, body forces": (16.31, 12.40, 61.73),
     },
 }
+
+
+def parameter_names(model: RobotModel) -> list[str]:
+    """Names of the parameters: ten per link and four per rotor."""
+    names: list[str] = []
+    for body in model.body_names:
+        kinds = ("m", "mz", "Ixx=Iyy", "Izz") if body.endswith("_rotor") else tuple(range(10))
+        names += [f"{body}.{kind}" for kind in kinds]
+    return names
+
+
+def symmetric_rotors(model: RobotModel) -> Array:
+    """Matrix from the parameters of `parameter_names` to ten parameters per body, shape (10 N, p)."""
+    rotor = np.zeros((10, 4))
+    rotor[[0, 3, 9], [0, 1, 3]] = 1.0
+    rotor[[4, 6], 2] = 1.0
+    blocks = [rotor if body.endswith("_rotor") else np.eye(10) for body in model.body_names]
+    out = np.zeros((10 * len(blocks), sum(block.shape[1] for block in blocks)))
+    column = 0
+    for k, block in enumerate(blocks):
+        out[10 * k : 10 * k + 10, column : column + block.shape[1]] = block
+        column += block.shape[1]
+    return out
+
+
+def true_parameters(model: RobotModel) -> Array:
+    """Parameters of the model, in the order of `parameter_names`."""
+    S = symmetric_rotors(model)
+    return np.asarray(np.linalg.lstsq(S, model.pi.ravel(), rcond=None)[0])
+
+
+def regressor(model: RobotModel, motion: Gallop) -> Array:
+    """Regressor of the generalised forces of torso and leg joints, rotors included; (K (6 + 12), p)
+    or (3 K, p).
+    """
+    Y = joint_torque_regressor(model, *motion_of(model, motion)) @ symmetric_rotors(model)
+    return (coupling_matrix(model).T @ Y).reshape(-1, Y.shape[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +123,12 @@ class Cheetah3Study:
 
     @property
     def is_maximally_exciting(self) -> bool:
-        """True if both experiments excite all that their structure permits."""
+        """True if both experiments excite everything that their structure permits."""
         return all(numerical == exact for _, numerical, _, exact in self.ranks.values())
 
     @property
     def tables(self) -> tuple[StudyTable, ...]:
-        """The errors next to the paper's, and the ranks."""
+        """Tables of the errors and the ranks, compared with the paper."""
         return (
             StudyTable(
                 "Errors",
@@ -103,8 +138,10 @@ class Cheetah3Study:
                     for which, rows in self.errors.items()
                     for row, values in rows.items()
                 ),
-                "RMS errors [N m, N]; legs: ab/ad, hip, knee; body: x forward, y left, z up. The robot,"
-                " its parameters and its gait are of our own: the magnitudes differ from the paper's.",
+                "RMS errors [N m, N]; legs: ab/ad, hip, knee; body: x forward, y left, z up. The"
+                " robot,"
+                " its parameters and its gait are of our own: the magnitudes differ from the"
+                " paper's.",
             ),
             StudyTable(
                 "Ranks",
@@ -115,12 +152,12 @@ class Cheetah3Study:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Whether the pattern is the paper's."""
+        """Sentence on whether the pattern of errors agrees with the paper."""
         where = "where the paper has them" if self.pattern_matches else "elsewhere than the paper's"
         return (f"The zeros are {where}.",)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers for JSON."""
+        """Result as plain numbers for JSON."""
         return {
             "schema": "robot_sysid/cheetah3/1",
             "pattern_matches": self.pattern_matches,
@@ -138,7 +175,7 @@ class Cheetah3Study:
         }
 
     def report(self) -> Report:
-        """A page with the table next to the paper's."""
+        """Report with the table compared with the paper."""
         report = Report("A leg identified on a free and on a locked torso", "table 6 of the paper")
         report.verdict(self.pattern_matches, "The errors that vanish are the same as in the paper.")
         report.verdict(
@@ -160,14 +197,14 @@ class Cheetah3Study:
         }
         report.figure(
             time_series(self.time, lines, ylabel="torque [N m]"),
-            f"Torques of the {LEG} leg in another gallop, and their prediction by parameters identified on the locked torso: only the knee is correct."
-            "",
+            f"Torques of the {LEG} leg in another gallop, and their prediction by parameters"
+            " identified on the locked torso: only the knee is correct.",
         )
         return report
 
 
 def cheetah3_study() -> Cheetah3Study:
-    """Identify on a gallop, validate on another one."""
+    """Identify the leg in one gallop and validate in another."""
     whole, leg = quadruped(), single_leg(LEG)
     first, second = gallop(), gallop(stride=0.46, detail=0.7)
     pi_whole, pi_leg = true_parameters(whole), true_parameters(leg)
@@ -221,7 +258,7 @@ def cheetah3_study() -> Cheetah3Study:
 
 
 def _structure(model: RobotModel) -> Identifiability:
-    """The exact answer for the same robot, rotors as rotors instead of bodies."""
+    """Exact identifiability of the same robot with rotors as rotors instead of bodies."""
     rotors = [name for name in model.joint_names if name.endswith("_rotor_joint")]
     driven = [name.removesuffix("_rotor_joint") for name in rotors]
     return structural_identifiability(
@@ -230,7 +267,7 @@ def _structure(model: RobotModel) -> Identifiability:
 
 
 def _pseudo_inverse(Y: Array, tau: Array) -> Array:
-    """Wensing, Niemeyer and Slotine (2023), eq. (64)."""
+    """Minimum-norm least squares of Wensing, Niemeyer and Slotine (2023), eq. (64)."""
     return np.asarray(np.linalg.lstsq(Y, tau, rcond=1e-11)[0])
 
 

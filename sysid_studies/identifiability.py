@@ -27,7 +27,7 @@ from sysid_studies.table import StudyTable
 
 @dataclass(frozen=True)
 class PaperRobot:
-    """Figures of the paper for one robot; dimensions without gravity and with it.
+    """Published values of one robot; dimensions without and with gravity.
 
     Attributes:
         title: Where it stands.
@@ -109,7 +109,9 @@ PAPER_ROBOTS = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """One quantity here, in the paper, and in a sampled regressor where that can show it."""
+    """One quantity as computed here, as published, and (if possible) as the rank of a sampled
+    regressor.
+    """
 
     robot: str
     quantity: str
@@ -119,25 +121,25 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """True if all three agree."""
+        """True if all available values agree."""
         return self.here == self.paper and self.sampled in ("", self.here)
 
 
 @dataclass(frozen=True, eq=False)
 class IdentifiabilityStudy:
-    """The comparisons, and the answers behind them by title."""
+    """Comparisons with the paper, and the underlying results by title."""
 
     comparisons: tuple[Comparison, ...]
     answers: dict[str, tuple[Identifiability, Identifiability]]
 
     @property
     def agrees(self) -> bool:
-        """True if every figure agrees with the paper."""
+        """True if every value agrees with the paper."""
         return all(comparison.agrees for comparison in self.comparisons)
 
     @property
     def tables(self) -> tuple[StudyTable, ...]:
-        """Every figure next to the paper's."""
+        """Tables with every value next to the published one."""
         return (
             StudyTable(
                 "Structural identifiability, here and in the paper",
@@ -152,11 +154,11 @@ class IdentifiabilityStudy:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Whether all agree."""
+        """Sentence on whether all values agree."""
         return ("Every figure is the paper's." if self.agrees else "Some figures differ.",)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Result as plain values for JSON."""
         return {
             "schema": "robot_sysid/identifiability_study/1",
             "agrees": self.agrees,
@@ -174,7 +176,7 @@ class IdentifiabilityStudy:
         }
 
     def report(self) -> Report:
-        """A page with every figure next to the paper's."""
+        """Report with every value next to the published one."""
         report = Report(
             "Structural identifiability: the paper's tables",
             "Wensing, Niemeyer, Slotine 2023, tables 2, 4, 5 and figure 4",
@@ -199,7 +201,7 @@ class IdentifiabilityStudy:
 
 
 def identifiability_study(rng: np.random.Generator) -> IdentifiabilityStudy:
-    """Analyse the paper's robots; ranks are also sampled.
+    """Analyse the robots of the paper; ranks are also computed from sampled regressors.
 
     Args:
         rng: For the states of the sampled regressors.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A quadruped of our own with the leg layout of the Cheetah 3, and a gallop for it."""
+"""Quadruped with the leg layout of the Cheetah 3, and a gallop for it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ _AXES = {"abad": "1 0 0", "hip": "0 1 0", "knee": "0 1 0"}
 
 
 def quadruped() -> RobotModel:
-    """Trunk, moving freely, and four legs; every rotor is a body of its own that mimics its joint."""
+    """Robot with a floating trunk and four legs; every rotor is a separate body that mimics its
+    joint.
+    """
     return RobotModel.from_urdf(_urdf(LEGS), floating_base=True)
 
 
 def single_leg(leg: str = "FL") -> RobotModel:
-    """One leg on a locked torso, as on a test bench."""
+    """Robot with one leg on a locked torso, as on a test bench."""
     return RobotModel.from_urdf(_urdf((leg,)))
 
 
@@ -99,7 +101,7 @@ def _joint(
 
 @dataclass(frozen=True, eq=False)
 class Gallop:
-    """A transverse gallop: torso and legs over time; K samples.
+    """Transverse gallop: torso and legs over time; K samples.
 
     Attributes:
         time: Shape (K,) [s].
@@ -115,7 +117,7 @@ class Gallop:
 
 
 def gallop(*, stride: float = 0.42, detail: float = 0.0) -> Gallop:
-    """A gallop as sums of harmonics of the stride, the feet in the order RR, RL, FR, FL.
+    """Gallop as a sum of harmonics of the stride, with the feet in the order RR, RL, FR, FL.
 
     Args:
         stride: Duration of one [s].
@@ -177,7 +179,7 @@ def motion_of(model: RobotModel, motion: Gallop) -> tuple[Array, Array, Array]:
 
 
 def _torso(motion: Gallop, q: Array, v: Array, a: Array) -> None:
-    """Fill in the floating base, whose velocities are in its own axes."""
+    """Fill in the state of the floating base, with velocities in the axes of the base."""
     for k in range(len(motion.time)):
         rpy, rate, acceleration = motion.rpy[:, k]
         R = pin.rpy.rpyToMatrix(rpy)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamics of an arm from its minimal constants alone, and what its torques show while one joint moves.
+"""Dynamics of an arm from its minimal constants alone, and the information in its torques while one
+joint moves.
 
 Lin 1992: algorithm 1 and equations (9), (11), (29)-(32) with no link parameter, what must equal recursive
 Newton-Euler; section 3, the linear equations (56)-(61) of single-joint motion, and Properties 1 and 2:
@@ -31,7 +32,7 @@ _STEP = 1e-30  # of the complex derivative: no cancellation, so it may be tiny
 
 
 def inertia_constants(constants: ArrayLike) -> tuple[Array, Array, Array]:
-    """m (...,), k (..., 3) and U (..., 3, 3) from constants (..., 10)."""
+    """Constants m (...,), k (..., 3) and U (..., 3, 3) from minimal constants (..., 10)."""
     constants = np.asarray(constants)
     U = np.empty((*constants.shape[:-1], 3, 3), dtype=constants.dtype)
     U[..., _ROWS, _COLS] = constants[..., 4:]
@@ -42,7 +43,7 @@ def inertia_constants(constants: ArrayLike) -> tuple[Array, Array, Array]:
 def varying_parts(
     chain: DrivingAxisChain, constants: ArrayLike, q: ArrayLike
 ) -> tuple[Array, Array]:
-    r"""Algorithm 1: the parts `l_i` and `V_i` that vary with the joints behind body i.
+    r"""Varying parts `l_i` and `V_i` of algorithm 1, which depend on the joints beyond body i.
 
     The last body has none: eqs. (15), (17).
 
@@ -88,7 +89,7 @@ def varying_parts(
 
 
 def inertia_matrix(chain: DrivingAxisChain, constants: ArrayLike, q: ArrayLike) -> Array:
-    """H(q) by equation (9), shape (n, n); constants (n, 10).
+    """Inertia matrix H(q) by equation (9), shape (n, n), from constants (n, 10).
 
     The sums `c = k + l`, `J = U + V` are eqs. (12), (13).
     """
@@ -121,7 +122,7 @@ def inertia_matrix(chain: DrivingAxisChain, constants: ArrayLike, q: ArrayLike) 
 
 
 def gravity_torque(chain: DrivingAxisChain, constants: ArrayLike, q: ArrayLike) -> Array:
-    """Torque that resists gravity by equation (11), shape (n,); constants (n, 10)."""
+    """Gravity torques by equation (11), shape (n,), from constants (n, 10)."""
     m, k, _ = inertia_constants(constants)
     c = k + varying_parts(chain, constants, q)[0]
     out = np.zeros(chain.n, dtype=c.dtype)
@@ -162,7 +163,7 @@ def composite_inverse_dynamics(
 
 
 def _pair(x: Array, y: Array) -> Array:
-    """`-[x x][y x] - [y x][x x] = 2 (x.y) 1 - x y^T - y x^T`, broadcasting, (..., 3, 3)."""
+    """Matrix `-[x x][y x] - [y x][x x] = 2 (x.y) 1 - x y^T - y x^T`, broadcasting, (..., 3, 3)."""
     x, y = np.broadcast_arrays(x, y)
     outer = x[..., :, None] * y[..., None, :]
     dot = np.sum(x * y, axis=-1)[..., None, None]
@@ -171,7 +172,7 @@ def _pair(x: Array, y: Array) -> Array:
 
 @dataclass(frozen=True)
 class Visibility:
-    """Excitation of the body behind one joint by one motion.
+    """Excitation of the body beyond one joint by one motion.
 
     Attributes:
         names: The constants of that body that its joint's torque depends on.
@@ -191,7 +192,8 @@ def single_joint_rows(
     v: ArrayLike,
     a: ArrayLike,
 ) -> Array:
-    r"""Coefficients of the minimal constants in the torque of one joint while one moves alone.
+    r"""Coefficients of the minimal constants in the torque of one joint while one joint moves
+    alone.
 
     By kind of joint: (56) revolute and (57) prismatic behind a turning joint, (58) the turning
     joint itself, (59) behind a sliding joint, (60) the sliding joint itself.
@@ -248,7 +250,8 @@ def single_joint_rows(
 def visible_constants(
     chain: DrivingAxisChain, moving: int, observed: int, posture: ArrayLike
 ) -> Visibility:
-    """Properties 1 and 2: what the torque of one joint shows of its body while another moves alone.
+    """Properties 1 and 2: constants of a body that the torque of one joint determines while another
+    joint moves alone.
 
     Args:
         chain: The arm.
@@ -308,7 +311,7 @@ def visible_constants(
 def _composite(
     minimal: MinimalConstants, posture: Array, observed: int
 ) -> tuple[Array, Array, Array]:
-    """Mass (b,), `c = k + l` (b, 3) and `J = U + V` (b, 3, 3) of the body behind a joint."""
+    """Mass (b,), `c = k + l` (b, 3) and `J = U + V` (b, 3, 3) of the composite body beyond a joint."""
     basis = minimal.all_constants(np.eye(minimal.rank))
     m, k, U = inertia_constants(basis)
     ell, V = varying_parts(minimal.chain, basis, posture)
@@ -327,7 +330,9 @@ def _require_behind(moving: int, observed: int) -> None:
 def _motion_of_body(
     chain: DrivingAxisChain, moving: int, observed: int, posture: Array, v: Array, a: Array
 ) -> tuple[Array, Array, Array]:
-    """Angular velocity and acceleration, and acceleration without gravity, (K, 3) each (53)-(55)."""
+    """Angular velocity, angular acceleration, and linear acceleration without gravity, (K, 3) each,
+    equations (53) to (55).
+    """
     u = direction_in_body(chain, moving, observed, posture)
     if not chain.revolute[moving]:
         still = np.zeros((len(v), 3))
@@ -339,7 +344,8 @@ def _motion_of_body(
 def check_postures(
     minimal: MinimalConstants, moving: int, observed: int, postures: Sequence[ArrayLike]
 ) -> tuple[str, ...]:
-    """The constants of a body that moving one joint in these postures determines, all it can show.
+    """Constants of a body that the motion of one joint in given postures determines, compared with
+    all that it can determine.
 
     The constants of the bodies behind it count as known. With ideal velocities and accelerations,
     all constants that Properties 1 and 2 list must be independent over the postures.
@@ -380,7 +386,8 @@ def check_postures(
         undetermined = [name for name, w in zip(wanted, open_share, strict=True) if w > 1e-3]
         raise ExcitationError(
             f"{len(postures)} posture(s) of joint {observed + 1} determine {rank} of the"
-            f" {len(columns)} constants of body {observed + 1} that moving joint {moving + 1} can excite:"
+            f" {len(columns)} constants of body {observed + 1} that moving joint {moving + 1} can"
+            " excite:"
             f" {', '.join(undetermined)} remain undetermined ({why}).",
             remedy=f"Add postures with other values of joint {observed + 1} in which the axis of"
             f" joint {moving + 1} has components of different size along x and y of body"
@@ -392,7 +399,7 @@ def check_postures(
 
 
 def _reach(chain: DrivingAxisChain, start: int, end: int, posture: ArrayLike) -> Array:
-    """From the origin of E_start to that of E_end, in E_end."""
+    """Vector from the origin of E_start to that of E_end, in E_end."""
     R, s = chain.rotations(posture), chain.distances(posture)
     reach = np.zeros(3)
     for i in range(start + 1, end + 1):
@@ -414,7 +421,9 @@ def _gravity(
 
 
 def _ideal_rows(minimal: MinimalConstants, posture: ArrayLike, moving: int, observed: int) -> Array:
-    """Three samples, which separate the coefficients of a, v^2 and gravity, shape (3, b)."""
+    """Regressor of three samples that separate the coefficients of a, v^2 and gravity, shape (3,
+    b).
+    """
     q = np.asarray(posture, dtype=float)[moving] + np.array([0.0, 0.3, -0.4])
     v, a = np.array([0.0, 1.0, -2.0]), np.array([2.0, 0.0, -1.0])
     return single_joint_rows(minimal, posture, moving, observed, q, v, a)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""The Stanford arm of Lin 1992, section 4: tables I and II, and the closing check.
+r"""Identification of the Stanford arm (Lin 1992, section 4): tables I and II, and the final check.
 
 The arm is moved one joint at a time in simulation (recursive Newton-Euler), its minimal constants
 are identified backward by algorithm 2 with the paper's postures and samples, and the inverse
@@ -100,7 +100,7 @@ class StanfordStudy:
 
     @property
     def table_i_error(self) -> float:
-        """Largest difference from the paper's table I."""
+        """Largest difference from table I of the paper."""
         return max(
             float(np.max(np.abs(rows - np.array(PAPER_TABLE_I[body]))))
             for body, rows in self.directions.items()
@@ -108,12 +108,12 @@ class StanfordStudy:
 
     @property
     def table_ii_errors(self) -> dict[str, float]:
-        """Difference from the paper's table II, by constant."""
+        """Differences from table II of the paper, by constant."""
         return {name: self.constants[name] - PAPER_TABLE_II[name] for name in PAPER_TABLE_II}
 
     @property
     def tables(self) -> tuple[StudyTable, ...]:
-        """Tables I and II next to the paper's."""
+        """Tables I and II next to those of the paper."""
         return (
             StudyTable(
                 "Table I: axis of joint 1 in the frame of body j",
@@ -143,11 +143,12 @@ class StanfordStudy:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """How exact the constants are, and the closing check."""
+        """Sentences on the accuracy of the constants, and on the final check."""
         exact = max(abs(self.constants[name] - self.exact[name]) for name in self.exact)
         worst = max(self.table_ii_errors, key=lambda name: abs(self.table_ii_errors[name]))
         return (
-            f"The constants identified here are those of the links (lemma 1) to {exact:.0e}; the print"
+            f"The constants identified here are those of the links (lemma 1) to {exact:.0e}; the"
+            " print"
             f" differs by {abs(self.table_ii_errors[worst]):.1e} at most, in {worst}.",
             f"Closing check: torques from the {len(self.constants)} constants alone differ from"
             f" recursive Newton-Euler by {self.closing_error:.1e} of the largest torque,"
@@ -155,7 +156,7 @@ class StanfordStudy:
         )
 
     def report(self) -> Report:
-        """A page with both tables."""
+        """Report with both tables."""
         report = Report("Sequential identification of the Stanford arm", "Lin, tables I and II")
         for table in self.tables:
             report.heading(table.title)
@@ -164,7 +165,7 @@ class StanfordStudy:
         return report
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Result as plain data for JSON."""
         return {
             "table_I": {str(body): rows.tolist() for body, rows in self.directions.items()},
             "paper_table_I": {str(body): list(rows) for body, rows in PAPER_TABLE_I.items()},
@@ -212,7 +213,8 @@ def stanford_study(rng: np.random.Generator, n_random: int = 100) -> StanfordStu
 
 
 def identify_stanford(model: RobotModel, minimal: MinimalConstants) -> Array:
-    """Algorithm 2 with the paper's postures: body 6 to 2 by rotating joint 1, the rest directly.
+    """Identify the arm by algorithm 2 with the paper's postures: bodies 6 to 2 by rotating joint 1,
+    the others directly.
 
     Returns:
         The minimal constants, shape (33,).
@@ -228,7 +230,7 @@ def identify_stanford(model: RobotModel, minimal: MinimalConstants) -> Array:
 
 
 def _postures(body: int) -> list[tuple[float, ...]]:
-    """Equations (62) and (63): the base posture and the others for one body."""
+    """Postures of equations (62) and (63): the base posture and the others for one body."""
     out: list[tuple[float, ...]] = [BASE_POSTURE]
     joint, others = (1, OTHER_VALUES[:1]) if body == 3 else (body - 1, OTHER_VALUES)
     for value in others:
@@ -239,7 +241,7 @@ def _postures(body: int) -> list[tuple[float, ...]]:
 
 
 def _damped_step(t: Array, start: float) -> tuple[Array, Array, Array]:
-    """Equations (64)-(66): position, velocity and acceleration of the moving joint."""
+    """Motion of equations (64)-(66): position, velocity and acceleration of the moving joint."""
     size, decay = np.pi / 6, np.exp(-SIGMA * t)
     q = size * (1.0 - (1.0 + SIGMA * t) * decay) + start
     return q, size * SIGMA**2 * t * decay, size * (1.0 - SIGMA * t) * SIGMA**2 * decay
@@ -255,7 +257,9 @@ def _solve(
     times: Sequence[float],
     names: Sequence[str],
 ) -> None:
-    """One least squares of algorithm 2; the constants of `names` are written into `values`."""
+    """Solve one least-squares problem of algorithm 2; the constants `names` are written into
+    `values`.
+    """
     rows, torques = [], []
     for posture in postures:
         q, v, a = _damped_step(np.array(times), posture[moving])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every study gives: tables beside the paper's numbers, a page, and plain numbers."""
+"""Interface of all studies: tables compared with the paper, a report, and plain numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sysid_core.report import Report
 
 @dataclass(frozen=True)
 class StudyTable:
-    """A table with a title and a remark."""
+    """Table with a title and a remark."""
 
     title: str
     columns: tuple[str, ...]
@@ -22,7 +22,7 @@ class StudyTable:
     note: str = ""
 
     def to_dict(self) -> dict[str, object]:
-        """Plain data for JSON; infinite numbers become null."""
+        """Table as plain data for JSON; infinite numbers become null."""
         rows = [
             [None if isinstance(x, float) and not np.isfinite(x) else x for x in row]
             for row in self.rows
@@ -31,7 +31,7 @@ class StudyTable:
 
 
 class Study(Protocol):
-    """Result of a paper's experiment."""
+    """Result of the reproduction of a paper's experiment."""
 
     @property
     def tables(self) -> Sequence[StudyTable]:
@@ -39,10 +39,10 @@ class Study(Protocol):
 
     @property
     def remarks(self) -> Sequence[str]:
-        """What the tables show, in sentences."""
+        """Conclusions from the tables, in sentences."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Result as plain data for JSON."""
 
     def report(self) -> Report:
-        """The page."""
+        """Report of the study."""

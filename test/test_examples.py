@@ -18,8 +18,8 @@ import pytest
 from sysid_core import estimation, identifiability, robot, signals
 from sysid_core.estimation import fit as fitting
 from sysid_core.estimation import payload
-from sysid_core.estimation.fit.compressed import solve_compressed
-from sysid_core.estimation.loaded_arm.carried_load import payload_torque_regressor
+from sysid_core.estimation.fit.regression import solve_compressed
+from sysid_core.estimation.loaded_arm.known_load import payload_torque_regressor
 from sysid_core.estimation.payload.data import dynamism
 from sysid_core.estimation.payload_map.misfit import white_noise_sd
 from sysid_core.estimation.payload_map.motion_error import regressor_derivatives

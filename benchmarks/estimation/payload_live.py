@@ -73,7 +73,7 @@ def moments(count: int) -> None:
                     p = summarise_payload(online.estimate())
                     error = np.r_[p.mass - mass, p.com - com, (p.inertia - inertia)[upper]]
                     z[number, i] = error / np.sqrt(np.diag(p.covariance))
-                    relative = online.uncertainty(p)
+                    relative = online.knowledge.uncertainty
                     off = np.abs(np.diag(p.inertia) - np.diag(inertia))
                     scale = np.diag(p.inertia_sd) / np.maximum(relative[2], 1e-12)
                     errors = (
@@ -123,7 +123,7 @@ def swings(count: int) -> None:
                 online = OnlinePayload(thing.shape, sensor=sensor)
                 online.update(run.causal)
                 p = summarise_payload(online.estimate())
-                sd = online.uncertainty(p)[2]
+                sd = online.knowledge.uncertainty[2]
                 off = np.diag(p.inertia - mass_com_inertia_from_pi(thing.pi)[2])
                 reported[number] = 2.0 * float(sd.max())
                 errors[number] = float(np.max(np.abs(off) / np.diag(p.inertia_sd) * sd))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masses weighed from recordings of real wrist sensors: how far off in deviations, and how wide.
+"""Masses and centres of mass from recordings of real wrist sensors: how far off, and how wide.
 
 Run: python benchmarks/estimation/payload_real.py ../shared/data [SENSOR ...]
 
@@ -23,6 +23,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SysIdError
+from sysid_core.estimation.payload import PayloadSummary, summarise_payload
 from sysid_core.estimation.payload_live import judge_weighing, weigh_motion
 from sysid_core.reasons import Verdict
 from sysid_core.robot import Array, RobotModel
@@ -49,6 +50,7 @@ class KnownLoad:
         columns: What the columns are.
         time: Shape (K,) [s]; None for still postures, or where `columns` say the rate.
         axes: Of the wrench.
+        com: Centre of mass in the sensor frame, shape (3,); NaN where unknown [m].
     """
 
     sensor: str
@@ -59,6 +61,7 @@ class KnownLoad:
     columns: WrenchColumns
     time: Array | None = None
     axes: WrenchAxes = WrenchAxes.AUTO
+    com: tuple[float, float, float] = (np.nan, np.nan, np.nan)
 
     def part(self, start: float, share: float, name: str) -> KnownLoad:
         """A share of it, cut out anywhere."""
@@ -81,25 +84,45 @@ class KnownLoad:
 
 @dataclass(frozen=True)
 class Answer:
-    """What was weighed; mass and deviation are NaN where it was refused."""
+    """What was weighed: errors and deviations of mass and centre of mass, four each.
+
+    They are in percent of the mass and in millimetres, and NaN where the truth isn't known or
+    nothing was weighed.
+    """
 
     sensor: str
     run: str
     truth: float
     mass: float
-    sd: float
+    error: Array
+    sd: Array
     verdict: str
 
-    @property
-    def z(self) -> float:
-        """Error in deviations."""
-        return (self.mass - self.truth) / self.sd
+    @classmethod
+    def refused(cls, load: KnownLoad) -> Answer:
+        """No answer."""
+        nothing = np.full(4, np.nan)
+        return cls(load.sensor, load.run, load.mass, np.nan, nothing, nothing, "refused")
+
+    @classmethod
+    def of(cls, load: KnownLoad, payload: PayloadSummary, verdict: str) -> Answer:
+        """A result beside the truth."""
+        unit = np.array([0.01 * load.mass, 1e-3, 1e-3, 1e-3])
+        found = np.append(payload.mass, payload.com)
+        sd = np.append(payload.mass_sd, payload.com_sd) / unit
+        error = (found - np.append(load.mass, load.com)) / unit
+        return cls(load.sensor, load.run, load.mass, payload.mass, error, sd, verdict)
 
     @property
-    def score(self) -> float:
-        """Interval score of 95 % (Gneiting and Raftery 2007, eq. (43)), in percent of the mass."""
-        beyond = max(abs(self.mass - self.truth) - 1.96 * self.sd, 0.0)
-        return 100.0 * (2.0 * 1.96 * self.sd + 2.0 / 0.05 * beyond) / self.truth
+    def z(self) -> Array:
+        """Errors in deviations, shape (4,)."""
+        return self.error / self.sd
+
+    @property
+    def score(self) -> Array:
+        """Interval scores of 95 % (Gneiting and Raftery 2007, eq. (43)), shape (4,)."""
+        beyond = np.maximum(np.abs(self.error) - 1.96 * self.sd, 0.0)
+        return 2.0 * 1.96 * self.sd + 2.0 / 0.05 * beyond
 
 
 def lara8(folder: Path) -> Iterator[KnownLoad]:
@@ -135,13 +158,14 @@ def axia80(folder: Path) -> Iterator[KnownLoad]:
 
 
 def panda(folder: Path) -> Iterator[KnownLoad]:
-    """A tool of 1.13 kg by static fits of all runs."""
+    """A tool of 1.13 kg, 103 mm from the sensor, by static fits of all runs."""
     runs = np.load(folder / "panda_ft_imu_tum" / "runs.npz")
     columns = WrenchColumns(rate_hz=1000, pose=_names("pose", 7), rotation=RotationFormat.WXYZ)
+    axes, com = WrenchAxes.SENSOR, (np.nan, np.nan, 0.103)
     for run in ("r113421", "r143059"):
         rows = runs[run].astype(float)
         pose = np.hstack([rows[:, :3], rows[:, 6:10]])
-        yield KnownLoad("Panda", run, pose, rows[:, 13:19], 1.13, columns, axes=WrenchAxes.SENSOR)
+        yield KnownLoad("Panda", run, pose, rows[:, 13:19], 1.13, columns, axes=axes, com=com)
 
 
 def guided(folder: Path) -> Iterator[KnownLoad]:
@@ -168,6 +192,11 @@ def printed(folder: Path) -> Iterator[KnownLoad]:
     affine = np.column_stack([channels, np.ones(len(kept))])
     at = [np.flatnonzero(poses[:, 0] == place) for place in range(5)]
     columns = WrenchColumns(still=True, pose=_names("pose", 7), rotation=RotationFormat.XYZW)
+    off, height = 0.02937, 0.05394  # [m], of the holder with its weights
+    at_places = {
+        place: (x * off, y * off, height)
+        for place, (x, y) in enumerate(((1, 1), (-1, 1), (-1, -1), (1, -1)), start=1)
+    }
     for half in (0, 1):
         taught = np.concatenate([rows[half::2] for rows in at])
         sensor = np.linalg.lstsq(affine[taught], truth[taught], rcond=None)[0]
@@ -176,9 +205,10 @@ def printed(folder: Path) -> Iterator[KnownLoad]:
             if len(rows) < FEWEST:
                 continue
             pose = np.hstack([np.zeros((len(rows), 3)), turn[rows]])
-            mass = 0.309 if place == 0 else 1.028  # [kg], holder alone and with its weights
+            mass, com = (0.309, (0.0, 0.0, 0.045)) if place == 0 else (1.028, at_places[place])
             run = f"place {place}, half {half}"
-            yield KnownLoad("printed", run, pose, affine[rows] @ sensor, mass, columns)
+            wrench = affine[rows] @ sensor
+            yield KnownLoad("printed", run, pose, wrench, mass, columns, com=com)
 
 
 def weighed(load: KnownLoad) -> Answer:
@@ -193,23 +223,27 @@ def weighed(load: KnownLoad) -> Answer:
             recording, still = read_wrench_table(path, load.columns)
             model = RobotModel.from_urdf(recording.urdf_xml)
             weighing = weigh_motion(recording, model, "sensor", axes=load.axes, still=still)
+            payload = summarise_payload(weighing.estimate)
         except SysIdError:
-            return Answer(load.sensor, load.run, load.mass, np.nan, np.nan, "refused")
-    estimate = weighing.estimate
-    verdict = judge_weighing(estimate, None) + Verdict(weighing.doubts)
-    mass, sd = float(estimate.values[0]), float(estimate.standard_deviations[0])
-    return Answer(load.sensor, load.run, load.mass, mass, sd, verdict.outcome.value)
+            return Answer.refused(load)
+    verdict = judge_weighing(weighing.estimate, None) + Verdict(weighing.doubts)
+    return Answer.of(load, payload, verdict.outcome.value)
 
 
 def show(answers: list[Answer]) -> None:
     """All answers, then a row for each sensor."""
     for one in answers:
         print(
-            f"{one.sensor:8} {one.run:32} {one.truth:5.2f} {one.mass:6.3f} ± {one.sd:.3f}"
-            f"  z {one.z:+5.1f}  {one.verdict}"
+            f"{one.sensor:8} {one.run:32} {one.truth:5.2f} {one.mass:6.3f} ± {one.sd[0]:4.1f} %"
+            f"  z {' '.join(f'{z:+5.1f}' for z in one.z)}  {one.verdict}"
         )
-    print("\n| sensor | answers (failed) | inside 2 sd | beyond 3 sd | z: mean, rms | sd | score |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "\n| sensor | answers (failed) | mass: inside 2 sd | beyond 3 sd | z: mean, rms | sd | score |",
+        end="",
+    )
+    print(
+        " COM: inside 2 sd | beyond 3 sd | sd | score |\n|---|---|---|---|---|---|---|---|---|---|---|"
+    )
     sensors = list(dict.fromkeys(one.sensor for one in answers))
     groups = {name: [one for one in answers if one.sensor == name] for name in sensors}
     groups["chosen on"] = [one for one in answers if one.sensor in CHOSEN_ON]
@@ -217,15 +251,30 @@ def show(answers: list[Answer]) -> None:
     for name, some in groups.items():
         good = [one for one in some if one.verdict not in ("refused", "fail")]
         if not good:
-            print(f"| {name} | 0 ({len(some)}) | | | | | |")
+            print(f"| {name} | 0 ({len(some)}) |" + " |" * 9)
             continue
-        z = np.array([one.z for one in good])
-        sd = np.array([100.0 * one.sd / one.truth for one in good])
-        print(
-            f"| {name} | {len(good)} ({len(some) - len(good)}) | {100 * np.mean(np.abs(z) < 2):.0f} %"
-            f" | {np.sum(np.abs(z) > 3)} | {z.mean():+.1f}, {np.sqrt(np.mean(z**2)):.1f}"
-            f" | {np.median(sd):.1f} % | {np.mean([one.score for one in good]):.0f} % |"
+        z, sd, score = (
+            np.array([getattr(one, key) for one in good]) for key in ("z", "sd", "score")
         )
+        cells = [
+            f"{len(good)} ({len(some) - len(good)})",
+            f"{_inside(z[:, 0])} | {np.sum(np.abs(z[:, 0]) > 3)}",
+            f"{z[:, 0].mean():+.1f}, {np.sqrt(np.mean(z[:, 0] ** 2)):.1f}",
+            f"{np.median(sd[:, 0]):.1f} % | {np.mean(score[:, 0]):.0f} %",
+        ]
+        known = np.isfinite(z[:, 1:])
+        z, sd, score = z[:, 1:][known], sd[:, 1:][known], score[:, 1:][known]
+        cells.append(
+            f"{_inside(z)} | {np.sum(np.abs(z) > 3)} | {np.median(sd):.1f} mm | {np.mean(score):.1f} mm"
+            if len(z)
+            else " | | |"
+        )
+        print(f"| {name} | {' | '.join(cells)} |")
+
+
+def _inside(z: Array) -> str:
+    """Share within two deviations."""
+    return f"{100 * np.mean(np.abs(z) < 2):.0f} %"
 
 
 def _names(prefix: str, count: int) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ from sysid_core.estimation.arm import identify
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.identifiability.composite_bodies import minimal_constants
 from sysid_core.planning import MotionChecker, MotionLimits
-from sysid_core.planning.compose import MotionBuilder
 from sysid_core.planning.sequential import plan_sequential
+from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import DriveTrain, FrictionModel, load_robot
 from sysid_core.simulation import (
     MujocoPlant,

@@ -119,8 +119,8 @@ def _of_panda(start: tuple[float, ...]) -> tuple[Any, Any, Any]:
 
     from sysid_core.execution import Executor, MonitorLimits
     from sysid_core.planning import MotionChecker, MotionLimits
-    from sysid_core.planning.compose import MotionBuilder
     from sysid_core.planning.payload.motion import oscillation
+    from sysid_core.planning.transfer import MotionBuilder
     from sysid_core.robot import RobotModel
 
     model = RobotModel.from_urdf("panda").with_locked(

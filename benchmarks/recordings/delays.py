@@ -13,10 +13,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from real_arms import COLUMNS, DATA
 
 from sysid_core.estimation.arm import ArmEquations, Processing, torque_delay
-from sysid_core.estimation.arm.motion_choice import held_out_error
+from sysid_core.estimation.arm.choices import held_out_error
 from sysid_core.robot import FrictionModel, RobotModel
 from sysid_core.signals import ColumnMap, read_table
-from sysid_core.workflows import friction_terms
+from sysid_core.workflows.choices import friction_terms
 
 RUNS = (
     "01_31-unload",

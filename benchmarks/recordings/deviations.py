@@ -30,15 +30,11 @@ from real_arms import ARMS, RealArm, split
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate, measured_part
 from sysid_core.estimation.arm import ArmEquations, Estimator, Processing
-from sysid_core.estimation.fit import (
-    ConsistentLeastSquares,
-    LeastSquares,
-    Regression,
-    compress,
-)
+from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares, Regression
+from sysid_core.estimation.fit.regression import compress
 from sysid_core.robot import FrictionModel
 from sysid_core.signals import Recording
-from sysid_studies.bench.scores import Scores, score_deviations
+from sysid_studies.bench.measure import Scores, score_deviations
 
 METHODS: dict[str, tuple[Estimator, str]] = {  # with the method that judges it
     "wls": (LeastSquares("joint"), "wls"),

@@ -27,7 +27,8 @@ import numpy as np
 import pinocchio as pin
 from real_arms import ARMS, RealArm, split
 
-from sysid_core.diagnosis import Samples, collect_samples, examine, require_fit
+from sysid_core.diagnosis import collect_samples, examine, require_fit
+from sysid_core.diagnosis.samples import Samples
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.fit import friction_scale
 from sysid_core.reasons import Verdict, failure

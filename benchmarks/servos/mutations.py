@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel, load_robot
-from sysid_core.robot.mounting import with_gravity
+from sysid_core.robot.frames import with_gravity
 from sysid_core.servos import ServoRecording, identify_servos, read_recordings
 
 Change = Callable[[ServoRecording], ServoRecording]

@@ -15,7 +15,7 @@ from scipy.signal import butter, sosfiltfilt
 
 from sysid_core.signals import JointStream
 from sysid_core.signals.filters import central_difference
-from sysid_core.signals.filters.smoother import smooth_joints
+from sysid_core.signals.filters.zero_phase import smooth_joints
 
 JOINTS, SECONDS, PERIOD = 7, 20.0, 10.0
 NOISES = ("1e-6", "1e-5", "1e-4", "1e-3", "steps of 1e-4")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid plan`: one file for each sub-command."""
+"""`sysid plan`: one module for each group of sub-commands."""

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid plan arm | payload | postures | sequential | servos | loops`: motions of each kind, planned and written."""
+"""`sysid plan arm | payload | postures | sequential | servos | loops`: commands that plan new
+motions.
+"""
 
 from __future__ import annotations
 
@@ -167,7 +169,7 @@ def _run(
     | LoopsOptions,
     watched: Callable[[Say], Say] = lambda say: say,
 ) -> None:
-    """Plan, write, and print the result."""
+    """Plan a motion, write its files, and print the result."""
     require_folder(options.out)
     with Progress(console=errors, transient=True) as bar:
         task = bar.add_task(f"planning for {options.robot}", total=1.0)
@@ -182,7 +184,7 @@ def _run(
 
 
 def _with_forecast(progress: Say) -> Say:
-    """Progress with an estimate of the remaining time, from the time of the first part."""
+    """Progress with the expected remaining time, from the duration of the first part."""
     begun: tuple[float, float] | None = None  # share and time
     said = False
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computed torque for open and closed chains: the controller, and its tracking in simulation."""
+"""Computed-torque control of open and closed chains: the controller, and the check of its
+parameters.
+"""
 
 from sysid_core.control.controller_parameters import judge_for_control
 from sysid_core.control.set_points import SetPointError, SetPointFault, SetPointLimits

@@ -14,7 +14,7 @@ from sysid_core.robot import Array
 
 
 class SetPointFault(Kind):
-    """Reasons for refusing a set point."""
+    """Reason for the refusal of a set point."""
 
     POSITION = "set_point_outside_position_limits"
     VELOCITY = "set_point_beyond_velocity_limits"
@@ -26,7 +26,7 @@ class SetPointFault(Kind):
 
 
 class SetPointError(SignalError):
-    """Refused set point; `code` is the reason."""
+    """Error of a refused set point; `code` is the reason."""
 
     def __init__(self, code: SetPointFault, message: str, *, remedy: str = "", **data: Any) -> None:
         super().__init__(message, remedy=remedy, code=code, **data)
@@ -37,8 +37,9 @@ class SetPointError(SignalError):
 class SetPointLimits:
     """Limits of set points, arrays in the order of the actuated joints of the robot.
 
-    A set point may lie as far from where the reference goes on its own as the feedback could have
-    brought the robot meanwhile: `step + a dt^2 / 2` in position, `w step + a dt` in velocity.
+    The distance of a set point from the extrapolated reference is limited by the motion that the
+    feedback can cause in the meantime: `step + a dt^2 / 2` in position, `w step + a dt` in
+    velocity.
 
     Attributes:
         joint_names: The actuated joints.
@@ -66,7 +67,7 @@ class SetPointLimits:
         near: list[tuple[Array, Array]],
         dt: float = 0.0,
     ) -> None:
-        """Refuse a set point that the robot can't or mustn't follow.
+        """Raise an error if the robot cannot follow a set point within its limits.
 
         Args:
             q: Its positions, shape (n_a,).
@@ -112,7 +113,8 @@ class SetPointLimits:
         if not near:
             raise SetPointError(
                 SetPointFault.NO_STATE,
-                "A set point arrived before any joint state, so that its distance from the robot is unknown.",
+                "A set point arrived before any joint state, so that its distance from the robot"
+                " is unknown.",
                 remedy="Start the robot's driver first.",
             )
         far = [float(np.max(np.abs(q - q_0))) for q_0, _ in near]

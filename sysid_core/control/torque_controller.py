@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Computed torque for streamed set points, with a damped stop and parameters that can be exchanged.
+r"""Computed-torque control of streamed set points, with a damped stop and exchangeable parameters.
 
 `u = G^T(q_d) W(q_d, q̇_d, q̈_d) theta + K_p e + K_d ė` (Zhang, Haugk, Vasudevan 2024, eq. 34), where
 the gains follow the nominal inertia of the posture: `K_p = w^2 M(q_d)`, `K_d = 2 w M(q_d)`, so that
@@ -35,7 +35,7 @@ class ControllerState(Kind):
 
 @dataclass(frozen=True)
 class ControllerTiming:
-    """Times of a `TorqueController`.
+    """Time constants and timeouts of a `TorqueController`.
 
     Attributes:
         setpoint_timeout: Set points older than this end the tracking [s].
@@ -57,7 +57,8 @@ class ControllerTiming:
 
 
 class TorqueController:
-    """Efforts of the actuated joints from streamed set points and measured states.
+    """Computed-torque controller: efforts of the actuated joints from streamed set points and
+    measured states.
 
     Zhang, Haugk and Vasudevan (2024), eq. (34).
 
@@ -100,7 +101,8 @@ class TorqueController:
         self._inertia = np.zeros((chain.n_actuated, chain.n_actuated))
 
     def set_point(self, t: float, q_d: ArrayLike, v_d: ArrayLike, a_d: ArrayLike) -> None:
-        """Take the reference of an instant, each of shape (n_a,).
+        """Set the reference (position, velocity, acceleration) of one instant, each of shape
+        (n_a,).
 
         Raises:
             SignalError: Wrong number of values, or NaN.
@@ -113,7 +115,7 @@ class TorqueController:
             self._moved_at = t
 
     def measured(self, t: float, q_a: ArrayLike, v_a: ArrayLike) -> None:
-        """Take the measured state of the actuated joints, each of shape (n_a,).
+        """Set the measured state of the actuated joints, each of shape (n_a,).
 
         Raises:
             SignalError: Wrong number of values, or NaN.
@@ -128,7 +130,8 @@ class TorqueController:
         return sample is not None and -self.timing.ahead <= t - sample[0] <= timeout
 
     def goes_on_from(self, t: float) -> tuple[list[tuple[Array, Array]], float]:
-        """Positions and velocities from which the next set point must continue, each (n_a,).
+        """Current positions and velocities of the reference, each (n_a,); the next set point must
+        be continuous with them.
 
         Args:
             t: Time of the set point [s].
@@ -151,7 +154,7 @@ class TorqueController:
         return fresh and t - self._moved_at >= self.timing.still_time
 
     def use(self, t: float, chain: ClosedChain) -> None:
-        """Replace the model; the feedforward torque changes gradually.
+        """Replace the dynamics model; the feedforward torque changes gradually.
 
         Raises:
             SignalError: The robot moves.
@@ -166,7 +169,7 @@ class TorqueController:
         self._known = b""
 
     def _fall_back(self) -> bool:
-        """Go back to the set before; False when the nominal one is in use."""
+        """Return to the previous set of parameters; False if the nominal set is in use."""
         if not self._good:
             return False
         *good, self.chain = self._good
@@ -176,8 +179,9 @@ class TorqueController:
     def desired(self, t: float) -> tuple[Array, Array, Array] | None:
         """Position, velocity and acceleration of the reference now, each (n_a,); None before the first.
 
-        Between set points the last acceleration goes on; when the next one is late, the velocity
-        does; when it doesn't come, a damped stop follows: the velocity dies out exponentially.
+        Between set points the reference continues with the last acceleration. If the next set point
+        is late, it continues with constant velocity; if none arrives, the velocity decreases
+        exponentially to zero (damped stop).
         """
         if self._set_point is None:
             return None
@@ -233,7 +237,9 @@ class TorqueController:
         return np.asarray(out)
 
     def _feedforward(self, t: float, q_d: Array, v_d: Array, a_d: Array) -> Array:
-        """Along the reference; closing loops is slow, so one that has been seen isn't redone."""
+        """Feedforward torque along the reference; that of closed loops is cached, because it is
+        slow to compute.
+        """
         key = np.concatenate([q_d, v_d, a_d]).tobytes()
         if key != self._known:
             self._learn(q_d, v_d, a_d)
@@ -247,7 +253,7 @@ class TorqueController:
         return np.asarray(share * self._torques + (1.0 - share) * self._former_torques)
 
     def _learn(self, q_d: Array, v_d: Array, a_d: Array) -> None:
-        """Torques along the reference, and the nominal inertia of its posture."""
+        """Store the torques along the reference, and the nominal inertia of its posture."""
         n = self.chain.n_actuated
         self._posture = assemble(self.chain, q_d[None], self._posture)
         motion = constrained_motion(

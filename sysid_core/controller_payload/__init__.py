@@ -7,6 +7,7 @@ from sysid_core.controller_payload.exchange import (
     PayloadExchange,
     controller_settings,
 )
+from sysid_core.controller_payload.load_diagram import LoadDiagram
 from sysid_core.controller_payload.payload import ControllerPayload, PayloadLimits, fixed_pose
 from sysid_core.controller_payload.vendors import (
     VENDORS,
@@ -20,6 +21,7 @@ __all__ = [
     "ControllerPayload",
     "ControllerSetting",
     "ExchangeState",
+    "LoadDiagram",
     "PayloadExchange",
     "PayloadLimits",
     "VendorRequest",

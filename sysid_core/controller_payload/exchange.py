@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending a controller its payload: proposed, confirmed by a person, read back, or rolled back.
+"""Transfer of a payload to a controller: proposed, confirmed by a person, read back, or rolled
+back.
 
 The order of things, without any robot: the node only carries out what this says."""
 
@@ -7,8 +8,10 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from sysid_core.controller_payload.payload import ControllerPayload, PayloadLimits
 from sysid_core.errors import ModelError
@@ -16,6 +19,7 @@ from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
 _G = 9.80665  # [m/s^2]
+_KGF_CM_S2 = 1e-2 * _G  # [kg m^2] in a kgf cm s^2
 _ALPHA = 1.0  # [rad/s^2], of the motion for which an inertia that isn't set is counted
 
 
@@ -25,6 +29,9 @@ class Make(Kind):
     UR = "UR"
     FRANKA = "Franka"
     XARM = "xArm"
+    KUKA = "KUKA"
+    ABB = "ABB"
+    FANUC = "FANUC"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,28 +53,54 @@ class ControllerSetting:
 
 
 def controller_settings(payload: ControllerPayload) -> tuple[ControllerSetting, ...]:
-    """The payload for UR, Franka and xArm.
+    """The payload for UR, Franka, xArm, KUKA, ABB and FANUC.
+
+    KUKA (KRL `LOAD`) and ABB (RAPID `loaddata`) take the inertia about its principal axes, whose
+    orientation is given by the angles A, B, C about z, y, x, or by a quaternion. FANUC (screen MOTION
+    PAYLOAD SET) takes the moments about the axes of the flange, and no products of inertia.
 
     Args:
         payload: On the flange, in its axes.
     """
     m, c, inertia = payload.mass, payload.com, payload.inertia
-    tensor = [inertia[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+    tensor = np.array([inertia[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))])
     column = inertia.T.ravel()  # column by column
-    mm = 1e3 * c
+    mm, cm = 1e3 * c, 1e2 * c
+    turn, J = _principal(inertia)
+    abc, quaternion = turn.as_euler("ZYX", degrees=True), turn.as_quat(scalar_first=True)
+    of_kuka = Rotation.from_euler("ZYX", abc.round(2), degrees=True)
+    of_abb = Rotation.from_quat(quaternion.round(6), scalar_first=True)
+    moments = np.diag(inertia) / _KGF_CM_S2
+    full, millimetres = inertia.round(6), mm.round(1) * 1e-3
     texts = {
         Make.UR: (
-            f"set_target_payload({m:.3f}, [{_row(c, 4)}], [{_row(np.array(tensor), 6)}])",
-            ControllerPayload(round(m, 3), c.round(4), inertia.round(6)),
+            f"set_target_payload({m:.3f}, [{_row(c, 4)}], [{_row(tensor, 6)}])",
+            ControllerPayload(round(m, 3), c.round(4), full),
         ),
         Make.FRANKA: (
             f"SetLoad(mass={m:.3f}, F_x_center_load=[{_row(c, 4)}],"
             f" load_inertia=[{_row(column, 6)}])",
-            ControllerPayload(round(m, 3), c.round(4), inertia.round(6)),
+            ControllerPayload(round(m, 3), c.round(4), full),
         ),
         Make.XARM: (
             f"set_tcp_load({m:.3f}, [{_row(mm, 1)}])  # kg, mm; no inertia",
-            ControllerPayload(round(m, 3), mm.round(1) * 1e-3, np.zeros((3, 3))),
+            ControllerPayload(round(m, 3), millimetres, np.zeros((3, 3))),
+        ),
+        Make.KUKA: (
+            f"LOAD_DATA[1]={{M {m:.3f},CM {{{_named('XYZ', mm, 1)},{_named('ABC', abc, 2)}}},"
+            f"J {{{_named('XYZ', J, 6)}}}}}",
+            ControllerPayload(round(m, 3), millimetres, _about_axes(of_kuka, J)),
+        ),
+        Make.ABB: (
+            f"PERS loaddata load1:=[{m:.3f},[{_row(mm, 1)}],[{_row(quaternion, 6)}],{_row(J, 6)}];",
+            ControllerPayload(round(m, 3), millimetres, _about_axes(of_abb, J)),
+        ),
+        Make.FANUC: (
+            f"PAYLOAD {m:.2f} kg; CENTER {_named('XYZ', cm, 2)} cm;"
+            f" INERTIA {_named('XYZ', moments, 3)} kgfcms^2  # no products",
+            ControllerPayload(
+                round(m, 2), cm.round(2) * 1e-2, np.diag(moments.round(3) * _KGF_CM_S2)
+            ),
         ),
     }
     return tuple(
@@ -76,21 +109,46 @@ def controller_settings(payload: ControllerPayload) -> tuple[ControllerSetting, 
     )
 
 
-def remaining_torque(payload: ControllerPayload, kept: ControllerPayload) -> float:
-    """Torque about the flange that a controller's payload leaves uncompensated [N m].
+def _principal(inertia: Array) -> tuple[Rotation, Array]:
+    """Principal axes, each next to the flange's axis of the same name, and moments, shape (3,)."""
+    moments, axes = np.linalg.eigh(inertia)
+    order = max(permutations(range(3)), key=lambda order: np.abs(np.diag(axes[:, order])).sum())
+    moments, axes = moments[list(order)], axes[:, order]
+    axes = axes * np.where(np.diag(axes) < 0.0, -1.0, 1.0)
+    if np.linalg.det(axes) < 0.0:
+        axes[:, np.argmin(np.diag(axes))] *= -1.0
+    return Rotation.from_matrix(axes), moments
 
-    `g |m c - m' c'|` in the worst posture, and `|I - I'| 1 rad/s^2` where the inertia differs.
+
+def _about_axes(turn: Rotation, moments: Array) -> Array:
+    """Inertia from its principal axes and rounded moments, shape (3, 3)."""
+    R = turn.as_matrix()
+    return np.asarray(R @ np.diag(moments.round(6)) @ R.T)
+
+
+def remaining_torque(payload: ControllerPayload, kept: ControllerPayload) -> float:
+    """Gravity torque about the flange that a controller's payload leaves uncompensated [N m].
+
+    It is `g |m c - m' c'|` in the worst posture, plus `|I - I'| 1 rad/s^2` if the inertia differs.
     """
     weight = _G * float(np.linalg.norm(payload.pi[1:4] - kept.pi[1:4]))
     return weight + _ALPHA * float(np.linalg.norm(payload.inertia - kept.inertia, 2))
 
 
 def _row(values: Array, digits: int) -> str:
-    return ", ".join(f"{x + 0.0:.{digits}f}" for x in np.asarray(values))
+    return ", ".join(_number(x, digits) for x in values)
+
+
+def _named(names: str, values: Array, digits: int) -> str:
+    return ",".join(f"{name} {_number(x, digits)}" for name, x in zip(names, values, strict=True))
+
+
+def _number(x: float, digits: int) -> str:
+    return f"{round(x, digits) + 0.0:.{digits}f}"  # without the sign of a rounded zero
 
 
 class ExchangeState(Kind):
-    """State of the transfer to the controller."""
+    """State of the transfer of a payload to a controller."""
 
     IDLE = "idle"
     PROPOSED = "proposed: waiting for confirmation"
@@ -101,7 +159,7 @@ class ExchangeState(Kind):
 
 @dataclass(frozen=True)
 class Proposal:
-    """A payload that waits for a person's yes.
+    """Payload that waits for the confirmation of a person.
 
     Attributes:
         id: That the yes must name, so that nobody confirms what another has proposed.
@@ -115,7 +173,7 @@ class Proposal:
 
 
 class PayloadExchange:
-    """State machine of one controller's payload. Nothing is sent without `confirm`.
+    """State machine for the payload of one controller. Nothing is sent before `confirm`.
 
     Args:
         limits: What is plausible.
@@ -139,7 +197,7 @@ class PayloadExchange:
         self._uncertain = False
 
     def propose(self, payload: ControllerPayload, now_s: float) -> Proposal:
-        """Freeze a payload for confirmation; another proposal is forgotten.
+        """Store a payload for confirmation; it replaces an earlier proposal.
 
         Raises:
             ModelError: It isn't plausible, or another one is on its way.
@@ -152,7 +210,7 @@ class PayloadExchange:
         return self.proposal
 
     def confirm(self, now_s: float, proposal_id: str) -> ControllerPayload:
-        """The confirmed payload, to be sent now.
+        """Confirmed payload, which is to be sent now.
 
         Raises:
             ModelError: Nothing is proposed, something else is, or it is too long ago.
@@ -198,7 +256,7 @@ class PayloadExchange:
         self.state = ExchangeState.FAILED if self._uncertain else ExchangeState.IDLE
 
     def roll_back(self) -> ControllerPayload:
-        """Previous payload of the controller, to be sent now.
+        """Previous payload of the controller, which is to be sent now.
 
         Raises:
             ModelError: It isn't known.

@@ -24,7 +24,7 @@ from sysid_core.robot import (
 
 @dataclass(frozen=True, eq=False)
 class ControllerPayload:
-    """Load on the flange of a robot.
+    """Payload of a robot controller, in the flange frame.
 
     Attributes:
         mass: [kg].
@@ -66,16 +66,17 @@ class ControllerPayload:
 
     @classmethod
     def none(cls) -> ControllerPayload:
-        """A bare flange."""
+        """Payload of a flange without tool or load: zero mass."""
         return cls(0.0, np.zeros(3), np.zeros((3, 3)))
 
     @property
     def pi(self) -> Array:
-        """Inertial parameters about the flange's origin, shape (10,)."""
+        """Inertial parameters about the origin of the flange frame, shape (10,)."""
         return pi_from_mass_com_inertia(self.mass, self.com, self.inertia)
 
     def differences(self, other: ControllerPayload, with_inertia: bool) -> list[str]:
-        """Differences beyond single-precision rounding; empty if there are none.
+        """Differences between two payloads that exceed single-precision rounding; empty if there
+        are none.
 
         Args:
             other: Such as what the controller reports.
@@ -114,7 +115,7 @@ class PayloadLimits:
     max_radius: float = 0.3
 
     def complaints(self, payload: ControllerPayload) -> list[str]:
-        """Reasons against the plausibility of a payload; empty if it is plausible."""
+        """Reasons why a payload is implausible; empty if it is plausible."""
         out = []
         distance = float(np.linalg.norm(payload.com))
         if not 0.0 <= payload.mass <= self.max_mass:
@@ -153,7 +154,7 @@ def _row(values: Array) -> str:
 
 
 def fixed_pose(model: RobotModel, frame_a: str, frame_b: str) -> Array:
-    """Pose X_AB of frame B in frame A, both fixed to the same link; shape (4, 4).
+    """Pose X_AB of frame B in frame A; both frames must be fixed to the same link; shape (4, 4).
 
     Raises:
         ModelError: A joint lies between them.

@@ -34,7 +34,7 @@ _SCALARS = ("float", "double", "float32", "float64")
 
 @dataclass(frozen=True)
 class Vendor:
-    """A vendor's payload service.
+    """Payload service of a vendor.
 
     Attributes:
         name: As in the node's parameter.
@@ -61,7 +61,7 @@ VENDORS = {
 
 @dataclass(frozen=True)
 class VendorRequest:
-    """A filled request.
+    """Service request of a vendor with its values.
 
     Attributes:
         values: Field to value; messages as nested mappings.
@@ -80,7 +80,7 @@ def vendor_request(
     flange_frame: str = "",
     transition_s: float = 0.0,
 ) -> VendorRequest:
-    """Fill a vendor's service request, for any of its versions.
+    """Service request for a vendor, for any version of its driver.
 
     Args:
         vendor: Whose conventions hold.
@@ -115,7 +115,7 @@ def _fill(
     flange_frame: str,
     transition_s: float,
 ) -> tuple[Any, set[str]]:
-    """One field's value and what it says."""
+    """Value of one field of the request, and its meaning."""
     com = payload.com / vendor.length_unit
     if kind in ("geometry_msgs/Inertia", "geometry_msgs/InertiaStamped"):
         inertia = {"m": payload.mass, "com": _vector(com)}
@@ -150,7 +150,7 @@ def _fill(
 
 
 def response_accepted(response: Mapping[str, Any]) -> tuple[bool, str]:
-    """True if the driver accepted the payload, and its message.
+    """True if the driver accepted the payload, together with the driver's message.
 
     Args:
         response: Fields of the answer: `success`, or `ret` (0 is good), and a text.
@@ -174,7 +174,7 @@ def _vector(values: Array) -> dict[str, float]:
 
 
 def _is_array(kind: str, length: int) -> bool:
-    """`double[9]` or a sequence of numbers."""
+    """True if a field is an array such as `double[9]` or a sequence of numbers."""
     for scalar in _SCALARS:
         if kind in (f"{scalar}[{length}]", f"sequence<{scalar}>", f"sequence<{scalar}, {length}>"):
             return True

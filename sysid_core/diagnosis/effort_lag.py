@@ -22,7 +22,8 @@ _VAGUE_S = 10e-3  # a deviation of more says nothing
 
 
 def effort_lag(recording: Recording, model: RobotModel) -> TorqueDelay | None:
-    """Delay from one minute in the middle of the motion; None if the motion does not determine it.
+    """Delay of the efforts, from one minute in the middle of the motion; None if the motion does
+    not determine it.
 
     Args:
         recording: Joint states with efforts; motor currents count as far as the description says
@@ -51,7 +52,7 @@ def effort_lag(recording: Recording, model: RobotModel) -> TorqueDelay | None:
 
 
 def _as_torques(recording: Recording, model: RobotModel, equations: ArmEquations) -> Recording:
-    """Currents times the gains that fit the torques of the description best: the delay needs no more.
+    """Motor currents times approximate gains, which suffice to determine the delay.
 
     A joint whose currents don't look like its torques is scaled to their size.
     """

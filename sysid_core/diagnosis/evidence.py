@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Evidence of a hypothesis: marginal likelihood of the torques under rigid bodies with a prior.
+r"""Evidence of a hypothesis: marginal likelihood of the torques for rigid bodies with a prior.
 
 `tau_j = Y_j pi + Phi_j phi + N_j nu + e_j`. The URDF's parameters are uncertain,
 `pi ~ N(pi_URDF, scale^2)`, friction is free, and `nu` is what no real arm lacks: zeros, mounting, gains and
@@ -75,7 +75,9 @@ class Evidence:
 
 
 class Motion:
-    """Regressor of a motion, and its products: the same for all that is wrong with efforts alone."""
+    """Regressor of a motion with its products, which are shared by all hypotheses about the efforts
+    alone.
+    """
 
     def __init__(self, samples: Samples) -> None:
         self.columns = regressor(samples)
@@ -95,7 +97,7 @@ class Motion:
 
 
 def regressor(samples: Samples) -> Array:
-    """Regressor of free rigid bodies with friction, shape (K, n, p)."""
+    """Regressor of rigid bodies with friction, shape (K, n, p)."""
     Y = joint_torque_regressor(samples.model, samples.q, samples.v, samples.a)
     K, n, _ = Y.shape
     Phi = np.zeros((K, n, 4 * n))
@@ -224,7 +226,7 @@ def evidence(
 
 
 def _most_likely(squares: Array, counts: Array, mean: float, spread: float) -> Array:
-    """Most likely variances of so many values, whose prior is log-normal: Newton's method."""
+    """Most likely values of several variances with a log-normal prior, by Newton's method."""
     u = np.minimum(np.log(np.maximum(squares, 1e-12) / np.maximum(counts, 1e-12)), mean)
     for _ in range(6):  # from below it converges without overshooting
         fit = 0.5 * squares * np.exp(-u)
@@ -243,7 +245,9 @@ def _tool_scale(samples: Samples) -> Array:
 
 
 def _little_off(samples: Samples) -> Array:
-    """Columns of what is a little off on every arm, times their deviations, shape (K, n, 5 n + 5)."""
+    """Regressor columns of small deviations that every arm has, times their standard deviations,
+    shape (K, n, 5 n + 5).
+    """
     model, n = samples.model, samples.q.shape[1]
     rigid = model.inverse_dynamics(samples.q, samples.v, samples.a)
     each = np.arange(n)
@@ -271,7 +275,8 @@ def _little_off(samples: Samples) -> Array:
 
 
 def _undescribed(samples: Samples) -> tuple[Array, Array]:
-    """Columns of springs, (K, n, n), and of drives that turn a joint and the one before, (K, n, 6 (n - 1)).
+    """Regressor columns of springs, (K, n, n), and of drives that move a joint and the one before,
+    (K, n, 6 (n - 1)).
 
     A belt that runs along a link gives its drive the sum or difference of both joints' angles.
     """
@@ -315,10 +320,11 @@ def _any_arm(samples: Samples) -> Array:
 
 
 def left_out(samples: Samples) -> tuple[float, float]:
-    """Shares of the torque variance, over all joints, left unexplained by the masses of the
-    URDF and by free masses.
+    """Shares of the torque variance, over all joints, that the masses of the URDF and free masses
+    leave unexplained.
 
-    The first with friction alone fitted, the second on blocks of time that weren't fitted.
+    For the first share, only friction is fitted; the second is measured on blocks of time that were
+    not fitted.
     """
     power = _power(samples)
     urdf, free = left_by_joint(samples) @ power / max(float(power.sum()), 1e-300)
@@ -336,7 +342,9 @@ def unseen_gain(before: Samples, after: Samples) -> float:
 
 
 def left_by_joint(samples: Samples) -> Array:
-    """`left_out` for each joint, relative to its own variance, shape (2, n)."""
+    """Unexplained shares as in `left_out` for each joint, relative to the variance of that joint,
+    shape (2, n).
+    """
     A, n_inertial = regressor(samples), samples.model.pi.size
     A[~samples.moving] = 0.0
     tau = np.where(samples.moving & samples.used, samples.tau, 0.0)
@@ -363,7 +371,9 @@ def left_by_joint(samples: Samples) -> Array:
 
 
 def _power(samples: Samples) -> Array:
-    """Variance of each joint's torque in motion, times samples, shape (n,) [(N m)^2]."""
+    """Variance of each joint's torque during motion times the number of samples, shape (n,) [(N
+    m)^2].
+    """
     torques = np.where(samples.used, samples.tau, 0.0)
     return np.array(
         [

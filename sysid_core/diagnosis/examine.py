@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Most probable explanation of the data, as declared or with a fault, with its odds."""
+"""Most probable explanation of the data (as declared, or with a fault) and its odds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WARNINGS = (Fault.TOOL, Fault.MASSES)
 
 @dataclass(frozen=True)
 class Finding:
-    """A fault that the data show.
+    """Fault that was found in the recordings or the robot description.
 
     Attributes:
         explanation: The likeliest.
@@ -43,7 +43,7 @@ class Finding:
 
     @property
     def reason(self) -> Reason:
-        """The reason with its evidence."""
+        """The finding as a `Reason` with its evidence."""
         hypothesis = self.explanation.hypothesis
         say = warning if hypothesis.kind in _WARNINGS else failure
         shown = dict(
@@ -81,7 +81,7 @@ class Examination:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on the consistency of data and description."""
+        """Verdict on the consistency of the recordings with the robot description."""
         if FROZEN in (
             reason.code for reason in self.streams.failures
         ):  # what depends on this position can't be judged
@@ -120,7 +120,7 @@ def examine(
     gains_known: bool = True,
     count: int = 300,
 ) -> Examination:
-    """Look for faults in recordings and robot description.
+    """Search for faults in recordings and robot description.
 
     Args:
         model: The robot, with its gravity.

@@ -54,15 +54,13 @@ class Explanation:
 
     @property
     def load(self) -> tuple[float, float]:
-        """Additional mass of the last link compared with the URDF, and its standard
-        deviation [kg].
-        """
+        """Additional mass on the last link compared with the URDF, and its standard deviation [kg]."""
         mass = self.evidence.inertial[-10] - self.model.pi[-1, 0]
         return float(mass), float(self.evidence.inertial_sd[-10])
 
 
 def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explanation, ...]:
-    """All causes, most probable first; hypotheses that differ only in size count as one.
+    """All explanations, the most probable first; hypotheses that differ only in size count as one.
 
     Args:
         samples: As declared so far.
@@ -92,7 +90,8 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
 
 
 def _finalists(sifted: Sequence[Hypothesis]) -> list[Hypothesis]:
-    """The likeliest of each kind, which a quick look may have misjudged, and some more.
+    """Most probable hypotheses of each kind after the approximate evaluation, and some more,
+    because that evaluation may be wrong.
 
     Late efforts, which the fit finds by itself, only where they look likely.
     """
@@ -115,9 +114,11 @@ def is_decided(samples: Samples, ranked: Sequence[Explanation]) -> bool:
 
 
 def _is_load(explanation: Explanation) -> bool:
-    """Whether a load is lacking, or one is described that isn't there: the odds of its mass's sign.
+    """True if a load is probably missing from the description, or described but absent, judged by
+    the sign of its mass.
 
-    A last link that is out of balance, or whose inertia is wrong, explains torques without any mass.
+    An unbalanced last link, or one with a wrong inertia, can explain the torques without any
+    additional mass.
     """
     mass, sd = explanation.load
     z = abs(mass) / max(sd, 1e-300)
@@ -125,11 +126,12 @@ def _is_load(explanation: Explanation) -> bool:
 
 
 def _is_borne_out(samples: Samples, explanation: Explanation) -> bool:
-    """Whether a change of the data predicts blocks of time that weren't fitted.
+    """True if a correction of the data improves the prediction of blocks of time that were not
+    fitted.
 
-    A description that is wrong in a way no hypothesis covers (a belt, a counterweight) makes some change
-    of the data or other fit it better, and leaves masses that predict nothing. A factor of all torques
-    is judged by the masses alone.
+    If the description is wrong in a way that no hypothesis covers (a belt, a counterweight), some
+    correction of the data may fit better by chance; the fitted masses then predict nothing. A
+    factor common to all torques is judged by the masses alone.
     """
     hypothesis = explanation.hypothesis
     if not hypothesis.mends or hypothesis.code in _OF_ALL:
@@ -138,7 +140,7 @@ def _is_borne_out(samples: Samples, explanation: Explanation) -> bool:
 
 
 def _probabilities(worth: Array, by_block: Array) -> Array:
-    """Of explanations: the mean over what other recordings of the same kind might have shown.
+    """Probabilities of the explanations, averaged over the possible outcomes of similar recordings.
 
     Blocks of time are drawn with weights (Bayesian bootstrap; Yao et al. 2018, Using stacking to average
     Bayesian predictive distributions, sec. 3.4): odds that hang on one block of time are no odds.
@@ -165,7 +167,7 @@ def _all(samples: Samples, gains_known: bool) -> Iterator[Hypothesis]:
 def _evidence(
     samples: Samples, hypothesis: Hypothesis, motion: Motion | None = None
 ) -> Evidence | None:
-    """With the motion as recorded at hand, a quick look; else a thorough one."""
+    """Evidence of a hypothesis: approximate if the motion is as recorded, otherwise exact."""
     try:
         there = hypothesis.mend(samples)
         moved = there.q is not samples.q or there.a is not samples.a
@@ -184,7 +186,7 @@ def _evidence(
 
 
 def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypothesis:
-    """A zero angle to the degree, a factor to some per cent."""
+    """Size of a fault, refined: an angle to a degree, a factor to some percent."""
     names, share = samples.model.joint_names, hypothesis.share
     kind, joint = hypothesis.kind, hypothesis.joint
     angle = kind is Fault.ZERO_ANGLE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings that can't be used, whatever is done with them: refused before any work."""
+"""Recordings that are useless for every purpose and are refused before any computation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEAST_TRAVEL = 0.05  # [rad or m]
 def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True) -> None:
     """Raise an error if a recording cannot belong to this robot or contains no information.
 
-    The one check of all commands and live estimates.
+    All commands and live estimates use this check.
 
     Args:
         model: The robot.
@@ -49,7 +49,7 @@ def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True
 
 
 def require_joints(model: RobotModel, names: Sequence[str], source: str) -> None:
-    """Refuse data that lack a joint of the robot.
+    """Raise an error if the data lack a joint of the robot.
 
     Raises:
         ModelError: With what to do.
@@ -67,7 +67,7 @@ def require_joints(model: RobotModel, names: Sequence[str], source: str) -> None
 
 
 def stream_faults(stream: JointStream) -> tuple[Reason, ...]:
-    """Reasons why nothing can be identified from joint states; no robot is needed.
+    """Reasons why joint states are useless for identification; the robot need not be known.
 
     Args:
         stream: As recorded.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Direction of gravity in the base frame, as three more unknowns of the torque equations.
+r"""Direction of gravity in the base frame, estimated as three further parameters of the torque
+equations.
 
 With the base mounted in any direction, `tau = (Y_0 + sum_k g_k Y_k) pi + Phi phi`: Y_0 is the
 regressor without gravity, Y_k its gravity part for 1 m/s^2 along axis k. The URDF's masses give a
@@ -32,7 +33,7 @@ _ROUNDS = 12
 
 @dataclass(frozen=True, eq=False)
 class GravityEstimate:
-    """Gravity as the torques have it.
+    """Direction of gravity, estimated from joint torques.
 
     Attributes:
         gravity: In the base frame, of standard size, shape (3,) [m/s^2].
@@ -56,7 +57,7 @@ class GravityEstimate:
 
 
 def estimate_gravity(samples: Samples) -> GravityEstimate:
-    """Find gravity from motion and torques.
+    """Estimate the direction of gravity from motion and torques.
 
     Args:
         samples: With the model whose gravity is in question.
@@ -104,7 +105,7 @@ def _by_urdf(samples: Samples, gravity: Array) -> float:
 
 
 class _Equations:
-    """Weighted torque equations with gravity's three axes apart."""
+    """Weighted torque equations with separate columns for the three components of gravity."""
 
     def __init__(self, samples: Samples) -> None:
         self.samples = samples
@@ -135,7 +136,9 @@ class _Equations:
         self.block = np.repeat(samples.block, len(self.used))
 
     def nominal(self) -> tuple[Array, Array]:
-        """Gravity with the URDF's inertial parameters, (3,), and its deviation, (3,)."""
+        """Gravity vector with the URDF's inertial parameters, (3,), and its standard deviation,
+        (3,).
+        """
         rest = self.tau - self.Y_0 @ self.pi
         columns = np.concatenate([np.moveaxis(self.Y_g @ self.pi, 0, 2), self.Phi], axis=2)
         for _ in range(4):
@@ -147,8 +150,8 @@ class _Equations:
         return x[:3], np.sqrt(np.maximum(np.diag(covariance)[:3], 0.0)) / size[:3]
 
     def refine(self, start: Array, rounds: int) -> tuple[Array, float]:
-        """Gauss-Newton from an initial direction: gravity of standard magnitude, and the
-        cost there.
+        """Gauss-Newton iterations from an initial direction, with gravity of standard magnitude;
+        also returns the cost.
         """
         g = _SIZE * start / np.linalg.norm(start)
         cost = np.inf
@@ -188,19 +191,21 @@ class _Equations:
         return J, np.append(left, -z), float(left @ left + z @ z)
 
     def _weighted(self, values: Array) -> Array:
-        """Rows `(sample, joint)` in units of the joint's residual, shape (K n, ...)."""
+        """Rows `(sample, joint)` divided by the standard deviation of the joint's residual, shape
+        (K n, ...).
+        """
         root = np.sqrt(self.weights)
         root = root[:, None] if values.ndim == 3 else root
         return np.asarray(values * root).reshape(-1, *values.shape[2:])
 
 
 def _across(g: Array) -> Array:
-    """Two unit vectors across g, shape (2, 3)."""
+    """Two orthogonal unit vectors perpendicular to g, shape (2, 3)."""
     return np.asarray(np.linalg.svd(g[None])[2][1:])
 
 
 def _turned(g: Array, angles: Array) -> Array:
-    """g after small turns towards the two directions across it, of the same size."""
+    """Vector g after small rotations towards two perpendicular directions, with unchanged length."""
     turned = g + _SIZE * (angles @ _across(g))
     return np.asarray(_SIZE * turned / np.linalg.norm(turned))
 
@@ -213,7 +218,7 @@ def _scaled_lstsq(X: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _block_covariance(X: Array, left: Array, block: Array) -> Array:
-    """Cluster-robust covariance of least squares, blocks of time the clusters, (p, p)."""
+    """Cluster-robust covariance of least squares with blocks of time as clusters, (p, p)."""
     bread = np.linalg.pinv(X.T @ X, rcond=1e-10)
     scores = np.array([X[block == b].T @ left[block == b] for b in np.unique(block) if b >= 0])
     return np.asarray(bread @ (scores.T @ scores) @ bread)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypotheses about faults of recordings and robot descriptions: the corresponding correction and
+"""Hypotheses about faults of recordings and robot descriptions, each with its correction and its
 prior odds.
 """
 
@@ -37,7 +37,7 @@ _UNITS = {
 
 
 class Fault(Kind):
-    """Classes of faults in recordings and descriptions."""
+    """Class of faults in recordings and descriptions."""
 
     NONE = "as declared"
     GRAVITY_COMPENSATED = "gravity-compensated efforts"
@@ -98,7 +98,7 @@ def _weight_added(samples: Samples) -> Samples:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """Hypothesis about one fault.
+    """Hypothesis that one particular fault is present.
 
     Attributes:
         kind: Class of faults.
@@ -122,17 +122,19 @@ class Hypothesis:
 
     @property
     def log_prior(self) -> float:
-        """Logarithm of its prior odds against nothing being wrong."""
+        """Logarithm of the prior odds of this fault against faultless data."""
         return 0.0 if self.kind is Fault.NONE else float(np.log(SHARES[self.kind] * self.share))
 
     @property
     def mends(self) -> bool:
-        """True if the change corrects the data, so that further faults can be searched for."""
+        """True if the data can be corrected for this fault, so that the search can go on for
+        further ones.
+        """
         return self.mend is not _unchanged
 
     @property
     def cause(self) -> tuple[str, str]:
-        """Common cause of hypotheses that differ only in size."""
+        """Name of the fault without its size; hypotheses that differ only in size share it."""
         if self.kind is Fault.EFFORT_UNIT:
             return "effort-scale", ""
         joint = self.data.get("joint", self.data.get("joints", ""))
@@ -143,7 +145,8 @@ AS_DECLARED = Hypothesis(Fault.NONE, "")
 
 
 def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis]:
-    """All faults that are tried on these samples, their shares of each kind's prior adding up to 1.
+    """All hypotheses to be tested on these samples; the prior probability of each kind is shared by
+    its hypotheses.
 
     Args:
         samples: As declared so far.
@@ -256,7 +259,7 @@ def _orders(samples: Samples, names: tuple[str, ...]) -> Iterator[Hypothesis]:
 
 
 def _exchanged(names: tuple[str, ...], order: Array) -> dict[str, object]:
-    """Joints whose data stand elsewhere, and whose data stand in their columns."""
+    """Joints whose data are in another column, and the joints whose data are in their columns."""
     found = {int(i): j for j, i in enumerate(order) if i != j}
     joints = sorted(found)
     return {"joints": [names[j] for j in joints], "hold": [names[found[j]] for j in joints]}
@@ -265,7 +268,8 @@ def _exchanged(names: tuple[str, ...], order: Array) -> dict[str, object]:
 def matched_efforts(samples: Samples) -> Array:
     """Assignment of effort columns to joints that fits the motion best, shape (n,).
 
-    Friction and drive inertia alone show it: they follow a joint's own velocity.
+    Only friction and drive inertia reveal the assignment, because they follow the joint's own
+    velocity.
     """
     n = samples.q.shape[1]
     rigid = samples.model.inverse_dynamics(samples.q, samples.v, samples.a)
@@ -291,7 +295,7 @@ def _units() -> Iterator[Hypothesis]:
 
 
 def zero_angle(names: tuple[str, ...], joint: int, angle: float) -> Hypothesis:
-    """Fault: the zero of a joint is wrong; its recorded position lacks an angle [rad]."""
+    """Fault: the zero of a joint is wrong by an angle [rad]."""
 
     def mend(s: Samples) -> Samples:
         q = s.q.copy()
@@ -309,7 +313,9 @@ def zero_angle(names: tuple[str, ...], joint: int, angle: float) -> Hypothesis:
 
 
 def other_gravity(gravity: ArrayLike) -> Hypothesis:
-    """Fault: the base is mounted in another direction; gravity in its frame, shape (3,) [m/s^2]."""
+    """Fault: the base is mounted in another orientation; gravity in the base frame, shape (3,)
+    [m/s^2].
+    """
     g = np.asarray(gravity, dtype=float)
     return Hypothesis(
         Fault.MOUNTING,
@@ -324,7 +330,7 @@ def other_gravity(gravity: ArrayLike) -> Hypothesis:
 
 
 def mount_of(gravity: Array) -> Array:
-    """Roll, pitch, yaw of a base with this gravity in its frame (yaw can't be known), (3,) [rad]."""
+    """Roll, pitch, yaw of a base from gravity in the base frame, (3,) [rad]; yaw is not observable."""
     up = -np.asarray(gravity, dtype=float) / np.linalg.norm(gravity)
     R = pin.Quaternion.FromTwoVectors(up, np.array([0.0, 0.0, 1.0])).toRotationMatrix()
     return np.asarray(pin.rpy.matrixToRpy(R)) + 0.0
@@ -352,7 +358,7 @@ def scale_fault(factor: float, unit: str = "") -> Hypothesis:
 
 
 def clock_fault(factor: float) -> Hypothesis:
-    """Stamps advance `factor` times as fast as they should."""
+    """Fault: the stamps advance `factor` times too fast."""
     return Hypothesis(
         Fault.CLOCK,
         "stamps",
@@ -363,7 +369,7 @@ def clock_fault(factor: float) -> Hypothesis:
 
 
 def lag_fault(which: int) -> Hypothesis:
-    """Fault: all efforts are late by `LAGS[which]`."""
+    """Fault: all efforts are delayed by `LAGS[which]`."""
     return Hypothesis(
         Fault.LAG,
         "efforts-late",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded motion as evenly spaced samples, and its excitation, before any fit."""
+"""Recorded motion as equally spaced samples, and its excitation before any fit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHOWN = 0.2  # of the typical load: a direction that will be known better is sh
 
 @dataclass(frozen=True, eq=False)
 class RecordedMotion:
-    """Samples at `RATE_HZ`, filtered without delay, standstill left out.
+    """Motion resampled at `RATE_HZ` and filtered without delay; samples at standstill are omitted.
 
     Attributes:
         model: The robot.
@@ -43,7 +43,7 @@ class RecordedMotion:
 
     @classmethod
     def of(cls, model: RobotModel, joints: JointStream) -> RecordedMotion:
-        """Motion from joint states, which may contain further joints.
+        """Motion of a robot from joint states, which may contain further joints.
 
         Raises:
             ModelError: A joint is missing.
@@ -70,13 +70,16 @@ class RecordedMotion:
         return len(self.q)
 
     def shows_of_arm(self, unknowns: Unknowns) -> tuple[Conditioning, Expectation]:
-        """Rank and condition number, and how well the unknowns will be known."""
+        """Rank, condition number and expected standard deviations of the arm's base parameters for
+        this motion.
+        """
         information = unknowns.information(self.q, self.v, self.a, self.duration)
         rank = conditioning(unknowns, self.q, self.v, self.a)
         return rank, Expectation.of(unknowns, information, self.duration)
 
     def shows_of_payload(self, frame: str, noise_sd: Array) -> PayloadShown:
-        """Rank and expected standard deviations of a load together with an unknown bias.
+        """Rank and expected standard deviations of a payload's parameters, estimated together with
+        the sensor bias.
 
         Args:
             frame: The sensor's frame.
@@ -100,7 +103,7 @@ class RecordedMotion:
 
 @dataclass(frozen=True, eq=False)
 class PayloadShown:
-    """Excitation of the parameters of a load of about 1 kg by a motion.
+    """Excitation of the parameters of a 1 kg payload by a motion.
 
     Attributes:
         rank: Directions of the ten parameters that show beside the bias.
@@ -112,7 +115,7 @@ class PayloadShown:
 
     @property
     def is_complete(self) -> bool:
-        """True if all ten parameters are excited in addition to the bias."""
+        """True if the motion excites all ten payload parameters in addition to the sensor bias."""
         return self.rank == 10
 
     def __str__(self) -> str:

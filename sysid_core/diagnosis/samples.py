@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some hundred samples of a robot in motion, thin enough to try many hypotheses on."""
+"""A few hundred samples of a robot in motion, so that many hypotheses can be tested quickly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOVED = 0.05  # [rad or m] that a joint must travel to be judged
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Filtered motion and torques of a robot, samples at standstill left out.
+    """Filtered motion and torques of a robot; samples at standstill are omitted.
 
     Attributes:
         model: The robot, with its gravity.
@@ -58,16 +58,20 @@ class Samples:
 
     @property
     def moving(self) -> NDArray[np.bool_]:
-        """Samples in which a joint moves, so that its friction has a sign, shape (K, n)."""
+        """Mask of samples in which a joint moves, shape (K, n); elsewhere its friction has no
+        defined sign.
+        """
         return np.asarray(np.abs(self.v) > self.slow)
 
     def friction(self, joint: int) -> Array:
-        """Coulomb, viscous, drive inertia and offset columns of a joint, shape (K, 4)."""
+        """Regressor of one joint's Coulomb friction, viscous friction, drive inertia and offset,
+        shape (K, 4).
+        """
         v = self.v[:, joint]
         return np.column_stack([smooth_sign(v, self.slow), v, self.a[:, joint], np.ones(len(v))])
 
     def scaled(self, length: float = 1.0, rate: float = 1.0) -> Samples:
-        """Copy with other units of position and of 1 / time."""
+        """Copy with scaled positions and time derivatives."""
         speed = length * rate
         return replace(
             self,
@@ -79,7 +83,7 @@ class Samples:
         )
 
     def with_torques(self, change: Callable[[Array], Array]) -> Samples:
-        """Copy with other torques; the change acts on the last axis, the joints."""
+        """Copy with other torques; `change` is a linear function of the last axis, the joints."""
         return replace(
             self,
             tau=change(self.tau),
@@ -103,7 +107,7 @@ class Samples:
         )
 
     def with_model(self, model: RobotModel) -> Samples:
-        """Copy of the motion with another robot."""
+        """Copy of the motion for another robot model."""
         return replace(self, model=model)
 
 
@@ -115,7 +119,7 @@ def collect_samples(
     count: int = 800,
     blocks: int = 12,
 ) -> Samples:
-    """Thin out recordings.
+    """Samples of several recordings, reduced to a limited number.
 
     Args:
         model: The robot.

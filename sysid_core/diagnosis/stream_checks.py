@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of single joints that are seen without a model: spikes, saturation, dead and frozen channels."""
+"""Faults of single joints that need no model: spikes, saturated, absent and constant signals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _MOVED = 0.05  # [rad or m]
 
 
 def effort_faults(stream: JointStream) -> Verdict:
-    """Readings that can't be right, with remedies: dead, frozen and saturated ones fail, spikes warn.
+    """Faults of effort readings with remedies: absent, constant and saturated readings are
+    failures, spikes are warnings.
 
     Args:
         stream: Joint states with efforts; without, nothing is found.

@@ -1,28 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads with different masses by joint torques and force-torque sensor, or too heavy for the arm."""
+"""Loads with different masses by joint torques and by a force-torque sensor."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sysid_core.diagnosis.evidence import evidence
 from sysid_core.diagnosis.explain import ODDS
 from sysid_core.diagnosis.hypotheses import SHARES, Fault
 from sysid_core.diagnosis.samples import collect_samples
 from sysid_core.errors import SysIdError
-from sysid_core.estimation.loaded_arm import with_load
-from sysid_core.reasons import Verdict, failure, warning
-from sysid_core.robot import Array, DriveTrain, RobotModel
+from sysid_core.reasons import Verdict, warning
+from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.signals import Recording
 
 _OTHER_UNIT = 3.5  # between masses by sensor and by torques: less may be the URDF
-_PEAK = 2.0  # times the URDF's limit that a drive may give for a moment
-_POSTURES = 200
 
 
 def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -> Verdict:
-    """Warn if the joint torques of a recording need a very different mass than the estimate.
+    """Warn if the joint torques of a recording imply a very different mass than the estimate.
 
     Args:
         model: The robot, as it was tared.
@@ -45,32 +41,3 @@ def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -
     link = model.body_names[-1]
     reason = warning("masses-disagree", mass=found, sd=sd, link=link, ratio=found / mass)
     return Verdict((reason,))
-
-
-def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -> Verdict:
-    """Fail if the gravity torque of a load would exceed twice the torque limits of the joints.
-
-    Args:
-        model: The robot without the load; limits of 0 or infinity aren't looked at.
-        frame: What carries the load.
-        pi: The load's parameters in that frame, shape (10,).
-        q: Postures in which it was carried, shape (K, n).
-    """
-    rest = q[:: max(1, len(q) // _POSTURES)]
-    still = np.zeros_like(rest)
-    carrying = with_load(model, frame, pi)
-    needed = np.max(np.abs(carrying.inverse_dynamics(rest, still, still)), axis=0, initial=0.0)
-    limits = model.effort_limits
-    known = np.isfinite(limits) & (limits > 0.0)
-    share = np.where(known, needed / np.where(known, limits, 1.0), 0.0)
-    j = int(np.argmax(share))
-    if share[j] <= _PEAK:
-        return Verdict()
-    found = failure(
-        "load-too-heavy",
-        mass=np.asarray(pi)[0],
-        joint=model.joint_names[j],
-        needed=needed[j],
-        limit=limits[j],
-    )
-    return Verdict((found,))

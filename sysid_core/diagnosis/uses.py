@@ -33,7 +33,7 @@ _NOISE = np.repeat([0.1, 0.005], 3)  # [N, N m] of an ordinary sensor, where non
 
 @dataclass(frozen=True)
 class Use:
-    """A use of a recording.
+    """Possible use of a recording, such as the identification of an arm.
 
     Attributes:
         name: `arm`, `payload`, `sequential` or `closed-chain`.
@@ -47,12 +47,12 @@ class Use:
 
     @property
     def judged(self) -> bool:
-        """True if the use could be judged."""
+        """True if the recording could be judged for this use."""
         return self.verdict.outcome is not Outcome.NOT_JUDGED
 
 
 class UseJudge:
-    """Judges a recording for each use.
+    """Judges for which kinds of identification a recording is suitable.
 
     Args:
         recording: Joint states, maybe wrenches and marks.
@@ -84,7 +84,7 @@ class UseJudge:
         self._motion: RecordedMotion | None = None
 
     def uses(self) -> tuple[Use, ...]:
-        """All of them."""
+        """Judgements of the recording for all uses."""
         names = ("arm", "payload", "sequential", "closed-chain")
         methods: tuple[Callable[[], Use], ...] = (
             self.arm,
@@ -102,7 +102,7 @@ class UseJudge:
         return tuple(out)
 
     def arm(self) -> Use:
-        """Inertials and friction of the whole arm, all joints at once."""
+        """Judgement for the identification of inertial and friction parameters of the whole arm."""
         verdict = self._joints() + self._efforts()
         motion = self._moved()
         if motion is None:
@@ -120,7 +120,7 @@ class UseJudge:
         return Use("arm", verdict + self._standstill() + self._late(motion.model), shown)
 
     def payload(self) -> Use:
-        """A load by a force-torque sensor."""
+        """Judgement for the identification of a payload with a force-torque sensor."""
         wrench, labels = self.recording.wrench, [m.label for m in self.recording.marks]
         if wrench is None or not len(wrench):
             return Use("payload", Verdict((failure("wrench-missing"),)))
@@ -147,7 +147,7 @@ class UseJudge:
         return Use("payload", verdict + self._clocks(motion.model), str(shown))
 
     def sequential(self) -> Use:
-        """One joint at a time (Lin 1992)."""
+        """Judgement for the identification of one joint at a time (Lin 1992)."""
         verdict = self._joints() + self._efforts()
         joints = self.recording.joints
         step = max(1, len(joints) // 20_000)
@@ -167,7 +167,7 @@ class UseJudge:
         return Use("sequential", verdict, shown)
 
     def closed_chain(self) -> Use:
-        """A mechanism with loops, by its driven joints."""
+        """Judgement for the identification of a mechanism with loops from its driven joints."""
         if self.chain is None:
             return Use("closed-chain", Verdict((not_judged("loops-missing"),)))
         robot = DrivenRobot.of(self.chain)

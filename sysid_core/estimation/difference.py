@@ -16,10 +16,11 @@ _SURE = 0.01  # chance that any parameter of a list is called different though n
 
 @dataclass(frozen=True, eq=False)
 class EstimateDifference:
-    r"""Second estimate minus the first, parameter by parameter, as if their errors were independent.
+    r"""Second estimate minus the first, parameter by parameter; their errors are assumed
+    independent.
 
-    z = (b - a) / sqrt(var a + var b), as two means of independent samples are compared; together
-    d^T (C_a + C_b)^-1 d, which is chi-squared distributed where nothing has changed.
+    The test of a single parameter is z = (b - a) / sqrt(var a + var b); that of all together is d^T
+    (C_a + C_b)^-1 d, which is chi-squared distributed if nothing has changed.
 
     Attributes:
         names: The m parameters that both have, with the same meaning.
@@ -39,13 +40,17 @@ class EstimateDifference:
 
     @property
     def z(self) -> Array:
-        """Change divided by its standard deviation, shape (m,); NaN if neither is measured."""
+        """Difference of each parameter divided by its standard deviation, shape (m,); NaN if that
+        is unknown.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.change / np.where(self.sd > 0, self.sd, np.nan))
 
     @property
     def limit(self) -> float:
-        """|z| above which a parameter differs: one false alarm in a hundred lists (Bonferroni)."""
+        """Limit of |z| for a significant difference; among unchanged parameters, any exceeds it in
+        1 % of the comparisons (Bonferroni).
+        """
         from scipy.stats import norm
 
         known = max(1, int(np.isfinite(self.z).sum()))
@@ -53,14 +58,14 @@ class EstimateDifference:
 
     @property
     def differing(self) -> tuple[str, ...]:
-        """Parameters whose |z| is above `limit`, the largest first."""
+        """Names of the parameters whose |z| exceeds `limit`, the largest first."""
         size = np.nan_to_num(np.abs(self.z))
         order = np.argsort(-size, kind="stable")
         return tuple(self.names[k] for k in order if size[k] > self.limit)
 
     @property
     def p_value(self) -> float:
-        """Probability of a `chi2` at least as large if nothing has changed."""
+        """Probability of a `chi2` at least as large if the parameters are equal."""
         from scipy.stats import chi2
 
         return float(chi2.sf(self.chi2, self.dof)) if self.dof else 1.0
@@ -69,7 +74,7 @@ class EstimateDifference:
 def difference(a: Estimate, b: Estimate) -> EstimateDifference:
     """Differences between two estimates of one robot.
 
-    What the data say is compared whatever the prior (`Estimate.measured`), where both have it.
+    If both estimates contain the estimate without prior (`Estimate.measured`), these are compared.
 
     Args:
         a: The estimate that the other is compared with.
@@ -100,7 +105,7 @@ def difference(a: Estimate, b: Estimate) -> EstimateDifference:
 
 
 def measured_part(estimate: Estimate) -> Estimate:
-    """Part of an estimate that is independent of the prior if it exists, otherwise the estimate."""
+    """Estimate without the influence of the prior if it is stored; otherwise the estimate itself."""
     return estimate if estimate.measured is None else estimate.measured
 
 

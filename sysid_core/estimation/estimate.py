@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Result of every estimator: values, uncertainty, and checks."""
+"""Result of every estimator: values, uncertainty, checks."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Estimate:
                 )
 
     def rows(self) -> Iterator[tuple[str, float, float, str, ParameterVerdict]]:
-        """Name, value, standard deviation, unit and verdict of each parameter."""
+        """Table rows with name, value, standard deviation, unit and verdict of each parameter."""
         return zip(
             self.names,
             self.values.tolist(),
@@ -141,7 +141,9 @@ class Estimate:
 
     @property
     def standard_deviations(self) -> Array:
-        """Shape (p,); NaN if the data do not determine the value (see `unknown`)."""
+        """Standard deviations of the parameters, shape (p,); NaN if the data do not determine a
+        value (see `unknown`).
+        """
         sd = np.sqrt(np.clip(np.diag(self.covariance), 0.0, None))
         unknown = set(self.unknown)
         return np.where([name in unknown for name in self.names], np.nan, sd)
@@ -166,7 +168,7 @@ class Estimate:
             ) from None
 
     def certify(self) -> tuple[Reason, ...]:
-        """Reasons to distrust the values; empty if there are none."""
+        """List of reasons to distrust the values; empty if there are none."""
         reasons = []
         if not np.all(np.isfinite(self.values)) or not np.all(np.isfinite(self.covariance)):
             reasons.append(failure("estimate-not-finite"))
@@ -178,7 +180,7 @@ class Estimate:
         return (*reasons, *self.warnings)
 
     def to_dict(self) -> dict[str, object]:
-        """Plain data for YAML and JSON."""
+        """Estimate as plain data for YAML and JSON."""
         return {
             "schema": SCHEMA,
             "method": self.method,
@@ -214,8 +216,8 @@ class Estimate:
         ]
 
     def save(self, path: str | Path) -> None:
-        """Write `estimate.yaml`; each row of the covariance is one string, which is read 20
-        times faster.
+        """Write `estimate.yaml`. Each row of the covariance is one string, which is read 20 times
+        faster than a list.
         """
         raw = {**self.to_dict(), "covariance": _rows_as_text(self.covariance)}
         if self.measured is not None:
@@ -263,7 +265,7 @@ def _rows_as_text(matrix: Array) -> list[str]:
 def _columns(
     rows: Sequence[_ParameterRow], covariance: Sequence[str | list[float]]
 ) -> dict[str, Any]:
-    """Fields of an estimate that go parameter by parameter."""
+    """Fields of an estimate with one entry per parameter."""
     return {
         "names": tuple(row.name for row in rows),
         "values": np.array([row.value for row in rows]),
@@ -331,7 +333,7 @@ class _EstimateFile(FileSchema):
 def residual_statistics(
     names: tuple[str, ...], measured: NDArray, predicted: NDArray
 ) -> dict[str, dict[str, float]]:
-    """RMS and R^2 per column.
+    """RMS and R^2 of each column.
 
     Args:
         names: One per column.

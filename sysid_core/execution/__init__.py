@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Playing a checked motion: executor, monitor, and the ways to have a robot play it.
+"""Execution of a checked motion: executor, monitor, and the ways of playing a path.
 
 Example:
     >>> from sysid_core.execution import Executor, Measured

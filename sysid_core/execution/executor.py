@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State machine of the executor: pure logic without a clock."""
+"""State machine of the executor, independent of any clock."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ import numpy as np
 from sysid_core.errors import ExcitationError, SysIdError
 from sysid_core.execution.faults import Fault, FaultCode
 from sysid_core.execution.goals import Outgoing
-from sysid_core.execution.guarded_play import GuardedPlay
 from sysid_core.execution.monitor import ExecutionMonitor, Measured, MonitorLimits
-from sysid_core.execution.play import Play
+from sysid_core.execution.play import GuardedPlay, Play, StreamedPlay
 from sysid_core.execution.rolling_play import RollingPlay
-from sysid_core.execution.standing import Standing
-from sysid_core.execution.states import Command, ExecutorSettings, ExecutorState
-from sysid_core.execution.streamed_play import StreamedPlay
+from sysid_core.execution.states import Command, ExecutorSettings, ExecutorState, Standing
 from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, as_played, plan_transfer
 from sysid_core.robot import Array, RobotModel
 
@@ -25,10 +22,13 @@ FOLLOWS = 0.5  # share of the tracking limit within which a robot follows
 ON_PATH = 0.25  # share of it within which a late robot is still on the path
 SLOWEST = 0.3  # of the path's speed: below, a robot is held up rather than late
 LONGEST_STOP = 4.0  # after a goal's horizon [s]; a robot that still moves then is told to hold
-PAUSED = 0.01  # speed scaling of a robot that has been paused
+PAUSED = 0.01  # largest speed scaling of a robot that has been paused
 PIECES_REST = 0.05  # how long a robot stands between pieces of a motion [s]
 AT_REST = 0.15  # that a robot may lag behind the end of its stop [s]
 CANCELLED = Fault(FaultCode.CANCELLED)
+UNHEARD = Fault(
+    FaultCode.DROPPED, {"text": "the controller of the robot does not report the end of its goal"}
+)
 _STATES = {
     **{state: state.value.replace("_", " ") for state in ExecutorState},
     ExecutorState.IDLE: "nothing to do",
@@ -37,12 +37,13 @@ _STATES = {
 
 
 class Executor:
-    """Plays one trajectory: idle, checking, moving to start, executing, settling, done.
+    """State machine that plays one trajectory: idle, checking, moving to start, executing,
+    settling, done.
 
-    Nothing is commanded before the trajectory, the robot's state and the way to the start have
-    passed every check. Any fault stops the robot within the acceleration limits (aborting), then
-    holds it (aborted): along the checked path while the robot follows; from the measured state when
-    it doesn't, so that a stop never pushes an arm that is held up.
+    No command is sent before the trajectory, the state of the robot and the path to the start have
+    passed every check. Any fault stops the robot within the acceleration limits (aborting) and then
+    holds it (aborted). The stop follows the checked path while the robot follows its commands;
+    otherwise it starts at the measured state, so that a blocked arm is never pushed.
 
     Args:
         model: The robot.
@@ -81,7 +82,7 @@ class Executor:
         self._dt = 0.0  # last regular step, used when the clock can't be trusted
         self._way: Trajectory | None = None  # to the start, once it is checked
         self._checked_stamp = -np.inf  # of the state that it starts from
-        self._stopping_for = self._rested = 0.0  # [s]
+        self._stopping_for = self._rested = self._unheard = 0.0  # [s]
         self._ended_at: float | None = None  # a piece of the motion [s]
         self._standing.forget()
         self.monitor.reset()
@@ -92,10 +93,11 @@ class Executor:
         return None if self.play is None else self.play.path
 
     def start(self, progress: Callable[[float], None] | None = None) -> None:
-        """Check the trajectory and start it if it is safe; the next steps check the robot.
+        """Check a trajectory and start it if it respects the limits; the next steps check the state
+        of the robot.
 
-        An unsafe one ends in `aborted` with the reason as message. Takes about as long as a
-        second per minute of motion; call it where that doesn't matter.
+        An unsafe trajectory ends in the state `aborted` with the reason as message. The check takes
+        about a second per minute of motion, during which the caller waits.
 
         Args:
             progress: Called with the share of the check that is done.
@@ -118,16 +120,16 @@ class Executor:
 
     @property
     def message(self) -> str:
-        """Human-readable state, or the reason of a refusal or stop."""
+        """State as text, or the reason of a refusal or stop."""
         return _STATES[self.state] if self.fault is None else str(self.fault)
 
     def cancel(self, fault: Fault = CANCELLED) -> None:
-        """Stop at the next step; does nothing when no run is going on."""
+        """Stop at the next step; without a running motion nothing happens."""
         if not self.state.is_final:
             self._cancelled = fault
 
     def give_up(self, fault: Fault) -> None:
-        """End without a stop, because the controller has ended the motion itself."""
+        """End the run without a stop, because the controller has already ended the motion."""
         if not self.state.is_final:
             self._refuse(fault)
 
@@ -135,12 +137,14 @@ class Executor:
         self.state, self.fault = ExecutorState.ABORTED, fault
 
     def clock(self, u: float, stamp: float) -> None:
-        """Controller time of the current motion [s] at a stamp [s]."""
+        """Set the controller's motion time [s] at a stamp [s]."""
         if self.play is not None:
             self.play.clock(u, stamp)
 
     def clock_by(self, q: Array, stamp: float) -> None:
-        """Motion clock from the command of the controller at a stamp [s], shape (n,)."""
+        """Set the motion time at a stamp [s] from the position that the controller commands, shape
+        (n,).
+        """
         if self.play is not None:
             self.play.clock_by(q, stamp)
 
@@ -150,16 +154,14 @@ class Executor:
             self.play.finish()
 
     def outgoing(self, now: float) -> Outgoing | None:
-        """Goal to be sent now to a controller that receives whole trajectories; ask after
-        each step.
-        """
+        """Goal to be sent now to a controller of whole trajectories; to be called after each step."""
         if self.play is None or self.state.is_final or self.state is ExecutorState.SETTLING:
             return None
         self.play.lateness = self.lateness
         return self.play.outgoing(now)
 
     def step(self, now: float, measured: Measured | None) -> Command:
-        """Advance to a time; to be called periodically.
+        """Advance the state machine to a time; to be called periodically.
 
         Args:
             now: Current time, on the clock of the measurements' stamps [s].
@@ -189,6 +191,9 @@ class Executor:
         elif self.state in (ExecutorState.MOVING_TO_START, ExecutorState.EXECUTING):
             if ended:
                 self._go_on(now, measured)
+            self._unheard = self._unheard + dt if self.play and self.play.awaits_end else 0.0
+            if self._unheard > self.settings.settle_timeout:
+                self._abort(UNHEARD, now, None, None)
         elif self.state is ExecutorState.SETTLING and self._stands(
             now, measured, np.inf, self._standing
         ):
@@ -207,7 +212,7 @@ class Executor:
         return dt
 
     def expected(self, measured: Measured | None) -> Array | None:
-        """Commanded posture at the time of a measured state, shape (n,); None before the start."""
+        """Commanded posture at the stamp of a measured state, shape (n,); None before the start."""
         if self.play is None or measured is None:
             return None if self._way is None else self._way.q[0]
         longest = self.monitor.limits.max_step
@@ -219,8 +224,8 @@ class Executor:
         if fault is not None:
             return fault
         goes_on_later = self.play is not None and self.play.needs_speed
-        if goes_on_later and self.scaling is not None and self.scaling < PAUSED:
-            return Fault(FaultCode.PAUSED)
+        if goes_on_later and self.scaling is not None and self.scaling <= PAUSED:
+            return Fault(FaultCode.PAUSED, {"percent": 100.0 * self.scaling})
         return None
 
     def _is_newer(self, measured: Measured | None) -> bool:
@@ -247,7 +252,7 @@ class Executor:
         self.monitor.reset()
 
     def _follow(self, motion: Trajectory, now: float, begin: float = 0.0) -> None:
-        """Play a motion, from some time on [s]."""
+        """Play a motion, starting at a given time [s]."""
         limits, settings = self.limits.acceleration, self.settings
         if settings.guarded:
             self.play = GuardedPlay(motion, limits, settings)
@@ -279,7 +284,7 @@ class Executor:
     def _stands(
         self, now: float, measured: Measured | None, tolerance: float, standing: Standing
     ) -> bool:
-        """True if the robot has rested at the goal long enough; aborts if that takes too long."""
+        """True if the robot has rested at the goal long enough; too long a wait aborts the run."""
         if measured is None or self.play is None:
             return False
         q, v = self.monitor.in_order(measured)
@@ -293,7 +298,9 @@ class Executor:
     def _abort(
         self, fault: Fault, now: float, measured: Measured | None, expected: Array | None
     ) -> None:
-        """Choose the stop: along the path from the command, from where the robot is, or off it."""
+        """Choose the kind of stop: along the path from the command, from the position of the robot,
+        or off the path.
+        """
         self.fault, play = fault, self.play
         at_rest = play is None or play.at_rest
         self.state = ExecutorState.ABORTED if at_rest else ExecutorState.ABORTING
@@ -318,7 +325,7 @@ class Executor:
         late = self._stopping_for > LONGEST_STOP + self.settings.horizon
         state = None if measured is None else self.monitor.usable(self._last_now or 0.0, measured)
         moves = state is not None and np.max(np.abs(state[1])) > 5.0 * self.settings.rest_velocity
-        paused = self.scaling is not None and self.scaling < PAUSED  # its stop would wait for ever
+        paused = self.scaling is not None and self.scaling <= PAUSED  # its stop would wait for ever
         # A controller that is cancelled holds what it measures: not before the robot is there.
         at_rest = self.play is None or self.play.at_rest
         # Where its slider is untold, it may still be on its way: slow for an instant is no rest.

@@ -11,7 +11,7 @@ from sysid_core.kinds import Kind
 
 
 class FaultCode(Kind):
-    """Code of a fault. The texts are stable, because diagnostics and logs are searched for them."""
+    """Code of a fault. The texts never change, because users search diagnostics and logs for them."""
 
     CANCELLED = "cancelled"
     SHUTDOWN = "executor_ends"
@@ -46,7 +46,8 @@ TEXTS: Mapping[FaultCode, str] = {
     FaultCode.CANCELLED: "cancelled by the operator",
     FaultCode.SHUTDOWN: "the executor stops",
     FaultCode.SAFETY_INPUT: "{text}",
-    FaultCode.PAUSED: "the robot is paused: its speed scaling is 0",
+    FaultCode.PAUSED: "the robot is paused: its speed scaling is {percent:.3g} % (or its topic gives a"
+    " share from 0 to 1 instead of per cent)",
     FaultCode.DROPPED: "{text}",
     FaultCode.UNSAFE: "refused: {text}",
     FaultCode.MOVES: "refused: {joints} are moving",
@@ -96,7 +97,7 @@ _LIMITS = frozenset(
 
 @dataclass(frozen=True)
 class Fault:
-    """Reason for the early end of a run; its text is for display only.
+    """Reason why a run ended early; its text is for display only.
 
     Attributes:
         code: What has happened.
@@ -113,7 +114,7 @@ class Fault:
 
     @property
     def exceeds(self) -> bool:
-        """True if a measured limit was exceeded."""
+        """True if a measured quantity exceeded its limit."""
         return self.code in _LIMITS
 
     def __str__(self) -> str:

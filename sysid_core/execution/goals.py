@@ -17,7 +17,7 @@ STEADY = 0.995  # speed scaling of a robot that plays as fast as it is told
 
 @dataclass(frozen=True, eq=False)
 class Outgoing:
-    """A goal for a controller that takes whole trajectories.
+    """Goal for a controller that takes whole trajectories.
 
     Attributes:
         trajectory: It ends at rest.
@@ -31,7 +31,7 @@ class Outgoing:
 
     @property
     def ends(self) -> float:
-        """Time of the motion at which it ends at rest [s]."""
+        """Motion time at which the goal comes to rest [s]."""
         return float(self.trajectory.time[-1])
 
 
@@ -49,10 +49,10 @@ def timed(motion: PlayedMotion, u: float, until: float, at: float) -> Outgoing:
 
 
 class ControllerClock:
-    """Time of the controller, as far as it is known.
+    """Estimate of the controller's motion time.
 
-    Its rate is measured between reports of one goal: at each take-over the controller sets its time
-    to the clock, so that over many goals any rate looks like 1.
+    Its rate is measured between two reports of one goal, because the controller sets its time to
+    the clock whenever it accepts a goal, so that over many goals any rate would appear as 1.
 
     Args:
         rate: Speed scaling that it is thought to run with.
@@ -68,11 +68,15 @@ class ControllerClock:
         self._first: tuple[float, float] | None = None  # time and stamp of this goal's first report
 
     def begin_goal(self) -> None:
-        """Reports that follow are of another goal, and the slider may be moved meanwhile."""
+        """Start a new goal, to which all further reports belong; the speed slider may move
+        meanwhile.
+        """
         self._first, self.measured = None, False
 
     def take(self, u: float, stamp: float, error: float = 0.0) -> None:
-        """Take in its time [s] at a stamp on the executor's clock [s], known to an error [s]."""
+        """Use a reported controller time [s] at a stamp on the executor's clock [s], with its
+        uncertainty [s].
+        """
         self.spoken = True
         if self._first is None:
             self._first = u, stamp

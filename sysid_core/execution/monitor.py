@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Supervision of a running motion, and the conditions that stop it."""
+"""Monitoring of a running motion, with the conditions that stop it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_STAMPS = {
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Newest state of the robot; joints in any order, further joints permitted.
+    """Newest state of the robot, with joints in any order; further joints are permitted.
 
     Attributes:
         stamp: When it was measured, on the same clock as the executor's `now` [s].
@@ -49,7 +49,7 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class MonitorLimits:
-    """Abort limits of a running motion; arrays follow the robot's joints, shape (n,).
+    """Limits that abort a running motion; arrays follow the robot's joints, shape (n,).
 
     Attributes:
         lower: Lowest measured positions.
@@ -101,7 +101,7 @@ class MonitorLimits:
             )
 
     def as_dict(self) -> dict[str, object]:
-        """Every limit in force, plain numbers and text."""
+        """All active limits as plain numbers and text."""
         values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
 
@@ -119,7 +119,7 @@ class MonitorLimits:
         max_step: float = 0.25,
         wrench_stale_after: float = 0.5,
     ) -> MonitorLimits:
-        """Monitoring limits from the limits of the planner.
+        """Abort limits derived from the limits of the planner.
 
         Args:
             limits: Limits of the motion.
@@ -151,7 +151,7 @@ class MonitorLimits:
 
 
 class PositionRates:
-    """Velocities from position differences, for drivers that measure none.
+    """Velocities from differences of positions, for drivers that do not measure velocities.
 
     Args:
         over: At least so long, against encoder steps and jitter [s].
@@ -175,7 +175,7 @@ class PositionRates:
 
 
 class ExecutionMonitor:
-    """Compares the measured state with its limits at every step; holds only the last times.
+    """Compares the measured state with the limits at every step.
 
     Args:
         model: The robot.
@@ -197,14 +197,14 @@ class ExecutionMonitor:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the last times, before a new run or after a pause."""
+        """Delete the last times, before a new run or after a pause."""
         self._last_now: float | None = None
         self._gate.forget()
         self._compared: list[tuple[str, Array, Array, Array]] = []
 
     @property
     def used(self) -> dict[str, float]:
-        """Share of each limit that the newest state used, the worst joint's: 1 is the limit."""
+        """Ratio of the newest state to each limit by name, for the worst joint; 1 is the limit."""
         shares = {}
         for kind, value, lower, upper in self._compared:
             half, middle = (upper - lower) / 2, (upper + lower) / 2
@@ -223,7 +223,9 @@ class ExecutionMonitor:
         )
 
     def usable(self, now: float, measured: Measured | None) -> tuple[Array, Array] | None:
-        """q and v, each (n,), of a state to act on: all joints, finite, not stale; else None."""
+        """Positions and velocities q and v, each (n,), if the state has all joints, finite values
+        and a recent stamp; else None.
+        """
         if measured is None or not abs(now - measured.stamp) <= self.limits.stale_after:
             return None
         missing = [n for n in self.model.joint_names if n not in measured.joint_names]
@@ -235,7 +237,7 @@ class ExecutionMonitor:
     def fault(
         self, now: float, measured: Measured | None, q_commanded: ArrayLike | None = None
     ) -> Fault | None:
-        """The first reason to stop, or None.
+        """First reason to stop, or None.
 
         Args:
             now: Current time [s].

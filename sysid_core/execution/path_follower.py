@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays a trajectory at a speed that can change, without ever exceeding the acceleration limits."""
+"""Execution of a trajectory at a variable speed within the acceleration limits."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ BISECTIONS = 30
 
 
 class PathFollower:
-    r"""A point that travels along a trajectory, `q(s(t))` with the rate `s' ` between 0 and 1.
+    r"""Point that moves along a trajectory, `q(s(t))`, with a rate `s' ` between 0 and 1.
 
     Slow start, pause and stop are changes of the rate, so the robot never leaves the path that was
-    checked. A change is only taken as far as no joint's commanded velocity `v(s) s'` jumps by more
-    than `a_max dt`; keeping the rate is always possible since the trajectory itself keeps `a_max`.
+    checked. The rate changes only so fast that no commanded joint velocity `v(s) s'` changes by
+    more than `a_max dt` per step; keeping the rate is always possible, because the trajectory
+    itself respects `a_max`.
 
     Args:
         trajectory: At rest at both ends, inside the acceleration limits.
@@ -43,11 +44,11 @@ class PathFollower:
 
     @property
     def progress(self) -> float:
-        """Share of the trajectory's time that has been played, 0 to 1."""
+        """Fraction of the trajectory's time that has been played, 0 to 1."""
         return (self.s - float(self.trajectory.time[0])) / self.trajectory.duration
 
     def advance(self, dt: float, goal_rate: float) -> None:
-        """Go on by dt [s], bringing the rate as near to the goal as the limits allow."""
+        """Advance by dt [s]; the rate approaches the desired rate as fast as the limits allow."""
         if dt <= 0.0:
             return
         rate = goal_rate if self._is_smooth(goal_rate, dt) else self._nearest_rate(goal_rate, dt)
@@ -68,7 +69,7 @@ class PathFollower:
     def remaining_trajectory(
         self, full_rate: float, slow_start: float, rate_hz: float = 100.0
     ) -> tuple[Trajectory, Array]:
-        """Remaining motion, with the rate rising to full within `slow_start` [s]; ends at rest.
+        """Remaining motion, ending at rest; its rate increases to 1 within `slow_start` [s].
 
         Returns:
             The motion, and the times on the path that its samples are at, shape (K,).
@@ -82,7 +83,7 @@ class PathFollower:
     def _ahead(
         self, dt: float, goal_rate: Callable[[PathFollower, float], float]
     ) -> tuple[Trajectory, Array]:
-        """The commands to come, sampled, until the path or the motion ends."""
+        """Sampled future commands until the path or the motion ends."""
         ghost = copy.copy(self)
         rows, places = [np.stack([ghost.q, ghost.v, ghost.a])], [ghost.s]
         while not ghost.at_end:
@@ -114,7 +115,7 @@ class PathFollower:
         return trajectory, np.array([*places, places[-1]])
 
     def _steady_places(self, dt: float) -> Array:
-        """Times on the path of all commands to come at the present rate, shape (K,)."""
+        """Path times of all future commands at the present rate, shape (K,)."""
         end = float(self.trajectory.time[-1])
         return np.append(np.arange(self.s + self.rate * dt, end, self.rate * dt), end)
 

@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common interface of all modes of playing a path."""
+"""Common interface of all ways of playing a path.
+
+A path may also be played as a whole by a motion guard in the control loop, which brakes along the path, or as
+a stream of commands.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 
-from sysid_core.execution.goals import Outgoing
-from sysid_core.execution.played_motion import Nearest
+import numpy as np
+
+from sysid_core.execution.goals import Outgoing, at_once
+from sysid_core.execution.path_follower import PathFollower
+from sysid_core.execution.played_motion import Nearest, braking_from, nearest, whole_of
+from sysid_core.execution.states import ExecutorSettings
 from sysid_core.planning import Trajectory
 from sysid_core.robot import Array
 
@@ -14,7 +23,7 @@ BEHIND = 3.0  # how far behind its command a robot is looked for [s]
 
 
 class Play(ABC):
-    """A path on its way to the robot: command by command, or goal by goal.
+    """Execution of a path, command by command or goal by goal.
 
     Attributes:
         scaling: Speed scaling of the robot, as it says itself or as it plays.
@@ -37,7 +46,12 @@ class Play(ABC):
     @property
     @abstractmethod
     def at_end(self) -> bool:
-        """True if the last command of this play has been given and is a posture at rest."""
+        """True if the last command has been given and the robot rests there."""
+
+    @property
+    def awaits_end(self) -> bool:
+        """True if all should have been played, and only the controller's word for it is missing."""
+        return False
 
     @property
     @abstractmethod
@@ -52,13 +66,13 @@ class Play(ABC):
     @property
     @abstractmethod
     def last_move(self) -> Array:
-        """Difference between the last two commands, shape (n,), which the robot has not
-        followed yet.
+        """Difference between the last two commands, shape (n,), which the robot has not followed
+        yet.
         """
 
     @abstractmethod
     def command(self) -> tuple[Array, Array, Array]:
-        """q, v and a of this instant, each (n,)."""
+        """Commands q, v and a of this instant, each (n,)."""
 
     @abstractmethod
     def advance(self, now: float, dt: float, scaling: float | None) -> None:
@@ -66,7 +80,7 @@ class Play(ABC):
 
     @abstractmethod
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
-        """Posture that was commanded when a state was measured, shape (n,).
+        """Commanded posture at the time of a measured state, shape (n,).
 
         Args:
             stamp: Stamp of the state [s].
@@ -79,11 +93,13 @@ class Play(ABC):
         return None
 
     def clock(self, u: float, stamp: float) -> None:
-        """Use the time of the controller [s] reported at a stamp on the clock of the executor."""
+        """Use the controller time [s] reported at a stamp on the clock of the executor."""
         return
 
     def clock_by(self, q: Array, stamp: float) -> None:
-        """Motion clock from the commanded position, (n,), if the controller reports no time."""
+        """Determine the controller time from the commanded position, (n,), if the controller does
+        not report it.
+        """
         return
 
     def finish(self) -> None:
@@ -110,3 +126,209 @@ class Play(ABC):
     @abstractmethod
     def stop_from(self, q: Array, v: Array) -> None:
         """Brake from the position of the robot off the path; q and v of shape (n,)."""
+
+
+class GuardedPlay(Play):
+    """Execution of the whole path as one goal for a motion guard, which reports its progress and
+    brakes along the path.
+
+    The guard performs every stop, even if the robot does not follow its commands; a stop is
+    requested by the sender of the goals and ends when the guard reports it.
+
+    Args:
+        path: At rest at both ends, inside the acceleration limits.
+        acceleration: Limits, shape (n,).
+        settings: How to play it.
+    """
+
+    def __init__(self, path: Trajectory, acceleration: Array, settings: ExecutorSettings) -> None:
+        self._played = whole_of(path, acceleration, settings.speed_scale, settings.slow_start)
+        self._u = self._now = 0.0  # the guard's time of the motion; the executor's clock [s]
+        self._sent = self._begun = self._stopping = self._ended = False
+
+    @property
+    def path(self) -> Trajectory:
+        """Path being played."""
+        return self._played.path
+
+    @property
+    def place(self) -> float:
+        """Time on the path [s]."""
+        return self._played.place(self._u)
+
+    @property
+    def at_end(self) -> bool:
+        """True if the guard has played the path to its end."""
+        return self._ended and not self._stopping
+
+    @property
+    def awaits_end(self) -> bool:
+        """True if the guard has not said that it began, or should have ended."""
+        begun = self._begun and self._u < self._played.duration
+        return self._sent and not (begun or self._ended)
+
+    @property
+    def at_rest(self) -> bool:
+        """True if the guard holds the robot."""
+        return self._ended or not self._sent
+
+    @property
+    def last_move(self) -> Array:
+        """Zero, shape (n,): the commands of the guard have no steps."""
+        return np.zeros_like(self._played.acceleration)
+
+    def command(self) -> tuple[Array, Array, Array]:
+        """Commands q, v and a of the guard now, each (n,); while it brakes, v and a are those of
+        the path.
+        """
+        return self._played.at(self._u)
+
+    def advance(self, now: float, dt: float, scaling: float | None) -> None:
+        """Advance by a time step [s]."""
+        self._now = now
+        if self._begun and not (self._stopping or self._ended):
+            self._u = min(self._u + dt, self._played.duration)
+
+    def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
+        """Commanded posture at the time of a measured state, shape (n,)."""
+        age = float(np.clip(self._now - stamp, 0.0, longest))
+        return self._played.at(max(self._u - age, 0.0) if self._begun else 0.0)[0]
+
+    def outgoing(self, now: float) -> Outgoing | None:
+        """Goal with the whole path, which is sent once."""
+        if self._sent:
+            return None
+        self._sent = True
+        return at_once(self._played, 0.0, self._played.duration)
+
+    def clock(self, u: float, stamp: float) -> None:
+        """Use the progress on the path [s] that the guard reported at a stamp."""
+        if not self._sent or self._ended:
+            return
+        self._begun = True
+        ahead = 0.0 if self._stopping else self._now - stamp
+        self._u = float(np.clip(u + ahead, 0.0, self._played.duration))
+
+    def finish(self) -> None:
+        """Record that the guard holds the robot again."""
+        self._ended = True
+        if not self._stopping:
+            self._u = self._played.duration
+
+    def nearest(self, q: Array, v: Array) -> Nearest:
+        """Point of the motion nearest to a state of the robot, q and v of shape (n,)."""
+        return self._played.nearest(q, v, self._u - BEHIND, self._u + 0.02)
+
+    def stop(self, *, soon: bool = False, clocked: bool = True) -> None:
+        """Request a stop from the guard, which brakes immediately within the limits."""
+        self._stopping = True
+
+    def stop_at(self, where: Nearest, age: float) -> None:
+        """Request a stop from the guard."""
+        self._stopping = True
+
+    def stop_from(self, q: Array, v: Array) -> None:
+        """Request a stop from the guard."""
+        self._stopping = True
+
+
+class StreamedPlay(Play):
+    """Execution by one command per time step along the path.
+
+    Args:
+        path: At rest at both ends, inside the acceleration limits.
+        acceleration: Limits, shape (n,).
+        settings: How to play it.
+    """
+
+    def __init__(self, path: Trajectory, acceleration: Array, settings: ExecutorSettings) -> None:
+        self._follower = PathFollower(path, acceleration)
+        self._settings = settings
+        self._stop: Trajectory | None = None  # off the path
+        self._stop_time = 0.0
+        self._stopping = False
+        self._step = 0.0  # between the last two commands [s]
+        self._last_move = np.zeros_like(self._follower.q)
+        # Time, posture and velocity of the last commands.
+        self._commanded: deque[tuple[float, Array, Array]] = deque(maxlen=200)
+
+    @property
+    def path(self) -> Trajectory:
+        """Path being played."""
+        return self._follower.trajectory
+
+    @property
+    def place(self) -> float:
+        """Time on the path [s]."""
+        return self._follower.s
+
+    @property
+    def at_end(self) -> bool:
+        """True if all samples have been commanded."""
+        return self._follower.at_end
+
+    @property
+    def at_rest(self) -> bool:
+        """True if the commanded motion is at rest."""
+        if self._stop is not None:
+            return self._stop_time >= self._stop.duration
+        return self._follower.at_end or self._follower.rate == 0.0
+
+    @property
+    def last_move(self) -> Array:
+        """Difference between the last two commands, shape (n,), which the robot has not
+        followed yet.
+        """
+        return self._last_move
+
+    def command(self) -> tuple[Array, Array, Array]:
+        """Commands q, v and a of this instant, each (n,)."""
+        if self._stop is not None:
+            return self._stop.at(self._stop_time)
+        return self._follower.q, self._follower.v, self._follower.a
+
+    def advance(self, now: float, dt: float, scaling: float | None) -> None:
+        """Advance by a time step [s]; the speed scaling of the robot does not apply to a stream."""
+        self._step, before = dt, self.command()[0]
+        if self._stop is not None:
+            self._stop_time += dt
+        elif self._stopping:
+            self._follower.advance(dt, 0.0)
+        else:
+            full, rate = self._settings.speed_scale, self._follower.rate
+            self._follower.advance(dt, min(full, rate + full * dt / self._settings.slow_start))
+        q, v, _ = self.command()
+        self._last_move = np.abs(q - before)
+        self._commanded.append((now, q, v))
+
+    def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
+        """Commanded posture at the time of a measured state, shape (n,)."""
+        while len(self._commanded) > 1 and self._commanded[1][0] <= stamp:
+            self._commanded.popleft()
+        if not self._commanded:
+            return self._follower.q
+        time, q, v = self._commanded[0]
+        return np.asarray(q + min(max(stamp - time, 0.0), longest) * v)
+
+    def nearest(self, q: Array, v: Array) -> Nearest:
+        """Point of the path nearest to a state of the robot, q and v of shape (n,)."""
+        return nearest(self.path, q, v, self.place - BEHIND, self.place)
+
+    def stop(self, *, soon: bool = False, clocked: bool = True) -> None:
+        """Brake from the present command on."""
+        self._stopping = True
+
+    def stop_at(self, where: Nearest, age: float) -> None:
+        """Brake along the path from the position measured `age` seconds ago.
+
+        The command of this instant is the position that the robot reaches by now and within one
+        step, because holding the measured position would cause a jerk.
+        """
+        self._follower.move_to(where.u, where.rate)
+        self._follower.advance(age, self._follower.rate)
+        self._follower.advance(self._step, 0.0)
+        self._stopping = True
+
+    def stop_from(self, q: Array, v: Array) -> None:
+        """Brake from a position off the path; q and v of shape (n,)."""
+        self._stop = braking_from(self.path, q, v, self._follower.acceleration)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motion as played by a controller that receives whole trajectories, in the time of the controller."""
+"""Motion of a controller that receives whole trajectories, as a function of the controller's time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STOP_TIMES = np.geomspace(0.1, 3.0, 18)  # that are tried, shortest first [s]
 
 
 def brake(x: Array) -> tuple[Array, Array, Array]:
-    r"""Way, rate and slope of a stop of unit length: `1 - 3 x^2 + 2 x^3` and its integral.
+    r"""Distance, rate and slope of a stop of unit length: `1 - 3 x^2 + 2 x^3` and its integral.
 
     Rate and slope are continuous where the stop begins and ends, so that the quintics of a
     controller between its points don't overshoot the limits.
@@ -38,7 +38,7 @@ def brake(x: Array) -> tuple[Array, Array, Array]:
 def braking_from(
     template: Trajectory, q: ArrayLike, v: ArrayLike, acceleration: ArrayLike
 ) -> Trajectory:
-    """A stop from a measured state, straight ahead in joint space, all joints at the same rate.
+    """Stop from a measured state, straight ahead in joint space, with the same rate for all joints.
 
     Args:
         template: Gives robot and joint names.
@@ -72,7 +72,7 @@ class Nearest:
 
 @dataclass(frozen=True, eq=False)
 class PlayedMotion:
-    """Path with its slow start and speed scale, sampled in the time of the player.
+    """Motion along a path with a slow start and a speed scale, as a function of the player's time.
 
     Attributes:
         path: At rest at both ends, inside the acceleration limits.
@@ -88,7 +88,7 @@ class PlayedMotion:
 
     @property
     def duration(self) -> float:
-        """Length in the player's time [s]."""
+        """Duration of the motion in the player's time [s]."""
         return self.motion.duration
 
     def at(self, u: ArrayLike) -> tuple[Array, Array, Array]:
@@ -104,15 +104,17 @@ class PlayedMotion:
         return KNOT * int(np.ceil(knots - 1e-9))
 
     def brakes_from(self, until: float) -> float:
-        """Start time of the stop in a goal that follows the motion until some time [s]; see `goal`."""
+        """Time at which a goal that follows the motion until a given time begins to brake [s]; see
+        `goal`.
+        """
         return min(self._period * self._knot_after(until), self.duration)
 
     def place(self, u: float) -> float:
-        """Time on the path that is played at a time [s]."""
+        """Path parameter at a time [s]."""
         return float(np.interp(u, self.motion.time, self.places))
 
     def goal(self, first: float, until: float, *, exact: bool = False) -> Trajectory:
-        """A piece of the motion that ends at rest: as it is until some time, then a stop.
+        """Piece of the motion that ends at rest: unchanged until a given time, then a stop.
 
         Goals of one motion have their points in common, so that one can replace another while both
         say the same, without a step.
@@ -148,7 +150,7 @@ class PlayedMotion:
         return dataclasses.replace(motion, time=time, q=q, v=v, a=a, segments=())
 
     def _stop(self, u1: float) -> tuple[Array, Array, Array, Array]:
-        """The shortest stop along the path that keeps the limits, from after u1 on."""
+        """Shortest stop along the path within the limits, after time u1."""
         best, best_ratio = None, np.inf
         for T in STOP_TIMES:
             x = np.linspace(0.0, 1.0, int(np.ceil(T / STOP_PERIOD)) + 1)[1:]
@@ -167,7 +169,9 @@ class PlayedMotion:
         return time, q, v, a
 
     def nearest(self, q: ArrayLike, v: ArrayLike, since: float, until: float) -> Nearest:
-        """The sample in a window of time that is nearest to a measured state, each (n,)."""
+        """Sample of the motion, within a window of time, that is nearest to a measured state; q and
+        v of shape (n,).
+        """
         return nearest(self.motion, q, v, since, until)
 
 
@@ -178,7 +182,7 @@ def whole_of(
     slow_start: float,
     begin: float = 0.0,
 ) -> PlayedMotion:
-    """Path from a given time on [s], its rate rising to a share of its speed."""
+    """Path from a given time [s] on, with a rate that increases to a fraction of full speed."""
     follower = PathFollower(path, acceleration)
     if begin > 0.0:
         follower.move_to(begin, 0.0)
@@ -193,7 +197,7 @@ def piece_of(
     begin: float,
     lasts: float,
 ) -> PlayedMotion:
-    r"""Path from a given place on, its rate rising and falling to zero.
+    r"""Path from a given point on, with a rate that increases and then decreases to zero.
 
     A controller sets its own time to the clock when it takes over a goal, and runs it at the speed
     scaling `r` afterwards. A goal that comes `dt` late so begins with a step of `(1 - r) dt |v|`,
@@ -241,7 +245,9 @@ def piece_of(
 
 
 def nearest(motion: Trajectory, q: ArrayLike, v: ArrayLike, since: float, until: float) -> Nearest:
-    """The sample of a motion in a window of time that is nearest to a measured state, each (n,)."""
+    """Sample of a motion, within a window of time, that is nearest to a measured state; q and v of
+    shape (n,).
+    """
     i0, i1 = np.searchsorted(motion.time, [since, until])
     i0 = min(int(i0), len(motion.time) - 1)
     window = slice(i0, max(int(i1), i0 + 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Having a robot play a path goal by goal."""
+"""Execution of a path goal by goal."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ LEAST = 0.25  # speed scaling below which a robot stands later when nobody sends
 
 
 class RollingPlay(Play):
-    """Rolling goals: each ends at rest soon after the next one is due to replace it.
+    """Execution with overlapping goals: each one ends at rest soon after the next is due to replace
+    it.
 
-    Whoever loses this process has a robot that stands after `horizon` and its stopping time. A goal
-    repeats the last points of the one before at the same times, so that a controller goes over
-    without a step, wherever it is in between. The time runs as the robot's does: `clock` says how
-    far the controller is. Where it runs slower than commanded, no goal replaces one that moves:
-    each comes to its own rest, and the motion goes on from there (`piece_of`).
+    If this process ends, the robot is at rest after `horizon` plus its stopping time. Each goal
+    repeats the last points of the goal before at the same times, so that the controller changes
+    goals without a step. The motion time is that of the robot: `clock` receives the progress of the
+    controller. If the controller is slower than commanded, no goal replaces a moving one: each
+    comes to rest, and the motion continues from there (`piece_of`).
 
-    A stop is the goal under way, coming to its end: no message is on its way that could come late.
-    Only where a limit is exceeded a goal that brakes earlier replaces it.
+    For a stop, the current goal is played to its end, so that no late message matters. Only if a
+    limit is exceeded, a goal that brakes earlier replaces it.
 
     Args:
         path: At rest at both ends, inside the acceleration limits.
@@ -84,13 +85,18 @@ class RollingPlay(Play):
         return self._u >= self._end and (self._finished or not self._settings.clocked)
 
     @property
+    def awaits_end(self) -> bool:
+        """True if all should have been played, and only the controller's word for it is missing."""
+        return self._sent_at is not None and self._u >= self._end and not self.at_end
+
+    @property
     def at_rest(self) -> bool:
         """True if the commanded motion is at rest."""
         return self._sent_at is None or (self._u >= self._end if self._stopping else self.at_end)
 
     @property
     def needs_speed(self) -> bool:
-        """True if a goal scales with the speed of the robot."""
+        """True if the goals scale with the speed of the robot."""
         return True
 
     @property
@@ -105,12 +111,12 @@ class RollingPlay(Play):
 
     @property
     def _end(self) -> float:
-        """Controller's time at which it ends at rest [s]."""
+        """Controller time at which the current goal ends at rest [s]."""
         ends = self._goal is not None and (self._rests or self._stopping)
         return self._goal.ends if ends and self._goal else self._played.duration
 
     def command(self) -> tuple[Array, Array, Array]:
-        """q, v and a that the controller commands now, each (n,)."""
+        """Commands q, v and a of the controller now, each (n,)."""
         return self._at(self._u)
 
     def _at(self, u: float) -> tuple[Array, Array, Array]:
@@ -129,7 +135,7 @@ class RollingPlay(Play):
             self._u = min(self._u + dt * self.scaling, self._end)
 
     def clock(self, u: float, stamp: float, error: float = 0.0) -> None:
-        """Use the time of the controller [s] reported at a stamp on the clock of the executor."""
+        """Use the controller time [s] reported at a stamp on the clock of the executor."""
         by_place = error > 0.0  # which says nothing of a stop
         if self._sent_at is None or (self._stopping and by_place):
             return
@@ -144,7 +150,9 @@ class RollingPlay(Play):
             self._u, self._finished = self._goal.ends, True
 
     def clock_by(self, q: Array, stamp: float) -> None:
-        """Motion clock from the commanded position, (n,), if the controller reports no time."""
+        """Determine the controller time from the commanded position, (n,), if the controller does
+        not report it.
+        """
         if self._waits:  # has it left the start?
             near = self._played.nearest(q, np.zeros_like(q), 0.0, SPEAKS)
             # Near the start a place says nothing of the time; slow motions step little by it.
@@ -162,7 +170,7 @@ class RollingPlay(Play):
                 self.clock(near.u, stamp, PLACE_ERROR / speed)
 
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
-        """Posture that was commanded when a state was measured, shape (n,).
+        """Commanded posture at the time of a measured state, shape (n,).
 
         Args:
             stamp: Stamp of the state [s].
@@ -191,7 +199,7 @@ class RollingPlay(Play):
 
     @property
     def _waits(self) -> bool:
-        """True if the first goal may still be in transit, before the controller reports playing."""
+        """True if the first goal may not have reached the controller yet."""
         waited = 0.0 if self._sent_at is None else self._now - self._sent_at
         return self._settings.clocked and not self._clock.spoken and waited < SPEAKS
 
@@ -254,7 +262,7 @@ class RollingPlay(Play):
             self._goal = self._unsent
 
     def stop_at(self, where: Nearest, age: float) -> None:
-        """Brake along the path from the current position, late, as the robot follows the
+        """Brake along the path from the current position of the robot, which still follows the
         current goal.
         """
         if not self._told:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+import numpy as np
+
 from sysid_core.errors import ExcitationError
 from sysid_core.execution.faults import Fault
 from sysid_core.kinds import Kind
@@ -15,7 +17,7 @@ MAY_BE_ZERO = ("horizon", "stop_lead")
 
 
 class ExecutorState(Kind):
-    """State of a run, which may be aborted in any state but the last."""
+    """State of a run; a run can be aborted at any time before its end."""
 
     IDLE = "idle"
     CHECKING = "checking"
@@ -117,13 +119,15 @@ class Command:
 
 
 class SegmentMarks:
-    """Marks to record at transitions between states or segments of a run."""
+    """Marks to be recorded when the state or the segment of a run changes."""
 
     def __init__(self) -> None:
         self._state, self._segment = ExecutorState.IDLE, ""
 
     def labels(self, command: Command) -> list[str]:
-        """Labels of an instant: `motion:start`, `<segment>:start`, `<segment>:end`, `motion:end`."""
+        """Labels of the marks at one instant: `motion:start`, `<segment>:start`, `<segment>:end`,
+        `motion:end`.
+        """
         was, is_ = (s is ExecutorState.EXECUTING for s in (self._state, command.state))
         out = ["motion:start"] if is_ and not was else []
         if command.segment != self._segment:
@@ -132,3 +136,36 @@ class SegmentMarks:
         out += ["motion:end"] if was and not is_ else []
         self._state, self._segment = command.state, command.segment
         return out
+
+
+class Standing:
+    """Detector of a robot that has been at rest at its goal for a while.
+
+    Args:
+        settings: How long, how slow, and after which time it is given up.
+    """
+
+    def __init__(self, settings: ExecutorSettings) -> None:
+        self._settings = settings
+        self.forget()
+
+    def forget(self) -> None:
+        """Restart the waiting time."""
+        self._waiting_since: float | None = None
+        self._since: float | None = None
+        self.distance = 0.0  # from where it should be, at the last look [rad or m]
+
+    def look(self, now: float, q: Array, v: Array, goal: Array, tolerance: float) -> bool:
+        """True if the robot has been at rest long enough; q, v, goal of shape (n,)."""
+        self._waiting_since = now if self._waiting_since is None else self._waiting_since
+        self.distance = float(np.max(np.abs(q - goal)))
+        if self.distance > tolerance or np.max(np.abs(v)) > self._settings.rest_velocity:
+            self._since = None
+        elif self._since is None:
+            self._since = now
+        return self._since is not None and now - self._since >= self._settings.settle_time
+
+    def takes_too_long(self, now: float) -> bool:
+        """True if the robot should already be at rest."""
+        waited = 0.0 if self._waiting_since is None else now - self._waiting_since
+        return self._since is None and waited > self._settings.settle_timeout

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C99 code without dependencies: the identified robot with all its terms, for a user's controller.
+"""Export to C99 code without dependencies: the identified robot with all its terms, for a user's
+controller.
 
 Tables of numbers, the recursive Newton-Euler algorithm on them, and one line for each term of each
 axis. No allocation, no branch on data; what friction remembers is in a struct of the caller's.
@@ -88,7 +89,7 @@ void {prefix}_regressor(const double *q, const double *v, const double *a, doubl
 
 
 def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
-    """Header and source of a robot.
+    """C header and source of a robot.
 
     Args:
         robot: With all its terms.
@@ -138,12 +139,12 @@ def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
 
 
 def c_parameters(robot: Projection) -> tuple[str, ...]:
-    """Names of the parameters that the code accepts as data: those of estimates."""
+    """Names of the parameters that the C code accepts as data: those of the estimate."""
     return (*inertial_parameter_names(robot.model), *robot.friction.names)
 
 
 def write_c(folder: Path, robot: Projection, prefix: str) -> tuple[Path, Path]:
-    """Write `PREFIX.h` and `PREFIX.c`."""
+    """Write the files `PREFIX.h` and `PREFIX.c`."""
     header, source = c_of(robot, prefix)
     folder.mkdir(parents=True, exist_ok=True)
     paths = folder / f"{prefix}.h", folder / f"{prefix}.c"
@@ -153,7 +154,7 @@ def write_c(folder: Path, robot: Projection, prefix: str) -> tuple[Path, Path]:
 
 
 def c_prefix(name: str) -> str:
-    """A C identifier from a robot's name."""
+    """C identifier from the name of a robot."""
     plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
     return plain if plain[:1].isalpha() else f"robot_{plain}".rstrip("_")
 
@@ -174,7 +175,7 @@ def c_compiler() -> str:
 
 
 class CReader:
-    """Compiled code, called from Python.
+    """Compiled C code of a robot, called from Python.
 
     Args:
         source: `PREFIX.c`, its header beside it.
@@ -189,7 +190,7 @@ class CReader:
         compiler = c_compiler()
         self._folder = tempfile.TemporaryDirectory()
         library = Path(self._folder.name) / "robot.so"
-        command = [compiler, "-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+        command = [compiler, "-std=c99", "-O0", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
         done = subprocess.run(
             [*command, str(source), "-o", str(library), "-lm"],
             capture_output=True,
@@ -211,12 +212,14 @@ class CReader:
         return self._along("torques", q, v, a, state=state)
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Not apart from dry friction in code: the rigid bodies' torques."""
+        """Torques of the rigid bodies alone, because the code does not separate smooth and dry
+        friction.
+        """
         return self.rigid_torques(q, v, a)
 
     @property
     def dry_friction(self) -> Array:
-        """Not apart in code, shape (n,)."""
+        """Zero, shape (n,), because the code does not separate dry friction."""
         return np.zeros(self._n)
 
     def rigid_torques(self, q: Array, v: Array, a: Array) -> Array:
@@ -224,7 +227,7 @@ class CReader:
         return self._along("rigid_torques", q, v, a)
 
     def gravity(self, q: Array) -> Array:
-        """Gravity's torques, (K, n) to (K, n) [N m]."""
+        """Gravity torques, (K, n) to (K, n) [N m]."""
         return self._along("gravity", q)
 
     def mass_matrix(self, q: Array) -> Array:
@@ -256,7 +259,7 @@ def _pointer(row: Array) -> Any:
 
 
 def _tables(tree: Tree) -> list[str]:
-    """Constants of all joints; row 0 is the base."""
+    """Constant tables of all joints in C; row 0 is the base."""
     rows: dict[str, list[Any]] = {
         key: [np.zeros(size)]
         for key, size in (
@@ -286,7 +289,7 @@ def _tables(tree: Tree) -> list[str]:
 
 
 def _torques(robot: Projection, prefix: str) -> list[str]:
-    """`PREFIX_reset` and `PREFIX_torques`: one block for each axis."""
+    """C functions `PREFIX_reset` and `PREFIX_torques`, with one block per axis."""
     friction = robot.friction
     drives, S = friction.drives, friction.drives.axis_matrix
     first = 10 * len(robot.model.body_names)
@@ -434,7 +437,7 @@ def _numbers(values: Iterable[float] | Sequence[float] | Array) -> str:
 
 
 def _string(text: str) -> str:
-    """A literal in UTF-8; a lone `??` may begin a trigraph."""
+    """C string literal in UTF-8; `??` is escaped because it may start a trigraph."""
     return json.dumps(text, ensure_ascii=False).replace("??", "?\\?")
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`identified.urdf`: the description of an identified robot, with its prediction error as a URDF."""
+"""File `identified.urdf`: the description of an identified robot, with its prediction error as a
+URDF.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from sysid_core.validation import Prediction
 
 @dataclass(frozen=True)
 class Description:
-    """A URDF and its errors.
+    """URDF of the identified robot, and its errors.
 
     Attributes:
         xml: The text.
@@ -40,8 +42,8 @@ def describe(
     *,
     held_out: bool,
 ) -> Description | None:
-    """URDF of the identified robot; None without a description, or with bodies that simulators
-    refuse.
+    """URDF of the identified robot; None if the robot has no URDF, or if simulators would refuse
+    the identified bodies.
 
     Args:
         identification: The result.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of one target, and their readers."""
+"""Files of one export format, and their readers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class Written:
-    """Files of a target.
+    """Files written in one format.
 
     Attributes:
         target: Their format.
@@ -66,7 +66,7 @@ class Written:
 
 
 def require_target(target: Target, model: RobotModel) -> None:
-    """Refuse a target before anything is fitted or written.
+    """Raise an error for an unsuitable target, before anything is fitted or written.
 
     Args:
         target: The format.
@@ -96,7 +96,7 @@ def write_target(
     remarks: Mapping[str, str] | None = None,
     stays: Path | None = None,
 ) -> Written:
-    """Write a robot in one format.
+    """Write a robot in one file format.
 
     Args:
         target: The format.
@@ -145,7 +145,7 @@ def write_target(
 
 
 def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
-    """Reader of an exported file.
+    """Reader of an exported file, which gives its torques.
 
     Args:
         target: Its format.
@@ -177,7 +177,7 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
 def largest_differences(
     reader: Reader, robot: Projection, *, whole: bool, states: int, seed: int
 ) -> tuple[dict[str, float], float]:
-    """Largest difference of torques at random states, joint by joint, and the largest torque [N m].
+    """Largest torque difference of each joint over random states, and the largest torque [N m].
 
     Args:
         reader: Of the written file.
@@ -206,7 +206,7 @@ def largest_differences(
 
 
 def _closed(robot: DrivenRobot, rng: np.random.Generator, states: int) -> Array:
-    """Positions of the driven joints at which the loops close, shape (states, n_a)."""
+    """Positions of the driven joints at which the loops are closed, shape (states, n_a)."""
     box, shape = robot.chain.box, (states, robot.nv)
     if box is not None:
         return box.positions(rng.uniform(-1.0, 1.0, shape))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of links for pictures and contacts, and the location of their meshes."""
+"""Visual and collision geometry of links, and the files of their meshes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sysid_core.robot import Array
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """A shape on a link.
+    """Visual or collision geometry of a link.
 
     Attributes:
         kind: `box`, `cylinder`, `sphere` or `mesh`.
@@ -41,7 +41,7 @@ class Geometry:
 
 
 def geometries_of(link: ET.Element) -> list[Geometry]:
-    """Shapes of a `<link>` that can be written."""
+    """Geometry of a `<link>` that can be exported."""
     return [shape for element in _shapes(link) if (shape := _geometry(element)) is not None]
 
 
@@ -113,7 +113,9 @@ def _require_mesh(path: Path) -> None:
 
 
 def _whole_stl(content: bytes) -> bool:
-    """Binary: a header of 80 bytes, the number of triangles, 50 bytes each. Or text."""
+    """Check the size of a binary STL file (header of 80 bytes, number of triangles, 50 bytes each),
+    or the end of a text file.
+    """
     triangles = int.from_bytes(content[80:84], "little")
     if triangles > 0 and 84 + 50 * triangles <= len(content):
         return True
@@ -121,7 +123,7 @@ def _whole_stl(content: bytes) -> bool:
 
 
 def _whole_obj(content: bytes) -> bool:
-    """Text with vertices, and faces of those alone."""
+    """Check that an OBJ file has vertices, and faces of existing vertices only."""
     lines = [line.split() for line in content.splitlines()]
     points = sum(words[:1] == [b"v"] for words in lines)
     corners = [w.split(b"/")[0] for words in lines if words[:1] == [b"f"] for w in words[1:]]
@@ -132,7 +134,9 @@ def _whole_obj(content: bytes) -> bool:
 
 
 def _whole_msh(content: bytes) -> bool:
-    """MuJoCo's: numbers of vertices, normals, texture coordinates and faces, then these."""
+    """Check the size of a MuJoCo MSH file: numbers of vertices, normals, texture coordinates and
+    faces, then these.
+    """
     if len(content) < 16:
         return False
     n = np.frombuffer(content[:16], "<i4").astype(np.int64)
@@ -140,7 +144,7 @@ def _whole_msh(content: bytes) -> bool:
 
 
 def _whole_dae(content: bytes) -> bool:
-    """XML."""
+    """Check that a DAE file is complete XML."""
     try:
         ET.fromstring(content)
     except ET.ParseError:
@@ -153,7 +157,7 @@ _IS_WHOLE = {".stl": _whole_stl, ".obj": _whole_obj, ".msh": _whole_msh, ".dae":
 
 @dataclass
 class MeshFolder:
-    """Folder of meshes next to an exported file, each copied once.
+    """Folder of meshes next to an exported file; each mesh is copied once.
 
     Attributes:
         out: Folder that the copies go to.
@@ -172,7 +176,7 @@ class MeshFolder:
     _copied: dict[Path, str] = field(default_factory=dict)
 
     def copy(self, name: str) -> str | None:
-        """Name of the copy; None with a note if the mesh is not found.
+        """Copy a mesh and return its new name; None with a note if the mesh is not found.
 
         Raises:
             ModelError: The file can't be read, or isn't whole.
@@ -193,11 +197,11 @@ class MeshFolder:
 
     @property
     def copies(self) -> list[Path]:
-        """Files that were copied."""
+        """Paths of the copied files."""
         return [self.out / name for name in self._copied.values()]
 
     def find(self, name: str) -> Path | None:
-        """File of a mesh name in a URDF."""
+        """File that belongs to a mesh name in a URDF."""
         plain = name.removeprefix("file://")
         package = plain.startswith(("package://", "model://"))
         plain = plain.removeprefix("package://").removeprefix("model://")

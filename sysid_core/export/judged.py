@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accuracy of exported files: held-out errors of the identified and of the exported model."""
+"""Accuracy of exported files: held-out prediction errors of the identified and of the exported
+model.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ Torques = Callable[[Array, Array, Array], Array]  # q, v, a of (K, n) to (K, n)
 
 @dataclass(frozen=True)
 class ExportedError:
-    """Errors of one target, relative to the efforts and over all runs.
+    """Prediction errors of one exported file, relative to the efforts and over all runs.
 
     Attributes:
         target: What was written.
@@ -48,31 +50,32 @@ class ExportedError:
 
     @property
     def rise(self) -> float:
-        """Error as exported over the error inside."""
+        """Ratio of the exported file's prediction error to that of the identified model."""
         return self.exported / self.inside if self.inside > 0.0 else float(self.exported > 0.0)
 
     @property
     def unexplained_rise(self) -> float:
-        """Ratio of the error as exported to the error explained by the model and the lost terms.
+        """Ratio of the exported file's error to the error that the model and the lost terms
+        explain.
 
-        What is left is a reader's own treatment of friction at standstill, and terms that are fitted
-        or written wrongly.
+        The remaining error is due to the friction at standstill in the simulator, or to wrongly
+        fitted or written terms.
         """
         explained = self.inside + max(self.lost, 0.0)
         return self.exported / explained if explained > 0.0 else float(self.exported > 0.0)
 
     @property
     def unexplained(self) -> bool:
-        """True if the lost terms do not explain the increase, so that another fault is likely."""
+        """True if the lost terms do not explain the larger error, so that another fault is likely."""
         return self.unexplained_rise > UNEXPLAINED
 
     @property
     def worth_a_warning(self) -> bool:
-        """True if the file is a larger source of error than the model, or wrong."""
+        """True if the export causes a larger error than the identification, or is faulty."""
         return self.rise > LOSING or self.unexplained
 
     def to_dict(self) -> dict[str, object]:
-        """Data for result.json and proof.json."""
+        """Errors as plain data for result.json and proof.json."""
         return {
             "target": self.target.value,
             "inside": self.inside,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Losses of an export other than friction terms, each stated in the output."""
+"""Losses of an export other than friction terms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sysid_core.robot.loops import mimic_joints
 
 
 class LossCode(Kind):
-    """Kind of loss."""
+    """Kind of model term that a file format lacks."""
 
     GRAVITY = "gravity_direction"  # the format has none: the reader's world must be turned
     VELOCITY_LIMITS = "velocity_limits"
@@ -34,7 +34,7 @@ class LossCode(Kind):
 
 @dataclass(frozen=True)
 class Loss:
-    """One kind of thing that is lost.
+    """Model term that a file format lacks, with its effect.
 
     Attributes:
         code: What it is.
@@ -45,12 +45,12 @@ class Loss:
     names: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
-        """Data for proof.json."""
+        """Loss as plain data for proof.json."""
         return {"code": self.code.value, "names": list(self.names)}
 
 
 def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> tuple[Loss, ...]:
-    """Losses of a written file.
+    """Model properties that a written file lacks.
 
     Args:
         model: The robot.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MJCF, the format of MuJoCo: inertias, armature, damping and static friction.
+"""Export to MJCF, the format of MuJoCo: inertias, armature, damping and dry friction.
 
 Inertias are written whole (`fullinertia`) at the body that moves; links behind fixed joints are
 bodies of their own without mass, placed by pinocchio's composition of the fixed joints. A constant
@@ -46,7 +46,7 @@ STICKING = {
 
 @dataclass(frozen=True)
 class PositionServo:
-    """A servo that follows a position: `kp (ctrl - q) - kv v`, within its force.
+    """Position servo with the force `kp (ctrl - q) - kv v`, limited to its force range.
 
     Attributes:
         kp: [N m/rad or N/m].
@@ -80,7 +80,7 @@ class LinearSpring:
 
 @dataclass(frozen=True)
 class JointFields:
-    """Fields of an MJCF joint other than its geometry.
+    """Attributes of an MJCF joint, without its geometry.
 
     Attributes:
         armature: Inertia of the drive, seen at the joint [kg m^2 or kg].
@@ -102,7 +102,7 @@ class JointFields:
 
 
 def joint_fields(projection: Projection) -> dict[str, JointFields]:
-    """Fields of every joint from friction in MJCF's terms."""
+    """Attributes of every MJCF joint from the friction terms that MJCF supports."""
     symbols = ("I_a", "F_v", "F_c", "beta", "S_p", "S_k")
     columns = [projection.of(symbol).tolist() for symbol in symbols]
     springs = {spring.axis: spring for spring in projection.friction.drives.springs}
@@ -118,7 +118,7 @@ def joint_fields(projection: Projection) -> dict[str, JointFields]:
 
 
 def chain_fields(chain: ClosedChain) -> dict[str, JointFields]:
-    """Fields of every joint of an identified closed chain; passive joints have no drive."""
+    """Attributes of every joint of an identified closed chain; passive joints have no drive."""
     out = {}
     for joint in chain.model.joint_names:
         drive = chain.drive(joint)
@@ -133,7 +133,7 @@ Sites = list[tuple[str, Array, Array]]  # name, axes and origin in the body
 
 @dataclass
 class _Writer:
-    """Document under construction."""
+    """MJCF document under construction."""
 
     tree: Tree
     fields: Mapping[str, JointFields]
@@ -143,7 +143,7 @@ class _Writer:
     assets: dict[tuple[str, tuple[float, ...]], str] = field(default_factory=dict)
 
     def body(self, j: int) -> ET.Element:
-        """A joint's body with everything behind it."""
+        """Write the body of a joint with all bodies beyond it."""
         joint = self.tree.joints[j]
         element = ET.Element("body", {"name": joint.link} | _pose(joint.R, joint.p))
         mass, com, inertia = mass_com_inertia_from_pi(joint.pi)
@@ -170,7 +170,9 @@ class _Writer:
         return element
 
     def base(self, world: ET.Element) -> None:
-        """All bodies, in the first link at the origin: pinocchio reads the first body alone."""
+        """Write all bodies inside the first link, at the origin, because pinocchio reads only the
+        first body.
+        """
         origin = next((link for link in self.tree.links if _at_origin(link)), None)
         element = world
         if origin is not None:
@@ -184,7 +186,7 @@ class _Writer:
                 element.append(self.body(j))
 
     def fixed(self, element: ET.Element, j: int, but: FixedLink | None = None) -> None:
-        """Links and sites fixed to the body of joint j."""
+        """Write the links and sites that are fixed to the body of joint j."""
         for link in self.tree.links:
             if link is but:
                 continue
@@ -197,7 +199,7 @@ class _Writer:
             ET.SubElement(element, "site", {"name": name} | _pose(R, p))
 
     def shapes(self, element: ET.Element, link: str) -> None:
-        """Geometry of a link; the shapes for contacts are the picture where there is no other."""
+        """Write the geometry of a link; collision shapes are visible where nothing else is."""
         shapes = geometries_of(self.links[link]) if link in self.links else []
         written = [(shape, own) for shape in shapes if (own := self.shape(shape)) is not None]
         pictured = not all(shape.collides for shape, _ in written)
@@ -238,7 +240,7 @@ def mjcf_of(
     meshes: MeshFolder | None = None,
     chain: ClosedChain | None = None,
 ) -> str:
-    """A robot's MJCF.
+    """MJCF text of a robot.
 
     Args:
         model: With the inertial parameters to write.
@@ -280,7 +282,7 @@ def mjcf_of(
 
 
 def write_mjcf(path: Path, text: str) -> Path:
-    """Write MJCF and have MuJoCo read it.
+    """Write an MJCF file and check that MuJoCo can read it.
 
     Raises:
         ModelError: MuJoCo refuses it.
@@ -298,7 +300,7 @@ def write_mjcf(path: Path, text: str) -> Path:
 
 
 class MjcfReader:
-    """Torques of the drives by MuJoCo's inverse dynamics, without contacts, limits and loops.
+    """Drive torques by MuJoCo's inverse dynamics, without contacts, limits and loops.
 
     Args:
         path: The file.
@@ -316,7 +318,7 @@ class MjcfReader:
 
     @property
     def dry_friction(self) -> Array:
-        """`frictionloss` of the joints, shape (n,) [N m]."""
+        """Attribute `frictionloss` of the joints, shape (n,) [N m]."""
         return np.array(self._model.dof_frictionloss[self._joints])
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
@@ -342,7 +344,7 @@ class MjcfReader:
 
 
 class ChainReader:
-    """Torques of a closed chain's drives: MuJoCo's of all joints, by virtual work.
+    """Drive torques of a closed chain: MuJoCo's torques of all joints, projected by virtual work.
 
     Args:
         path: The file.
@@ -354,7 +356,7 @@ class ChainReader:
 
     @property
     def dry_friction(self) -> Array:
-        """`frictionloss` of the driven joints, shape (n_a,) [N m]."""
+        """Attribute `frictionloss` of the driven joints, shape (n_a,) [N m]."""
         return np.array(self._tree.dry_friction[self._robot.chain.actuated_columns])
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
@@ -371,7 +373,7 @@ class ChainReader:
 
 
 def _actuators(tree: Tree, fields: Mapping[str, JointFields]) -> list[ET.Element]:
-    """One for each driven joint, in the joints' order."""
+    """One actuator for each driven joint, in the order of the joints."""
     out = []
     for joint in tree.joints:
         own = fields.get(joint.name, JointFields())
@@ -473,7 +475,7 @@ def _closures(
 
 
 def _tendon(name: str, excess: float) -> ET.Element:
-    """A tendon whose length exceeds that at position zero by a constant."""
+    """Tendon whose length differs from that at position zero by a constant."""
     return ET.Element("tendon", name=name, tendon1=name, polycoef=f"{_text([excess])} 0 0 0 0")
 
 
@@ -486,5 +488,5 @@ def _pose(R: Array, p: Array) -> dict[str, str]:
 
 
 def _text(values: Any) -> str:
-    """Numbers that read back to the bit; never a negative zero."""
+    """Numbers as text that is read back exactly, without negative zeros."""
     return " ".join(repr(float(x) + 0.0) for x in np.ravel(values))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""An identified robot in the terms that a target holds.
+r"""Projection of an identified robot onto the terms that an export format supports.
 
 Copied, the parameters of the terms that remain are wrong: what play, load or a Stribeck curve took
 is missing, and Coulomb friction fitted beside them is too small. They are fitted again over the
@@ -43,7 +43,7 @@ SMOOTH_SIGN = "smooth_sign"  # of Coulomb friction: simulators' jumps with the v
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """A robot in a target's terms.
+    """Robot model with only those terms that a file format supports.
 
     Attributes:
         model: The robot, with the identified inertial parameters.
@@ -68,14 +68,14 @@ class Projection:
         object.__setattr__(self, "values", values)
 
     def of(self, symbol: str) -> Array:
-        """Parameters of one symbol, such as `F_c`, for all joints, shape (n,); 0 if a joint
-        has none.
+        """Values of one friction symbol, such as `F_c`, for all joints, shape (n,); 0 if a joint
+        lacks it.
         """
         known = dict(zip(self.friction.names, self.values.tolist(), strict=True))
         return np.array([known.get(f"{j}.{symbol}", 0.0) for j in self.model.joint_names])
 
     def without_dry_friction(self) -> Projection:
-        """Copy with a Coulomb friction of zero, which is smooth."""
+        """Copy without Coulomb friction, whose torques are smooth."""
         dry = np.array([name.endswith(".F_c") for name in self.friction.names], dtype=bool)
         model = self.model
         if isinstance(model, DrivenRobot):
@@ -85,14 +85,14 @@ class Projection:
         return replace(self, model=model, values=np.where(dry, 0.0, self.values))
 
     def friction_torques(self, q: Array, v: Array, a: Array, rigid: Array) -> Array:
-        """Torques of all that isn't rigid bodies, with known springs; (K, n) to (K, n)."""
+        """Torques of friction, drives and known springs; (K, n) to (K, n)."""
         drives = self.friction.drives
         ones = replace(drives, gains=np.ones(len(drives.joint_names)))
         tau = self.friction.regressor(q, v, a, rigid) @ self.values
         return np.asarray(ones.efforts(tau, q))
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques that the drives give along a gapless motion, shapes (K, n) to (K, n) [N m]."""
+        """Drive torques along a motion without gaps, shapes (K, n) to (K, n) [N m]."""
         rigid = self.model.inverse_dynamics(q, v, a)
         known = self.model.passive_torques(q, v, a)
         return rigid + known + self.friction_torques(q, v, a, rigid)
@@ -100,7 +100,7 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class Projections:
-    """Robot with the terms of a target format, and the terms that the format lacks.
+    """Robot model with the terms of a file format, and the terms that the format lacks.
 
     Attributes:
         robot: What the target holds.
@@ -114,7 +114,7 @@ class Projections:
 
 
 def inside(identification: Identification) -> Projection:
-    """The identified robot without losses."""
+    """Identified robot with all its terms."""
     values = list(identification.friction_parameters.values())
     model = identification.model.with_pi(identification.pi)
     return Projection(model, identification.friction, np.array(values))
@@ -127,7 +127,7 @@ def projected(
     *,
     keep: Sequence[str] = (),
 ) -> Projection:
-    """The identified robot with the terms of a target, fitted again over recorded motion.
+    """Identified robot with the terms of an export format, fitted again to the recorded motion.
 
     Args:
         identification: The result.
@@ -146,7 +146,7 @@ def projected(
 def projections(
     identification: Identification, recordings: Sequence[Recording], target: Target
 ) -> Projections:
-    """`projected`, also with each lost term restored."""
+    """Model of a robot in a file format, and the same with each lost term restored."""
     if target.holds_all:
         whole = inside(identification)
         return Projections(whole, {}, whole)
@@ -184,7 +184,7 @@ def _linear_springs(drives: DriveTrain) -> list[Spring]:
 
 @dataclass(frozen=True, eq=False)
 class _Motion:
-    """A gapless motion: positions, their derivatives, rigid-body torques and efforts, (K, n)."""
+    """Gapless motion: positions, derivatives, rigid-body torques and efforts, (K, n)."""
 
     q: Array
     v: Array
@@ -194,7 +194,7 @@ class _Motion:
 
 
 def _motions(identification: Identification, recordings: Sequence[Recording]) -> list[_Motion]:
-    """Motion of all recordings, filtered as for the fit, but for samples at which nothing moves."""
+    """Motions of all recordings, filtered as for the fit, without samples at standstill."""
     model = identification.model.with_pi(identification.pi)
     out = []
     for recording in recordings:
@@ -230,7 +230,7 @@ def _projected(
 
 
 def _held(friction: FrictionModel, target: Target, lost: Sequence[str]) -> FrictionModel:
-    """The friction model without what is lost; springs are fitted again where they are held."""
+    """Friction model without the lost terms; supported springs are fitted again."""
     drives = friction.drives
     keep_springs, smooth = (
         name not in lost and name in lost_in(friction, target) for name in (SPRINGS, SMOOTH_SIGN)
@@ -260,7 +260,7 @@ def _held(friction: FrictionModel, target: Target, lost: Sequence[str]) -> Frict
 
 
 def _robust_fit(Phi: Array, tau: Array, lower: Array) -> Array:
-    """Parameters by Huber's criterion, each joint in units of its own residual.
+    """Parameters by Huber's criterion, with each joint scaled by its residual.
 
     Args:
         Phi: Shape (K, n, p).

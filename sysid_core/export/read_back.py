@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common part of all exported files that are read back: rigid bodies and joint friction."""
+"""Common part of all readers of exported files: rigid bodies and joint friction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sysid_core.robot import Array
 
 
 class ReadBack(ABC):
-    """Robot read back from a file, n joints.
+    """Robot read from an exported file, n joints.
 
     Args:
         coulomb: Coulomb friction, shape (n,) [N m].
@@ -28,7 +28,9 @@ class ReadBack(ABC):
         return self._coulomb
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques along a motion, shapes (K, n) to (K, n) [N m]; dry friction jumps, as in simulators."""
+        """Torques along a motion, shapes (K, n) to (K, n) [N m], with a discontinuous sign of dry
+        friction as in simulators.
+        """
         return self.smooth_torques(q, v, a) + self._coulomb * np.sign(v)
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
@@ -37,11 +39,11 @@ class ReadBack(ABC):
 
     @abstractmethod
     def _rigid_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques of bodies and drive inertias, (K, n)."""
+        """Torques of rigid bodies and drive inertias, (K, n)."""
 
 
 class ReadTree(ReadBack):
-    """Tree of joints and links read back from a file by pinocchio.
+    """Tree of joints and links read from an exported file by pinocchio.
 
     Args:
         tree: The bodies.

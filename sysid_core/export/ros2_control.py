@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of the ros2_control controllers of this package, for the C code that they load."""
+"""Export of parameters for the ros2_control controllers of this package, which load the C code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ motion_guard:
 
 
 def controllers_of(robot: Projection, name: str, folder: Path) -> str:
-    """A parameter file for controller_manager.
+    """Parameter file for the controller_manager.
 
     Args:
         robot: As exported.
@@ -63,7 +63,7 @@ def controllers_of(robot: Projection, name: str, folder: Path) -> str:
 
 
 def without(model: RobotModel, limits: Array) -> list[str]:
-    """Joints whose limit a description leaves out, or gives as zero."""
+    """Joints whose limit the description omits or sets to zero."""
     known = (limits > 0.0) & (limits < np.finfo(float).max)
     return [name for name, has in zip(model.joint_names, known, strict=True) if not has]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SDFormat 1.9, read by Gazebo and Drake: inertias, `<dynamics><damping><friction>`, limits.
+"""Export to SDFormat 1.9 for Gazebo and Drake: inertias, `<dynamics><damping><friction>`, limits.
 
 A joint stands in the frame of the body before it, the body that it moves in the joint's; rotations
 are quaternions. Links behind fixed joints are frames of the body that carries them.
@@ -27,7 +27,7 @@ _BASE_MASS = 1.0  # [kg]; never moves
 
 
 def sdf_of(robot: Projection, *, meshes: MeshFolder | None = None) -> str:
-    """A robot's SDF.
+    """SDF text of a robot.
 
     Args:
         robot: In the terms of SDF.
@@ -88,7 +88,7 @@ def sdf_names(model: RobotModel) -> dict[str, str]:
 
 
 class SdfReader(ReadTree):
-    """Torques of an SDF as simulators read it: rigid bodies, and friction of the joints.
+    """Torques of an SDF file as simulators compute them: rigid bodies and joint friction.
 
     Args:
         text: The XML, of one model.
@@ -138,7 +138,7 @@ def _add(
     joint: ET.Element,
     bodies: Mapping[str, ET.Element],
 ) -> None:
-    """Put a joint and its body behind those that are there."""
+    """Append a joint and its body to the model."""
     child, parent = str(joint.findtext("child")), str(joint.findtext("parent"))
     before = moved.get(parent, 0)
     if joint.get("type") == "fixed":
@@ -181,7 +181,7 @@ def _floats(text: str) -> Array:
 
 
 def _base(model: ET.Element, name: str, joint_name: str) -> None:
-    """The link that never moves, and the joint that holds it."""
+    """Write the fixed link, and the joint that fixes it to the world."""
     link = ET.SubElement(model, "link", name=name)
     link.append(_inertial(np.array([_BASE_MASS, 0, 0, 0, 1.0, 0, 1.0, 0, 0, 1.0])))
     joint = ET.SubElement(model, "joint", name=joint_name, type="fixed")
@@ -227,7 +227,7 @@ def _inertial(pi: Array) -> ET.Element:
 def _shapes(
     link: ET.Element, tree: Tree, links: Mapping[str, ET.Element], j: int, meshes: MeshFolder | None
 ) -> None:
-    """Shapes of a body and of all links that are fixed to it."""
+    """Write the geometry of a body and of all links that are fixed to it."""
     carried = [(f.name, pin.SE3(f.R, f.p)) for f in tree.links if f.joint == j]
     if j >= 0:
         carried.insert(0, (tree.joints[j].link, pin.SE3.Identity()))
@@ -271,5 +271,5 @@ def _pose(R: Array, p: Array, relative_to: str = "") -> ET.Element:
 
 
 def _text(values: object) -> str:
-    """Numbers that read back to the bit; never a negative zero."""
+    """Numbers as text that is read back exactly, without negative zeros."""
     return " ".join(repr(float(x) + 0.0) for x in np.ravel(np.asarray(values, dtype=float)))

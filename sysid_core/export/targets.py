@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of the export, and the friction terms that each supports."""
+"""Export formats, and the friction terms that each supports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sysid_core.robot import FrictionTerm
 
 
 class Target(Kind):
-    """Export format; its value is the name on the command line."""
+    """File format of an export; its value is the name on the command line."""
 
     URDF = "urdf"
     MJCF = "mjcf"  # MuJoCo
@@ -19,26 +19,28 @@ class Target(Kind):
 
     @property
     def terms(self) -> tuple[FrictionTerm, ...]:
-        """Friction terms that the format supports; only C supports waves and terms with memory."""
+        """Friction terms that the format supports; only C supports torque ripple and terms with
+        memory.
+        """
         return _TERMS[self]
 
     @property
     def holds_all(self) -> bool:
-        """True if nothing is lost, including springs and couplings."""
+        """True if the format supports every term, including springs and couplings."""
         return self in _WHOLE
 
     @property
     def holds_springs(self) -> bool:
-        """True if the target supports springs with a force linear in their extension, one
-        per joint.
-        """
+        """True if the format supports one linear spring per joint."""
         return self in (*_WHOLE, Target.MJCF)
 
     def tolerance(self, torque: float) -> float:
-        """Largest difference between its torques and ours that rounding excuses [N m].
+        """Largest torque difference between the file and the identified model that is attributed to
+        rounding [N m].
 
-        1e-9 of numbers written in double precision; 1e-5 of USD, whose schema is single precision.
-        In proportion where torques are larger than 100 N m: rounding is relative.
+        The relative tolerance is 1e-9 for numbers in double precision, and 1e-5 for USD, whose
+        numbers have single precision. In proportion where torques are larger than 100 N m: rounding
+        is relative.
 
         Args:
             torque: The largest that was compared [N m].

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robot as a tree of joints and links in plain numbers, the input of all writers."""
+"""Robot as a tree of joints and links in plain numbers, from which all files are written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sysid_core.robot import Array, RobotModel, is_physically_consistent
 
 @dataclass(frozen=True, eq=False)
 class TreeJoint:
-    """Joint of one degree of freedom and its body.
+    """Joint with one degree of freedom, and its body.
 
     Attributes:
         name: Name of the joint.
@@ -47,7 +47,7 @@ class TreeJoint:
 
 @dataclass(frozen=True, eq=False)
 class FixedLink:
-    """Link attached to a body by fixed joints, without inertia of its own.
+    """Link attached to a body by fixed joints, without separate inertia.
 
     Attributes:
         name: Name of the link.
@@ -64,7 +64,7 @@ class FixedLink:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Joints, parents first, in the order of the robot, and the links fixed to their bodies.
+    """Joints with parents first, in the order of the robot, and the links fixed to their bodies.
 
     Attributes:
         name: The robot's name.
@@ -80,7 +80,7 @@ class Tree:
 
 
 def tree_of(model: RobotModel) -> Tree:
-    """The tree of a robot.
+    """Tree of a robot.
 
     Raises:
         ModelError: A joint that no target expresses, or a body that no simulator takes.
@@ -156,7 +156,7 @@ def distinct_names(
 
 
 def _axis(model: RobotModel, j: int) -> tuple[bool, Array]:
-    """Whether a joint slides, and its axis in the body's frame."""
+    """True if a joint is prismatic, and its axis in the frame of the body."""
     joint = model.pin_model.joints[j]
     if joint.nv == 1:
         data = joint.createData()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URDF: inertias, `<dynamics friction damping>`, and a reader."""
+"""Export to URDF: inertias, `<dynamics friction damping>`, and a reader."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sysid_core.robot import Array, RobotModel, identified_urdf
 
 
 def remarks_on(result: Identification) -> dict[str, str]:
-    """Remarks by link: parameters that were identified, and those taken from the URDF."""
+    """Comments for each link of a URDF: which parameters were identified, and which were kept."""
     estimate = result.estimate
     known = {
         name: f"{value:.4g} +- {sd:.2g} {unit}"
@@ -43,7 +43,7 @@ def remarks_on(result: Identification) -> dict[str, str]:
 
 
 def urdf_of(projection: Projection, remarks: Mapping[str, str] | None = None) -> str:
-    """The robot's description with the identified bodies and the projected friction.
+    """URDF of the robot with the identified bodies and the projected friction.
 
     Args:
         projection: The robot in the terms of a URDF.
@@ -63,7 +63,7 @@ def urdf_of(projection: Projection, remarks: Mapping[str, str] | None = None) ->
 
 
 class UrdfReader(ReadBack):
-    """Torques of a URDF as simulators read it: rigid bodies, and friction of the joints.
+    """Torques of a URDF file as simulators compute them: rigid bodies and joint friction.
 
     Args:
         text: The XML.

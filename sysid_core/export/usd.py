@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""USD with UsdPhysics and PhysX's joint attributes, read by Isaac Sim and Isaac Lab.
+"""Export to USD with the joint attributes of UsdPhysics and PhysX, for Isaac Sim and Isaac Lab.
 
 The text form is written, which needs no library; reading it back needs `usd-core` (extra `usd`).
 UsdPhysics keeps masses, inertias and joint frames in single precision, and angles in degrees. Every
@@ -28,7 +28,7 @@ _DEGREES = 180.0 / np.pi
 
 
 def usd_of(robot: Projection) -> str:
-    """A robot's USD, as text.
+    """USD text of a robot.
 
     Args:
         robot: In the terms of PhysX.
@@ -68,7 +68,7 @@ def usd_of(robot: Projection) -> str:
 
 
 def actuators_of(robot: Projection) -> dict[str, dict[str, float]]:
-    """Joint (its name in USD) to the fields of Isaac Lab's `ImplicitActuatorCfg`, SI units.
+    """Fields of Isaac Lab's `ImplicitActuatorCfg` for each joint (by its name in USD), SI units.
 
     Limits are left out: Isaac Lab takes those of the USD then, and their fields have other names in
     each of its versions.
@@ -118,7 +118,7 @@ def require_usd() -> None:
 
 
 class UsdReader(ReadTree):
-    """Torques of a USD read by `usd-core`: bodies, armature, joint friction.
+    """Torques of a USD file, read by `usd-core`: bodies, armature, joint friction.
 
     Args:
         path: The file.

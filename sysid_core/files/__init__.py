@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files: safe opening, YAML, JSON, NPZ and their schemas; whole writing; hashes."""
+"""Files: safe opening, YAML, JSON, NPZ and their schemas; complete writing; hashes."""
 
-from sysid_core.files.arrays import read_npz
-from sysid_core.files.hashes import hash_of
-from sysid_core.files.kind import FileKind
-from sysid_core.files.markup import parse_yaml, read_json, read_yaml, write_yaml, yaml_text
-from sysid_core.files.opening import open_regular, read_bytes, read_text
+from sysid_core.files.disk import (
+    FileKind,
+    hash_of,
+    move_whole,
+    open_regular,
+    read_bytes,
+    read_npz,
+    read_text,
+    write_text,
+    written_whole,
+)
 from sysid_core.files.schema import (
     ONLY_KNOWN_KEYS,
     Angles3,
@@ -19,11 +25,15 @@ from sysid_core.files.schema import (
     Positive,
     Vector3,
     nearest,
+    parse_yaml,
+    read_json,
     read_schema,
+    read_yaml,
     unknown_key,
     validated,
+    write_yaml,
+    yaml_text,
 )
-from sysid_core.files.writing import move_whole, write_text, written_whole
 
 __all__ = [
     "ONLY_KNOWN_KEYS",

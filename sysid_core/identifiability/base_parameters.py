@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base parameters: which parameters are independent and how the others are regrouped into them; in words."""
+"""Base parameters: which parameters are independent, exactly or numerically at random states, and how the others are regrouped into them; in words."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pinocchio as pin
+import scipy
 from numpy.typing import ArrayLike
 
-from sysid_core.robot import Array
+from sysid_core.errors import IdentifiabilityError
+from sysid_core.robot import Array, RobotModel
+from sysid_core.robot.loops import ClosedChain, DrivenRobot, try_assemble
 
 _WORDS = {
     "m": "mass",
@@ -30,13 +34,13 @@ _WORDS = {
 
 
 def in_words(parameter: str) -> str:
-    """`shin.Ixx` as "moment of inertia I_xx of shin"."""
+    """Parameter name in words: `shin.Ixx` as "moment of inertia I_xx of shin"."""
     owner, _, symbol = parameter.rpartition(".")
     return f"{_WORDS[symbol]} of {owner}" if symbol in _WORDS else parameter
 
 
 def listed(names: Sequence[str] | Array) -> str:
-    """`m, Ixx of shin; F_c of knee`."""
+    """List of parameter names, grouped by body: `m, Ixx of shin; F_c of knee`."""
     by_owner: dict[str, list[str]] = {}
     for name in map(str, names):
         owner, _, symbol = name.rpartition(".")
@@ -46,7 +50,7 @@ def listed(names: Sequence[str] | Array) -> str:
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    r"""A choice of b base parameters among p: `pi_b = R @ pi` and `Y = Y_b @ R`.
+    r"""Selection of b base parameters from p parameters: `pi_b = R @ pi` and `Y = Y_b @ R`.
 
     Each base parameter stands for one of the full parameters plus a combination of dependent
     ones (Zhang et al. 2024, eqs. (15), (16), (17): `R = P_b^T + K_d P_d^T`), so `R[:, independent] = 1`.
@@ -67,24 +71,26 @@ class BaseParameters:
 
     @property
     def rank(self) -> int:
-        """Number of base parameters."""
+        """Number b of base parameters."""
         return len(self.independent)
 
     @property
     def base_names(self) -> tuple[str, ...]:
-        """Names of the base parameters, each that of its leading parameter."""
+        """Names of the base parameters; each is named after its leading parameter."""
         return tuple(self.names[i] for i in self.independent)
 
     def base_regressor(self, Y: ArrayLike) -> Array:
-        """Columns of the base parameters, (..., p) to (..., b)."""
+        """Regressor of the base parameters, (..., p) to (..., b)."""
         return np.asarray(Y, dtype=float)[..., list(self.independent)]
 
     def base_values(self, pi: ArrayLike) -> Array:
-        """`pi_b = R @ pi`, (..., p) to (..., b)."""
+        """Values of the base parameters, `pi_b = R @ pi`, (..., p) to (..., b)."""
         return np.asarray(pi, dtype=float) @ self.regrouping.T
 
     def full_values(self, pi_b: ArrayLike, prior: ArrayLike | None = None) -> Array:
-        """The full parameters closest to a prior (default: 0) that have these base values."""
+        """Full parameters with these base values, (..., b) to (..., p), as close as possible to a
+        prior (default: 0).
+        """
         prior = np.zeros(len(self.names)) if prior is None else np.asarray(prior, dtype=float)
         step = np.linalg.pinv(self.regrouping) @ (np.asarray(pi_b) - self.regrouping @ prior)
         return prior + step
@@ -95,5 +101,120 @@ class BaseParameters:
         return {self.names[j]: float(row[j]) for j in np.flatnonzero(np.abs(row) > cutoff)}
 
     def is_alone(self, i: int) -> bool:
-        """True if the i-th base parameter is a single parameter, not a combination."""
+        """True if the i-th base parameter is a single parameter instead of a combination."""
         return len(self.combination(i)) == 1
+
+
+@dataclass(frozen=True, eq=False)
+class NumericalRank:
+    """A floating-point rank. `gap` is the ratio of the last kept to the first dropped value."""
+
+    rank: int
+    tolerance: float
+    gap: float
+    singular_values: Array
+
+
+def _column_scale(Y: Array) -> Array:
+    scale = np.linalg.norm(Y, axis=0)
+    return np.where(scale > 1e-12 * max(scale.max(initial=0.0), 1e-300), scale, np.inf)
+
+
+def numerical_rank(Y: ArrayLike, tolerance: float = 1e-9) -> NumericalRank:
+    """Numerical rank of a regressor (rows, p) after scaling its columns, relative to the largest
+    singular value.
+
+    Examples:
+        >>> numerical_rank(np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])).rank
+        1
+    """
+    Y = np.asarray(Y, dtype=float)
+    s = np.linalg.svd(np.linalg.qr(Y / _column_scale(Y), mode="r"), compute_uv=False)
+    rank = int(np.sum(s > tolerance * s[0])) if s.size and s[0] > 0 else 0
+    below = s[rank] if rank < len(s) else 0.0
+    gap = float(s[rank - 1] / below) if rank and below > 0 else float("inf")
+    return NumericalRank(rank, tolerance, gap, s)
+
+
+def sampled_base_parameters(
+    Y: ArrayLike, names: tuple[str, ...], tolerance: float = 1e-9
+) -> BaseParameters:
+    r"""Base parameters of a regressor by rank-revealing QR; parameters of earlier columns are
+    preferred.
+
+    Args:
+        Y: Stacked regressor, shape (rows, p).
+        names: Names of its columns.
+        tolerance: Relative to the largest column after scaling.
+    """
+    Y = np.asarray(Y, dtype=float)
+    scale = _column_scale(Y)
+    R_all: Array = np.asarray(np.linalg.qr(Y / scale, mode="r"))
+    rank = numerical_rank(R_all, tolerance).rank
+    # Greedy from the left: a column is independent when it leaves the span of those before it.
+    Q = np.empty((R_all.shape[0], 0))
+    independent: list[int] = []
+    for j in range(Y.shape[1]):
+        column = R_all[:, j]
+        rest = column - Q @ (Q.T @ column)
+        rest -= Q @ (Q.T @ rest)
+        norm = np.linalg.norm(rest)
+        if norm > max(tolerance, 1e-8) and len(independent) < rank:
+            independent.append(j)
+            Q = np.column_stack([Q, rest / norm])
+    if len(independent) < rank:  # nearly dependent columns: let pivoting decide
+        _, _, pivots = scipy.linalg.qr(R_all, mode="economic", pivoting=True)
+        independent = sorted(int(j) for j in pivots[:rank])
+    regrouping, *_ = np.linalg.lstsq(R_all[:, independent], R_all, rcond=None)
+    # Undo the column scaling: Y = Y_b R with R in the parameters' own units.
+    with np.errstate(invalid="ignore"):
+        finite = np.where(np.isfinite(scale), scale, 0.0)
+    regrouping = regrouping * finite[None, :] / finite[independent][:, None]
+    regrouping[:, independent] = np.eye(len(independent))
+    regrouping[np.abs(regrouping) < 1e-10] = 0.0
+    return BaseParameters(tuple(names), tuple(independent), regrouping, False, tolerance)
+
+
+def random_states(
+    model: RobotModel, n_samples: int, rng: np.random.Generator
+) -> tuple[Array, Array, Array]:
+    """Random q (K, nq), v and a (K, nv) for rank tests; limits are not respected.
+
+    Raises:
+        IdentifiabilityError: Hardly any posture of a closed chain assembles.
+    """
+    if isinstance(model, DrivenRobot):
+        q = random_postures(model.chain, n_samples, rng)[:, model.chain.actuated_columns]
+    else:
+        neutral = pin.neutral(model.pin_model)
+        turns = (rng.uniform(-np.pi, np.pi, model.nv) for _ in range(n_samples))
+        q = np.array([pin.integrate(model.pin_model, neutral, turn) for turn in turns])
+    v, a = rng.normal(size=(2, n_samples, model.nv)) * np.array([2.0, 5.0])[:, None, None]
+    return q, v, a
+
+
+def random_postures(chain: ClosedChain, n_samples: int, rng: np.random.Generator) -> Array:
+    """Random postures of all joints with closed loops, (K, n), within the box of the chain or the
+    limits of the driven joints.
+
+    Raises:
+        IdentifiabilityError: Hardly any posture assembles.
+    """
+    lower, upper = (limit[chain.actuated_columns] for limit in chain.model.position_limits)
+    lower, upper = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
+    shape = (2 * n_samples, chain.n_actuated)
+    postures: list[Array] = []
+    for _ in range(20):
+        if chain.box is not None:
+            q_a = chain.box.positions(rng.uniform(-1.0, 1.0, shape))
+        else:
+            q_a = rng.uniform(lower, upper, shape)
+        found = try_assemble(chain, q_a)
+        postures.append(found.q[found.assembled])
+        if sum(map(len, postures)) >= n_samples:
+            return np.concatenate(postures)[:n_samples]
+    raise IdentifiabilityError(
+        f"Only {sum(map(len, postures))} of {20 * shape[0]} random postures of '{chain.name}'"
+        " assemble.",
+        remedy="Give `excitation` in the loops file, or tighter joint limits in the URDF.",
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identifiability of a closed chain: numerical ranks of the projected regressor."""
+"""Identifiability of a closed chain by numerical ranks of the projected regressor."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.identifiability.rpna import with_exact_angles
-from sysid_core.identifiability.sampled import (
+from sysid_core.identifiability.base_parameters import (
     NumericalRank,
     numerical_rank,
     random_postures,
     random_states,
 )
+from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.robot import joint_torque_regressor
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -28,8 +28,8 @@ TOLERANCE = 1e-8  # relative to the largest singular value of the column-scaled 
 
 @dataclass(frozen=True)
 class ConstrainedRanks:
-    """Ranks of the observation matrix of a closed chain (regressor projected onto the driven
-    joints), at random postures with closed loops.
+    """Ranks of the constrained observation matrix of a closed chain, at random postures with closed
+    loops.
 
     Attributes:
         open_tree: Rank of the tree with the loops cut and all joints measured, inertial columns.
@@ -47,7 +47,7 @@ class ConstrainedRanks:
 
 
 def constrained_ranks(chain: ClosedChain, rng: np.random.Generator) -> ConstrainedRanks:
-    """Ranks at random postures that assemble, with random velocities and accelerations.
+    """Ranks at random postures with closed loops, with random velocities and accelerations.
 
     Rounded angles of the URDF count as the exact ones.
 

@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import IdentifiabilityError
 from sysid_core.identifiability.base_parameters import BaseParameters, in_words, listed
-from sysid_core.identifiability.rpna import Identifiability, combination_text, reduced_nullspace
+from sysid_core.identifiability.rpna import Identifiability, combination_text
+from sysid_core.identifiability.rpna.algorithm import reduced_nullspace
 from sysid_core.robot import Array
 
 EXCITED = 1e-3  # of what vigorous motion shows, both relative to the best direction
@@ -33,7 +34,8 @@ _COUNTS, _MOST = 1e-2, 4  # of the largest share: named in a combination; terms 
 
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """Excitation of b base parameters by data, direction by direction, strongest first.
+    """Excitation of b base parameters by data, for each direction in parameter space, the strongest
+    first.
 
     Attributes:
         names: Names of the base parameters, shape (b,).
@@ -62,12 +64,12 @@ class Excitation:
 
     @property
     def structural_rank(self) -> int:
-        """Number of directions that perfect data would show."""
+        """Number of directions that ideal data would excite."""
         return len(self.names)
 
     @property
     def maximally_exciting(self) -> bool:
-        """True if the data excite every direction that ideal data could."""
+        """True if the data excite every direction that ideal data would excite."""
         return self.rank == self.structural_rank
 
     @property
@@ -80,17 +82,15 @@ class Excitation:
 
     @property
     def condition_number(self) -> float:
-        """Ratio of the strongest to the weakest excitation; infinite if a direction is not
-        excited.
-        """
+        """Ratio of the strongest to the weakest excitation; infinite if a direction is not excited."""
         shown = self.ratios[-1] > len(self.names) * np.finfo(float).eps
         return float(1.0 / self.ratios[-1]) if shown else float("inf")
 
     @property
     def missing(self) -> tuple[dict[str, float], ...]:
-        """Combinations that the data don't show, coefficients by name.
+        """Parameter combinations that the data do not excite, as coefficients by parameter name.
 
-        There is one for each parameter that could be held fixed instead.
+        There is one combination for each parameter that could be held fixed instead.
         """
         null = self.shares[:, self.rank :]
         if null.shape[1] == 0:
@@ -106,7 +106,9 @@ class Excitation:
         return tuple(directions)
 
     def unexcited(self, limit: int = 6) -> tuple[str, ...]:
-        """Sentences: parameters that no torque depends on, then combinations, weakest first."""
+        """Sentences on parameters without effect on any torque, then on unexcited combinations, the
+        weakest first.
+        """
         unexcited = self.alone <= self.tolerance
         out = (
             [f"Not excited at all: {listed(np.array(self.names)[unexcited])}."]
@@ -164,7 +166,7 @@ def measure_excitation(
     *,
     tolerance: float | None = None,
 ) -> Excitation:
-    """Measure the excitation of a robot's base parameters by data.
+    """Excitation of a robot's base parameters by data.
 
     Args:
         structure: The answer for the robot (its `practical` one counts: rounding in the URDF is

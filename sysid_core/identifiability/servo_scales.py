@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Identifiability of gains and masses from positions and commands of servos.
+r"""Identifiability of gains and masses from positions and commands of position servos.
 
 A servo's torque is \\(K_j e_j\\) with the error \\(e_j\\) of its position loop, which is measured, and
 the gain \\(K_j\\), which isn't. Gains \\(\kappa_j K_j\\) explain the same motion where some masses make
@@ -31,7 +31,7 @@ _POSTURES = 4  # random ones: each misses a pair that is tied with probability z
 
 @dataclass(frozen=True)
 class ServoScales:
-    """Groups of joints whose gains and masses have a common factor that no motion shows.
+    """Groups of joints whose gains and masses share a factor that no motion determines.
 
     Attributes:
         groups: Names of each group's joints; a group with a known gain or mass isn't among them.
@@ -48,16 +48,18 @@ class ServoScales:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Sentences, one for each group."""
+        """Sentences on the unknown factors, one per group."""
         said = []
         for group in self.groups:
             if len(group) == 1:
                 said.append(
-                    f"The gain of {group[0]} is known only as its ratio to the masses and inertias that it moves."
+                    f"The gain of {group[0]} is known only as its ratio to the masses and inertias"
+                    " that it moves."
                 )
             else:
                 said.append(
-                    f"The gains of {', '.join(group)} and the masses that they move share one unknown"
+                    f"The gains of {', '.join(group)} and the masses that they move share one"
+                    " unknown"
                     " factor: one known mass or gain among them fixes all."
                 )
         for group in self.known:
@@ -72,8 +74,8 @@ def servo_scales(
 ) -> ServoScales:
     """Gains and masses that commands and positions cannot separate.
 
-    The answer is that of almost all masses: whether entries vanish everywhere is found at random
-    bodies and postures, which a polynomial that isn't zero misses with probability zero.
+    The result holds for almost all masses: zero entries are detected at random bodies and postures,
+    where a nonzero polynomial vanishes with probability zero.
 
     Args:
         model: The robot, all masses unknown.
@@ -87,7 +89,8 @@ def servo_scales(
     unknown = [name for name in known if name not in names]
     if unknown or any(dof != 1 for dof in model.degrees_of_freedom):
         raise IdentifiabilityError(
-            f"Joints {unknown or 'of several degrees of freedom'} can't be servos of '{model.name}'.",
+            f"Joints {unknown or 'of several degrees of freedom'} can't be servos of"
+            f" '{model.name}'.",
             remedy=f"Its joints: {', '.join(names)}; hold a floating base fixed.",
         )
     tied = _tied(model, still)

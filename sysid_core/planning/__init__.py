@@ -1,23 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exciting motions for identification, and the check of their safety."""
+"""Planning of exciting motions for identification, and the check of their safety."""
 
-from sysid_core.planning.cell import Obstacle
-from sysid_core.planning.design import (
-    ArmPlan,
-    Unknowns,
-    plan_arm_motion,
-    plan_servo_motion,
-    plan_validation_motion,
-)
-from sysid_core.planning.foreign import read_motion
-from sysid_core.planning.geometry import HeldBox, RobotGeometry
-from sysid_core.planning.limits import MotionLimits
-from sysid_core.planning.limits_file import initial_limits, limits_text, read_limits
-from sysid_core.planning.motion_check import MotionChecker, check_motion, export_trajectory
-from sysid_core.planning.tool_frame import turning_beside_tool
-from sysid_core.planning.trajectory import Segment, Trajectory, as_played
-from sysid_core.planning.transfer import minimum_jerk, plan_transfer
-from sysid_core.planning.violations import MotionCheck
+from typing import TYPE_CHECKING
+
+from sysid_core.lazy import names_of
+
+if TYPE_CHECKING:
+    from sysid_core.planning.cell import Obstacle
+    from sysid_core.planning.design import Unknowns
+    from sysid_core.planning.design.plan import ArmPlan, plan_arm_motion, plan_validation_motion
+    from sysid_core.planning.design.servo_motion import plan_servo_motion
+    from sysid_core.planning.foreign import read_motion
+    from sysid_core.planning.geometry import HeldBox, RobotGeometry
+    from sysid_core.planning.limits import MotionLimits
+    from sysid_core.planning.limits_file import initial_limits, limits_text, read_limits
+    from sysid_core.planning.motion_check import MotionChecker, check_motion, export_trajectory
+    from sysid_core.planning.postures import plan_static_postures, plan_through
+    from sysid_core.planning.tool_frame import turning_beside_tool
+    from sysid_core.planning.trajectory import Segment, Trajectory, as_played
+    from sysid_core.planning.transfer import minimum_jerk, plan_transfer
+    from sysid_core.planning.violations import MotionCheck
+
+__getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "ArmPlan",
@@ -38,6 +42,8 @@ __all__ = [
     "minimum_jerk",
     "plan_arm_motion",
     "plan_servo_motion",
+    "plan_static_postures",
+    "plan_through",
     "plan_transfer",
     "plan_validation_motion",
     "read_limits",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Obstacles and planes in the environment of a robot."""
+"""Obstacles and planes in the cell of the robot, and distances between convex hulls."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ from typing import Any
 import coal
 import numpy as np
 import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ExcitationError
+from sysid_core.robot import Array, RobotModel
 
 Numbers = tuple[float, ...]
 
@@ -45,7 +47,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Fixed body in the cell of the robot; exactly one of box, sphere, cylinder and mesh is given.
+    """Fixed body in the robot's cell: a box, sphere, cylinder or mesh.
 
     Attributes:
         name: What it is.
@@ -88,11 +90,11 @@ class Obstacle:
 
     @property
     def placement(self) -> pin.SE3:
-        """Pose in the base frame."""
+        """Pose of the obstacle in the base frame."""
         return pin.SE3(pin.rpy.rpyToMatrix(*self.rpy), np.array(self.position))
 
     def shape(self, directories: Sequence[str] = ()) -> coal.CollisionGeometry:
-        """The shape, for collision checks.
+        """Shape of the obstacle, for collision checks.
 
         Args:
             directories: Folders in which a mesh is looked for besides the working directory.
@@ -130,3 +132,140 @@ class Obstacle:
         if self.scale != 1.0:
             out["scale"] = self.scale
         return out
+
+
+class Hulls:
+    """Convex hulls of the collision shapes, with the pairs that are checked.
+
+    Args:
+        model: The robot.
+        shapes: Its collision shapes with the pairs that matter.
+        clearance: Distance that counts as contact [m].
+    """
+
+    def __init__(self, model: RobotModel, shapes: pin.GeometryModel, clearance: float) -> None:
+        self.model, self.clearance = model, clearance
+        self.data = model.pin_model.createData()
+        self.geometry = pin.GeometryModel()
+        for shape in shapes.geometryObjects:
+            body = shape.geometry
+            if isinstance(body, coal.BVHModelBase):
+                body.buildConvexHull(True, "Qt")
+                body = body.convex
+            self.geometry.addGeometryObject(
+                pin.GeometryObject(shape.name, int(shape.parentJoint), shape.placement, body)
+            )
+        for pair in shapes.collisionPairs:
+            self.geometry.addCollisionPair(pin.CollisionPair(int(pair.first), int(pair.second)))
+        self.n_pairs = len(self.geometry.collisionPairs)
+        self.results = pin.GeometryData(self.geometry)
+        for request in self.results.collisionRequests:
+            request.security_margin = clearance
+
+    def touching(self, q_pin: Array) -> NDArray[np.intp]:
+        """Pairs whose hulls are closer than the clearance; the shapes of all other pairs are not in
+        contact.
+        """
+        model = self.model.pin_model
+        if not pin.computeCollisions(model, self.data, self.geometry, self.results, q_pin, True):
+            return np.empty(0, dtype=np.intp)
+        pin.computeCollisions(model, self.data, self.geometry, self.results, q_pin, False)
+        results = self.results.collisionResults
+        return np.array([k for k in range(self.n_pairs) if results[k].isCollision()], dtype=np.intp)
+
+    def distances(self, q_pin: Array, pairs: Sequence[int] | None = None) -> Array:
+        """Distances of some or all pairs; negative if they overlap; shape (len(pairs),) [m]."""
+        pin.updateGeometryPlacements(
+            self.model.pin_model, self.data, self.geometry, self.results, q_pin
+        )
+        return np.array(
+            [
+                pin.computeDistance(self.geometry, self.results, k).min_distance
+                for k in (range(self.n_pairs) if pairs is None else map(int, pairs))
+            ]
+        )
+
+
+class HullDistances:
+    """Distances between convex hulls, corrected if hulls overlap but shapes do not.
+
+    Hulls of bent links (a forearm around its wrist) overlap before the shapes touch; how far that
+    may go is learnt from postures whose contacts are known. The contact check, not these distances,
+    decides on safety.
+
+    Args:
+        hulls: Hulls of the robot's shapes.
+        contacts: Says which pairs touch in a configuration, (nq,) to (n_pairs,).
+        configurations: From which the correction is learnt, each (nq,).
+    """
+
+    def __init__(
+        self,
+        hulls: Hulls,
+        contacts: Callable[[Array], Array],
+        configurations: Sequence[Array],
+    ) -> None:
+        self._hulls = hulls
+        # The largest hull distance at which each pair has been seen to touch.
+        touched = np.full(hulls.n_pairs, -np.inf)
+        for q_pin in configurations if len(touched) else []:
+            touching = contacts(q_pin) > 0
+            if touching.any():
+                touched = np.where(touching, np.maximum(touched, hulls.distances(q_pin)), touched)
+        learnt = np.minimum(touched - hulls.clearance, 0.0)
+        self._offset = np.where(np.isfinite(touched), learnt, 0.0)
+
+    @property
+    def joints(self) -> list[tuple[int, int]]:
+        """Joint index (pinocchio) of both bodies of every pair; 0 for fixed bodies."""
+        objects = self._hulls.geometry.geometryObjects
+        return [
+            (int(objects[int(p.first)].parentJoint), int(objects[int(p.second)].parentJoint))
+            for p in self._hulls.geometry.collisionPairs
+        ]
+
+    def at(
+        self, q: ArrayLike, below: float, pairs: Sequence[int] | None = None
+    ) -> tuple[Array, Array]:
+        r"""Distances of all pairs, and the gradients of the small distances.
+
+        `d' = n . (p2' - p1')` with the nearest points and the normal from the first to the second.
+
+        Args:
+            q: Joint positions, shape (nv,).
+            below: Gradients of larger distances are left 0 [m].
+            pairs: Those that are asked for; default: all.
+
+        Returns:
+            Distances (len(pairs),), negative when they overlap [m], and gradients
+            (len(pairs), nv).
+        """
+        hulls = self._hulls
+        model, data = hulls.model.pin_model, hulls.data
+        asked = range(hulls.n_pairs) if pairs is None else [int(k) for k in pairs]
+        q_pin = hulls.model.configuration(np.asarray(q, dtype=float))
+        distances = hulls.distances(q_pin, asked) - self._offset[list(asked)]
+        gradients = np.zeros((len(distances), hulls.model.nv))
+        near = np.flatnonzero(distances < below)
+        if near.size:
+            pin.computeJointJacobians(model, data, q_pin)
+        for i in map(int, near):
+            result = hulls.results.distanceResults[asked[i]]
+            pair = hulls.geometry.collisionPairs[asked[i]]
+            n = np.asarray(result.normal)
+            for sign, shape, point in (
+                (-1.0, pair.first, result.getNearestPoint1()),
+                (1.0, pair.second, result.getNearestPoint2()),
+            ):
+                joint = int(hulls.geometry.geometryObjects[shape].parentJoint)
+                if joint == 0:
+                    continue
+                J = pin.getJointJacobian(model, data, joint, pin.LOCAL_WORLD_ALIGNED)
+                r = np.asarray(point) - data.oMi[joint].translation
+                moment = [
+                    r[1] * n[2] - r[2] * n[1],
+                    r[2] * n[0] - r[0] * n[2],
+                    r[0] * n[1] - r[1] * n[0],
+                ]
+                gradients[i] += sign * (np.concatenate([n, moment]) @ J)
+        return distances, gradients

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of other programs: tables, `trajectory_msgs`, MoveIt's YAML; imported, then checked."""
+"""Motions of other programs (tables, `trajectory_msgs`, MoveIt's YAML), which are imported and
+checked.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _FILE = FileKind("motion", REMEDY, ExcitationError)
 
 
 def read_motion(path: str | Path, model: RobotModel, rate_hz: float = 100.0) -> Trajectory:
-    """A motion of any known format, for a robot; not checked yet.
+    """Read a motion in any supported file format for a robot; the motion is not yet checked.
 
     Args:
         path: See `REMEDY` for the formats.

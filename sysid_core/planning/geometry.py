@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collision shapes of the robot: possible contacts and surface points."""
+"""Collision shapes of the robot: contacts and surface points."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError, ModelError
 from sysid_core.lazy import lazy_import
-from sysid_core.planning.cell import Obstacle
-from sysid_core.planning.hull_distances import HullDistances, Hulls
+from sysid_core.planning.cell import HullDistances, Hulls, Obstacle
 from sysid_core.robot import Array, RobotModel, example_share
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ N_HULL_POSTURES = 300  # random postures that compare hulls with shapes
 
 @dataclass(frozen=True)
 class HeldBox:
-    """The bounding box of a tool or object that the robot holds.
+    """Bounding box of a tool or object that the robot holds.
 
     Attributes:
         size: Edge lengths [m].
@@ -56,7 +55,7 @@ class HeldBox:
             )
 
     def attached_to(self, model: RobotModel, frame: str) -> RobotModel:
-        """Robot that carries the box in a frame."""
+        """Copy of a robot that carries the box in one of its frames."""
         if not self.mass:
             return model
         at = model.pin_model.frames[model.frame_id(frame)]
@@ -68,7 +67,7 @@ class HeldBox:
 
 
 def mesh_directories() -> list[str]:
-    """Folders in which `package://name/…` is looked for: ROS workspaces and installed data."""
+    """Folders that are searched for `package://name/…`: ROS workspaces and installed data."""
     found = [
         str(Path(prefix) / "share")
         for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
@@ -122,7 +121,7 @@ def _transformed(X_AB: pin.SE3, points_B: Array) -> Array:
 
 @dataclass(eq=False)
 class RobotGeometry:
-    """Collision shapes of a robot, built once and evaluated at many postures.
+    """Collision shapes of a robot, built once for checks of many postures.
 
     Adjacent bodies, and pairs that are in contact in nearly every posture (how the meshes are
     drawn, not how the robot moves), are left out.
@@ -258,11 +257,13 @@ class RobotGeometry:
 
     @property
     def surfaces(self) -> tuple[tuple[int, Array], ...]:
-        """Joint that carries a shape, and surface points in its frame, (K, 3) [m]."""
+        """Joint that carries each shape, and points of the shape's surface in the joint's frame,
+        (K, 3) [m].
+        """
         return tuple((joint, points.T) for joint, points in self._points)
 
     def contacts(self, q: ArrayLike) -> list[tuple[str, str]]:
-        """Pairs of shapes closer than the clearance; q of shape (nv,)."""
+        """Pairs of shapes with a distance below the clearance; q of shape (nv,)."""
         if not self._names:
             return []
         q_pin = self.model.configuration(np.asarray(q, dtype=float))
@@ -284,7 +285,7 @@ class RobotGeometry:
 
     @cached_property
     def hulls(self) -> HullDistances:
-        """Smooth distances of the same pairs, for planners."""
+        """Smooth distances of the same pairs, for gradient-based planners."""
         postures = self._random_postures(N_HULL_POSTURES)
         return HullDistances(self._hulls, self._touching, postures)
 
@@ -311,15 +312,16 @@ class RobotGeometry:
     def extent(self, q: ArrayLike) -> tuple[Array, Array]:
         """Lowest and highest coordinates of all moving shapes in the base frame, each (3,) [m].
 
-        Where there are none, of the link frames.
+        Without shapes, those of the link frames.
         """
         ends = self.lowest(q, np.vstack([np.eye(3), -np.eye(3)]))
         return ends[:3], -ends[3:]
 
     def lowest(self, q: ArrayLike, normals: ArrayLike) -> Array:
-        """Smallest coordinate of all moving shapes along some directions, (nv,) and (m, 3) to (m,).
+        """Smallest coordinate of all moving shapes along given directions, (nv,) and (m, 3) to
+        (m,).
 
-        Where there are none, of the link frames [m].
+        Without shapes, those of the link frames [m].
         """
         q_pin = self.model.configuration(np.asarray(q, dtype=float))
         pin.forwardKinematics(self.model.pin_model, self._data, q_pin)

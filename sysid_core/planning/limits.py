@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of a robot's motion (checked in `motion_check`)."""
+"""Limits of a motion: those of the description, of the user, and accelerations and jerks published by vendors."""
 
 from __future__ import annotations
 
@@ -18,9 +18,88 @@ from sysid_core.planning.geometry import HeldBox
 from sysid_core.planning.tool_frame import tool_frame
 from sysid_core.robot import Array, RobotModel
 
+Numbers = tuple[float, ...]
 DEFAULT_ACCELERATION = 5.0  # [rad/s^2 or m/s^2]; a URDF states none
 DEFAULT_VELOCITY = 1.0  # [rad/s or m/s], where the URDF states none
 DEFAULT_TCP_SPEED = 0.25  # [m/s], reduced speed of ISO 10218-1
+
+
+@dataclass(frozen=True)
+class VendorLimits:
+    """Published limits of one type of arm.
+
+    Attributes:
+        joints: Their names in the vendor's URDF.
+        source: Where the numbers are published.
+        acceleration: One per joint, or one for all [rad/s^2].
+        jerk: One per joint, or one for all [rad/s^3]; empty where none is published.
+    """
+
+    joints: tuple[str, ...]
+    source: str
+    acceleration: Numbers
+    jerk: Numbers = ()
+
+
+def _named(pattern: str, count: int) -> tuple[str, ...]:
+    return tuple(pattern.format(i) for i in range(1, count + 1))
+
+
+VENDORS = (
+    VendorLimits(
+        _named("panda_joint{}", 7),
+        "Franka Control Interface documentation, limits of the Panda",
+        (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0),
+        (7500.0, 3750.0, 5000.0, 6250.0, 7500.0, 10000.0, 10000.0),
+    ),
+    VendorLimits(
+        _named("fr3_joint{}", 7),
+        "Franka Control Interface documentation, limits of the FR3",
+        (10.0,),
+        (5000.0,),
+    ),
+    VendorLimits(
+        _named("joint{}", 7),
+        "xArm user manual, 1145 deg/s² for every joint",
+        (float(np.radians(1145.0)),),
+    ),
+)
+
+
+def vendor_limits(robot: str, joint_names: Sequence[str]) -> VendorLimits | None:
+    """Published limits of a robot, or None.
+
+    Args:
+        robot: Its name; joints called `joint1` are an xArm's only where the name says so.
+        joint_names: Its joints; grippers' joints may be among them.
+    """
+    for entry in VENDORS:
+        generic = entry.joints[0] == "joint1"
+        if generic and "xarm" not in robot.lower().replace("_", ""):
+            continue
+        if any(name in entry.joints for name in joint_names):
+            return entry
+    return None
+
+
+def vendor_values(
+    entry: VendorLimits, kind: str, joint_names: Sequence[str], other: float
+) -> list[float]:
+    """Published `acceleration` or `jerk` by joint, and a default for further joints.
+
+    Args:
+        entry: The vendor's numbers.
+        kind: "acceleration" or "jerk".
+        joint_names: Joints in the order that is wanted.
+        other: For joints that the vendor says nothing about.
+    """
+    values = getattr(entry, kind)
+    if not values:
+        return [other] * len(joint_names)
+    known = dict(
+        zip(entry.joints, values * (len(entry.joints) if len(values) == 1 else 1), strict=True)
+    )
+    return [float(known.get(name, other)) for name in joint_names]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +208,7 @@ class MotionLimits:
         held: HeldBox | None = None,
         package_dirs: tuple[str, ...] = (),
     ) -> MotionLimits:
-        """Limits of a robot from its description and the cell that it stands in.
+        """Motion limits of a robot from its description and its cell.
 
         Args:
             model: The robot, a URDF file, or a name in example-robot-data.
@@ -179,7 +258,8 @@ class MotionLimits:
         return dataclasses.replace(self, **changes)
 
     def stricter(self, other: MotionLimits) -> MotionLimits:
-        """The stricter of these and other limits of the same joints; both cells.
+        """The stricter of these and other limits of the same joints, with the obstacles of both
+        cells.
 
         Raises:
             ExcitationError: They belong to other joints, or do not permit any motion.
@@ -223,7 +303,7 @@ class MotionLimits:
 
     @classmethod
     def described(cls, model: RobotModel) -> MotionLimits:
-        """Only the limits of the robot description; missing ones are infinite."""
+        """Limits of the robot description alone; missing limits are infinite."""
         lower, upper = model.position_limits
         velocity, effort = (
             np.where(np.isfinite(x) & (x > 0), x, np.inf)
@@ -243,7 +323,7 @@ class MotionLimits:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain numbers and text, as stored with a trajectory."""
+        """Limits as plain numbers and text, as they are stored with a trajectory."""
         out: dict[str, Any] = {}
         for item in dataclasses.fields(self):
             value = getattr(self, item.name)
@@ -266,7 +346,7 @@ class MotionLimits:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MotionLimits:
-        """Limits from the plain data of `as_dict`, as in the file of a trajectory.
+        """Motion limits from the plain data of `as_dict`.
 
         Raises:
             ExcitationError: They are malformed.

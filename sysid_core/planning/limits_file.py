@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""File of a robot's motion limits, read by planner, executor, controller and simulator.
+"""File with a robot's motion limits, for planner, executor, controller and simulator.
 
 ```yaml
 schema: robot_sysid/limits/1
@@ -36,9 +36,14 @@ from sysid_core.files import (
 )
 from sysid_core.planning.cell import Obstacle, Plane
 from sysid_core.planning.geometry import HeldBox
-from sysid_core.planning.limits import DEFAULT_ACCELERATION, DEFAULT_TCP_SPEED, MotionLimits
+from sysid_core.planning.limits import (
+    DEFAULT_ACCELERATION,
+    DEFAULT_TCP_SPEED,
+    MotionLimits,
+    vendor_limits,
+    vendor_values,
+)
 from sysid_core.planning.tool_frame import tool_frame
-from sysid_core.planning.vendor_limits import vendor_limits, vendor_values
 from sysid_core.robot import RobotModel
 
 SCHEMA = "robot_sysid/limits/1"
@@ -63,21 +68,21 @@ class JointEntry(FileSchema):
 
 
 class TcpEntry(FileSchema):
-    """The tool frame and its speed [m/s]."""
+    """Frame of the tool, and its speed limit [m/s]."""
 
     frame: str = Field(min_length=1)
     speed: Positive = DEFAULT_TCP_SPEED
 
 
 class WorkspaceEntry(FileSchema):
-    """A box in the base frame that holds every moving shape [m]."""
+    """Box in the base frame that must contain every moving shape [m]."""
 
     lower: Vector
     upper: Vector
 
 
 class PlaneEntry(FileSchema):
-    """See `Plane`."""
+    """Entry of a `Plane`."""
 
     name: str = "plane"
     normal: Vector
@@ -85,7 +90,7 @@ class PlaneEntry(FileSchema):
 
 
 class ObstacleEntry(FileSchema):
-    """See `Obstacle`."""
+    """Entry of an `Obstacle`."""
 
     name: str
     position: Vector = (0.0, 0.0, 0.0)
@@ -98,7 +103,7 @@ class ObstacleEntry(FileSchema):
 
 
 class HeldEntry(FileSchema):
-    """See `HeldBox`."""
+    """Entry of a `HeldBox`."""
 
     size: tuple[Positive, Positive, Positive]
     centre: Vector = (0.0, 0.0, 0.0)
@@ -106,7 +111,7 @@ class HeldEntry(FileSchema):
 
 
 class LimitsFile(FileSchema):
-    """Contents of the file; unknown keys are refused, so that a misspelt limit is detected."""
+    """Contents of a limits file; unknown keys are refused, so that misspelt limits are detected."""
 
     schema_: Literal["robot_sysid/limits/1"] = Field(alias="schema")
     robot: str = ""
@@ -218,18 +223,18 @@ class ExecutorSection(FileSchema):
 
 
 class BringupFile(FileSchema):
-    """A bringup file, of which only the executor's limits are read here."""
+    """Bringup file, of which only the limits of the executor are read here."""
 
     MORE_KEYS: ClassVar[bool] = True
     trajectory_executor: ExecutorSection
 
     def motion_limits(self, model: RobotModel) -> MotionLimits:
-        """See `ExecutorSection.motion_limits`."""
+        """Motion limits of the executor in the file."""
         return self.trajectory_executor.motion_limits(model)
 
 
 class MoveItJoint(FileSchema):
-    """One joint of MoveIt's `joint_limits.yaml`."""
+    """Entry of one joint in MoveIt's `joint_limits.yaml`."""
 
     MORE_KEYS: ClassVar[bool] = True
     has_velocity_limits: Flag = False
@@ -241,7 +246,7 @@ class MoveItJoint(FileSchema):
 
 
 class MoveItFile(FileSchema):
-    """MoveIt's `joint_limits.yaml`."""
+    """File `joint_limits.yaml` of MoveIt."""
 
     MORE_KEYS: ClassVar[bool] = True
     joint_limits: dict[str, MoveItJoint] = Field(min_length=1)
@@ -249,7 +254,7 @@ class MoveItFile(FileSchema):
     default_acceleration_scaling_factor: Positive = 1.0
 
     def motion_limits(self, model: RobotModel) -> MotionLimits:
-        """Limits of the URDF, or MoveIt's if they are stricter.
+        """Limits of the URDF, or those of MoveIt if they are stricter.
 
         The scaling factors aren't limits (MoveIt's planners may be asked to exceed them): only
         `max_*` count.
@@ -282,7 +287,7 @@ class MoveItFile(FileSchema):
 
 
 def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
-    """The limits of a file, for a robot.
+    """Read the limits file of a robot.
 
     Args:
         path: YAML as `sysid limits init` writes it, a bringup file, or MoveIt's `joint_limits.yaml`.
@@ -311,7 +316,7 @@ def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
 def limits_text(
     limits: MotionLimits, *, robot: str = "", urdf_hash: str = "", sources: tuple[str, ...] = ()
 ) -> str:
-    """Text of the file, as read by `read_limits`.
+    """Text of a limits file for `read_limits`.
 
     Args:
         limits: What to write.
@@ -355,7 +360,7 @@ def limits_text(
 
 
 def initial_limits(model: RobotModel, **changes: Any) -> tuple[MotionLimits, tuple[str, ...]]:
-    """Limits from the URDF and the published values of the vendor, with their sources.
+    """Motion limits from the URDF and from values published by the vendor, with their sources.
 
     Args:
         model: The robot.

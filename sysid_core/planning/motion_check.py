@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Safety check of motions; no other module decides on safety."""
+"""Safety check of motions; all decisions on safety are made in this module."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _posture_rows(q: Array) -> Array:
 
 
 class MotionChecker:
-    """Checks motions of one robot against one set of limits; the geometry is built once.
+    """Checks motions of one robot against its limits; the collision geometry is built once.
 
     Args:
         model: The robot.
@@ -167,7 +167,7 @@ class MotionChecker:
                 )
 
     def tcp_speed(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Speed of the TCP frame's origin, (K, n) and (K, n) to (K,) [m/s]."""
+        """Speed of the origin of the TCP frame, (K, n) and (K, n) to (K,) [m/s]."""
         model = self.model.pin_model
         data = model.createData()
         frame = self.model.frame_id(self.limits.tcp_frame)
@@ -221,14 +221,14 @@ class MotionChecker:
         return len(rows)
 
     def contacts(self, q: ArrayLike) -> list[tuple[str, str]]:
-        """Bodies in contact in one posture, shape (n,); none if contact is not checked."""
+        """Names of bodies in contact in one posture, shape (n,); empty if contact is not checked."""
         if self.geometry is None:
             return []
         return self.geometry.contacts(q)
 
 
 def check_motion(model: RobotModel, trajectory: Trajectory, limits: MotionLimits) -> MotionCheck:
-    """Check a trajectory against the limits, and locate violations.
+    """Check a trajectory against the limits; each violation is reported with its time.
 
     Args:
         model: The robot.
@@ -257,7 +257,7 @@ def check_motion(model: RobotModel, trajectory: Trajectory, limits: MotionLimits
 def export_trajectory(
     model: RobotModel, trajectory: Trajectory, limits: MotionLimits, path: str | Path
 ) -> Trajectory:
-    """Check a trajectory and, only if it is safe, write it with the limits it was checked against.
+    """Check a trajectory, and write it with its limits only if it respects them.
 
     Returns:
         The trajectory as written.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices between candidates that do not depend on rounding errors of the processor."""
+"""Choices between candidates that do not depend on the rounding errors of a processor."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selection of a robot's tool frame, and the use of limiting its speed."""
+"""Choice of a robot's tool frame, whose speed is limited."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FINGERS = "finger", "knuckle"  # in the names of links that are fixed to the ha
 
 
 def moving_joints(model: RobotModel, frame: str) -> tuple[str, ...]:
-    """Joints that move a frame's origin, by its Jacobian at a few random postures.
+    """Joints that move the origin of a frame, determined by its Jacobian at a few random postures.
 
     Raises:
         ModelError: There is no such frame.
@@ -44,7 +44,7 @@ def moving_joints(model: RobotModel, frame: str) -> tuple[str, ...]:
 
 
 def tool_frame(model: RobotModel, asked: str | None = None) -> tuple[str, str]:
-    """Frame whose speed is limited, and a sentence that names it.
+    """Frame with limited speed, and a sentence that names it.
 
     By default the last link of the URDF, unless a link elsewhere is carried by more joints (the
     last link may be a sensor on the base); of an arm with a gripper the hand, not a finger, whether
@@ -59,8 +59,8 @@ def tool_frame(model: RobotModel, asked: str | None = None) -> tuple[str, str]:
         carriers = moving_joints(model, asked)
         if not carriers:
             raise ExcitationError(
-                f"The tool frame '{asked}' does not move with any joint, so that a speed limit has no effect."
-                "",
+                f"The tool frame '{asked}' does not move with any joint, so that a speed limit has"
+                " no effect.",
                 remedy=f"Name a link at the robot's tip: {', '.join(_moving(model, links)[-8:])}.",
             )
         return asked, _sentence(model, asked, carriers)
@@ -111,7 +111,8 @@ def _sentence(model: RobotModel, frame: str, movers: Sequence[str]) -> str:
 
 
 def turning_beside_tool(model: RobotModel) -> tuple[str, ...]:
-    """Joints without position limits that don't carry the tool: a mobile base's wheels.
+    """Joints without position limits that do not carry the tool, such as the wheels of a mobile
+    base.
 
     Args:
         model: The robot on a fixed base.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion to be played by a robot, and the file that it is kept in."""
+"""Motion to be played by a robot, and its file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FILE = FileKind("trajectory", "Create it with `sysid plan`.", ExcitationError)
 
 @dataclass(frozen=True)
 class Segment:
-    """A labelled span of a trajectory, such as `joint2 alone, posture 1`."""
+    """Labelled time interval of a trajectory, such as `joint2 alone, posture 1`."""
 
     __pydantic_config__ = ONLY_KNOWN_KEYS
 
@@ -48,7 +48,7 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Joint motion sampled in time; K samples of n joints. `at` interpolates between the samples.
+    """Sampled joint motion, K samples of n joints; `at` interpolates between the samples.
 
     Attributes:
         robot: Name of the robot that it was made for.
@@ -106,11 +106,13 @@ class Trajectory:
 
     @property
     def duration(self) -> float:
-        """Length [s]."""
+        """Duration of the trajectory [s]."""
         return float(self.time[-1] - self.time[0])
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """q, v and a at times of shape (...), held at the ends, each of shape (..., n)."""
+        """Interpolated q, v and a at times of shape (...), constant beyond both ends; each of shape
+        (..., n).
+        """
         return hermite(self.time, self.q, self.v, self.a, t)
 
     def in_order(self, model: RobotModel) -> Trajectory:
@@ -125,7 +127,7 @@ class Trajectory:
         )
 
     def belongs_to(self, model: RobotModel) -> None:
-        """Refuse another robot.
+        """Raise an error if the trajectory was planned for another robot.
 
         Raises:
             ExcitationError: The URDF's hash or the joints differ.
@@ -144,7 +146,7 @@ class Trajectory:
             )
 
     def without_held(self, model: RobotModel) -> Trajectory:
-        """Motion without locked joints, such as those of a gripper, which are planned at rest.
+        """Motion without locked joints, such as those of a gripper, which the plan keeps at rest.
 
         Raises:
             ExcitationError: It moves one of them.
@@ -171,7 +173,7 @@ class Trajectory:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write as NPZ: the arrays, and the remaining data as YAML text."""
+        """Write an NPZ file with the arrays, and the other data as YAML text."""
         head = {
             "schema": SCHEMA,
             "robot": self.robot,
@@ -226,7 +228,8 @@ class _Head(FileSchema):
 
 
 def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Array, Array, Array]:
-    """Motion at some times: q cubic through q and v (Hermite), v its derivative's chord, a linear.
+    """Motion at given times: q by cubic Hermite interpolation of q and v, v by its derivative's
+    chord, a linear.
 
     Between samples of at most `motion_check.LONGEST_STEP` this and the quintic of a
     joint_trajectory_controller differ by less than encoders resolve.
@@ -253,7 +256,9 @@ def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Ar
 
 
 def as_played(trajectory: Trajectory) -> Trajectory:
-    """Motion with accelerations computed from the velocities; those of the file are not used."""
+    """Motion with accelerations computed from its velocities; the accelerations of the file are not
+    used.
+    """
     time, v = trajectory.time, trajectory.v
     if len(time) > 2:
         a = np.gradient(v, time, axis=0, edge_order=2)
@@ -265,7 +270,7 @@ def as_played(trajectory: Trajectory) -> Trajectory:
 def dense_motion(
     trajectory: Trajectory, columns: NDArray[np.intp]
 ) -> tuple[Array, Array, Array, Array]:
-    """The motion as the executor plays it (`Trajectory.at`), at most `GRID` apart, and its samples."""
+    """Motion as the executor plays it (`Trajectory.at`), with samples at most `GRID` apart."""
     time = trajectory.time
     pieces = np.maximum(np.ceil(np.diff(time) / GRID - 1e-6), 1).astype(int)
     starts = np.repeat(np.arange(len(pieces)), pieces)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Result of a motion check: violated limits, and the used share of each limit."""
+"""Result of a motion check: violated limits, and the used fraction of each limit."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ROUNDING = 1e-9  # relative excess that is floating-point noise
 
 @dataclass(frozen=True)
 class Violation:
-    """One limit that a motion breaks, at its worst instant.
+    """Limit that a motion violates, at its worst instant.
 
     Attributes:
         kind: The limit's kind.
@@ -70,7 +70,7 @@ class Violation:
 
     @property
     def demand(self) -> str:
-        """Violated limits and their excess; of contacts only the first."""
+        """Text with the violated limit and the excess; of contacts only the first."""
         if self.kind is LimitKind.CONTACT:
             return str(self)
         return f"{self}: required torque {self.excess:.3g}"
@@ -86,7 +86,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class MotionCheck:
-    """Result of a check.
+    """Result of the check of a motion.
 
     Attributes:
         violations: Every limit that is broken, once per joint at its worst instant.
@@ -110,7 +110,7 @@ class MotionCheck:
         return not self.violations
 
     def raise_if_unsafe(self) -> None:
-        """Refuse the motion.
+        """Raise an error if a limit is violated.
 
         Raises:
             ExcitationError: A limit is broken; `data["violations"]` lists all.
@@ -126,14 +126,14 @@ class MotionCheck:
 
 
 class Findings:
-    """Collects violations and usage while a motion is checked."""
+    """Collector of violations and used fractions while a motion is checked."""
 
     def __init__(self) -> None:
         self.worst: dict[tuple[str, str], tuple[float, Violation]] = {}
         self.usage: dict[str, float] = {}
 
     def add(self, violation: Violation, share: float = np.inf) -> None:
-        """Keep the worst of each kind and place."""
+        """Add a violation; only the worst of each kind and place is kept."""
         key = (violation.kind, violation.where)
         if key not in self.worst or share > self.worst[key][0]:
             self.worst[key] = (share, violation)
@@ -161,7 +161,7 @@ class Findings:
         lower: float,
         upper: float,
     ) -> None:
-        """Compare the extremes (K,) of something with bounds."""
+        """Compare the extreme values (K,) of a quantity with its bounds."""
         if np.isfinite(lower) and np.isfinite(upper) and upper > lower:
             share = np.max(
                 np.abs([low.min() - (lower + upper) / 2, high.max() - (lower + upper) / 2])

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reasons of verdicts as values: codes and data in the program, sentences at its edge."""
+"""Reasons of verdicts: codes and data inside the program, sentences for display."""
 
 from sysid_core.reasons.reason import (
+    Outcome,
     Reason,
     Severity,
+    Verdict,
     advice_of,
     failure,
     held,
@@ -14,7 +16,6 @@ from sysid_core.reasons.reason import (
     warning,
 )
 from sysid_core.reasons.texts import TEXTS
-from sysid_core.reasons.verdict import Outcome, Verdict
 
 __all__ = [
     "TEXTS",

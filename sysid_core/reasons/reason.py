@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reason as a value: code, severity and data; its text is created for display."""
+"""Reasons as values, rendered as text at the edge, and the verdicts that they lead to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sysid_core.kinds import Kind
@@ -24,7 +24,7 @@ class Severity(Kind):
 
 @dataclass(frozen=True)
 class Reason:
-    """A finding, warning or failure.
+    """Finding, warning or failure, as a code with data.
 
     Attributes:
         code: Stable name of the kind of reason, a key of `TEXTS`.
@@ -82,32 +82,32 @@ def _plain(value: object) -> Plain:
 
 
 def failure(code: str, **data: object) -> Reason:
-    """A reason not to use a result."""
+    """Reason that forbids the use of a result."""
     return Reason(code, Severity.FAILURE, data)  # type: ignore[arg-type]
 
 
 def warning(code: str, **data: object) -> Reason:
-    """Warning, which does not forbid the use of the result."""
+    """Reason that warns but permits the use of a result."""
     return Reason(code, Severity.WARNING, data)  # type: ignore[arg-type]
 
 
 def held(code: str, **data: object) -> Reason:
-    """Something that was looked at and is in order."""
+    """Reason for a check that passed."""
     return Reason(code, Severity.HELD, data)  # type: ignore[arg-type]
 
 
 def not_judged(code: str, **data: object) -> Reason:
-    """Something that was not looked at."""
+    """Reason for a check that was not made."""
     return Reason(code, Severity.NOT_JUDGED, data)  # type: ignore[arg-type]
 
 
 def missing(code: str, **data: object) -> Reason:
-    """Something that was not looked at, without which a result isn't judged."""
+    """Reason for a necessary check that was not made, so that the result is not judged."""
     return Reason(code, Severity.MISSING, data)  # type: ignore[arg-type]
 
 
 def text_of(reason: Reason) -> str:
-    """The sentence of a reason, without its remedy."""
+    """Sentence of a reason, without the recommended action."""
     return sentence(TEXTS[reason.code].sentence, reason.data)
 
 
@@ -117,5 +117,119 @@ def remedy_of(reason: Reason) -> str:
 
 
 def advice_of(reason: Reason) -> str:
-    """The sentence with its remedy."""
+    """Sentence of a reason, followed by the recommended action."""
     return f"{text_of(reason)} {remedy_of(reason)}".strip()
+
+
+class Outcome(Kind):
+    """Outcome of a verdict."""
+
+    PASS = "pass"
+    WARN = "warn"
+    FAIL = "fail"
+    NOT_JUDGED = "not judged"
+
+    @property
+    def exit_status(self) -> int:
+        """Exit status of a command: 0 usable, 1 not usable, 3 not judged (2 is an error of the
+        command).
+        """
+        return {Outcome.FAIL: 1, Outcome.NOT_JUDGED: 3}.get(self, 0)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Outcome with its reasons.
+
+    The outcome follows from the reasons: it is fail with any failure, and warn with any warning.
+    The outcome is not judged if no check was made, or if a necessary check is missing.
+
+    Attributes:
+        reasons: All of them, each once.
+
+    Examples:
+        >>> from sysid_core.reasons import warning
+        >>> verdict = Verdict((warning("efforts-late", ms=12.0),))
+        >>> verdict.outcome.value, verdict.ok
+        ('warn', True)
+    """
+
+    reasons: tuple[Reason, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reasons", tuple(dict.fromkeys(self.reasons)))
+
+    def _of(self, severity: Severity) -> tuple[Reason, ...]:
+        return tuple(reason for reason in self.reasons if reason.severity is severity)
+
+    @property
+    def failures(self) -> tuple[Reason, ...]:
+        """Reasons that forbid the use of the result."""
+        return self._of(Severity.FAILURE)
+
+    @property
+    def warnings(self) -> tuple[Reason, ...]:
+        """Reasons that are warnings."""
+        return self._of(Severity.WARNING)
+
+    @property
+    def held(self) -> tuple[Reason, ...]:
+        """Reasons of checks that passed."""
+        return self._of(Severity.HELD)
+
+    @property
+    def not_judged(self) -> tuple[Reason, ...]:
+        """Reasons of checks that were not made."""
+        return (*self._of(Severity.MISSING), *self._of(Severity.NOT_JUDGED))
+
+    @property
+    def notable(self) -> tuple[Reason, ...]:
+        """Failures, then warnings."""
+        return (*self.failures, *self.warnings)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Codes of the failures, then of the warnings."""
+        return tuple(reason.code for reason in self.notable)
+
+    @property
+    def outcome(self) -> Outcome:
+        """Worst outcome that any reason requires."""
+        if self.failures:
+            return Outcome.FAIL
+        unseen = self.not_judged and not self.held and not self.warnings
+        if unseen or self._of(Severity.MISSING):
+            return Outcome.NOT_JUDGED
+        return Outcome.WARN if self.warnings else Outcome.PASS
+
+    @property
+    def ok(self) -> bool:
+        """True if the result may be used: the outcome is pass or warn."""
+        return self.outcome in (Outcome.PASS, Outcome.WARN)
+
+    @property
+    def exit_status(self) -> int:
+        """Exit status: 0 usable, 1 not usable, 3 not judged."""
+        return self.outcome.exit_status
+
+    @property
+    def text(self) -> str:
+        """Outcome with its reasons, as one line."""
+        shown = self.not_judged if self.outcome is Outcome.NOT_JUDGED else self.notable or self.held
+        return f"{self.outcome.value}: {' '.join(map(advice_of, shown))}".rstrip(": ")
+
+    def __add__(self, other: Verdict | Iterable[Reason]) -> Verdict:
+        """Reasons of both, each once."""
+        more = other.reasons if isinstance(other, Verdict) else tuple(other)
+        return Verdict((*self.reasons, *more))
+
+    def to_dict(self) -> dict[str, object]:
+        """Verdict as plain data for JSON: codes and data for programs, sentences for people."""
+        return {
+            "outcome": self.outcome.value,
+            "reasons": [reason.to_dict() for reason in self.reasons],
+            "failures": [advice_of(reason) for reason in self.failures],
+            "warnings": [advice_of(reason) for reason in self.warnings],
+            "held": [text_of(reason) for reason in self.held],
+            "not_judged": [advice_of(reason) for reason in self.not_judged],
+        }

@@ -32,7 +32,7 @@ class Text:
 
 
 class _Words(Formatter):
-    """Formats data of reasons."""
+    """Formatter for the data of reasons."""
 
     def format_field(self, value: object, format_spec: str) -> str:
         if isinstance(value, list | tuple):
@@ -45,7 +45,7 @@ class _Words(Formatter):
 
 
 def sentence(template: str, data: Mapping[str, object]) -> str:
-    """A template with its data filled in."""
+    """Sentence from a template and its data."""
     return _Words().vformat(template, (), data)
 
 
@@ -792,6 +792,17 @@ TEXTS: Mapping[str, Text] = {
         "Check the unit of forces or efforts (gram-force, kgf, lbf, mA) and the gains.",
         "The gravity torque of the load exceeds twice the torque limit in the URDF.",
         "payload_identification.md",
+    ),
+    "load-beyond-rating": Text(
+        "Rated load",
+        "{mass:.3g} kg at {distance:.3f} m from the flange: the load diagram permits {permitted:.3g} kg there.",
+        "Use a lighter load or tool, or one that is nearer to the flange.",
+        "The mass exceeds the load diagram of the robot (fail), or comes within two standard deviations of it (warn).",
+        "payload_identification.md",
+    ),
+    "load-within-rating": Text(
+        "Rated load",
+        "{mass:.3g} kg at {distance:.3f} m from the flange are within the load diagram ({permitted:.3g} kg there).",
     ),
     "load-negative": Text(
         "Loaded and unloaded runs",

@@ -1,56 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures and tables that people read."""
+"""HTML reports with charts and tables."""
 
-from sysid_core.report.arm_charts import prediction_chart
-from sysid_core.report.charts import (
-    COLOURS,
-    Figure,
-    curves,
-    dots,
-    heat_map,
-    moving_robot,
-    thinned,
-    time_series,
-)
-from sysid_core.report.exports import (
-    EXPORT_COLUMNS,
-    export_caption,
-    export_rows,
-    export_section,
-    export_warnings,
-    loss_sentence,
-)
-from sysid_core.report.html import Report, cell_text, with_deviation
-from sysid_core.report.identifiability import (
-    LEGEND,
-    identifiability_report,
-    identifiability_summary,
-    identifiability_table,
-)
-from sysid_core.report.identification import (
-    consistency_sentence,
-    identification_report,
-    prediction_sentence,
-    prediction_table,
-)
-from sysid_core.report.loaded_arm import loaded_arm_report
-from sysid_core.report.loops import loops_report
-from sysid_core.report.motion import motion_report
-from sysid_core.report.payload import (
-    comparison_rows,
-    error_summary,
-    payload_report,
-    payload_sentence,
-)
-from sysid_core.report.runs import (
-    SavedRun,
-    comparison_report,
-    comparison_sentence,
-    differences_from_first,
-    save_and_list,
-    write_index,
-)
-from sysid_core.report.sequential import sequential_report, step_rows
+from typing import TYPE_CHECKING
+
+from sysid_core.lazy import names_of
+
+if TYPE_CHECKING:
+    from sysid_core.report.arm_charts import prediction_chart
+    from sysid_core.report.charts import (
+        COLOURS,
+        Figure,
+        curves,
+        dots,
+        heat_map,
+        thinned,
+        time_series,
+    )
+    from sysid_core.report.exports import (
+        EXPORT_COLUMNS,
+        export_caption,
+        export_rows,
+        export_section,
+        export_warnings,
+        loss_sentence,
+    )
+    from sysid_core.report.html import Report, cell_text, with_deviation
+    from sysid_core.report.identifiability import (
+        LEGEND,
+        identifiability_report,
+        identifiability_summary,
+        identifiability_table,
+    )
+    from sysid_core.report.identification import (
+        consistency_sentence,
+        identification_report,
+        prediction_sentence,
+        prediction_table,
+    )
+    from sysid_core.report.loops import loops_report
+    from sysid_core.report.motion import motion_report
+    from sysid_core.report.payload import (
+        comparison_rows,
+        error_summary,
+        loaded_arm_report,
+        payload_report,
+        payload_sentence,
+    )
+    from sysid_core.report.runs import (
+        SavedRun,
+        comparison_report,
+        comparison_sentence,
+        differences_from_first,
+        save_and_list,
+        write_index,
+    )
+    from sysid_core.report.sequential import sequential_report, step_rows
+    from sysid_core.report.space import moving_robot
+
+__getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "COLOURS",

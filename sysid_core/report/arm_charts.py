@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of an identified arm: efforts, residuals, parameters, and the robot in space."""
+"""Charts of an identified arm: efforts, residuals, parameters, and the robot in 3D."""
 
 from __future__ import annotations
 
@@ -10,20 +10,8 @@ import numpy as np
 
 from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.estimation.arm import Identification
-from sysid_core.report.charts import (
-    COLOURS,
-    GREY,
-    Dots,
-    Figure,
-    curves,
-    dots_with_bars,
-    ellipsoid,
-    points,
-    scene,
-    skeleton,
-    solid_robot,
-    spectra,
-)
+from sysid_core.report.charts import COLOURS, GREY, Dots, Figure, curves, dots_with_bars, spectra
+from sysid_core.report.space import ellipsoid, points, scene, skeleton, solid_robot
 from sysid_core.robot import (
     Array,
     inertial_scale,
@@ -37,7 +25,9 @@ SOLIDS = "uniform solids of the same inertia"
 
 
 def prediction_chart(prediction: Prediction) -> Figure:
-    """Measured, predicted and remaining effort of every joint over time; all axes zoom together."""
+    """Chart of the measured effort, predicted effort and residual of every joint over time; all
+    time axes zoom together.
+    """
     joints = prediction.joints()
     titles = [
         f"{name}: RMS {joints[name]['rms']:.3g} {prediction.unit}"
@@ -62,7 +52,7 @@ def prediction_chart(prediction: Prediction) -> Figure:
 
 
 def residual_chart(prediction: Prediction) -> Figure | None:
-    """Spectra of the residual in motion; None if there are too few samples."""
+    """Chart with the spectra of the residuals during motion; None if there are too few samples."""
     rows = np.isfinite(prediction.predicted).all(axis=1)
     if prediction.motion.any():
         rows &= prediction.motion
@@ -84,9 +74,11 @@ def parameter_chart(
         estimate: All parameters, or the combinations that were measured.
         inertial: Whether the links' parameters are drawn, or those of friction and drives.
     """
-    links = identification.names[: 10 * identification.model.n_bodies]
-    scale = dict(zip(links, inertial_scale(identification.model).tolist(), strict=True))
-    rows = [i for i, name in enumerate(estimate.names) if (name in scale) == inertial]
+    found_scale, model = identification.scale, identification.model
+    natural = inertial_scale(model) if found_scale is None else found_scale
+    scale = dict(zip(identification.names, natural.tolist(), strict=False))
+    links = set(identification.names[: 10 * model.n_bodies])
+    rows = [i for i, name in enumerate(estimate.names) if (name in links) == inertial]
     found = []
     for unit in dict.fromkeys(estimate.units[i] for i in rows):
         some = [i for i in rows if estimate.units[i] == unit]
@@ -121,7 +113,7 @@ def _deviation(estimate: Estimate, i: int) -> float:
 
 
 def convergence_chart(changes: Sequence[float]) -> Figure:
-    """Change of the values in each iteration, in standard deviations."""
+    """Chart of the change of the parameters in each iteration, in standard deviations."""
     rounds = np.arange(1, len(changes) + 1)
     floor = np.finfo(float).tiny  # a round that changed nothing has a place on the axis too
     line = (rounds, np.maximum(np.asarray(changes), floor))
@@ -131,18 +123,20 @@ def convergence_chart(changes: Sequence[float]) -> Figure:
 
 
 def terms_of(estimate: Estimate, name: str) -> Mapping[str, float]:
-    """Linear combination of a parameter: the parameter itself, or that of a base parameter."""
+    """Linear combination that a parameter of the result stands for: the parameter itself, or that
+    of a base parameter.
+    """
     return estimate.combinations.get(name) or {name: 1.0}
 
 
 def combination_of(terms: Mapping[str, float]) -> str:
-    """`link2.mx + 0.43 link3.m - ...`."""
+    """Linear combination as text: `link2.mx + 0.43 link3.m - ...`."""
     return " ".join(f"{c:+.3g} {n}" for n, c in terms.items()).removeprefix("+1 ")
 
 
 def nominal_value(identification: Identification, terms: Mapping[str, float]) -> float:
-    """URDF value of a combination; NaN if it contains friction or drive parameters, which URDFs
-    lack.
+    """Value of a combination in the URDF; NaN if it contains friction or drive parameters, which
+    URDFs lack.
     """
     links = identification.names[: 10 * identification.model.n_bodies]
     nominal = dict(zip(links, identification.model.pi.ravel().tolist(), strict=True))
@@ -150,7 +144,7 @@ def nominal_value(identification: Identification, terms: Mapping[str, float]) ->
 
 
 def robot_scene(identification: Identification) -> Figure:
-    """The arm at its zero posture with its centres of mass by the URDF and as identified.
+    """3D view of the arm at zero positions with its centres of mass in the URDF and as identified.
 
     Uniform ellipsoids with each link's mass and inertia are shown on demand: the identified ones where
     every link is physically consistent, else the URDF's.
@@ -185,7 +179,7 @@ def robot_scene(identification: Identification) -> Figure:
 
 
 def _solid(pi: Array, X_WB: Any, colour: str) -> Any:
-    """The uniform ellipsoid with a body's mass and inertia, hidden at first.
+    """Uniform ellipsoid with the mass and inertia of a body, hidden at first.
 
     Args:
         pi: Inertial parameters of the body, shape (10,).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of exported robots in words and tables."""
+"""Errors of exported robots, in words and tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ EXPORT_COLUMNS = ("file", "model error", "exported error", "ratio", "cost of the
 
 
 def export_rows(errors: Sequence[tuple[ExportedError, str]]) -> list[list[str]]:
-    """Errors of the model and of each exported file, and the cost of its losses; see `EXPORT_COLUMNS`."""
+    """Table rows with the errors of the model and of each exported file, and the effect of lost
+    terms; see `EXPORT_COLUMNS`.
+    """
     return [
         [
             file,
@@ -30,8 +32,10 @@ def export_caption(errors: Sequence[tuple[ExportedError, str]]) -> str:
     """Caption of the columns of `export_rows`."""
     runs = "held-out runs" if all(e.held_out for e, _ in errors) else "the fitted runs"
     return (
-        f"Relative error of the efforts in {runs}, of the identified model and of the exported file as"
-        " read by other software. Last column: increase of the error due to each term that the format lacks."
+        f"Relative error of the efforts in {runs}, of the identified model and of the exported"
+        " file as"
+        " read by other software. Last column: increase of the error due to each term that the"
+        " format lacks."
     )
 
 
@@ -66,9 +70,7 @@ def loss_sentence(loss: Loss) -> str:
 
 
 def export_warnings(errors: Sequence[tuple[ExportedError, str]]) -> tuple[Reason, ...]:
-    """Exported files that are a larger source of error than the model, or with unexplained
-    errors.
-    """
+    """Warnings about exported files that have a larger error than the model, or unexplained errors."""
     return tuple(_warning(error, file) for error, file in errors if error.worth_a_warning)
 
 
@@ -94,7 +96,7 @@ def _warning(error: ExportedError, file: str) -> Reason:
 
 
 def export_section(report: Report, errors: Sequence[tuple[ExportedError, str]]) -> None:
-    """A section on the files that others read."""
+    """Report section on the exported files."""
     if not errors:
         return
     report.heading("Exported files", folded=True)

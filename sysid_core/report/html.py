@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One self-contained HTML page per run: text, tables and charts, nothing loaded from outside."""
+"""Self-contained HTML report of one run: text, tables and charts, without external files."""
 
 from __future__ import annotations
 
@@ -18,15 +18,91 @@ from typing import Any
 
 from sysid_core.files import write_text
 from sysid_core.reasons import TEXTS, Outcome, Reason, Verdict, advice_of, remedy_of, text_of
-from sysid_core.report.charts.figure import Figure
-from sysid_core.report.glossary import words_in
+from sysid_core.report.charts import Figure
 
+# Word to its meaning. Words are looked for as they stand; after a `|`, other spellings.
+GLOSSARY: Mapping[str, str] = {
+    "MAP|map": "maximum a posteriori estimate: the most probable values, given the data and the prior.",
+    "map-running": "running MAP estimate, updated with every sample; it models the sensor's gains, crosstalk and"
+    " delay linearly. The batch MAP uses the whole recording, smoothed in both directions.",
+    "PMD|pmd": "point-mass discretisation (Nadeau et al. 2022): non-negative masses at fixed points inside the"
+    " given shape.",
+    "OLS|ols": "ordinary least squares: no prior, equal weights of all samples.",
+    "WLS|wls": "weighted least squares: each joint is weighted by the inverse variance of its residual.",
+    "IRLS|irls": "iteratively reweighted least squares: robust against outliers.",
+    "RTLS|rtls": "recursive total least squares: includes the noise of the accelerations.",
+    "GEO|geo|entropic": "regression with a geometric (entropic) distance from the prior, which keeps every body"
+    " physically consistent.",
+    "LMI|lmi": "linear matrix inequality: the constraint that every link is physically consistent.",
+    "prior": "knowledge before the data, such as the values of the URDF or the shape of the object.",
+    "prior-dominated": "identifiable, but determined more by the prior than by these data.",
+    "identifiable": "determined by these data alone.",
+    "in combination": "only a combination with other parameters is determined; the table states it.",
+    "not identifiable": "the parameter has no effect on the measured efforts in any motion of this robot.",
+    "base parameter|base parameters": "a minimal set of combinations of inertial parameters that determines"
+    " all torques.",
+    "rank": "number of independent parameter combinations that the data excite.",
+    "condition number": "ratio of the best to the worst excited parameter combination: near 1 is ideal, 1000 is poor.",
+    "natural size|natural scale": "typical magnitude of a parameter, from the masses and lengths of the URDF;"
+    " standard deviations are compared with it.",
+    "R²": "share of the variance of the efforts that the model explains: 1 is perfect, 0 is no better than the mean.",
+    "RMS": "root mean square.",
+    "relative error": "RMS of the residual divided by RMS of the measured efforts, over all joints.",
+    "residual|difference": "measured minus predicted value.",
+    "held out|held-out|not used in the fit": "excluded from the fit and used for validation.",
+    "physically consistent": "parameters of a possible body: positive mass, and an inertia that a mass"
+    " distribution can have.",
+    "sd|standard deviation|standard deviations": "standard deviation; the interval of ± 2 standard deviations contains the true value with a probability"
+    " of 95 % if the model is correct.",
+    "correlation|Correlation": "correlation between the errors of two estimates, from -1 to 1.",
+    "F_c": "Coulomb friction; torque F_c sign(v) [N m].",
+    "F_v": "viscous friction; torque F_v v [N m s/rad].",
+    "I_a": "rotor inertia on the joint side of the gear; torque I_a a [kg m²].",
+    "beta": "constant offset of a joint's effort [N m].",
+    "F_l": "friction proportional to the load torque of the joint [-].",
+    "F_s": "Stribeck friction: additional friction at low speed [N m].",
+    "F_p": "presliding friction: builds up over a small angle after each reversal [N m].",
+    "F_b": "breakaway friction: additional friction after a reversal, until the surfaces slide [N m].",
+    "F_a": "difference of the Coulomb friction between the two directions [N m].",
+    "F_t": "friction proportional to the square root of speed, due to shear-thinning grease [N m (s/rad)^0.5].",
+    "F_k": "torque lost by saturation of the motor, proportional to the square of the load torque [1/(N m)].",
+    "F_rc|F_rs|F_oc|F_os|F_wc|F_ws|F_uc|F_us": "torque ripple over one turn of an axis: cosine and sine amplitudes.",
+    "mx|my|mz": "first moment of mass: mass times a coordinate of the centre of mass [kg m].",
+    "URDF": "Unified Robot Description Format: file with the links, joints and masses of a robot.",
+    "pi": "the ten inertial parameters of a body: m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz.",
+    "wrench": "force and torque at the force-torque sensor.",
+    "tare": "estimation of the sensor bias, without a load or in several postures.",
+    "TCP": "tool centre point: the frame whose speed and position are limited.",
+    "harmonics": "sine waves of a Fourier motion.",
+    "criterion": "quantity that the planner minimises: d, volume of the expected covariance; a, mean relative"
+    " variance; worst, largest relative variance.",
+    "closed chain|loop|loops": "kinematic chain with closed loops; its passive joints are determined by the driven ones.",
+    "loops close|close the loops": "the loop closure equations have a solution in this posture.",
+}
 MARKS: Mapping[str, str] = {"pass": "✓", "warn": "!", "fail": "✗", "not judged": "–", "info": "→"}
 _PACKAGES = ("robot_sysid", "numpy", "scipy", "pin", "cvxpy", "clarabel")
 
 
+def words_in(text: str) -> list[tuple[str, str]]:
+    """Words of the glossary that a text uses, with their meanings, in the glossary's order.
+
+    Args:
+        text: All text of a page.
+    """
+    words = set(re.findall(r"[\w-]+", text))
+
+    def has(name: str) -> bool:
+        parts = set(re.findall(r"[\w-]+", name))
+        if parts == {name} or not parts <= words:
+            return name in words
+        return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+
+    every = ((spellings.split("|"), meaning) for spellings, meaning in GLOSSARY.items())
+    return [(names[0], meaning) for names, meaning in every if any(map(has, names))]
+
+
 def cell_text(value: object) -> str:
-    """Text of a number or word in a table: four significant digits, no noise."""
+    """Text of a number or word in a table: four significant digits, without rounding noise."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -35,7 +111,7 @@ def cell_text(value: object) -> str:
 
 
 def with_deviation(value: float, sd: float) -> str:
-    """A value and its deviation with matched digits: `1.116 ± 0.007`; NaN: not measured."""
+    """Value and standard deviation with matching digits: `1.116 ± 0.007`; NaN: not measured."""
     if sd != sd:
         return f"{value:.4g} (undetermined, from the URDF)"
     if not (sd > 0 and abs(value) < 1e300):
@@ -74,7 +150,7 @@ def _explained(reason: Reason) -> dict[str, str]:
 
 
 class Report:
-    """Collects sections and writes them as one HTML file.
+    """HTML report, which collects sections and writes them as one file.
 
     Args:
         title: Heading of the page.
@@ -102,7 +178,7 @@ class Report:
         asked: str = "",
         next_steps: Iterable[str] = (),
     ) -> None:
-        """Headline: the verdict in one sentence, with its colour.
+        """Add the headline: the verdict in one sentence, with its colour.
 
         Args:
             level: Colour and mark; None: for information.
@@ -125,7 +201,7 @@ class Report:
         asked: str = "",
         next_steps: Iterable[str] = (),
     ) -> None:
-        """Headline of a judged result.
+        """Add the headline of a result that has a verdict.
 
         Args:
             verdict: Its reasons stand below the answer.
@@ -142,29 +218,31 @@ class Report:
             self._headline["not_judged"] = [advice_of(reason) for reason in verdict.not_judged]
 
     def provenance(self, facts: Mapping[str, object]) -> None:
-        """Facts that repeat the run: files with their hashes, settings. Versions and the command are added."""
+        """Add facts that are needed to repeat the run, such as file hashes and settings; versions
+        and the command are added automatically.
+        """
         self._provenance.update({name: str(value) for name, value in facts.items()})
 
     def heading(self, text: str, level: int = 2, *, folded: bool = False) -> None:
-        """A section heading (level 2 or 3); a folded section of level 2 opens when clicked."""
+        """Add a section heading (level 2 or 3); a folded section of level 2 opens with a click."""
         heading = {"kind": "heading", "level": int(level), "text": text, "folded": folded}
         self._parts.append({**heading, "id": f"s{len(self._parts)}"})
 
     def paragraph(self, text: str) -> None:
-        """Plain text; it is escaped."""
+        """Add plain text; HTML characters are escaped."""
         self._parts.append({"kind": "paragraph", "text": text})
 
     def bullets(self, items: Iterable[str]) -> None:
-        """A list of sentences; nothing if empty."""
+        """Add a list of sentences; nothing if it is empty."""
         if entries := list(items):
             self._parts.append({"kind": "bullets", "entries": entries})
 
     def preformatted(self, text: str) -> None:
-        """Text in a fixed-width font."""
+        """Add text in a fixed-width font."""
         self._parts.append({"kind": "preformatted", "text": text})
 
     def verdict(self, ok: bool | Outcome, text: str) -> None:
-        """Line with the outcome pass, warn, fail or not judged."""
+        """Add a line with the outcome: pass, warn, fail or not judged."""
         level = ok if isinstance(ok, Outcome) else (Outcome.PASS if ok else Outcome.FAIL)
         self._parts.append({"kind": "verdict", "level": level.value, "text": text})
 
@@ -176,7 +254,7 @@ class Report:
         *,
         folded: bool = False,
     ) -> None:
-        """A table; numbers are right-aligned, with four significant digits.
+        """Add a table; numbers are right-aligned, with four significant digits.
 
         Args:
             columns: Names; all blank: no head.
@@ -201,7 +279,8 @@ class Report:
         )
 
     def figure(self, figure: Figure, caption: str = "", *, folded: bool = False) -> None:
-        """A chart whose lines can be read off, zoomed, hidden and played, by mouse and keyboard.
+        """Add a chart whose lines can be read off, zoomed, hidden and played, by mouse and
+        keyboard.
 
         Args:
             figure: Its data and layout.
@@ -291,7 +370,7 @@ def _all_text(*parts: Any) -> str:
 
 
 def _circumstances() -> list[tuple[str, str]]:
-    """Command and versions."""
+    """Command and versions of the run."""
     program = Path(sys.argv[0]).name
     command = shlex.join(["sysid", *sys.argv[1:]]) if program in ("sysid", "__main__.py") else ""
     versions = ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structural identifiability as a table in the paper's form, and as a page."""
+"""Structural identifiability as a table in the form of the paper, and as a report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WIDE = 100  # characters of a table of a page; beyond, one line per body
 def identifiability_table(
     answer: Identifiability, weightless: Identifiability | None = None, *, width: int = _WIDE
 ) -> tuple[list[str], list[list[str]]]:
-    """Table in the paper's form: symbols of all parameters, and the dimensions.
+    """Table of the identifiability of all parameters, in the form of the paper of Wensing et al.
 
     Args:
         answer: The structural answer.
@@ -51,7 +51,7 @@ def identifiability_table(
 def identifiability_summary(
     answer: Identifiability, weightless: Identifiability | None = None
 ) -> list[str]:
-    """The counts and warnings in sentences."""
+    """Sentences with the numbers of identifiable parameters, and the warnings."""
     base = "floating base" if answer.floating_base else "fixed base"
     gravity = (
         "no gravity" if not answer.gravity.any() else f"gravity {_vector(answer.gravity)} m/s²"
@@ -70,7 +70,8 @@ def identifiability_summary(
         lines.append(f"Without gravity: {weightless.n_base}.")
     if answer.exact_angles is not None:
         lines.append(
-            f"With exact instead of rounded angles: {answer.exact_angles.n_base} (as written in the URDF:"
+            f"With exact instead of rounded angles: {answer.exact_angles.n_base} (as written in"
+            " the URDF:"
             f" {answer.n_base})."
         )
     return lines
@@ -79,7 +80,7 @@ def identifiability_summary(
 def identifiability_report(
     answer: Identifiability, weightless: Identifiability | None = None
 ) -> Report:
-    """A page with the table, the regroupings and the transfers.
+    """Report with the table of identifiability, the regroupings and the transfers.
 
     Args:
         answer: The structural answer.

@@ -29,7 +29,7 @@ from sysid_core.validation import Prediction
 
 
 def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
-    """RMS and R² of every joint, and the relative error, run by run."""
+    """Add a table with RMS and R² of every joint and the relative error, for each run."""
     for prediction in predictions:
         motion, whole = prediction.joints(), prediction.joints(whole=True)
         bands = prediction.bands()
@@ -75,10 +75,11 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
 
 
 def prediction_sentence(predictions: Sequence[Prediction], *, held_out: bool = True) -> str:
-    """Error of the predicted efforts in words, compared with the inertial parameters of the URDF.
+    """Sentence on the error of the predicted efforts, compared with that of the URDF's inertial
+    parameters.
 
     Args:
-        predictions: Of the recordings that judge the model.
+        predictions: Predictions of the recordings that judge the model.
         held_out: Whether they weren't used in the fit.
     """
     if not predictions:
@@ -98,13 +99,14 @@ CONSISTENT = ("lmi", "entropic")  # methods whose every link is a solid body's
 
 
 def consistency_sentence(identification: Identification) -> str:
-    """Sentence on the physical consistency of the links, or why it was not checked."""
+    """Sentence on the physical consistency of the links, or on the reason why it was not checked."""
     if identification.physically_consistent:
         return "every link is physically consistent, and no friction coefficient is negative."
     if identification.estimate.method in CONSISTENT:
         return "at least one link is not physically consistent."
     return (
-        f"'{identification.estimate.method}' estimates base parameters, which predict torques, but does"
+        f"'{identification.estimate.method}' estimates base parameters, which predict torques, but"
+        " does"
         " not make each link physically consistent. For simulation use --method lmi."
     )
 
@@ -155,7 +157,8 @@ def identification_report(
     )
     if delay is not None and not delay.shows:
         report.paragraph(
-            "The delay of the efforts relative to the positions cannot be estimated from this motion."
+            "The delay of the efforts relative to the positions cannot be estimated from this"
+            " motion."
         )
     elif delay is not None:
         corrected = identification.processing.delay
@@ -174,8 +177,10 @@ def identification_report(
         if chart is not None:
             report.figure(
                 chart,
-                f"{Path(prediction.source).name}: amplitude density of the residual. Peaks: ripple of"
-                " gears and motors; a rise towards low frequencies: model error; a flat line: noise.",
+                f"{Path(prediction.source).name}: amplitude density of the residual. Peaks: ripple"
+                " of"
+                " gears and motors; a rise towards low frequencies: model error; a flat line:"
+                " noise.",
             )
     if benefits:
         _benefit_table(report, identification, benefits)
@@ -183,11 +188,14 @@ def identification_report(
 
 
 def _predictions(report: Report, predictions: Sequence[Prediction]) -> None:
-    """Efforts over time of each run, and their numbers; the first run is open, some are drawn."""
+    """Add charts of the efforts over time of each run with their errors; the first run is open, and
+    some are drawn.
+    """
     for k, prediction in enumerate(predictions[:SHOWN]):
         report.figure(
             prediction_chart(prediction),
-            f"{Path(prediction.source).name}: measured and predicted effort of every joint. Efforts are"
+            f"{Path(prediction.source).name}: measured and predicted effort of every joint."
+            " Efforts are"
             " predicted from the motion alone. The error is computed over the shaded intervals.",
             folded=k > 0,
         )
@@ -216,7 +224,7 @@ def _benefit_table(
 def _value_table(
     report: Report, identification: Identification, estimate: Estimate, caption: str
 ) -> None:
-    """Values beside the URDF's, with every combination written out."""
+    """Add a table of the estimates and the URDF's values, with every combination written out."""
     terms = [terms_of(estimate, name) for name in estimate.names]
     report.table(
         ["parameter", "value ± standard deviation", "URDF", "unit", "verdict"],
@@ -248,8 +256,10 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
     if (chart := parameter_chart(identification, estimate, inertial=False)) is not None:
         report.figure(
             chart,
-            "Friction and drive parameters with bars of ± 2 standard deviations. Hollow marks: only a"
-            " combination with the inertia of links is determined.",
+            "Friction and drive parameters with bars of ± 2 standard deviations. Hollow marks: the data do"
+            " not determine the value, or only in combination with the inertia of links, or only with a"
+            " standard deviation larger than the band. Band: plausible before the measurement, up to"
+            " the value that alone would explain the torque of the joint.",
         )
     _friction_table(report, identification)
     _wave_table(report, identification)
@@ -267,9 +277,12 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
         if chart is not None:
             report.figure(
                 chart,
-                "Parameters of every link. Hollow marks: the data do not determine the value, or only with"
-                " a standard deviation larger than the band. Such a value stays near that of the URDF,"
-                " and is valid only together with the others. Band: usual values for a link of this mass"
+                "Parameters of every link. Hollow marks: the data do not determine the value, or"
+                " only with"
+                " a standard deviation larger than the band. Such a value stays near that of the"
+                " URDF,"
+                " and is valid only together with the others. Band: usual values for a link of"
+                " this mass"
                 " and length.",
                 folded=True,
             )
@@ -284,7 +297,8 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
     report.heading("The robot")
     report.figure(
         robot_scene(identification),
-        "Centres of mass at the zero posture. Rings: URDF. Diamonds: identified, shown if every link is"
+        "Centres of mass at the zero posture. Rings: URDF. Diamonds: identified, shown if every"
+        " link is"
         " physically consistent. They include centres of mass that the data determine only in"
         " combination (hollow marks above).",
     )
@@ -353,7 +367,7 @@ def _wave_names(identification: Identification) -> set[str]:
 
 
 def _wave_table(report: Report, identification: Identification) -> None:
-    """Amplitude of every torque wave."""
+    """Add a table with the amplitude of every torque wave."""
     friction, values = identification.friction, identification.friction_parameters
     kinds = [term for term in friction.all_terms if term.waves]
     sizes: dict[tuple[str, float], dict[FrictionTerm, float]] = {}

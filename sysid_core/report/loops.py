@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Page with pictures of the loops of a mechanism."""
+"""Report with charts of the loops of a mechanism."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def loops_report(
     box: MotionBox,
     ranks: ConstrainedRanks,
 ) -> Report:
-    """The check of a mechanism's loops.
+    """Report of the check of a mechanism's loops.
 
     Args:
         chain: The mechanism.
@@ -43,8 +43,10 @@ def loops_report(
     report.heading("Region in which the loops close")
     report.figure(
         assembly_figure(chain, box),
-        "Maps: condition number (log10) of J_u, the loop Jacobian with respect to the passive joints;"
-        " white: the loops do not close. Curves: positions of the passive joints over the driven joint."
+        "Maps: condition number (log10) of J_u, the loop Jacobian with respect to the passive"
+        " joints;"
+        " white: the loops do not close. Curves: positions of the passive joints over the driven"
+        " joint."
         " All other driven joints are at their home positions.",
     )
     report.heading("Recommended range of motion")
@@ -55,11 +57,13 @@ def loops_report(
 
 
 def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: AssemblyMap) -> None:
-    """Closure of the loops, and its uniqueness."""
+    """Add the section on the closure of the loops and its uniqueness."""
     report.verdict(
         bool(inside.assembled.all() and inside.within_limits.all()),
-        f"{100 * inside.assembled.mean():.0f} % of {len(inside.q)} random postures in the recommended range"
-        f" close the loops, {100 * inside.within_limits.mean():.0f} % within the passive joints' limits.",
+        f"{100 * inside.assembled.mean():.0f} % of {len(inside.q)} random postures in the"
+        " recommended range"
+        f" close the loops, {100 * inside.within_limits.mean():.0f} % within the passive joints'"
+        " limits.",
     )
     report.verdict(
         inside.unique and limits.unique,
@@ -71,7 +75,8 @@ def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: A
     worst = float(inside.condition.max())
     report.verdict(
         worst < MAX_CONDITION,
-        f"The driven joints determine the passive ones: the condition number of the loop Jacobian is at"
+        "The driven joints determine the passive ones: the condition number of the loop Jacobian"
+        " is at"
         f" most {worst:.3g} ({MAX_CONDITION:g} is the limit, near a dead centre).",
     )
     report.table(
@@ -100,7 +105,7 @@ def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: A
 
 
 def _box(report: Report, chain: ClosedChain, box: MotionBox) -> None:
-    """Coordinates of the box and how far motions may go along them."""
+    """Add a table of the coordinates of the box and their ranges."""
     report.table(
         ("coordinate", "joints", "half range [rad]"),
         [
@@ -119,7 +124,7 @@ def _box(report: Report, chain: ClosedChain, box: MotionBox) -> None:
 
 
 def _ranks(report: Report, chain: ClosedChain, ranks: ConstrainedRanks) -> None:
-    """Numbers of parameters against the ranks of their regressors."""
+    """Add a table of the numbers of parameters and the ranks of their regressors."""
     report.table(
         ("parameters", "number", "rank", "gap in the singular values"),
         [
@@ -149,7 +154,7 @@ def _ranks(report: Report, chain: ClosedChain, ranks: ConstrainedRanks) -> None:
 
 
 def assembly_figure(chain: ClosedChain, box: MotionBox) -> Figure:
-    """One panel per group of driven joints that move a loop: a map for two, curves for one."""
+    """Chart of loop closure: a map for two driven joints that share a loop, curves for one."""
     pairs = [group for group in coupled_drives(chain) if len(group) == 2]
     paired = {name for group in pairs for name in group}
     alone = [name for name in chain.actuated if name not in paired and _moves_loops(chain, name)]
@@ -172,7 +177,9 @@ def assembly_figure(chain: ClosedChain, box: MotionBox) -> Figure:
 def _draw_map(
     figure: Figure, panel: int, chain: ClosedChain, box: MotionBox, pair: tuple[str, str]
 ) -> None:
-    """Condition number over two driven joints, the passive joints' limits and the box."""
+    """Draw a map of the condition number over two driven joints, with the limits of the passive
+    joints and the box.
+    """
     x, y = (_range(chain, name) for name in pair)
     X, Y = np.meshgrid(x, y)
     found = try_assemble(chain, _at_home(chain, {pair[0]: X.ravel(), pair[1]: Y.ravel()}))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report page of a planned motion, with its use of the limits."""
+"""Report of a planned motion, with the used fraction of the limits."""
 
 from __future__ import annotations
 
@@ -10,25 +10,18 @@ import numpy as np
 
 from sysid_core.planning import MotionCheck, MotionChecker, MotionLimits, Trajectory
 from sysid_core.reasons import Outcome
-from sysid_core.report.charts import (
-    COLOURS,
-    GREY,
-    SCALES,
-    Figure,
-    bars,
-    cell_traces,
-    moving_robot,
-    points,
-    skeleton,
-)
+from sysid_core.report.charts import COLOURS, GREY, SCALES, Figure, bars
 from sysid_core.report.html import Report
+from sysid_core.report.space import cell_traces, moving_robot, points, skeleton
 from sysid_core.robot import RobotModel
 
 _STILL = ("still", "settle", "transfer")  # segments that the figures don't tint
 
 
 def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> Figure:
-    """Position, velocity and acceleration of every joint over time, as shares of the limits."""
+    """Chart of position, velocity and acceleration of every joint over time, as fractions of the
+    limits.
+    """
     bounded = np.isfinite(limits.upper - limits.lower) & (limits.upper > limits.lower)
     lower, upper = np.where(bounded, [limits.lower, limits.upper], [[-np.pi], [np.pi]])
     middle, half = (upper + lower) / 2, (upper - lower) / 2
@@ -51,7 +44,9 @@ def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> Figure:
 
 
 def effort_figure(model: RobotModel, checker: MotionChecker, trajectory: Trajectory) -> Figure:
-    """Rigid-body torque of every joint as share of its limit, and the TCP's speed."""
+    """Chart of the rigid-body torque of every joint as a fraction of its limit, and of the TCP's
+    speed.
+    """
     step = max(1, len(trajectory.time) // 2000)
     columns = model.columns_from(trajectory.joint_names)
     q, v, a = (x[::step, columns] for x in (trajectory.q, trajectory.v, trajectory.a))
@@ -67,7 +62,7 @@ def effort_figure(model: RobotModel, checker: MotionChecker, trajectory: Traject
 
 
 def path_figure(checker: MotionChecker, trajectory: Trajectory) -> Figure:
-    """The robot that plays the motion in its cell, and the path of its TCP in space."""
+    """3D view of the robot that plays the motion in its cell, with the path of its TCP."""
     model, frame = checker.model, checker.limits.tcp_frame
     step = max(1, len(trajectory.time) // 1000)
     columns = model.columns_from(trajectory.joint_names)
@@ -89,7 +84,7 @@ def motion_report(
     remarks: Sequence[str] = (),
     figures: Sequence[tuple[Any, str]] = (),
 ) -> Report:
-    """The page of a planned motion.
+    """Report of a planned motion.
 
     Args:
         checker: Checker of the robot and the limits.
@@ -104,7 +99,8 @@ def motion_report(
     minutes, seconds = divmod(round(trajectory.duration), 60)
     report.headline(
         Outcome.PASS if check.is_safe else Outcome.FAIL,
-        f"{f'{minutes} min ' if minutes else ''}{seconds} s of motion, within all limits at {check.samples} instants and"
+        f"{f'{minutes} min ' if minutes else ''}{seconds} s of motion, within all limits at"
+        f" {check.samples} instants and"
         f" {check.postures} postures."
         if check.is_safe
         else "; ".join(str(violation) for violation in check.violations),
@@ -121,7 +117,8 @@ def motion_report(
     report.heading("Motion")
     report.figure(
         motion_figure(trajectory, checker.limits),
-        "Motion of every joint relative to its limits: ±1 is the limit (for positions: the end of the"
+        "Motion of every joint relative to its limits: ±1 is the limit (for positions: the end of"
+        " the"
         " range).",
     )
     report.figure(
@@ -130,7 +127,8 @@ def motion_report(
     )
     report.figure(
         path_figure(checker, trajectory),
-        f"Animation of the robot in its cell. The path of {checker.limits.tcp_frame} is coloured by its"
+        f"Animation of the robot in its cell. The path of {checker.limits.tcp_frame} is coloured"
+        " by its"
         " speed. Bodies are convex hulls of the collision shapes.",
     )
     for figure, caption in figures:

@@ -10,18 +10,18 @@ from numpy.typing import ArrayLike
 
 from sysid_core.controller_payload import ControllerSetting
 from sysid_core.estimation import Estimate
+from sysid_core.estimation.loaded_arm import ExtraTorque, LoadedArm
 from sysid_core.estimation.payload import (
     CompressedWrenches,
     PayloadData,
     PointMassDiscretization,
     summarise_payload,
 )
-from sysid_core.estimation.payload_live import PayloadMoment, object_size
+from sysid_core.estimation.payload_live import object_size
 from sysid_core.reasons import advice_of
-from sysid_core.report.charts import strong_correlations
+from sysid_core.report.charts import Figure, strong_correlations, time_series
 from sysid_core.report.html import Report, with_deviation
 from sysid_core.report.payload_charts import (
-    convergence_chart,
     error_charts,
     object_scene,
     signal_charts,
@@ -32,9 +32,13 @@ from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording
 from sysid_core.validation import payload_errors
 
+_NAMES = ("mass", "com x", "com y", "com z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+_UNITS = ("kg",) + ("m",) * 3 + ("kg m²",) * 6
+_ROWS, _COLS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
+
 
 def payload_sentence(estimate: Estimate) -> str:
-    """Mass and centre of mass with their standard deviations."""
+    """Sentence with mass and centre of mass and their standard deviations."""
     if not estimate.values[0] > 0:
         return (
             f"No payload: {with_deviation(estimate.values[0], estimate.standard_deviations[0])} kg."
@@ -47,7 +51,7 @@ def payload_sentence(estimate: Estimate) -> str:
 
 
 def comparison_rows(estimate: Estimate, truth: ArrayLike | None) -> list[list[object]]:
-    """Rows of quantity, estimate, standard deviation, truth, error; SI units.
+    """Table rows with quantity, estimate, standard deviation, truth, error; SI units.
 
     Args:
         estimate: Estimate of a payload.
@@ -84,13 +88,9 @@ def _in_mm(row: Sequence[object]) -> list[object]:
     return [row[0], "mm", *(1e3 * x if isinstance(x, float) else x for x in row[2:])]
 
 
-_NAMES = ("mass", "com x", "com y", "com z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
-_UNITS = ("kg",) + ("m",) * 3 + ("kg m²",) * 6
-_ROWS, _COLS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
-
-
 def error_summary(estimate: Estimate, truth: ArrayLike, size: ArrayLike) -> dict[str, float]:
-    """Errors in per cent (see `payload_errors`), and the largest of the centre of mass.
+    """Errors of a payload estimate in percent (see `payload_errors`), with the largest error of the
+    centre of mass.
 
     Args:
         estimate: Estimate of a payload.
@@ -112,24 +112,22 @@ def payload_report(
     estimate: Estimate,
     data: PayloadData,
     shape: Shape | None,
-    history: Sequence[PayloadMoment] = (),
     recording: Recording | None = None,
-    filtered: JointStream | None = None,
+    smoothed: JointStream | None = None,
     truth: ArrayLike | None = None,
     others: Sequence[Estimate] = (),
     settings: Sequence[ControllerSetting] = (),
     controller_frame: str = "",
 ) -> None:
-    """Fill a report.
+    """Add the sections of a payload result to a report.
 
     Args:
         report: To be filled.
         estimate: The result.
         data: That it was fitted to.
         shape: Shape of the object, in the sensor frame; None where it isn't known.
-        history: Moments of the running estimate.
         recording: Raw streams.
-        filtered: Joint states after the filter.
+        smoothed: Joint states as they were weighed.
         truth: pi where it is known, shape (10,).
         others: Results of other methods on the same data.
         settings: The payload for vendors' controllers.
@@ -150,36 +148,32 @@ def payload_report(
     if pairs := strong_correlations(estimate.names, estimate.covariance):
         report.paragraph("Most strongly correlated pairs (0.9 and more):")
         report.bullets(pairs)
-    if len(history) > 2:
-        report.heading("Convergence of the running estimate")
-        report.figure(
-            convergence_chart(history, truth),
-            "Estimate after each sample, ± two standard deviations.",
-        )
     if shape is not None:
         pmd = PointMassDiscretization(shape)
         masses = pmd.masses(CompressedWrenches.from_data(data, pmd.dynamism_scale))
         report.heading("Point masses inside the shape")
         report.figure(
             object_scene(shape, masses, estimate),
-            "Balls: estimated point masses, with a volume in proportion to the mass. Diamond: centre"
+            "Balls: estimated point masses, with a volume in proportion to the mass. Diamond:"
+            " centre"
             " of mass. Ellipsoid: region of two standard deviations of the centre of mass.",
         )
-    if recording is not None and filtered is not None:
+    if recording is not None and smoothed is not None:
         report.heading("Signals", folded=True)
-        trajectory, rates, wrench = signal_charts(recording, filtered)
+        trajectory, rates, wrench = signal_charts(recording, smoothed)
         report.figure(trajectory, "Measured joint positions.")
-        report.figure(rates, "Velocity of the last joint before and after the Kalman filter.")
+        report.figure(rates, "Velocity of the last joint before and after smoothing.")
         report.figure(wrench, "Measured wrench, including the sensor bias.")
         report.bullets(recording.notes)
 
 
 def controller_block(report: Report, settings: Sequence[ControllerSetting], frame: str) -> None:
-    """Payload as calls for each vendor's controller, to be copied; empty without settings.
+    """Add the payload as calls for each vendor's controller, to be copied; nothing without
+    settings.
 
     Args:
         report: To be filled.
-        settings: Of the payload in that frame.
+        settings: Settings of the payload in that frame.
         frame: Frame of the payload in the controller.
     """
     if not settings:
@@ -198,7 +192,7 @@ def controller_block(report: Report, settings: Sequence[ControllerSetting], fram
 def payload_numbers(
     report: Report, estimate: Estimate, truth: ArrayLike | None = None, *, frame: str = ""
 ) -> None:
-    """Values, deviations and the quality of the data.
+    """Add tables of the values, the standard deviations and the quality of the data.
 
     Args:
         report: To be filled.
@@ -246,12 +240,14 @@ def _other_methods(
     shape: Shape | None,
     truth: ArrayLike | None,
 ) -> None:
-    """Results of other methods on the same data."""
+    """Add a table with the results of other methods on the same data."""
     report.heading("All methods on the same data", folded=True)
     report.paragraph(
-        "MAP uses the whole recording, smoothed in both directions, and models errors of the sensor"
+        "MAP uses the whole recording, smoothed in both directions, and models errors of the"
+        " sensor"
         " (gains, crosstalk, delay). MAP (running) is the estimate of the node, updated with every"
-        " sample; it differs from MAP by less than one standard deviation. The other methods assume an ideal"
+        " sample; it differs from MAP by less than one standard deviation. The other methods"
+        " assume an ideal"
         " sensor: with a real one, their standard deviations are too small."
     )
     measures = () if truth is None else ("mass", "com", "inertia")
@@ -282,3 +278,72 @@ def _other_methods(
         rows,
         "Relative errors as defined by Nadeau et al. 2022 (eq. 10–12)." if measures else "",
     )
+
+
+def extra_torque_figure(joint_names: Sequence[str], extra: ExtraTorque) -> Figure:
+    """Chart of the payload's contribution to each joint torque: measured and estimated."""
+    return time_series(
+        extra.time,
+        {
+            name: {"loaded minus unloaded arm": extra.measured[:, j], "payload": y}
+            for j, (name, y) in enumerate(zip(joint_names, extra.predicted.T, strict=True))
+        },
+        ylabel="torque [N m]",
+    )
+
+
+def loaded_arm_report(
+    fit: LoadedArm,
+    *,
+    frame: str,
+    gains: Sequence[float],
+    gain_sd: float,
+    true_mass: float | None = None,
+    settings: Sequence[ControllerSetting] = (),
+) -> Report:
+    """Report of a payload estimated from joint torques: verdict, standard deviations, and the
+    torques that the payload explains.
+
+    Args:
+        fit: The estimate and its torques.
+        frame: Frame that carries the payload.
+        gains: Gains of the drives, one per joint [N m/A, or 1].
+        gain_sd: Their relative standard deviation.
+        true_mass: To compare with [kg].
+        settings: The payload for vendors' controllers.
+    """
+    estimate = fit.estimate
+    report = Report(f"Payload of {estimate.robot} from joint torques", estimate.source)
+    if true_mass is not None:
+        off = estimate.values[0] - true_mass
+        report.paragraph(
+            f"Error of the mass: {off:+.3f} kg, {100 * off / true_mass:+.1f} % from the true"
+            f" {true_mass:g} kg ({off / estimate.standard_deviations[0]:+.1f} standard deviations)."
+        )
+    if estimate.values[0] > 0:
+        payload_numbers(report, estimate, frame=frame)
+    else:
+        report.bullets(estimate.notes)
+    controller_block(report, settings, frame)
+    report.heading("Torques due to the payload")
+    report.paragraph(
+        "Measured torque minus the torque of the unloaded arm for the same motion, and the"
+        " predicted"
+        " torque of the estimated payload."
+    )
+    for k, extra in enumerate(fit.extra):
+        report.figure(extra_torque_figure(fit.joint_names, extra), f"Loaded recording {k + 1}")
+    report.table(
+        ["joint", "gain", "payload torque RMS [N m]"],
+        [
+            [name, float(gain), float(rms)]
+            for name, gain, rms in zip(
+                fit.joint_names,
+                gains,
+                np.sqrt(np.mean(np.concatenate([e.predicted for e in fit.extra]) ** 2, axis=0)),
+                strict=True,
+            )
+        ],
+        f"Standard deviation of each gain: {100 * gain_sd:.3g} %, independent of the others",
+    )
+    return report

@@ -1,30 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of a payload: wrench, convergence, the object in space, and the signals."""
+"""Charts of a payload: wrench, convergence, the object in 3D, and the signals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import PayloadData, summarise_payload
-from sysid_core.estimation.payload_live import PayloadMoment
 from sysid_core.report.charts import (
     COLOURS,
     GREY,
     SCALES,
     Figure,
     correlation_map,
-    ellipsoid,
-    hull,
-    points,
-    scene,
     spectra,
     time_series,
 )
-from sysid_core.robot import Array, mass_com_inertia_from_pi
+from sysid_core.report.space import ellipsoid, hull, points, scene
+from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording
 
@@ -32,7 +28,7 @@ AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 
 def wrench_chart(data: PayloadData, pi: ArrayLike) -> Figure:
-    """Measured (bias removed), predicted and remaining wrench, per axis."""
+    """Chart of the measured wrench (without bias), the predicted wrench and the residual, per axis."""
     predicted = data.regressor @ np.asarray(pi, dtype=float)
     series = {
         f"{axis} [{'N' if i < 3 else 'N m'}]": {
@@ -65,37 +61,9 @@ def error_charts(data: PayloadData, estimate: Estimate) -> Iterator[tuple[Figure
     )
 
 
-def convergence_chart(history: Sequence[PayloadMoment], truth: ArrayLike | None) -> Figure:
-    """Mass and centre of mass over the run, with two standard deviations."""
-    time = np.array([moment.time for moment in history])
-    series = {"mass [kg]": ([m.mass for m in history], [m.mass_sd for m in history])}
-    for k, axis in enumerate("xyz"):
-        series[f"com {axis} [mm]"] = (
-            [1e3 * m.com[k] for m in history],
-            [1e3 * m.com_sd[k] for m in history],
-        )
-    true: list[float] = []
-    if truth is not None:
-        mass, com, _ = mass_com_inertia_from_pi(np.asarray(truth, dtype=float))
-        true = [float(mass), *(1e3 * com).tolist()]
-    figure = Figure(list(series), columns=2, height=230, linked=True)
-    for i, (values, sds) in enumerate(series.values()):
-        x, sd = np.array(values), np.array(sds)
-        for name, line in (("- 2 sd", x - 2 * sd), ("+ 2 sd", x + 2 * sd)):
-            figure.line(i, time, line, name, COLOURS[5], dash="dot")
-        figure.line(i, time, x, "estimate", width=2)
-        if true:
-            figure.line(i, time, np.full_like(time, true[i]), "truth", COLOURS[1], dash="dash")
-        late = x[len(x) // 4 :] if len(x) > 8 else x
-        spread = max(4 * float(np.median(sd)), 3 * float(np.ptp(late)), 1e-3)
-        middle = float(np.median(late))
-        figure.axis("y", i, range=[middle - spread, middle + spread])
-    figure.label_time()
-    return figure
-
-
 def object_scene(shape: Shape, masses: Array, estimate: Estimate) -> Figure:
-    """The object's cells, their point masses, and the centre of mass with its ellipsoid of 2 sd.
+    """3D view of the object's cells, their point masses, and the centre of mass with its ellipsoid
+    of 2 sd.
 
     Args:
         shape: Shape of the object, in the sensor frame.
@@ -116,22 +84,22 @@ def object_scene(shape: Shape, masses: Array, estimate: Estimate) -> Figure:
     return scene(traces)
 
 
-def signal_charts(recording: Recording, filtered: JointStream) -> tuple[Figure, Figure, Figure]:
-    """Joint positions, velocities raw and filtered, and the raw wrench."""
-    raw = recording.joints.ordered(filtered.names)
+def signal_charts(recording: Recording, smoothed: JointStream) -> tuple[Figure, Figure, Figure]:
+    """Charts of joint positions, raw and smoothed velocities, and the raw wrench."""
+    raw = recording.joints.ordered(smoothed.names)
     t0 = int(raw.stamps_ns[0])
-    t_raw, t = (raw.stamps_ns - t0) * 1e-9, (filtered.stamps_ns - t0) * 1e-9
+    t_raw, t = (raw.stamps_ns - t0) * 1e-9, (smoothed.stamps_ns - t0) * 1e-9
     trajectory = Figure(["position [rad]"], height=370)
-    for j, name in enumerate(filtered.names):
+    for j, name in enumerate(smoothed.names):
         trajectory.line(0, t_raw, raw.q[:, j], name, COLOURS[j % len(COLOURS)])
-    last = len(filtered.names) - 1
-    titles = [f"{filtered.names[last]}: velocity [rad/s]", "acceleration [rad/s²]"]
+    last = len(smoothed.names) - 1
+    titles = [f"{smoothed.names[last]}: velocity [rad/s]", "acceleration [rad/s²]"]
     rates = Figure(titles, linked=True)
     if raw.v is not None:
         rates.line(0, t_raw, raw.v[:, last], "raw", GREY)
-    for i, values in enumerate((filtered.v, filtered.a)):
+    for i, values in enumerate((smoothed.v, smoothed.a)):
         if values is not None:
-            rates.line(i, t, values[:, last], "filtered")
+            rates.line(i, t, values[:, last], "smoothed")
     wrench = Figure(["force [N]", "torque [N m]"], linked=True)
     if recording.wrench is not None:
         t_w = (recording.wrench.stamps_ns - t0) * 1e-9

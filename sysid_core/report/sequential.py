@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a sequential identification: its steps, and how their error grows."""
+"""Report of a sequential identification, with its steps and the growth of the error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sysid_core.validation import Prediction
 
 
 def error_growth_figure(fit: SequentialFit) -> Figure:
-    """Standard deviation of every constant, by the step that contributes the noise.
+    """Chart of the standard deviation of every constant, by the step that contributes the noise.
 
     Above: in units of the constant's natural scale, step by step as here and all rows at once.
     Below: shares of the variance. Constants stand in the order of the recursion.
@@ -50,7 +50,9 @@ def error_growth_figure(fit: SequentialFit) -> Figure:
 
 
 def step_rows(fit: SequentialFit) -> list[list[object]]:
-    """One row per step: samples used, constants determined, variance inherited."""
+    """Table rows, one per step: number of samples, constants determined, share of the variance from
+    earlier steps.
+    """
     shares = fit.inherited_shares()
     ratio = fit.standard_deviations / np.maximum(fit.at_once_sd, 1e-300)
     rows: list[list[object]] = []
@@ -101,12 +103,13 @@ def sequential_report(result: SequentialIdentification, validation: Sequence[Pre
 
 
 def add_sequential_parts(report: Report, fit: SequentialFit) -> None:
-    """Steps, growth of the error and constants."""
+    """Add the sections on steps, growth of the error and constants."""
     report.heading("Steps, from the last joint to the first")
     report.table(
         STEP_COLUMNS,
         step_rows(fit),
-        "Each step treats the constants of earlier steps as known. Residuals are computed while the joint"
+        "Each step treats the constants of earlier steps as known. Residuals are computed while"
+        " the joint"
         " moves, because friction at standstill is undetermined. The last two columns are medians"
         " over the constants of the joint; the last compares with one fit of all samples.",
     )

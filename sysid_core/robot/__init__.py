@@ -1,8 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots: URDFs, rigid-body parameters, regressors."""
+"""Robot models: URDF, rigid-body parameters, regressors."""
 
 from sysid_core.robot.drives import WAVE_KINDS, DriveTrain, Spring, SpringLaw
 from sysid_core.robot.frame_sensitivity import frame_motion_sensitivity
+from sysid_core.robot.frames import (
+    POSE_FRAME,
+    POSE_JOINTS,
+    StaticTransform,
+    gravity_of_mount,
+    mounted,
+    robot_of_poses,
+    with_gravity,
+    with_mounted_frame,
+    with_static_transforms,
+)
 from sysid_core.robot.friction import (
     GEARED_ARM_TERMS,
     USUAL_TERMS,
@@ -30,10 +41,6 @@ from sysid_core.robot.inertia import (
     wrench_regressor,
 )
 from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
-from sysid_core.robot.mounted_frame import with_mounted_frame
-from sysid_core.robot.mounting import gravity_of_mount, mounted, with_gravity
-from sysid_core.robot.natural_scale import inertial_scale
-from sysid_core.robot.pose_robot import POSE_FRAME, POSE_JOINTS, robot_of_poses
 from sysid_core.robot.reference import (
     load_dh_robot,
     load_robot,
@@ -41,9 +48,16 @@ from sysid_core.robot.reference import (
     reference_robots,
     reference_rotors,
 )
-from sysid_core.robot.regressor import inertial_parameter_names, joint_torque_regressor
-from sysid_core.robot.rotors import Rotor, load_rotors, rotor_regressor, rotors_from_urdf, rotors_of
-from sysid_core.robot.static_transforms import StaticTransform, with_static_transforms
+from sysid_core.robot.regressor import (
+    Rotor,
+    inertial_parameter_names,
+    inertial_scale,
+    joint_torque_regressor,
+    load_rotors,
+    rotor_regressor,
+    rotors_from_urdf,
+    rotors_of,
+)
 from sysid_core.robot.urdf import allowed_contacts, example_robots, example_share, received_urdf
 from sysid_core.robot.urdf_write import identified_urdf, write_urdf
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effect of errors of the joint states on the motion of a frame."""
+"""Effect of errors in the joint states on the motion of a frame."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sysid_core.robot.model import RobotModel
 def frame_motion_sensitivity(
     model: RobotModel, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
 ) -> Array:
-    r"""Derivatives of `RobotModel.frame_motion` with respect to each joint's q, v and a.
+    r"""Derivatives of `RobotModel.frame_motion` with respect to q, v and a of each joint.
 
     Args:
         model: The robot, with n = nv degrees of freedom.

@@ -21,7 +21,7 @@ from sysid_core.robot.inertia import Array
 
 
 class FrictionTerm(Kind):
-    """Friction term; its value is the name on the command line."""
+    """Friction term of an axis; its value is the name on the command line."""
 
     COULOMB = "coulomb"
     VISCOUS = "viscous"
@@ -42,7 +42,7 @@ class FrictionTerm(Kind):
 
     @property
     def torque(self) -> str:
-        """Torque of the term, with s = tanh(v / v_0), where v_0 is a small velocity."""
+        """Formula of the torque, with s = tanh(v / v_0), where v_0 is a small velocity."""
         return _TORQUES[self][0]
 
     @property
@@ -52,17 +52,19 @@ class FrictionTerm(Kind):
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Names of its parameters; those of waves end with the number of the wave."""
+        """Symbols of the parameters of the term; those of waves end with the number of waves per
+        turn.
+        """
         return _SYMBOLS[self]
 
     @property
     def waves(self) -> bool:
-        """True if the term has a pair of parameters for each wave of the axis."""
+        """True if the term has two parameters (cosine and sine) for each wave of the axis."""
         return self.value in WAVE_KINDS
 
     @property
     def unit(self) -> str:
-        """Unit of its parameters, for revolute joints."""
+        """Unit of the term's parameters, for revolute joints."""
         return _UNITS.get(self, "N m")
 
 
@@ -220,12 +222,12 @@ class FrictionModel:
 
     @property
     def all_terms(self) -> tuple[FrictionTerm, ...]:
-        """Terms that any axis has, in the order of `FrictionTerm`."""
+        """Terms that at least one axis has, in the order of `FrictionTerm`."""
         used = {term for i in range(len(self.drives.axis_names)) for term in self._asked(i)}
         return tuple(term for term in FrictionTerm if term in used)
 
     def with_terms(self, more: Sequence[FrictionTerm]) -> FrictionModel:
-        """Copy with more terms at every axis."""
+        """Copy with additional terms at every axis."""
 
         def joined(terms: Sequence[FrictionTerm]) -> tuple[FrictionTerm, ...]:
             return tuple(dict.fromkeys((*terms, *more)))
@@ -252,7 +254,7 @@ class FrictionModel:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Parameter names such as `elbow_joint.F_c`, axis by axis."""
+        """Names of all parameters, such as `elbow_joint.F_c`, axis by axis."""
         return tuple(
             name
             for i, axis in enumerate(self.drives.axis_names)
@@ -266,7 +268,9 @@ class FrictionModel:
         return tuple(spring for spring in self.drives.springs if spring.identified)
 
     def parameters_of(self, axis: str, term: FrictionTerm) -> tuple[str, ...]:
-        """Names of the parameters of one term at an axis; `elbow_joint.F_rc_202` for waves."""
+        """Names of the parameters of one term at an axis, such as `elbow_joint.F_rc_202` for a
+        wave.
+        """
         if not term.waves:
             return tuple(f"{axis}.{symbol}" for symbol in term.symbols)
         # A dot would part the name from the axis.
@@ -275,11 +279,11 @@ class FrictionModel:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Unit of each parameter, of axes that turn."""
+        """Unit of each parameter, for revolute axes."""
         return self.units_of(())
 
     def units_of(self, sliding: Sequence[str]) -> tuple[str, ...]:
-        """Unit of each parameter.
+        """Unit of each parameter, with forces for prismatic axes.
 
         Args:
             sliding: Joints that slide: their efforts are forces, their positions metres.
@@ -295,7 +299,7 @@ class FrictionModel:
 
     @property
     def non_negative(self) -> tuple[bool, ...]:
-        """Parameters that must not be negative."""
+        """Mask of the parameters that must not be negative."""
         return tuple(name.rsplit(".", 1)[1] in _NON_NEGATIVE for name in self.names)
 
     @property
@@ -306,7 +310,7 @@ class FrictionModel:
     def regressor(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, load: ArrayLike | None = None
     ) -> Array:
-        r"""`tau_friction = Phi @ parameters` along one span of motion without gaps.
+        r"""Regressor Phi of one span without gaps, `tau_friction = Phi @ parameters`.
 
         Args:
             q: Joint positions, shape (K, n).
@@ -381,7 +385,9 @@ class FrictionModel:
         return (np.abs(load[:, i]) * sign,)
 
     def slopes(self, v: Array) -> dict[FrictionTerm, Array]:
-        """Derivatives by the velocity of the terms that depend on it smoothly, each (K, n)."""
+        """Derivatives with respect to velocity of the terms that depend smoothly on it, each (K,
+        n).
+        """
         sign = smooth_sign(v, self.coulomb_velocity)
         sharp = (1.0 - sign**2) / self.coulomb_velocity
         bell = np.exp(-((v / self.stribeck_velocity) ** 2))
@@ -394,12 +400,14 @@ class FrictionModel:
 
 
 def smooth_sign(v: Array, width: float) -> Array:
-    """Direction of motion within [-1, 1], turning over within `width` [rad/s]; 0: the sign itself."""
+    """Smooth sign of the velocity within [-1, 1], of the shape of v, with a transition of `width`
+    [rad/s]; the exact sign if `width` is 0.
+    """
     return np.tanh(v / width) if width > 0.0 else np.sign(v)
 
 
 def usual_friction(parameters: Array, v: Array, a: Array) -> Array:
-    """`F_c sign(v) + F_v v + I_a a + beta` of all joints at once.
+    """Usual friction torque of all joints, `F_c sign(v) + F_v v + I_a a + beta`.
 
     Args:
         parameters: `[F_c, F_v, I_a, beta]` of every joint, shape (n, 4).
@@ -414,9 +422,10 @@ def usual_friction(parameters: Array, v: Array, a: Array) -> Array:
 
 
 def play(q: ArrayLike, width: float) -> Array:
-    """Play operator: follows the motion within [-1, 1], turning over within `width`; (K,) to (K,).
+    """Play operator (hysteresis): follows the motion within [-1, 1] and reverses within `width`;
+    (K,) to (K,).
 
-    Friction at standstill keeps the value that the motion before it has left.
+    At standstill, friction keeps the value that it had at the end of the motion.
     """
     steps = np.diff(np.asarray(q, dtype=float), prepend=np.asarray(q, dtype=float)[:1]) / width
     z, out = 0.0, np.empty(len(steps))

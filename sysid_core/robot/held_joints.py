@@ -41,7 +41,7 @@ def hold_joints(
     measured: Sequence[str] | None = None,
     positions: Mapping[str, float] | None = None,
 ) -> RobotModel:
-    """Robot with only the wanted or measured joints free.
+    """Robot in which only the requested or measured joints can move.
 
     Args:
         model: As described.
@@ -101,7 +101,7 @@ def _described_positions(model: RobotModel) -> dict[str, float]:
 
 
 def held_text(model: RobotModel) -> str:
-    """Locked joints and their positions as text; "" if there are none."""
+    """Text with the locked joints and their positions; "" if there are none."""
     if not model.locked:
         return ""
     parts = (f"{name} at {position:.4g}" for name, position in model.locked.items())

@@ -36,7 +36,7 @@ _I_COLS = np.array([0, 1, 1, 2, 2, 2])
 
 
 def skew(u: ArrayLike) -> Array:
-    r"""Cross-product matrix, `skew(u) @ w == np.cross(u, w)`.
+    r"""Cross-product matrix of a vector: `skew(u) @ w == np.cross(u, w)`.
 
     Args:
         u: Vectors, shape (..., 3).
@@ -101,7 +101,7 @@ def pin_inertia(pi: Array) -> pin.Inertia:
 
 
 def pi_from_mass_com_inertia(mass: ArrayLike, p_BC: ArrayLike, I_C: ArrayLike) -> Array:
-    r"""Parameters from mass, centre of mass and the inertia about the centre of mass.
+    r"""Inertial parameters from mass, centre of mass, and the inertia about the centre of mass.
 
     Nadeau, Giamou and Kelly (2022), eq. (1).
 
@@ -128,7 +128,7 @@ def pi_from_mass_com_inertia(mass: ArrayLike, p_BC: ArrayLike, I_C: ArrayLike) -
 
 
 def mass_com_inertia_from_pi(pi: ArrayLike) -> tuple[Array, Array, Array]:
-    r"""Mass, centre of mass, inertia about the centre of mass.
+    r"""Mass, centre of mass, and inertia about the centre of mass, from inertial parameters.
 
     Args:
         pi: Shape (..., 10), mass not zero.
@@ -145,10 +145,10 @@ def mass_com_inertia_from_pi(pi: ArrayLike) -> tuple[Array, Array, Array]:
 
 
 def consistency_margin(pi: ArrayLike) -> Array:
-    r"""Smallest eigenvalue of the pseudo-inertia, scaled by the size of the body; shape (...).
+    r"""Smallest eigenvalue of the pseudo-inertia, relative to the size of the body; shape (...).
 
     Lengths are scaled by the radius of gyration, so that the sign and the relative size do not
-    depend on units. Positive: physically consistent.
+    depend on units. A positive margin means physically consistent.
     """
     P = pseudo_inertia_from_pi(pi)
     mass = np.abs(P[..., 3, 3])
@@ -170,8 +170,8 @@ def consistency_margin(pi: ArrayLike) -> Array:
 def is_physically_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
     """True if the pseudo-inertia is positive (semi-)definite, within a relative tolerance of 1e-9.
 
-    A massless body (all ten parameters zero) is consistent; a limit case such as a rod without
-    thickness is too.
+    A massless body (all ten parameters zero) is consistent, and so is a limit case such as a rod
+    without thickness.
 
     Args:
         pi: Shape (..., 10).
@@ -192,7 +192,7 @@ def is_physically_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
 
 
 def parameter_transform(X_AB: ArrayLike) -> Array:
-    r"""Matrix `B` with `pi_A = B @ pi_B` for the same body seen from frame A.
+    r"""Matrix `B` with `pi_A = B @ pi_B`, for parameters of the same body in the frames A and B.
 
     The pseudo-inertia transforms by congruence, `P_A = X_AB P_B X_AB^T`.
 
@@ -208,12 +208,14 @@ def parameter_transform(X_AB: ArrayLike) -> Array:
 
 
 def transform_pi(X_AB: ArrayLike, pi_B: ArrayLike) -> Array:
-    """`pi` of a body, re-expressed from frame B to frame A; (4, 4), (..., 10) to (..., 10)."""
+    """Inertial parameters of a body in frame A, from those in frame B; (4, 4), (..., 10) to (...,
+    10).
+    """
     return np.asarray(pi_B, dtype=float) @ parameter_transform(X_AB).T
 
 
 def wrench_regressor(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike) -> Array:
-    r"""Newton-Euler wrench of a rigid body, linear in its parameters: `[f; tau] = A @ pi`.
+    r"""Regressor A of the Newton-Euler wrench of a rigid body: `[f; tau] = A @ pi`.
 
     Nadeau, Giamou and Kelly (2022), eqs. (2), (3).
 

@@ -14,15 +14,45 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array, is_physically_consistent, pin_inertia
-from sysid_core.robot.locked_joints import lock_joints
 from sysid_core.robot.urdf import doubtful_units, sound_urdf, urdf_digest, urdf_text
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], in the base frame
 
 
+def lock_joints(tree: pin.Model, positions: Mapping[str, float]) -> pin.Model:
+    """Kinematic tree without the given joints, each fixed at its position [rad or m].
+
+    Raises:
+        ModelError: A joint with several degrees of freedom has a position other than zero.
+    """
+    tree = tree.copy()
+    reference = pin.neutral(tree)
+    for name, value in positions.items():
+        joint = tree.joints[tree.getJointId(name)]
+        if value == 0.0:
+            continue
+        if joint.nv != 1:
+            raise ModelError(
+                f"Joint '{name}' has {joint.nv} degrees of freedom.",
+                remedy="Only joints with one degree of freedom are locked at a position.",
+            )
+        here = slice(joint.idx_q, joint.idx_q + joint.nq)
+        reference[here] = value if joint.nq == 1 else [np.cos(value), np.sin(value)]
+    # A link may be called as its joint is: pinocchio then doesn't know which to fix.
+    twins = {f.name: f"{f.name}|link" for f in tree.frames if f.name in tuple(tree.names)}
+    for i, frame in enumerate(tree.frames):
+        if frame.type == pin.FrameType.BODY and frame.name in twins:
+            tree.frames[i].name = twins[frame.name]
+    reduced = pin.buildReducedModel(tree, [tree.getJointId(name) for name in positions], reference)
+    own = {twin: name for name, twin in twins.items()}
+    for i, frame in enumerate(reduced.frames):
+        reduced.frames[i].name = own.get(frame.name, frame.name)
+    return reduced
+
+
 @dataclass(frozen=True)
 class FrameMotion:
-    """Motion of a frame F fixed to the robot, all vectors in the axes of F; K samples.
+    """Motion of a frame F that is fixed to the robot, K samples; all vectors in the axes of F.
 
     Attributes:
         R_WF: Orientations, shape (K, 3, 3).
@@ -30,6 +60,7 @@ class FrameMotion:
         alpha: Angular acceleration, shape (K, 3) [rad/s^2].
         a: Proper acceleration (acceleration minus gravity) of the origin, shape (K, 3) [m/s^2].
         gravity: Gravity in the frame, shape (K, 3) [m/s^2].
+        p_WF: Positions of the origin in the world, shape (K, 3) [m]; None where they aren't known.
     """
 
     R_WF: Array
@@ -37,11 +68,12 @@ class FrameMotion:
     alpha: Array
     a: Array
     gravity: Array
+    p_WF: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class RobotModel:
-    """A tree of rigid bodies. Joint arrays follow `joint_names`; bodies are the moving ones.
+    """Tree of rigid bodies. Joint arrays follow `joint_names`; only moving bodies are listed.
 
     Attributes:
         name: The robot's name.
@@ -73,7 +105,8 @@ class RobotModel:
         floating_base: bool = False,
         gravity: ArrayLike = STANDARD_GRAVITY,
     ) -> RobotModel:
-        """Build from a URDF file, its text, or an `example-robot-data` name. Meshes aren't read.
+        """Build the model from a URDF file, a URDF text, or the name of a robot in
+        `example-robot-data`. Meshes are not read.
 
         Args:
             source: Path, XML text, or name such as "xarm7".
@@ -113,16 +146,16 @@ class RobotModel:
 
     @property
     def tree(self) -> RobotModel:
-        """The robot with any loops cut open: itself, but for a `DrivenRobot`."""
+        """Open kinematic tree of the robot: the robot itself, except for a `DrivenRobot`."""
         return self
 
     def on_tree(self, tree: RobotModel) -> RobotModel:
-        """Loops on another tree with the same joints."""
+        """Copy with its loops on another tree that has the same joints."""
         return tree
 
     @property
     def home(self) -> Array:
-        """Joint positions that any robot can take: zero, shape (nv,)."""
+        """Joint positions of the home posture: zero, shape (nv,)."""
         return np.zeros(self.nv)
 
     @property
@@ -137,12 +170,12 @@ class RobotModel:
 
     @property
     def degrees_of_freedom(self) -> tuple[int, ...]:
-        """Degrees of freedom of each joint: 1 but for floating, planar and ball joints."""
+        """Degrees of freedom of each joint: 1, except for floating, planar and ball joints."""
         return tuple(int(joint.nv) for joint in list(self.pin_model.joints)[1:])
 
     @property
     def prismatic_joints(self) -> tuple[str, ...]:
-        """Names of the joints that slide."""
+        """Names of the prismatic joints."""
         kinds = (joint.shortname() for joint in list(self.pin_model.joints)[1:])
         return tuple(
             name
@@ -163,7 +196,7 @@ class RobotModel:
 
     @property
     def root_link(self) -> str:
-        """Name of the link that doesn't move (or floats)."""
+        """Name of the link that does not move (or floats)."""
         for frame in self.pin_model.frames:
             if frame.type == pin.FrameType.BODY:
                 return str(frame.name)
@@ -183,7 +216,7 @@ class RobotModel:
     def position_limits(self) -> tuple[Array, Array]:
         """Lower and upper joint position limits, each (nv,); infinite if there are none.
 
-        Zero and zero, which exporters write where nothing is known, are none.
+        Limits that are both zero, which exporters write for unknown values, count as no limits.
         """
         lower, upper = np.full(self.nv, -np.inf), np.full(self.nv, np.inf)
         for joint in self.pin_model.joints:
@@ -199,28 +232,29 @@ class RobotModel:
 
     @property
     def velocity_limits(self) -> Array:
-        """Shape (nv,) [rad/s or m/s]."""
+        """Joint velocity limits, shape (nv,) [rad/s or m/s]."""
         return np.array(self.pin_model.velocityLimit)
 
     @property
     def effort_limits(self) -> Array:
-        """Shape (nv,) [N m or N]."""
+        """Joint effort limits, shape (nv,) [N m or N]."""
         return np.array(self.pin_model.effortLimit)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """Suspicious values of the description, which is used nevertheless."""
+        """Warnings about implausible values of the description, which are used nevertheless."""
         consistent = is_physically_consistent(self.pi)
         units = doubtful_units(self.urdf_xml) if self.urdf_xml else ()
         return units + tuple(
             f"The inertia of link '{name}' in the URDF is not physically consistent"
-            f" ({'zero' if not np.any(pi) else 'triangle inequality or sign violated'}): used as is."
+            f" ({'zero' if not np.any(pi) else 'triangle inequality or sign violated'}): used as"
+            " is."
             for name, pi, ok in zip(self.body_names, self.pi, consistent, strict=True)
             if not ok
         )
 
     def columns_from(self, names: Sequence[str]) -> NDArray[np.intp]:
-        """Index of each joint of the model in a message or table with columns `names`.
+        """Index of each joint of the model among the columns `names` of a message or table.
 
         Args:
             names: Joint names in the order of the data; others than the robot's are allowed.
@@ -249,7 +283,7 @@ class RobotModel:
         return np.array([position[name] for name in self.joint_names], dtype=np.intp)
 
     def frame_id(self, frame: str) -> int:
-        """Pinocchio's index of a link or frame. Links win over joints of the same name.
+        """Index of a link or frame in pinocchio. If a joint has the same name, the link is used.
 
         Raises:
             ModelError: There is no such frame.
@@ -264,9 +298,9 @@ class RobotModel:
         )
 
     def configuration(self, q: ArrayLike) -> Array:
-        """Pinocchio's configuration from joint positions.
+        """Configuration vector of pinocchio from joint positions.
 
-        They differ for continuous joints only, which pinocchio keeps as (cos, sin).
+        The two differ only for continuous joints, which pinocchio stores as (cos, sin).
 
         Args:
             q: Joint positions, shape (..., nv); or already (..., nq).
@@ -321,8 +355,8 @@ class RobotModel:
         return replace(self, pin_model=model)
 
     def with_locked(self, joints: Sequence[str] | Mapping[str, float]) -> RobotModel:
-        """Robot with some joints locked: the bodies behind them become part of the body
-        before them.
+        """Copy with some joints locked: the bodies beyond a locked joint are merged with the body
+        before it.
 
         Args:
             joints: Names of the joints to lock, neutral; or each with its position [rad or m].
@@ -346,7 +380,7 @@ class RobotModel:
         return replace(self, pin_model=reduced, locked={**self.locked, **positions})
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Joint torques of the rigid bodies (recursive Newton-Euler), shapes (K, nv) to (K, nv)."""
+        """Joint torques of the rigid bodies by recursive Newton-Euler, shapes (K, nv) to (K, nv)."""
         q_pin = self.configuration(q)
         data = self.pin_model.createData()
         v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
@@ -355,7 +389,7 @@ class RobotModel:
         ).reshape(len(q_pin), self.nv)
 
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Regressor of the rigid bodies' torques, (K, nv) each to (K, nv, 10 n_bodies)."""
+        """Regressor of the rigid-body torques, (K, nv) each to (K, nv, 10 n_bodies)."""
         q_pin = self.configuration(q)
         v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
         data = self.pin_model.createData()
@@ -365,7 +399,9 @@ class RobotModel:
         return Y
 
     def passive_torques(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array | float:
-        """Contribution of the friction of joints without a drive: zero, since all are driven."""
+        """Torques from friction of joints without a drive: 0.0 for motion of shape (K, nv), since
+        all joints are driven.
+        """
         return 0.0
 
     def frame_motion(self, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FrameMotion:
@@ -376,13 +412,13 @@ class RobotModel:
         v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
         K = len(q_pin)
         R_WF = np.empty((K, 3, 3))
-        omega, alpha, accel = np.empty((K, 3)), np.empty((K, 3)), np.empty((K, 3))
+        omega, alpha, accel, p_WF = (np.empty((K, 3)) for _ in range(4))
         for k in range(K):
             pin.forwardKinematics(self.pin_model, data, q_pin[k], v[k], a[k])
             pin.updateFramePlacement(self.pin_model, data, frame_id)
-            R_WF[k] = data.oMf[frame_id].rotation
+            R_WF[k], p_WF[k] = data.oMf[frame_id].rotation, data.oMf[frame_id].translation
             omega[k] = pin.getFrameVelocity(self.pin_model, data, frame_id).angular
             motion = pin.getFrameClassicalAcceleration(self.pin_model, data, frame_id)
             alpha[k], accel[k] = motion.angular, motion.linear
         gravity = np.einsum("kji,j->ki", R_WF, self.gravity)
-        return FrameMotion(R_WF=R_WF, omega=omega, alpha=alpha, a=accel - gravity, gravity=gravity)
+        return FrameMotion(R_WF, omega, alpha, accel - gravity, gravity, p_WF)

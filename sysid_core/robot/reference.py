@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference robots of the literature, kept as modified Denavit-Hartenberg tables."""
+"""Reference robots of the literature, stored as modified Denavit-Hartenberg tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sysid_core.files import (
 )
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.model import STANDARD_GRAVITY, RobotModel
-from sysid_core.robot.rotors import Rotor
+from sysid_core.robot.regressor import Rotor
 
 _FOLDER = Path(__file__).parent / "reference_robots"
 _FILE = FileKind("robot table", "See `load_dh_robot` for its keys.", ModelError)
@@ -71,7 +71,7 @@ class _Table(FileSchema):
 
 
 def reference_robots() -> dict[str, Path]:
-    """Names and files of the reference robots (YAML tables and URDFs) that come with the package."""
+    """Names and files of the reference robots (YAML tables and URDFs) in this package."""
     files = [*sorted(_FOLDER.glob("*.yaml")), *sorted(_FOLDER.glob("*.urdf"))]
     # A URDF wins over a YAML of the same name, which then only describes it further.
     return {path.stem.replace("_", "-"): path for path in files}
@@ -101,7 +101,7 @@ def reference_robot(
 
 
 def reference_rotors(name: str) -> tuple[Rotor, ...]:
-    """Rotors that the file of a reference robot lists (none for URDFs)."""
+    """Rotors of a reference robot, if its file lists any."""
     path = _reference_path(name)
     if path.suffix == ".urdf":
         return ()
@@ -225,7 +225,7 @@ def _add_link(robot: ET.Element, name: str, row: _Row) -> None:
 def load_robot(
     source: str | Path, *, floating_base: bool = False, gravity: ArrayLike | None = None
 ) -> RobotModel:
-    """Load a robot by the name of a reference robot, or as `from_urdf`.
+    """Load a reference robot by its name, or any other robot as in `from_urdf`.
 
     Args:
         source: Name of a reference robot or of an `example-robot-data` robot, path, or XML.

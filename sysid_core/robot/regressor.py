@@ -1,21 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint torques as linear functions of the parameters: `tau = Y @ pi`."""
+"""Joint torques as linear functions of the parameters, `tau = Y @ pi`: bodies, their natural scales, and geared rotors."""
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
 from numpy.typing import ArrayLike
 
+from sysid_core.errors import ModelError
+from sysid_core.files import (
+    ONLY_KNOWN_KEYS,
+    FileKind,
+    FileSchema,
+    Name,
+    Number,
+    Positive,
+    read_schema,
+)
 from sysid_core.robot.inertia import INERTIAL_NAMES, Array
 from sysid_core.robot.model import RobotModel
 
+_FILE = FileKind(
+    "rotor file", "Write: rotors: [{joint: joint1, ratio: 100}, …]; see `Rotor`.", ModelError
+)
+
+
+def inertial_scale(model: RobotModel) -> Array:
+    r"""Natural scale of every inertial parameter: `[m, m L, m L^2]` with mass m and length L of the
+    body.
+
+    m is the URDF's mass, but at least a tenth of the mean; L is the largest of the reach to the
+    centre of mass, to the next joint, and the radius of gyration, at least 3 cm.
+
+    Returns:
+        Shape (10 n_bodies,), in the order of the parameters.
+    """
+    pi = model.pi
+    mass = np.maximum(pi[:, 0], 0.1 * max(float(np.mean(pi[:, 0])), 1e-3))
+    reach = np.linalg.norm(pi[:, 1:4], axis=1) / mass
+    gyration = np.sqrt(np.maximum(pi[:, 4] + pi[:, 6] + pi[:, 9], 0.0) / (2.0 * mass))
+    span = np.zeros(model.n_bodies)
+    tree: pin.Model = model.pin_model
+    for joint in range(1, tree.njoints):
+        parent = tree.parents[joint]
+        if parent > 0:
+            offset = float(np.linalg.norm(tree.jointPlacements[joint].translation))
+            span[parent - 1] = max(span[parent - 1], offset)
+    length = np.maximum.reduce([reach, gyration, span, np.full(model.n_bodies, 0.03)])
+    # Distal bodies that move none further: half the arm's mean size at least.
+    length = np.maximum(length, 0.25 * float(np.mean(length)))
+    scale = np.empty((model.n_bodies, 10))
+    scale[:, 0] = mass
+    scale[:, 1:4] = (mass * length)[:, None]
+    scale[:, 4:] = (mass * length**2)[:, None]
+    return scale.ravel()
+
 
 def inertial_parameter_names(model: RobotModel) -> tuple[str, ...]:
-    """Names such as `link3.mx` of the 10 parameters of every body, in regressor order."""
+    """Names of the 10 parameters of every body, such as `link3.mx`, in the order of the regressor."""
     return tuple(f"{body}.{name}" for body in model.body_names for name in INERTIAL_NAMES)
 
 
 def joint_torque_regressor(model: RobotModel, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-    r"""Regressor of the rigid-body torques, `rnea(q, v, a) = Y @ pi`.
+    r"""Regressor Y of the rigid-body torques: `rnea(q, v, a) = Y @ pi`.
 
     Wensing, Niemeyer and Slotine (2023), eq. (2).
 
@@ -37,3 +89,169 @@ def joint_torque_regressor(model: RobotModel, q: ArrayLike, v: ArrayLike, a: Arr
         ((4, 7, 70), True)
     """
     return model.torque_regressor(q, v, a)
+
+
+@dataclass(frozen=True)
+class Rotor:
+    """Rotor of a motor, symmetric about its axis, on the parent link of the joint that it drives.
+
+    Wensing, Niemeyer and Slotine (2023), eqs. (56), (57), (58).
+
+    Its mass and transverse inertia move with the parent link and can't be separated from it, so that
+    one parameter remains: the inertia about its axis, named `<joint>.Im`
+    (Wensing, Niemeyer, Slotine 2023, section 8).
+
+    Attributes:
+        joint: Name of the joint that it drives.
+        ratio: Turns of the rotor per turn (or metre) of the joint; may be negative.
+        axis: Unit vector in the joint's frame at zero position (where the URDF has its `<axis>`),
+            shape (3,); None: the joint's own axis.
+        position: Its centre in the same frame [m], shape (3,).
+        inertia: Moment of inertia about its axis [kg m^2]; None when it isn't known.
+    """
+
+    __pydantic_config__ = ONLY_KNOWN_KEYS
+
+    joint: Name
+    ratio: Number
+    axis: tuple[Number, Number, Number] | None = None
+    position: tuple[Number, Number, Number] = (0.0, 0.0, 0.0)
+    inertia: Positive | None = None
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.ratio) or self.ratio == 0.0:
+            raise ModelError(
+                f"The rotor of joint '{self.joint}' has the gear ratio {self.ratio}.",
+                remedy="Give the turns of the rotor per turn of the joint, not zero.",
+            )
+        if self.axis is not None:
+            norm = float(np.linalg.norm(self.axis))
+            if len(self.axis) != 3 or not norm > 0.0:
+                raise ModelError(
+                    f"The rotor of joint '{self.joint}' has the axis {self.axis}.",
+                    remedy="Give a direction [x, y, z] that isn't zero.",
+                )
+            x, y, z = (float(c) / norm for c in self.axis)
+            object.__setattr__(self, "axis", (x, y, z))
+
+    @property
+    def parameter_name(self) -> str:
+        """Name of the rotor's inertia in tables."""
+        return f"{self.joint}.Im"
+
+
+class _RotorsFile(FileSchema):
+    rotors: tuple[Rotor, ...]
+
+
+def load_rotors(path: str | Path) -> tuple[Rotor, ...]:
+    """Read a YAML file with a list `rotors`, each with the fields of `Rotor`.
+
+    Raises:
+        ModelError: The file can't be read as such.
+    """
+    return read_schema(path, _RotorsFile, _FILE).rotors
+
+
+def rotors_from_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
+    """Rotors described by the `<transmission>` elements of a URDF.
+
+    The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is assumed to
+    be that of the joint. Transmissions without a reduction, or with several joints, are ignored.
+    """
+    rotors: dict[str, Rotor] = {}
+    if "<transmission" not in urdf_xml:
+        return ()
+    for transmission in ET.fromstring(urdf_xml).iter("transmission"):
+        joints = transmission.findall("joint")
+        reduction = next(transmission.iter("mechanicalReduction"), None)
+        if len(joints) != 1 or reduction is None or not (reduction.text or "").strip():
+            continue
+        try:
+            ratio = float(str(reduction.text))
+        except ValueError as err:
+            raise ModelError(
+                f"The transmission of joint '{joints[0].get('name')}' has the mechanicalReduction"
+                f" '{reduction.text}'.",
+                remedy="Expand xacro expressions first.",
+            ) from err
+        if ratio != 0.0:
+            name = str(joints[0].get("name"))
+            rotors[name] = Rotor(name, ratio)
+    return tuple(rotors.values())
+
+
+def rotors_of(model: RobotModel, rotors: Sequence[Rotor]) -> dict[int, Rotor]:
+    """Rotors by joint index of pinocchio, with their axes.
+
+    Raises:
+        ModelError: A rotor's joint is unknown, has several degrees of freedom or has two rotors.
+    """
+    found: dict[int, Rotor] = {}
+    for rotor in rotors:
+        if rotor.joint not in model.joint_names:
+            raise ModelError(
+                f"The rotor's joint '{rotor.joint}' is not a moving joint of '{model.name}'.",
+                remedy=f"Joints: {', '.join(model.joint_names)}.",
+                joint=rotor.joint,
+            )
+        j = int(model.pin_model.getJointId(rotor.joint))
+        joint = model.pin_model.joints[j]
+        if joint.nv != 1 or j in found:
+            raise ModelError(
+                f"Joint '{rotor.joint}' has {joint.nv} degrees of freedom"
+                f" and {1 + (j in found)} rotor(s).",
+                remedy="One rotor per joint, and only on joints with one degree of freedom.",
+                joint=rotor.joint,
+            )
+        if rotor.axis is None:
+            data = joint.createData()
+            joint.calc(data, pin.neutral(model.pin_model)[joint.idx_q : joint.idx_q + joint.nq])
+            S = np.asarray(data.S).reshape(6)
+            direction = S[3:] if np.any(S[3:]) else S[:3]
+            x, y, z = (float(c) for c in direction)
+            rotor = Rotor(rotor.joint, rotor.ratio, (x, y, z), rotor.position, rotor.inertia)
+        found[j] = rotor
+    return found
+
+
+def rotor_regressor(
+    model: RobotModel, rotors: Sequence[Rotor], q: ArrayLike, v: ArrayLike, a: ArrayLike
+) -> Array:
+    r"""Joint torques per unit of inertia of each rotor about its axis.
+
+    With z the axis, fixed to the parent link p, and w = z.omega_p + n qdot the spin about it,
+    the rotor's angular momentum is `Im w z` and the torques are
+    `J_p^T (w' z + w omega_p x z) + n w' e_joint` per unit of Im.
+
+    Args:
+        model: The robot, with n = nv degrees of freedom.
+        rotors: R rotors.
+        q: Joint positions, shape (K, nv) or (K, nq).
+        v: Joint velocities, shape (K, nv).
+        a: Joint accelerations, shape (K, nv).
+
+    Returns:
+        Shape (K, n, R).
+    """
+    q_pin = model.configuration(q)
+    v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
+    placed = rotors_of(model, rotors)
+    order = [int(model.pin_model.getJointId(rotor.joint)) for rotor in rotors]
+    data = model.pin_model.createData()
+    Y = np.zeros((len(q_pin), model.nv, len(order)))
+    for k in range(len(q_pin)):
+        pin.computeJointJacobians(model.pin_model, data, q_pin[k])
+        pin.forwardKinematics(model.pin_model, data, q_pin[k], v[k], a[k])
+        for column, j in enumerate(order):
+            parent = model.pin_model.parents[j]
+            z = model.pin_model.jointPlacements[j].rotation @ np.array(placed[j].axis)
+            n, iv = placed[j].ratio, model.pin_model.joints[j].idx_v
+            omega, alpha = data.v[parent].angular, data.a[parent].angular
+            spin, spin_rate = z @ omega + n * v[k, iv], z @ alpha + n * a[k, iv]
+            moment = spin_rate * z + spin * np.cross(omega, z)
+            if parent > 0:
+                J = pin.getJointJacobian(model.pin_model, data, parent, pin.ReferenceFrame.LOCAL)
+                Y[k, :, column] = J[3:].T @ moment
+            Y[k, iv, column] += n * spin_rate
+    return Y

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identified values written back into a robot's URDF."""
+"""Writing of identified values into a robot's URDF."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def identified_urdf(
     viscous: Mapping[str, float] | None = None,
     remarks: Mapping[str, str] | None = None,
 ) -> str:
-    """The robot's URDF with other inertial parameters and joint friction.
+    """URDF of the robot with other inertial parameters and joint friction.
 
-    Links that a fixed joint carries are part of the body that carries them: the whole inertia is
-    written to the body's own link, and theirs is removed. Joints that were locked become fixed.
+    Links that are attached by fixed joints are part of the body that carries them: the whole
+    inertia is written to the body's own link, and theirs is removed. Locked joints become fixed.
 
     Args:
         model: Built from a URDF.
@@ -113,7 +113,7 @@ def _set_dynamics(
 
 
 def write_urdf(path: str | Path, xml: str) -> Path:
-    """Write a URDF, and return its path."""
+    """Write a URDF file and return its path."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, xml)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Position-controlled drives without torque sensors: from commands and encoders to a simulator."""
+"""Position servos without torque sensors: from commands and encoders to a simulator."""
 
 from sysid_core.servos.doors import read_recordings
 from sysid_core.servos.identify import ServoIdentification, identify_servos
 from sysid_core.servos.mjcf import servo_mjcf, servo_plant
-from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term, warm_up
+from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term
 from sysid_core.servos.recording import ServoRecording
 from sysid_core.servos.replay import Replay, overall, replay, servo_report, term_in_words
 from sysid_core.servos.saved import load_servos, save_servos
@@ -27,5 +27,4 @@ __all__ = [
     "servo_plant",
     "servo_report",
     "term_in_words",
-    "warm_up",
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Torques of gravity and inertia that the bodies behind each joint require over a whole motion."""
+"""Joint torques of gravity and inertia over a whole motion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Loads:
-    """Load of each joint along a motion, as a function of its own position.
+    """Load torque of each joint along a motion, as a function of its position.
 
     With the other joints where they are, gravity asks the torque `a cos q + b sin q` of a joint
     that turns (and `a` of one that slides), whatever its own position q.
@@ -58,7 +58,7 @@ _LEAST = 5  # samples: a cubic and one more
 
 
 class BodyTree:
-    """A tree of rigid bodies on single joints, laid out for compiled sweeps.
+    """Tree of rigid bodies on single joints, prepared for compiled functions.
 
     Args:
         robot: The robot; its joints turn or slide, one degree of freedom each.
@@ -109,7 +109,7 @@ class BodyTree:
 
     @property
     def up(self) -> Array:
-        """Unit vector against gravity in the base's axes, shape (3,)."""
+        """Unit vector opposite to gravity in the axes of the base, shape (3,)."""
         return -self._gravity / max(float(np.linalg.norm(self._gravity)), 1e-12)
 
     def turned(self, rotation: Array) -> BodyTree:
@@ -119,7 +119,7 @@ class BodyTree:
         return other
 
     def unit_of_torque(self, motions: Sequence[Array]) -> float:
-        """Largest torque of gravity on a joint in motions, however the base were mounted [N m].
+        """Largest gravity torque on a joint in given motions, for any mounting of the base [N m].
 
         Args:
             motions: Positions, each of shape (K, n) [rad, m].
@@ -134,7 +134,7 @@ class BodyTree:
         return largest or 1.0
 
     def loads(self, q: ArrayLike) -> Loads:
-        """Loads along a motion.
+        """Load torques along a motion.
 
         Args:
             q: Positions, shape (K, n) [rad, m].
@@ -176,7 +176,7 @@ class BodyTree:
 
 
 def unwritten(x: ArrayLike) -> Array:
-    """Copy of the values in one read-only block, as the compiled steps require."""
+    """Copy of the values as one read-only block, as the compiled functions require."""
     view = np.ascontiguousarray(x, dtype=float).view()
     view.setflags(write=False)
     return view
@@ -184,7 +184,7 @@ def unwritten(x: ArrayLike) -> Array:
 
 @njit(cache=True)
 def turn(axis: Array, angle: float, R: Array) -> None:  # pragma: no cover - compiled
-    """Rodrigues' formula into R."""
+    """Write a rotation matrix into R by Rodrigues' formula."""
     c, s = np.cos(angle), np.sin(angle)
     x, y, z = axis[0], axis[1], axis[2]
     d = 1.0 - c
@@ -195,7 +195,7 @@ def turn(axis: Array, angle: float, R: Array) -> None:  # pragma: no cover - com
 
 @njit(cache=True)
 def product(left: Array, right: Array, out: Array) -> None:  # pragma: no cover - compiled
-    """Product of two 3 × 3 matrices, into `out`."""
+    """Write the product of two 3 × 3 matrices into `out`."""
     for r in range(3):
         for c in range(3):
             out[r, c] = (
@@ -205,7 +205,7 @@ def product(left: Array, right: Array, out: Array) -> None:  # pragma: no cover 
 
 @njit(cache=True)
 def cross(x: Array, y: Array, out: Array) -> None:  # pragma: no cover - compiled
-    """Cross product of two vectors, into `out`."""
+    """Write the cross product of two vectors into `out`."""
     out[0] = x[1] * y[2] - x[2] * y[1]
     out[1] = x[2] * y[0] - x[0] * y[2]
     out[2] = x[0] * y[1] - x[1] * y[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of all files and folders with commands and positions, by their kind."""
+"""Readers of files and folders with commands and positions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind, read_json, read_npz, read_text
-from sysid_core.servos.lerobot import GRIPPER, is_gripper, is_lerobot, read_lerobot
+from sysid_core.servos.formats import GRIPPER, is_gripper, is_lerobot, read_lerobot
 from sysid_core.servos.recording import Array, ServoRecording
 
 KIND = FileKind(
@@ -37,7 +37,7 @@ def read_recordings(
     percent: bool = False,
     calibration: str | Path | None = None,
 ) -> tuple[ServoRecording, ...]:
-    """All motions of files and folders, in the order of their names.
+    """Read all motions of files and folders, in the order of their names.
 
     Args:
         paths: SAGE folders, LeRobot datasets, rosbag2 bags, CSV, NPZ or JSON files, or folders of
@@ -89,7 +89,8 @@ def _calibration(path: Path) -> dict[str, float]:
         raise KIND.refusal(
             path,
             f"it is not a LeRobot calibration ({err})",
-            "Give the robot's file of the folder calibration, with range_min and range_max of each motor.",
+            "Give the robot's file of the folder calibration, with range_min and range_max of each"
+            " motor.",
         ) from err
 
 
@@ -289,7 +290,7 @@ def _json(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
 
 
 def _bag(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
-    from sysid_core.servos.bag import read_bag_commands
+    from sysid_core.servos.formats import read_bag_commands
 
     yield read_bag_commands(path)
 

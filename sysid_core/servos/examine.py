@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of servo recordings, and of the models identified from them."""
+"""Checks of servo recordings, and of the servo models identified from them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ServoReason(Kind):
 
     @property
     def of_gravity(self) -> bool:
-        """True if gravity contradicts the recording and may therefore name the fault."""
+        """True if gravity contradicts the recording and may therefore reveal the fault."""
         return self in (ServoReason.GRAVITY, ServoReason.SLACK)
 
     @property
@@ -53,7 +53,7 @@ class ServoReason(Kind):
 
 @dataclass(frozen=True)
 class Finding:
-    """A reason, its joint, and a number that supports it.
+    """Finding in a recording: a reason, its joint, and a number that supports it.
 
     Attributes:
         reason: What.
@@ -69,7 +69,7 @@ class Finding:
 
     @property
     def as_reason(self) -> Reason:
-        """Reason with its severity, for verdicts."""
+        """The finding as a `Reason` with its severity, for verdicts."""
         severity = Severity.FAILURE if self.reason.fails else Severity.WARNING
         return Reason(
             self.reason.value,
@@ -79,7 +79,7 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """Sentence with the remedy."""
+        """Sentence of the finding with the recommended action."""
         return advice_of(self.as_reason)
 
 
@@ -102,7 +102,7 @@ SURE = 3.0  # standard deviations
 
 
 def examine(recordings: Sequence[ServoRecording], robot: RobotModel) -> Iterator[Finding]:
-    """Findings in the recordings before a fit; their joints are those of the robot."""
+    """Examine the recordings before a fit; their joints are those of the robot."""
     joints = recordings[0].joints
     moved = np.max([np.ptp(r.target, axis=0) for r in recordings], axis=0)
     went = np.max([np.ptp(r.q, axis=0) for r in recordings], axis=0)
@@ -128,7 +128,8 @@ def examine(recordings: Sequence[ServoRecording], robot: RobotModel) -> Iterator
 def _correlations(recordings: Sequence[ServoRecording]) -> Array:
     """Correlation of each command's speed (row) with each position's (column), over all motions.
 
-    Of speeds over a fifth of a second: slow drifts that all joints share have none.
+    The speeds are averaged over a fifth of a second, which removes slow drifts that all joints
+    share.
     """
     n = recordings[0].q.shape[1]
     sums = np.zeros((n, n)), np.zeros(n), np.zeros(n)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Output-error fit of one servo: simulate, compare positions, improve.
+r"""Output-error fit of one servo: its parameters minimise the difference between simulated and
+measured positions.
 
 The parameters p are the most likely ones, given what servos are like (a normal prior of each term)
 and the positions r that a simulation misses over whole motions, whose variance is unknown:
@@ -41,7 +42,8 @@ _INDEX = {term: i for i, term in enumerate(TERMS)}
 
 @dataclass(frozen=True, eq=False)
 class JointMotion(Drive):
-    """One joint's part of a recording, with the loads along the measured motion.
+    """Part of a recording that belongs to one joint, with the load torques along the measured
+    motion.
 
     Attributes:
         q: Positions, shape (K,) [rad].
@@ -55,7 +57,7 @@ class JointMotion(Drive):
     weight: float
 
     def part(self, some: slice) -> JointMotion:
-        """Some of its samples, from the first on; commands stay."""
+        """Copy with some of the samples; all commands are kept."""
         L = self.loads
         loads = replace(L, a=L.a[some], b=L.b[some], inertia=L.inertia[some])
         between = self.between[0][some], self.between[1][some]
@@ -69,7 +71,7 @@ class JointMotion(Drive):
         )
 
     def error(self, p: Array, step: float = STEP) -> Array:
-        """Replay error from the first position, shape (K,) [rad]."""
+        """Simulation error from the first position on, shape (K,) [rad]."""
         return self.rollout(p, float(self.q[0]), step) - self.q
 
 
@@ -86,11 +88,11 @@ COMMON = {term: Prior(facts.start, facts.spread) for term, facts in TERMS.items(
 
 @dataclass(frozen=True)
 class JointFit:
-    """Parameters that replay a joint best.
+    """Parameters with the smallest simulation error of a joint.
 
     Attributes:
-        values: Of the terms that were free.
-        sum_of_squares: Of the samples that were fitted [rad²].
+        values: Values of the free terms.
+        sum_of_squares: Sum of squared residuals of the fitted samples [rad²].
         data: Number of independent data that they are worth.
         priors: What was known of the terms before.
         cost: Minus twice the logarithm of the likelihood, up to a constant of the data.
@@ -109,7 +111,7 @@ class JointFit:
 
 
 def errors(motions: Sequence[JointMotion], p: Array, step: float = STEP) -> Array:
-    """Errors of all motions behind each other [rad]."""
+    """Simulation errors of all motions as one array [rad]."""
     return np.concatenate([motion.error(p, step) for motion in motions])
 
 
@@ -123,7 +125,7 @@ def solve_joint(
     data: float | None = None,
     fitted: Collection[Term] = tuple(TERMS),
 ) -> JointFit:
-    """Fit the terms of `start`, beginning from its values.
+    """Fit the terms of `start`, beginning at its values.
 
     Args:
         motions: What is to be replayed.
@@ -190,7 +192,9 @@ def jacobian(
     terms: Sequence[Term],
     step: float = STEP,
 ) -> Array:
-    """Change of the errors with each term, in units of the term's scale, shape (K, len(terms))."""
+    """Derivatives of the errors with respect to each term, in units of the term's scale, shape (K,
+    len(terms)).
+    """
     columns = []
     for term in terms:
         moved = p.copy()
@@ -219,10 +223,10 @@ def _secants(
 
 
 def block_weights(motions: Sequence[JointMotion], fit: JointFit) -> Array:
-    """Weight of each sample by how well its block is replayed, shape (K,).
+    """Weight of each sample according to the simulation error of its block, shape (K,).
 
-    Cauchy's weights with the median block as their scale: blocks in which the robot leaned on a
-    table or a stop, which no servo explains, lose their say.
+    These are Cauchy weights with the median block as their scale, so that blocks in which the robot
+    leaned on a table or a stop have little influence.
     """
     blocks = np.concatenate([m.block for m in motions])
     counts = np.maximum(np.bincount(blocks), 1)
@@ -255,7 +259,7 @@ def block_covariance(
     *,
     whole: bool = False,
 ) -> tuple[tuple[Term, ...], Array]:
-    """Terms that aren't at a bound, and their covariance from blocks of time.
+    """Terms that are not at a bound, and their covariance from blocks of time.
 
     With the scores \\(g_b = J_b^T W r_b\\) of blocks and the prior's precision P,
     \\(A^{-1} (\\sum g_b g_b^T N^2/S^2 + P) A^{-1}\\) where \\(A = J^T W J N/S + P\\).

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Check of a recording's conventions by gravity: directions, zeros and order of joints, and
-mounting.
+r"""Check of a recording's conventions by gravity: signs, zeros and order of joints, and mounting.
 
 The loop of a servo is the same whichever way its angles are counted, so that a wrong sign, zero or order
 of command *and* position leaves the replay alone but for gravity, whose torque the robot's model
@@ -55,7 +54,7 @@ _MOUNTS = {
 
 @dataclass(frozen=True)
 class Witness:
-    """Fitted servo with its data, and their effective number."""
+    """Fitted servo with its data and the effective number of independent data."""
 
     motions: Sequence[JointMotion]
     fit: JointFit
@@ -211,7 +210,7 @@ def examine_conventions(
     Args:
         tree: The bodies.
         recordings: In the tree's order.
-        witnesses: Of each joint; None where no servo was fitted.
+        witnesses: Witness of each joint; None where no servo was fitted.
         named: Whether the recordings name their columns, so that their order isn't in doubt.
     """
     if not any(witnesses):

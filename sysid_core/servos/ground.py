@@ -34,7 +34,7 @@ _HALVINGS = 30  # of a bracket of the contact's force: 1e-9 of it is left
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """Outermost points of the bodies that move.
+    """Outermost points of the moving bodies.
 
     Attributes:
         body: Number of the joint that moves each point, shape (P,).
@@ -60,11 +60,11 @@ class Surface:
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """Level surface and the points of the robot that can touch it.
+    """Level surface, and the points of the robot that can touch it.
 
     Attributes:
-        height: Of the surface above the base's origin, against gravity [m].
-        surface: Of the robot.
+        height: Height of the surface above the base's origin, against gravity [m].
+        surface: Outermost points of the robot.
     """
 
     height: float
@@ -72,7 +72,8 @@ class Ground:
 
 
 def clearance(tree: BodyTree, surface: Surface, q: ArrayLike) -> tuple[Array, Array]:
-    """Height of the lowest point above the origin of the base, and its derivative by each joint.
+    """Height of the lowest point above the origin of the base, and its derivative with respect to
+    each joint.
 
     Args:
         tree: The bodies.
@@ -93,7 +94,7 @@ def clearance(tree: BodyTree, surface: Surface, q: ArrayLike) -> tuple[Array, Ar
 
 
 def reach(tree: BodyTree, ground: Ground, q: Array) -> tuple[Array, Array]:
-    """Range of each joint until contact with the surface, with the others fixed.
+    """Range of each joint until contact with the surface, with the other joints fixed.
 
     Returns:
         Least and largest positions, both of shape (K, n) [rad]; q lies always between them.
@@ -109,12 +110,13 @@ def arm_rollout(
     tree: BodyTree, ground: Ground, parameters: Array, t_target: Array, target: Array, t: Array,
     q0: Array, loads: Loads, step: float,
 ) -> Array:  # fmt: skip
-    """Positions of all joints above a surface, with gravity along a motion, shape (K, n) [rad].
+    """Simulated positions of all joints above a surface, with gravity along a motion, shape (K, n)
+    [rad].
 
     Args:
         tree: The bodies.
         ground: The surface.
-        parameters: Of the drives in the order of `TERMS`, shape (n, len(TERMS)).
+        parameters: Parameters of the drives in the order of `TERMS`, shape (n, len(TERMS)).
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L, n) [rad].
         t: Times of the positions, shape (K,) [s].
@@ -149,17 +151,18 @@ def find_ground(
     blocks: Sequence[NDArray[np.int64]],
     step: float,
 ) -> Ground | None:
-    """Level surface that explains why the arm did not reach positions that its drives would
-    have reached.
+    """Level surface that explains why the arm did not reach positions that its drives would have
+    reached.
 
-    Each block of time of each joint has an error variance of its own and counts as one datum, so that
-    its say is half the logarithm of how much smaller the squared error is; errors as the joint
-    usually has don't count. A surface is believed where it is likelier than none, its height unknown.
+    Each block of time of each joint has an error variance of its own and counts as one datum, so
+    that its say is half the logarithm of how much smaller the squared error is; errors as the joint
+    usually has don't count. A surface is accepted if it is more likely than none, with its height
+    unknown.
 
     Args:
         tree: The bodies.
         surface: Their outermost points.
-        parameters: Of the drives, identified without a surface, shape (n, len(TERMS)).
+        parameters: Parameters of the drives, identified without a surface, shape (n, len(TERMS)).
         recordings: Motions, in the tree's order.
         blocks: Number of the block of time of each sample of each motion.
         step: Longest time step of the simulation [s].

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of all servos of a robot, their terms chosen on blocks of time kept out."""
+"""Identification of all servos of a robot, with terms chosen on held-out blocks of time."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class JointResult:
     Attributes:
         servo: Its model.
         held_out: Error on blocks that were kept out of the fit, root mean square [rad].
-        baseline: Of "the position is the command" on the same [rad].
+        baseline: Error of "the position is the command" on the same samples [rad].
         free_zero: The zero where it may be any angle, and its deviation [rad].
         witness: Its fit; None where it can't be fitted.
     """
@@ -94,7 +94,7 @@ class JointResult:
 
 @dataclass(frozen=True)
 class ServoIdentification:
-    """Identified servos of a robot, with their deviations, findings and assumptions.
+    """Identified servos of a robot, with standard deviations, findings and assumptions.
 
     Attributes:
         model: The simulator.
@@ -133,9 +133,10 @@ def identify_servos(
     ground: float | None = None,
     progress: Callable[[str], None] = lambda phase: None,
 ) -> ServoIdentification:
-    """Identify the servos of all joints that are recorded.
+    """Identify the servos of all recorded joints.
 
-    Where the arm leaned on a table, the table is found too, and the servos are identified once more.
+    If the arm leaned on a table, the table is detected and the servos are identified once more with
+    it.
 
     Args:
         recordings: One or more motions of the same joints.
@@ -160,7 +161,8 @@ def identify_servos(
     seldom = [(r.name, dt) for r in matched if (dt := float(np.median(np.diff(r.t)))) > _SELDOM]
     if seldom:
         raise SignalError(
-            f"The positions of '{seldom[0][0]}' come every {seldom[0][1]:.3g} s: too slow for the response of servos.",
+            f"The positions of '{seldom[0][0]}' come every {seldom[0][1]:.3g} s: too slow for the"
+            " response of servos.",
             remedy=f"Record one every {_SELDOM} s or more often, and give times in seconds.",
         )
     unit = body_tree(robot, joints).unit_of_torque([r.q for r in matched])
@@ -228,7 +230,7 @@ def _results(
     known: Mapping[str, Mapping[Term, Prior]],
     progress: Callable[[str], None],
 ) -> list[JointResult]:
-    """Of all joints; those that are dead have servos without terms."""
+    """Results of all joints; those that are dead have servos without terms."""
     moved: dict[str, _Drive] = {}
     rest: dict[str, _Drive] = {}
     for joint, m in zip(joints, motions, strict=True):
@@ -255,7 +257,7 @@ def _blocks(recordings: Sequence[ServoRecording]) -> list[NDArray[np.int64]]:
 def joint_motions(
     recordings: Sequence[ServoRecording], tree: BodyTree, ground: Ground | None = None
 ) -> list[list[JointMotion]]:
-    """Part of the recordings of each joint, in the order of the tree, above a surface."""
+    """Part of the recordings that belongs to each joint, in the order of the tree, above a surface."""
     out: list[list[JointMotion]] = [[] for _ in tree.joints]
     for r, block in zip(recordings, _blocks(recordings), strict=True):
         still = tree.loads(r.q)
@@ -519,12 +521,12 @@ def _kin(fits: Sequence[JointFit], deviations: Sequence[Mapping[Term, float]]) -
 def choose_terms(
     drives: Sequence[_Drive], progress: Callable[[str], None] = lambda phase: None
 ) -> tuple[list[JointFit], list[float]]:
-    """Terms that predict blocks kept out better, the same for all drives.
+    """Terms that improve the prediction of held-out blocks, the same terms for all drives.
 
-    Every second block is kept out of one fit and fitted by the other. A group of terms is added
-    where blocks kept out are more likely with it, each block of each drive with a variance of its
-    own beside the drive's usual one: three times as likely in all, and by a one-sided test at 10 % over the
-    blocks, so that a few bad ones don't decide.
+    Every second block is held out of one fit, and fitted by the other. A group of terms is added if
+    it makes the held-out blocks three times as likely in all, and if a one-sided test at 10 % over
+    the blocks confirms this, so that a few bad blocks do not decide. Each block of each drive has
+    its own variance, besides the usual variance of the drive.
 
     Returns:
         One half's fit of each drive, and each drive's mean squared error on blocks kept out [rad²].

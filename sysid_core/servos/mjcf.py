@@ -26,7 +26,7 @@ CONSTANT = (Term.LOAD_FRICTION, Term.BREAKAWAY)
 
 @dataclass(frozen=True)
 class ServoMjcf:
-    """A robot on position servos in MJCF.
+    """MJCF of a robot with position servos.
 
     Attributes:
         text: The file's text.
@@ -44,7 +44,7 @@ class ServoMjcf:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Omissions and assumptions of the file."""
+        """Sentences on omissions and assumptions of the file."""
         said = []
         what = [("Left out", t, self.lost) for t in LOST]
         what += [("Held by a constant friction", t, self.constant) for t in CONSTANT]
@@ -57,22 +57,24 @@ class ServoMjcf:
         if self.assumed:
             listed = ", ".join(f"{joint} {x:.3g}" for joint, x in self.assumed.items())
             said.append(
-                f"Assumed stiffness [N m/rad](median of the other joints, because gravity does not determine it):"
+                "Assumed stiffness [N m/rad](median of the other joints, because gravity does not"
+                " determine it):"
                 f" {listed}."
             )
         if self.ground is not None:
             said.append(
-                f"Omitted: the surface at a height of {self.ground:.3f} m, relative to the origin of the base."
+                f"Omitted: the surface at a height of {self.ground:.3f} m, relative to the origin"
+                " of the base."
             )
         return tuple(said)
 
 
 def servo_mjcf(model: ServoModel) -> ServoMjcf:
-    """A robot's MJCF with a position actuator for each servo.
+    """MJCF of a robot with a position actuator for each servo.
 
-    Damping stands at the joint: the drive's limit bounds the spring alone, as in the simulation here.
-    The dead time is the actuator's delay, whose buffer holds zeros where a simulation begins; MuJoCo's
-    `mj_initCtrlHistory` fills it.
+    Damping is written to the joint, because the force limit of the drive applies to the spring
+    alone, as in the simulation of this package. The dead time is the actuator's delay, whose buffer
+    holds zeros where a simulation begins; MuJoCo's `mj_initCtrlHistory` fills it.
 
     Args:
         model: As identified; joints without a servo have no actuator.
@@ -119,7 +121,8 @@ def servo_mjcf(model: ServoModel) -> ServoMjcf:
 
 
 def servo_plant(model: ServoModel) -> PositionPlant:
-    """The robot in MuJoCo, by its MJCF with the zeros and backlash that MJCF has no field for.
+    """MuJoCo simulation of a robot from its MJCF, with the encoder offsets and the backlash that
+    MJCF cannot describe.
 
     Args:
         model: Its true servos.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of a robot on position servos: its terms, its parameters, and its simulation."""
+"""Model of a robot with position servos: terms, parameters, simulation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from sysid_core.servos.rollout import RESTED, drive_rollout
 
 
 class Term(Kind):
-    """Parameter of a servo; an absent one is zero. Angles are torques divided by the stiffness."""
+    """Parameter of a servo model; a missing one is zero. Angles are torques divided by the
+    stiffness.
+    """
 
     COMPLIANCE = "compliance"
     TIME_CONSTANT = "time_constant"
@@ -40,10 +42,10 @@ class Term(Kind):
 
 @dataclass(frozen=True)
 class TermFacts:
-    """Facts about a term.
+    """Properties of a term of the servo model.
 
     Attributes:
-        unit: Of its value, for a joint that turns.
+        unit: Unit of its value, for a joint that turns.
         meaning: A noun with its attributes.
         start: Value at which a search for it begins: the size that hobby servos and the drives of
             small legged robots have; the search ends within the data's deviation from any of them.
@@ -91,7 +93,7 @@ STEP = 0.005  # [s] of the rollout, a tenth of a hobby servo's time constant
 
 @dataclass(frozen=True)
 class JointServo:
-    """A joint's servo.
+    """Position servo of one joint.
 
     Attributes:
         joint: Name of the joint.
@@ -111,11 +113,11 @@ class JointServo:
 
     @property
     def vector(self) -> Array:
-        """All parameters in the order of `TERMS`."""
+        """All parameters of the servo in the order of `TERMS`, shape (len(TERMS),)."""
         return np.array([self.values.get(term, 0.0) for term in TERMS])
 
     def in_newton_metres(self, unit: float) -> JointServo:
-        """Copy with torques converted from a unit of `unit` newton metres."""
+        """Copy with torques converted to newton metres, from a unit of `unit` newton metres."""
         values, deviations = dict(self.values), dict(self.deviations)
         for terms in (values, deviations):
             if Term.COMPLIANCE in terms:
@@ -125,7 +127,7 @@ class JointServo:
 
 @dataclass(frozen=True, eq=False)
 class ServoModel:
-    """A robot whose joints are position servos: a simulator from commands to positions.
+    """Robot whose joints are position servos; simulates positions from commands.
 
     Attributes:
         robot: The bodies.
@@ -156,12 +158,14 @@ class ServoModel:
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """Joints that have a servo: the columns of commands and positions."""
+        """Names of the joints that have a servo, in the order of the columns of commands and
+        positions.
+        """
         return tuple(servo.joint for servo in self.servos)
 
     @cached_property
     def tree(self) -> BodyTree:
-        """The bodies, with joints that have no servo held at zero."""
+        """Rigid-body model in which joints without a servo are locked at zero."""
         return body_tree(self.robot, self.joints)
 
     def simulate(
@@ -173,10 +177,10 @@ class ServoModel:
         *,
         step: float = STEP,
     ) -> Array:
-        """Positions that the robot takes when it is sent commands.
+        """Simulate the positions of the robot for given commands.
 
-        The joints feel each other through gravity: each is stepped along the motion of the others,
-        until no position changes (waveform relaxation, Lelarasmee 1982).
+        The joints are coupled by gravity: each is simulated along the motion of the others, until
+        no position changes (waveform relaxation, Lelarasmee 1982).
 
         Args:
             t_target: Times of the commands, shape (L,) [s].
@@ -215,7 +219,7 @@ class ServoModel:
 
 
 def warm_up() -> None:
-    """Compile the simulation, which takes half a minute once per machine; the result is cached."""
+    """Compile the simulation, which takes half a minute once per computer; the result is cached."""
     free = ServoModel(load_robot("puma560"), (JointServo("joint1", {Term.COMPLIANCE: 0.1}),))
     never = Ground(-np.inf, Surface(np.zeros(1, dtype=np.int64), np.zeros((1, 3))))
     for model in (free, replace(free, ground=never)):
@@ -228,19 +232,19 @@ _SAME = 1e-4  # [rad] a fifteenth of a hobby servo's increment
 
 
 def body_tree(robot: RobotModel, joints: tuple[str, ...]) -> BodyTree:
-    """Bodies of a robot on the joints given, in its order, all others held at zero."""
+    """Bodies of a robot on the given joints, in their order; all other joints are locked at zero."""
     return BodyTree(hold_joints(robot, joints=joints) if joints != robot.joint_names else robot)
 
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """One joint's commands, and its loads along the motion of the others.
+    """Commands of one joint, and its load torques along the motion of the others.
 
     Attributes:
         t: Times of the positions, shape (K,) [s].
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L,) [rad].
-        loads: Of all joints.
+        loads: Loads of all joints.
         joint: Column of the loads.
         between: Least and largest positions, both of shape (K,) or (0,) [rad].
     """
@@ -253,7 +257,7 @@ class Drive:
     between: tuple[Array, Array] = ANYWHERE
 
     def rollout(self, p: Array, q0: float, step: float = STEP) -> Array:
-        """Positions with parameters in the order of `TERMS`, shape (K,) [rad]."""
+        """Simulated positions with parameters in the order of `TERMS`, shape (K,) [rad]."""
         q, v = np.empty(len(self.t)), np.empty(len(self.t))
         turns = bool(self.loads.turns[self.joint])
         drive_rollout(*self._along, turns, float(q0), unwritten(p), step, q, v)

@@ -18,18 +18,18 @@ ROUNDING = 0.00044  # [rad] of a 12-bit encoder, 2π/4096/√12: smaller errors 
 
 @dataclass(frozen=True)
 class ServoRecording:
-    """Commands and positions of one motion, without samples that are not finite or not in order, and
-    without single impossible readings (a bus that answers late reads as zero).
+    """Commands and positions of one motion. Samples that are not finite or out of order are
+    removed, and so are single impossible readings (a bus that answers late reads as zero).
 
     Attributes:
-        name: Of the motion.
+        name: Name of the motion.
         joints: Names of the columns; empty: not known, the robot's order is meant.
         t: Times of the positions, shape (K,) [s].
         q: Positions, shape (K, n) [rad].
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L, n) [rad].
         notes: What was assumed when it was read.
-        full: Of columns that are shares of their joint's range, the values at its lower and upper limit;
+        full: For columns that are shares of their joint's range, the values at its lower and upper limit;
             None for those in radians; empty: all are.
     """
 
@@ -84,18 +84,19 @@ class ServoRecording:
 
     @property
     def duration(self) -> float:
-        """Time from the first to the last position [s]."""
+        """Time between the first and the last position [s]."""
         return float(self.t[-1] - self.t[0])
 
     def of_joints(self, columns: Sequence[int], joints: tuple[str, ...]) -> ServoRecording:
-        """Some of its columns, under the names of a robot's joints."""
+        """Copy with some of the columns, named after the joints of a robot."""
         wanted = list(columns)
         full = tuple(self.full[i] for i in wanted) if self.full else ()
         q, target = self.q[:, wanted], self.target[:, wanted]
         return replace(self, joints=joints, q=q, target=target, full=full)
 
     def in_radians(self, robot: RobotModel) -> ServoRecording:
-        """Copy with shares of ranges as angles, and columns named by joints of a robot.
+        """Copy with positions in radians instead of shares of the range, and columns named after
+        the joints of a robot.
 
         Raises:
             SignalError: Such a joint has no limits.
@@ -110,14 +111,16 @@ class ServoRecording:
             low, high = (float(limits[at]) for limits in robot.position_limits)
             if not np.isfinite(high - low):
                 raise SignalError(
-                    f"'{self.name}': {self.joints[j]} is a share of its range, and the URDF has no limits"
+                    f"'{self.name}': {self.joints[j]} is a share of its range, and the URDF has no"
+                    " limits"
                     " of it.",
                     remedy="Write its <limit lower upper>, or give LeRobot's file with --calibration.",
                 )
             for x in (q, target):
                 x[:, j] = low + (x[:, j] - ends[0]) * (high - low) / (ends[1] - ends[0])
             notes.append(
-                f"{self.joints[j]}: {ends[0]:g} to {ends[1]:g} were taken as {low:.2f} to {high:.2f}, the"
+                f"{self.joints[j]}: {ends[0]:g} to {ends[1]:g} were taken as {low:.2f} to"
+                f" {high:.2f}, the"
                 " URDF's limits."
             )
         return replace(self, q=q, target=target, notes=tuple(notes), full=())
@@ -145,7 +148,7 @@ _FEWEST = 10  # samples: a fit of five parameters needs more than them
 
 
 def match_joints(recording: ServoRecording, robot: RobotModel) -> ServoRecording:
-    """The recording with its columns in the robot's order, under the robot's names, in radians.
+    """Recording with its columns in the order and with the names of the robot's joints, in radians.
 
     By name where all names agree but for case and what stands behind a dot (`elbow_flex.pos`);
     else by place where there are as many columns as joints and no name says otherwise; this is noted.
@@ -157,7 +160,9 @@ def match_joints(recording: ServoRecording, robot: RobotModel) -> ServoRecording
 
 
 def taken_by_place(recording: ServoRecording, robot: RobotModel) -> bool:
-    """Whether columns have names of which some aren't the robot's, so that only their place speaks."""
+    """True if some columns have other names than the robot's joints, so that only their position
+    identifies them.
+    """
     known = {_plain(name) for name in robot.joint_names}
     common = [name for name in recording.joints if _plain(name) in known]
     return bool(recording.joints) and len(common) < min(len(recording.joints), len(known))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open-loop replay: error of a model on recorded motions, compared with "position = command"."""
+"""Open-loop simulation of recorded motions, compared with the assumption "position = command"."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sysid_core.servos.recording import ServoRecording, match_joints
 
 @dataclass(frozen=True)
 class Replay:
-    """A motion and its simulation.
+    """Recorded motion with its simulation.
 
     Attributes:
         recording: The motion, its columns in the model's order.
@@ -33,19 +33,19 @@ class Replay:
 
     @property
     def rms(self) -> Array:
-        """Error of each joint, root mean square, shape (n,) [rad]."""
+        """RMS position error of each joint, shape (n,) [rad]."""
         return np.asarray(np.sqrt(np.mean((self.q - self.recording.q) ** 2, axis=0)))
 
     @property
     def command_rms(self) -> Array:
-        """Error of the last command, shape (n,) [rad]."""
+        """RMS difference between command and measured position of each joint, shape (n,) [rad]."""
         r = self.recording
         last = np.maximum(np.searchsorted(r.t_target, r.t, side="right") - 1, 0)
         return np.asarray(np.sqrt(np.mean((r.target[last] - r.q) ** 2, axis=0)))
 
 
 def replay(model: ServoModel, recordings: Iterable[ServoRecording]) -> tuple[Replay, ...]:
-    """Simulate motions from their first position with their commands alone.
+    """Simulate recorded motions from their first position and their commands alone.
 
     Raises:
         SignalError: A motion has other joints than the model.
@@ -68,7 +68,7 @@ def replay(model: ServoModel, recordings: Iterable[ServoRecording]) -> tuple[Rep
 
 
 def overall(values: Iterable[Array], seconds: Iterable[float]) -> float:
-    """Root mean square over motions, each weighted by its time."""
+    """RMS error over several motions, each weighted by its duration."""
     squares = [np.mean(np.square(x)) for x in values]
     return float(np.sqrt(np.average(squares, weights=list(seconds))))
 
@@ -84,7 +84,7 @@ _ANIMATED, _FRAMES = (
 def servo_report(
     result: ServoIdentification, path: str | Path, *, replays: Sequence[Replay] = ()
 ) -> Path:
-    """Write the page.
+    """Write the report of identified servos.
 
     Args:
         result: What was identified.
@@ -108,7 +108,8 @@ def servo_report(
     )
     if result.model.ground is not None:
         report.paragraph(
-            f"The arm was in contact with a level surface at a height of {result.model.ground.height * 1e3:.0f} mm, relative to the origin of its base."
+            "The arm was in contact with a level surface at a height of"
+            f" {result.model.ground.height * 1e3:.0f} mm, relative to the origin of its base."
             " It is part of the simulation."
         )
     report.heading("Servos")
@@ -148,13 +149,16 @@ def servo_report(
         report.heading(f"{r.name}: measured and simulated")
         report.figure(
             time_series(r.t[some], shown, ylabel="rad"),
-            f"Open loop from the first position; error {overall([item.rms], [1.0]) * 1e3:.1f} mrad.",
+            f"Open loop from the first position; error {overall([item.rms], [1.0]) * 1e3:.1f}"
+            " mrad.",
         )
     return report.save(path)
 
 
 def term_in_words(servo: JointServo, term: Term) -> str:
-    """A term's value with its deviation in matched digits, or that the search ended at its bound."""
+    """Value of a term and its standard deviation with matching digits, or a note that the search
+    ended at a bound.
+    """
     value = servo.values[term]
     if term not in servo.deviations:
         return f"{value:.3g} (at its bound: not determined)"

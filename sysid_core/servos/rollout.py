@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""One position-controlled drive, stepped in time with exact stiction.
+r"""Simulation of one position servo with exact stiction.
 
 All torques are divided by the servo's stiffness K, so that they are angles: without a torque sensor
 nothing else can be known but through gravity. With the reference r behind the command, the position
@@ -26,7 +26,7 @@ RESTED = 4.0
 
 @njit(cache=True, error_model="numpy")
 def first_command(t_target: Array, now: float) -> int:  # pragma: no cover - compiled
-    """Number of the command that is held at a time."""
+    """Index of the command that is active at a time."""
     cursor = 0
     while cursor + 1 < t_target.size and t_target[cursor + 1] <= now:
         cursor += 1
@@ -38,7 +38,7 @@ def follow_commands(
     ref: float, ref_v: float, before: float, cursor: int, t_target: Array, target: Array,
     inverse_a: float, inverse_v: float, now: float, h: float,
 ) -> tuple[float, float, int]:  # pragma: no cover - compiled  # fmt: skip
-    """Reference of the drive's own motion profile, one step ahead.
+    """Reference of the servo's internal motion profile, one time step ahead.
 
     Args:
         ref: Reference [rad].
@@ -48,7 +48,7 @@ def follow_commands(
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L,) [rad].
         inverse_a: Inverse of the profile's acceleration [s²/rad].
-        inverse_v: Of its largest speed [s/rad].
+        inverse_v: Reciprocal of its largest speed [s/rad].
         now: Time to which to go [s].
         h: Time step [s].
     """
@@ -126,7 +126,7 @@ def drive_forces(
 def drive_speed(
     push: float, impulse: float, denominator: float
 ) -> float:  # pragma: no cover - compiled
-    """Speed under Coulomb friction: the frictionless speed, reduced; 0.0 if the drive sticks."""
+    """Speed with Coulomb friction: the frictionless speed, reduced; 0.0 if the drive sticks."""
     if push > impulse:
         return (push - impulse) / denominator
     if push < -impulse:
@@ -136,7 +136,7 @@ def drive_speed(
 
 @njit(cache=True, error_model="numpy", inline="always")
 def held_error(error: float, g: float, p: Array) -> float:  # pragma: no cover - compiled
-    """Integral part of the loop after a rest, at which it balances gravity [rad]."""
+    """Integral term of the position loop after a rest, at which it balances gravity [rad]."""
     return (g - error) * (1.0 - np.exp(-p[13] * RESTED))
 
 
@@ -144,8 +144,8 @@ def held_error(error: float, g: float, p: Array) -> float:  # pragma: no cover -
 def sum_error(
     total: float, error: float, p: Array, h: float
 ) -> float:  # pragma: no cover - compiled
-    """Integral part of the loop one step ahead; it does not increase while the drive saturates
-    [rad].
+    """Integral term of the position loop after one time step; it does not increase while the drive
+    saturates [rad].
     """
     if p[13] <= 0.0:
         return 0.0
@@ -159,15 +159,15 @@ def drive_rollout(
     t: Array, t_target: Array, target: Array, gravity_a: Array, gravity_b: Array, inertia: Array,
     low: Array, high: Array, turns: bool, q0: float, p: Array, step: float, q: Array, v: Array,
 ) -> None:  # pragma: no cover - compiled  # fmt: skip
-    """Positions and velocities at the times t, into q and v.
+    """Simulate one servo: write positions and velocities at the times t into q and v.
 
     Args:
         t: Times, shape (K,) [s].
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, held until the next, shape (L,) [rad].
         gravity_a: Gravity's coefficient of cos q, shape (K,) [N m].
-        gravity_b: Of sin q, shape (K,) [N m].
-        inertia: Of the bodies behind the joint, shape (K,) [kg m²].
+        gravity_b: Coefficient of sin q, shape (K,) [N m].
+        inertia: Inertia of the bodies behind the joint, shape (K,) [kg m²].
         low: Least position, shape (K,), or (0,) where nothing is in the way [rad].
         high: Largest position, the same [rad].
         turns: Whether the joint turns.

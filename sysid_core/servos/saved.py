@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""File of the result: `servos.yaml`, with the URDF of the robot."""
+"""File `servos.yaml` with the identified servos, and the URDF of the robot."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def save_servos(result: ServoIdentification, folder: str | Path) -> Path:
 
 
 def load_servos(folder: str | Path) -> ServoModel:
-    """The simulator that `sysid servos identify` wrote into a folder.
+    """Load the simulator that `sysid servos identify` wrote into a folder.
 
     Args:
         folder: The folder, or its `servos.yaml`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings and their processing before a fit."""
+"""Recordings, and their processing before a fit."""
 
 from sysid_core.signals.array_file import export_recording
 from sysid_core.signals.column_map import COLUMNS_SCHEMA, ColumnMap
@@ -11,17 +11,19 @@ from sysid_core.signals.recording import (
     Stamps,
     WrenchStream,
 )
-from sysid_core.signals.sample_checks import (
+from sysid_core.signals.stream import SampleOutcome, StreamMonitor, StreamStatistics
+from sysid_core.signals.table import read_table, table_recording
+from sysid_core.signals.table_layout import TableLayout, table_layout
+from sysid_core.signals.timing import (
+    TimingReport,
+    check_timing,
+    in_order,
+    interpolate_at,
     quantisation,
     require_sound_units,
     saturated_share,
     standstill_share,
 )
-from sysid_core.signals.statistics import StreamMonitor, StreamStatistics
-from sysid_core.signals.stream_clock import SampleOutcome
-from sysid_core.signals.table import read_table, table_recording
-from sysid_core.signals.table_layout import TableLayout, table_layout
-from sysid_core.signals.timing import TimingReport, check_timing, in_order, interpolate_at
 from sysid_core.signals.wrench_table import (
     TABLE_ENDINGS,
     RotationFormat,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binary tables (NPZ, Parquet, MAT); export of recordings as tables."""
+"""Binary tables (NPZ, Parquet, MAT), and export of recordings as tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REMEDY = "Give a CSV, NPZ, Parquet or MAT file (MATLAB's version 7.3 is HDF5: s
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
-    """Columns by name, shape (K,) each.
+    """Columns of a binary table by name, shape (K,) each.
 
     Raises:
         SignalError: The file can't be read.
@@ -71,7 +71,7 @@ def flat_columns(arrays: Mapping[str, Any]) -> dict[str, Array]:
 
 
 def export_recording(recording: Recording, out: str | Path) -> tuple[Path, ...]:
-    """Write joint states and wrenches; the extension of the file selects the format.
+    """Write joint states and wrenches to a file, in the format of its extension.
 
     Columns: `stamp_ns`, then `q.<joint>` [rad or m], `v.<joint>`, `effort.<joint>`; wrenches
     `fx fy fz tx ty tz` [N, N m]. NPZ holds all in one file, besides the marks; CSV and Parquet

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Column maps: the meaning of the columns of a table, and their file."""
+"""Column maps: meaning of the columns of a table, and their YAML file."""
 
 from __future__ import annotations
 
@@ -246,9 +246,9 @@ SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 @dataclass(frozen=True, eq=False)
 class ColumnMap:
-    r"""Columns and units of a table, and the drives that the efforts belong to.
+    r"""Column map: columns and units of a table, and the drives to which the efforts belong.
 
-    For bags, which name their own contents, only joints, effort kind and drives matter.
+    For bags, which contain joint names and units, only joints, effort kind and drives matter.
 
     Attributes:
         joints: Names of the URDF's joints, in the order of all lists here.
@@ -307,7 +307,7 @@ class ColumnMap:
 
     @classmethod
     def load(cls, path: str | Path) -> ColumnMap:
-        """Read a column map (YAML).
+        """Load a column map from a YAML file.
 
         Raises:
             SignalError: It can't be read, or something in it is missing or unknown.
@@ -316,7 +316,7 @@ class ColumnMap:
 
     @classmethod
     def from_dict(cls, raw: object, source: str = "given") -> ColumnMap:
-        """Build from plain data, such as a parsed YAML file.
+        """Column map from plain data, such as a parsed YAML file.
 
         Raises:
             SignalError: Something in it is missing or unknown.
@@ -356,7 +356,7 @@ class ColumnMap:
         )
 
     def without_unused(self, stream: JointStream) -> JointStream:
-        """Joint states with the efforts of `unused` joints as drivers that measure none give them."""
+        """Copy of joint states in which the efforts of `unused` joints count as unmeasured."""
         if stream.effort is None or not set(self.unused) & set(stream.names):
             return stream
         effort = np.array(stream.effort)

@@ -25,7 +25,7 @@ Stamps = NDArray[np.int64]
 
 
 class EffortKind(Kind):
-    """Meaning of `effort` in a robot's joint states. Vendors differ, so it must be declared."""
+    """Physical meaning of `effort` in joint states. Vendors differ, so it must be declared."""
 
     LINK_TORQUE = "link_torque"  # measured behind the gear [N m] (Franka tau_J)
     ACTUATOR_TORQUE = "actuator_torque"  # of the drive, reflected to the joint [N m] (Kinova)
@@ -35,12 +35,14 @@ class EffortKind(Kind):
 
     @property
     def is_torque(self) -> bool:
-        """True if the values are complete torques (forces of prismatic joints)."""
+        """True if the values are total joint torques, gravity included (forces for prismatic
+        joints).
+        """
         return self in (EffortKind.LINK_TORQUE, EffortKind.ACTUATOR_TORQUE)
 
     @property
     def unit(self) -> str:
-        """Unit of the values."""
+        """Unit of the effort values."""
         return {"motor_current": "A", "unknown": "?"}.get(self.value, "N m")
 
 
@@ -63,7 +65,7 @@ def _is_frozen(array: NDArray[Any]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class JointStream:
-    """Joint states over time; K samples of n joints. Irregular stamps are normal.
+    """Joint states over time: K samples of n joints, possibly with irregular stamps.
 
     Attributes:
         names: Joint names, the columns of all arrays.
@@ -106,11 +108,11 @@ class JointStream:
 
     @property
     def time(self) -> Array:
-        """Seconds since the first sample, shape (K,)."""
+        """Time since the first sample, shape (K,) [s]."""
         return (self.stamps_ns - self.stamps_ns[0]) * 1e-9 if len(self) else np.empty(0)
 
     def ordered(self, names: Sequence[str]) -> Self:
-        """Copy with the columns of `names`, in that order.
+        """Copy with the columns of the joints `names`, in that order.
 
         Raises:
             SignalError: A joint is missing.
@@ -132,7 +134,7 @@ class JointStream:
         return dataclasses.replace(self, names=tuple(names), **columns)
 
     def select(self, rows: slice | NDArray) -> Self:
-        """Some of the samples."""
+        """Copy with some of the samples, given by a slice, a mask (K,) or indices."""
         columns: dict[str, Any] = {
             key: None if getattr(self, key) is None else getattr(self, key)[rows]
             for key in self.COLUMNS
@@ -142,7 +144,7 @@ class JointStream:
 
 @dataclass(frozen=True, eq=False)
 class WrenchStream:
-    """Force-torque readings: the wrench that the sensor's load side receives.
+    """Force-torque readings over time: the wrench on the load side of the sensor.
 
     Attributes:
         frame: Frame of the sensor (axes and reference point).
@@ -169,17 +171,17 @@ class WrenchStream:
 
     @property
     def time(self) -> Array:
-        """Seconds since the first sample, shape (K,)."""
+        """Time since the first sample, shape (K,) [s]."""
         return (self.stamps_ns - self.stamps_ns[0]) * 1e-9 if len(self) else np.empty(0)
 
     def select(self, rows: slice | NDArray) -> WrenchStream:
-        """Some of the samples."""
+        """Copy with some of the samples, given by a slice, a mask (K,) or indices."""
         return dataclasses.replace(self, stamps_ns=self.stamps_ns[rows], wrench=self.wrench[rows])
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A labelled instant, such as `tare_start` or `motion_end`."""
+    """Label with a stamp, such as `tare_start` or `motion_end`."""
 
     stamp_ns: int
     label: str
@@ -187,7 +189,7 @@ class Mark:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """Recording of one run.
+    """Recorded streams of one run.
 
     Attributes:
         joints: Joint states.
@@ -231,7 +233,7 @@ class Recording:
         wrench_frame: str = "",
         source: str = "arrays",
     ) -> Recording:
-        """A recording of K samples of n joints, all at the same instants.
+        """Recording of K samples of n joints, with a common stamp for all signals.
 
         Args:
             names: Joint names, n of them.
@@ -276,7 +278,7 @@ class Recording:
         return cls(joints, readings, source=source)
 
     def between(self, start: str, end: str) -> Recording:
-        """The part from the (last) mark `start` to the first mark `end` after it.
+        """Part of the recording from the (last) mark `start` to the first mark `end` after it.
 
         Raises:
             SignalError: A mark is missing.
@@ -294,7 +296,7 @@ class Recording:
         return self.window(t0, ends[0])
 
     def window(self, start_ns: int, end_ns: int) -> Recording:
-        """The samples with start <= stamp <= end."""
+        """Part of the recording with start <= stamp <= end."""
 
         def inside(stamps: Stamps) -> NDArray[np.bool_]:
             return (stamps >= start_ns) & (stamps <= end_ns)

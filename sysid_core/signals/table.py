@@ -30,10 +30,11 @@ _ENCODING = "utf-8-sig"  # spreadsheets begin with a byte-order mark
 
 
 def read_table(path: str | Path, columns: ColumnMap) -> Recording:
-    """Read a recording from a table, or from a folder of tables side by side.
+    """Read a recording from a table, or from several tables in a folder.
 
-    Rows that can't be read, hold NaN, or go back in time are left out and counted; so are first rows
-    from which a position jumps. More than `MOST_LOST` of them is no damage but another format.
+    Rows that are unreadable, contain NaN, or have decreasing times are removed and counted, and so
+    are first rows before a jump of a position. If their share exceeds `MOST_LOST`, the table has
+    another format, which is an error.
 
     Args:
         path: A CSV, NPZ, Parquet or MAT file; a folder where the map lists `files`.
@@ -51,7 +52,7 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
 def table_recording(
     table: Mapping[str, ArrayLike], columns: ColumnMap, source: str = "table"
 ) -> Recording:
-    """A recording from columns in memory: a pandas DataFrame, or arrays by name.
+    """Recording from columns in memory: a pandas DataFrame, or arrays by name.
 
     Args:
         table: Arrays of shape (K,), or (K, n), whose columns are then named `name.0`, …
@@ -70,7 +71,7 @@ class _Table:
     """One table, not read yet.
 
     Attributes:
-        names: Of its columns; empty strings where it has no header.
+        names: Names of its columns; empty strings where it has no header.
         read: From numbers of columns to their values, NaN where they can't be read, and to what is
             wrong with the first row that can't be.
         first: Number of its first row, for people.

@@ -27,11 +27,16 @@ from sysid_core.signals.recording import JointStream, Mark, Recording, Stamps, W
 TABLE_ENDINGS = (".csv", ".txt", ".tsv", *ARRAY_ENDINGS)
 _FILE = FileKind("table", "Give a CSV, NPZ, Parquet or MAT file.", SignalError)
 _COMMANDED = re.compile(r"target|desired|command|cmd|setpoint|reference|_des\b|^des_", re.I)
+_FACTORS = {
+    "mm": 1e-3, "cm": 1e-2, "deg": np.pi / 180.0, "degrees": np.pi / 180.0, "°": np.pi / 180.0,
+    "kn": 1e3, "mn": 1e-3, "mnm": 1e-3, "nmm": 1e-3, "ncm": 1e-2, "kgf": 9.80665, "lbf": 4.4482216,
+}  # fmt: skip
+_FARTHEST = 20.0  # [m] of a pose from the base: farther are millimetres
 _SHORT_HOLD = 5  # rows: positions held longer are a robot at rest, not a slower source
 
 
 class RotationFormat(Kind):
-    """Format of the orientation that follows a position."""
+    """Format of the orientation in a table of poses."""
 
     AUTO = "auto"
     XYZW = "xyzw"  # quaternion
@@ -42,7 +47,7 @@ class RotationFormat(Kind):
 
 @dataclass(frozen=True, kw_only=True)
 class WrenchColumns:
-    """Columns of a table's signals; empty fields are found by name.
+    """Columns of a table's signals; columns that are not given are found by name.
 
     Attributes:
         time: Name (or number, where there is no header).
@@ -69,12 +74,12 @@ def read_wrench_table(
     *,
     joint_names: Sequence[str] = (),
 ) -> tuple[Recording, bool]:
-    """A recording from a table.
+    """Read a recording of wrenches and poses from a table.
 
     Args:
         path: File; of an exported CSV or Parquet that of the joints, the wrench's lies beside it.
         columns: What isn't found by name.
-        joint_names: Of the robot, where there is one; else poses are looked for, and carried by a robot
+        joint_names: Joints of the robot, where there is one; else poses are looked for, and carried by a robot
             of their own (`robot_of_poses`), the wrench's frame being `sensor`.
 
     Returns:
@@ -116,6 +121,11 @@ def read_wrench_table(
         )  # a rotation alone will do
         if not place.shape[1]:
             place = np.zeros((len(values), 3))
+        if (far := float(np.abs(place).max(initial=0.0))) > _FARTHEST:
+            raise SignalError(
+                f"The poses of '{path}' are up to {far:.0f} m from the base.",
+                remedy="Name the unit of their columns, such as 'x [mm]', or convert them to metres.",
+            )
         turned = _rotations(values[:, -4 if len(poses) in (4, 7) else -3 :], poses, columns)
         urdf, joint_names, values = robot_of_poses(place, turned)
     start = min(int(stamps[0]), int(wrench_stamps[0]))
@@ -203,7 +213,15 @@ def _named(table: Mapping[str, Array], names: Sequence[str], count: int) -> tupl
 
 def _plain(name: str) -> str:
     """A column's name without units, in small letters."""
-    return re.sub(r"\s*[\[(].*?[\])]\s*$", "", name).strip().lower()
+    name = re.sub(r"\s*[\[(].*?[\])]\s*$", "", name).strip().lower()
+    return re.sub(r"_(deg|rad|mm)$", "", name)
+
+
+def unit_factor(name: str) -> float:
+    """SI units in the unit at the end of a column's name, such as `x [mm]`, `j1_deg`; else 1."""
+    found = re.search(r"[\[(]([^\])]*)[\])]\s*$|_(deg|mm)$", name.strip().lower())
+    unit = re.sub(r"[\s.*·]", "", found.group(1) or found.group(2) or "") if found else ""
+    return _FACTORS.get(unit, 1.0)
 
 
 def _groups(table: Mapping[str, Array], patterns: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -270,7 +288,7 @@ def find_wrench(table: Mapping[str, Array]) -> tuple[str, ...]:
 
 
 def find_joints(table: Mapping[str, Array], joint_names: Sequence[str]) -> tuple[str, ...]:
-    """Columns of the joint positions: by joint names, or numbered; () if there are none."""
+    """Columns of the joint positions, by joint names or numbers; () if there are none."""
     by_name = {}
     for joint in joint_names:
         for form in (
@@ -382,7 +400,7 @@ def _rows(
     table: Mapping[str, Array], names: Sequence[str], stamps: Stamps
 ) -> tuple[Array, Stamps, tuple[str, ...]]:
     """Columns side by side, (K, n), in time order; rows that can't be used are left out and counted."""
-    values = np.column_stack([np.asarray(table[name], dtype=float) for name in names])
+    values = np.column_stack([unit_factor(name) * np.asarray(table[name], float) for name in names])
     newest = np.maximum.accumulate(np.concatenate([[np.iinfo(np.int64).min], stamps[:-1]]))
     good = np.isfinite(values).all(axis=1) & (stamps > newest)
     if good.sum() < 4:
@@ -392,7 +410,8 @@ def _rows(
         )
     lost = int(np.sum(~good))
     notes = (
-        f"{lost} of {len(good)} rows of {names[0]} … were omitted: not a number, or a repeated time.",
+        f"{lost} of {len(good)} rows of {names[0]} … were omitted: not a number, or a repeated"
+        " time.",
     )
     return values[good], stamps[good], notes if lost else ()
 

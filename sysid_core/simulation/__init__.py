@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated robots in another engine (MuJoCo) than the estimators' models, with the faults of real ones."""
+"""Simulated robots in MuJoCo (the estimators use pinocchio), with the imperfections of real robots."""
 
 from sysid_core.simulation.closed_chain_plant import ClosedChainPlant
-from sysid_core.simulation.plant import MujocoPlant, build_mujoco_spec
-from sysid_core.simulation.position_plant import PositionPlant
+from sysid_core.simulation.plant import MujocoPlant, PositionPlant, build_mujoco_spec
 from sysid_core.simulation.simulated_robot import SensorNoise, SimulatedRobot, record_motion
 from sysid_core.simulation.stepping import PlantSample
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated mechanism with closed loops, in MuJoCo, built from the URDF and the loops file."""
+"""Simulation of a mechanism with closed loops in MuJoCo, built from the URDF and the file of the
+loops.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,8 @@ def build_closed_chain_spec(
 
 
 class ClosedChainPlant(MujocoStepper):
-    """Steps a mechanism by efforts of its actuated joints, held for one control period.
+    """Simulation of a mechanism with efforts on its actuated joints, each held for one control
+    period.
 
     Args:
         chain: Its true parameters and drives.
@@ -107,7 +110,7 @@ class ClosedChainPlant(MujocoStepper):
         self._offset = np.array([chain.drive(name).beta for name in chain.actuated])
 
     def reset(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
-        """Put the robot into a state that closes the loops; time starts at 0.
+        """Set a state in which the loops are closed; time starts at 0.
 
         Args:
             q: Positions, of the actuated joints (n_a,) or of all (n,).
@@ -137,7 +140,8 @@ class ClosedChainPlant(MujocoStepper):
         *,
         bandwidth: float = 30.0,
     ) -> Array:
-        """Effort of the robot's position controller: inverse dynamics along the reference, and PD.
+        """Effort of the robot's position controller: inverse dynamics along the reference plus PD
+        feedback.
 
         Args:
             q_d: Desired positions, of the actuated joints (n_a,) or of all (n,).
@@ -182,7 +186,7 @@ class ClosedChainPlant(MujocoStepper):
         return largest_within(going_on, braking - going_on, self.chain.torque_limits)
 
     def limited(self, effort: ArrayLike) -> Array:
-        """Effort after the drive limits, shape (n_a,)."""
+        """Effort limited by the drives, shape (n_a,)."""
         limits = self.chain.torque_limits
         return np.clip(self._actuated_part(effort)[0], -limits, limits)
 
@@ -191,7 +195,7 @@ class ClosedChainPlant(MujocoStepper):
         return (x[self._columns] if x.shape == (self.chain.n,) else x)[None]
 
     def loop_error(self) -> float:
-        """Largest gap of a loop now [m]."""
+        """Largest closure error of a loop now [m]."""
         return float(np.max(np.abs(self.mj_data.efc_pos[: self.mj_data.ne]), initial=0.0))
 
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated robot in MuJoCo, independent of pinocchio, which identifies it."""
+"""Simulation of a robot in MuJoCo, independent of pinocchio, which is used for identification.
+
+The plant with position servos receives targets, and measures with encoders behind the backlash of its
+gears.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +25,9 @@ else:
 
 
 def largest_within(fixed: Array, more: Array, limits: Array) -> Array:
-    """`fixed + s * more` with the largest s of [0, 1] that the limits allow, shape (n,).
+    """Vector `fixed + s * more` with the largest s in [0, 1] that respects the limits, shape (n,).
 
-    Where the fixed part alone is beyond a limit, s is zero and that joint gets its limit.
+    If the fixed part alone exceeds a limit, s is zero and that joint gets its limit.
     """
     room = limits - np.sign(more) * fixed
     asked = np.abs(more)
@@ -54,7 +58,7 @@ def build_mujoco_spec(
     armature: ArrayLike | None = None,
     timestep: float = 1e-3,
 ) -> mujoco.MjSpec:
-    """A MuJoCo model with the tree, inertias and frames of a `RobotModel`; no contacts.
+    """MuJoCo model with the tree, inertias and frames of a `RobotModel`, without contacts.
 
     Args:
         model: With revolute, continuous and prismatic joints.
@@ -125,7 +129,7 @@ def _add_joint(body: mujoco.MjsBody, joint: pin.JointModel, name: str, q: Array)
 def _add_sensor(
     spec: mujoco.MjSpec, carrier: mujoco.MjsBody, placement: pin.SE3, payload: ArrayLike | None
 ) -> None:
-    """A force-torque sensor whose load side is a body of its own."""
+    """Add a force-torque sensor whose load side is a separate body."""
     load = carrier.add_body(name="sensor_load")
     _pose(load, placement)
     # The sensor must carry something for MuJoCo to measure: a gram's thousandth when empty.
@@ -140,7 +144,7 @@ def _add_sensor(
 
 
 class MujocoPlant(MujocoStepper):
-    """Steps a MuJoCo robot by joint efforts, or by its built-in servo.
+    """MuJoCo simulation of a robot, driven by joint efforts or by a position controller.
 
     Args:
         model: Its true parameters.
@@ -189,7 +193,7 @@ class MujocoPlant(MujocoStepper):
         *,
         bandwidth: float = 60.0,
     ) -> Array:
-        """Effort of the position controller of an industrial arm: computed torque with PD.
+        """Effort of the position controller of an industrial arm: computed torque with PD feedback.
 
         Args:
             q_d: Desired positions, shape (n,).
@@ -207,7 +211,8 @@ class MujocoPlant(MujocoStepper):
         return bias + M_a
 
     def braking_effort(self, rate: float) -> Array:
-        """Effort that brakes every joint at the same relative rate, within the torque limits.
+        """Effort, shape (n,), that brakes every joint at the same relative rate, within the torque
+        limits.
 
         `v' = -s rate v` with the largest s of [0, 1] that the limits allow: motion only loses
         energy, and no joint is driven out of its way to stop another. Friction helps.
@@ -218,7 +223,7 @@ class MujocoPlant(MujocoStepper):
         return largest_within(*self._inverse_dynamics(-rate * self.mj_data.qvel), self._limits)
 
     def limited(self, effort: ArrayLike) -> Array:
-        """Effort after the drive limits, shape (n,)."""
+        """Effort limited by the drives, shape (n,)."""
         return np.clip(effort, -self._limits, self._limits)
 
     def _inverse_dynamics(self, a: Array) -> tuple[Array, Array]:
@@ -229,3 +234,54 @@ class MujocoPlant(MujocoStepper):
         M_a = np.zeros(self.mj_model.nv)
         mujoco.mj_mulM(self.mj_model, data, M_a, a)
         return data.qfrc_bias - data.qfrc_passive, M_a
+
+
+class PositionPlant(MujocoStepper):
+    """MuJoCo simulation of a robot that is driven by position targets.
+
+    Args:
+        mjcf: With a position actuator of each joint, under the joint's name.
+        joint_names: Its joints.
+        zero: Target at which each joint rests at zero without a load, shape (n,) [rad or m].
+        backlash: Half of each gap between motor and encoder, shape (n,) [rad or m].
+    """
+
+    def __init__(
+        self, mjcf: str, joint_names: tuple[str, ...], zero: ArrayLike, backlash: ArrayLike
+    ) -> None:
+        super().__init__(mujoco.MjSpec.from_string(mjcf), joint_names)
+        self._zero, self._gap = np.asarray(zero, dtype=float), np.asarray(backlash, dtype=float)
+        self._at = np.array([int(self.mj_model.joint(name).qposadr[0]) for name in joint_names])
+        self._drive = np.array([self.mj_model.actuator(name).id for name in joint_names])
+        self._encoder = np.zeros(len(joint_names))
+
+    @property
+    def q(self) -> Array:
+        """Positions measured by the encoders, shape (n,) [rad or m]."""
+        return self._encoder.copy()
+
+    @property
+    def v(self) -> Array:
+        """Velocities of the motors behind the gears, shape (n,) [rad/s or m/s]."""
+        return np.asarray(self.mj_data.qvel[self._at])
+
+    def reset(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
+        """Set the positions q, shape (n,), and use them as targets; time starts at 0."""
+        there = np.zeros(self.mj_model.nq)
+        there[self._at] = np.asarray(q, dtype=float)
+        super().reset(there, v)
+        for drive, first in zip(self._drive, there[self._at] - self._zero, strict=True):
+            if kept := int(self.mj_model.actuator_history[drive, 0]):  # its dead time's buffer
+                mujoco.mj_initCtrlHistory(
+                    self.mj_model, self.mj_data, drive, None, np.full(kept, first)
+                )
+        self._encoder = there[self._at]
+
+    def step(self, target: ArrayLike) -> PlantSample:
+        """Apply targets, shape (n,), for one time step and return the sample at its beginning."""
+        control = np.empty(len(self._drive))
+        control[self._drive] = np.asarray(target, dtype=float) - self._zero
+        sample = self.advance(control, self.mj_data.actuator_force[self._drive].copy())
+        motor = self.mj_data.qpos[self._at]
+        self._encoder = np.clip(self._encoder, motor - self._gap, motor + self._gap)
+        return sample

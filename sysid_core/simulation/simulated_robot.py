@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated robot as a driver shows it: commands in, noisy stamped measurements out."""
+"""Simulated robot with the interface of a driver: commands in, noisy stamped measurements out."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from sysid_core.planning import Trajectory
 from sysid_core.robot import Array
 from sysid_core.signals import EffortKind, JointStream, Mark, Recording, WrenchStream
 from sysid_core.simulation.closed_chain_plant import ClosedChainPlant
-from sysid_core.simulation.plant import MujocoPlant
-from sysid_core.simulation.position_plant import PositionPlant
+from sysid_core.simulation.plant import MujocoPlant, PositionPlant
 from sysid_core.simulation.stepping import PlantSample
 
 
 @dataclass(frozen=True)
 class SensorNoise:
-    """Standard deviations of one sample, and the bias of the force-torque sensor.
+    """Noise standard deviations of the simulated sensors, and the bias of the force-torque sensor.
 
     Attributes:
         position: [rad].
@@ -42,7 +41,7 @@ class SensorNoise:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Sample published by the driver at one instant; n joints, time in seconds since the start."""
+    """Measurement of the driver at one instant; n joints, time in seconds since the start."""
 
     time: float
     q: Array
@@ -58,13 +57,13 @@ _LEAD_S = 0.5  # [s] of rest before a recorded motion
 
 
 class SimulatedRobot:
-    """A MuJoCo plant behind an industrial controller.
+    """MuJoCo simulation with the controller of an industrial robot.
 
-    It holds its posture until commanded, plays joint trajectories as a
-    joint_trajectory_controller does (quintic interpolation), follows streamed positions through a
-    critically damped reference, or applies streamed efforts. Its drives give no more than their
-    torque limits. When streamed efforts end, it brakes as hard as those allow and holds. Position
-    servos take trajectories and streamed positions as they are, and no efforts.
+    It holds its posture until commanded, plays joint trajectories as a joint_trajectory_controller
+    does (quintic interpolation), follows streamed positions through a critically damped reference,
+    or applies streamed efforts. The efforts of its drives are limited. When streamed efforts end,
+    it brakes within these limits and then holds its posture. Position servos take trajectories and
+    streamed positions as they are, and no efforts.
 
     Args:
         plant: The physics.
@@ -98,7 +97,7 @@ class SimulatedRobot:
     def command_trajectory(
         self, time: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike, delay_s: float = 0.0
     ) -> None:
-        """Play a trajectory from now (plus a delay), replacing the current one.
+        """Play a trajectory from now (plus a delay); it replaces the current trajectory.
 
         Args:
             time: From start, increasing, shape (K,) [s].
@@ -145,7 +144,7 @@ class SimulatedRobot:
         self._path, self._effort, self._braking = None, None, False
 
     def command_effort(self, effort: ArrayLike) -> None:
-        """Apply a streamed effort, (n,) [N m or N], until the next one or the timeout.
+        """Apply a streamed effort, (n,) [N m or N], until the next one or until a timeout.
 
         Raises:
             SignalError: The joints are position servos.
@@ -192,7 +191,7 @@ class SimulatedRobot:
         return self.plant.step(self.plant.limited(self.plant.servo_effort(*self._desired(t))))
 
     def advance(self, duration_s: float) -> Measurement:
-        """Let time pass and measure at its end."""
+        """Advance simulated time, and measure at its end."""
         end = self.plant.time + duration_s - 1e-9
         sample = self._step()
         while self.plant.time < end:
@@ -215,7 +214,7 @@ def record_motion(
     rate_hz: float = 200.0,
     wrench_frame: str = "",
 ) -> Recording:
-    """Play a trajectory and record it, faster than real time.
+    """Play a trajectory in simulation and record it, faster than real time.
 
     Args:
         robot: At the trajectory's first posture.

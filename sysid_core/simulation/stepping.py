@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stepping of a MuJoCo model, common to simulated arms and closed chains."""
+"""Time steps of a MuJoCo model, common to simulated arms and closed chains."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ else:
 
 @dataclass(frozen=True, eq=False)
 class PlantSample:
-    """State of one instant, with the effort that acted and the resulting acceleration.
+    """Simulated state at one instant, with the applied effort and the resulting acceleration.
 
     Attributes:
         time: [s].
@@ -41,7 +41,7 @@ class PlantSample:
 
 
 class MujocoStepper:
-    """A compiled model with its state, advanced by control periods.
+    """MuJoCo model with its state, advanced by control periods.
 
     Args:
         spec: Specification of the model.
@@ -68,7 +68,7 @@ class MujocoStepper:
 
     @property
     def time(self) -> float:
-        """[s]."""
+        """Simulated time [s]."""
         return float(self.mj_data.time)
 
     @property
@@ -82,7 +82,7 @@ class MujocoStepper:
         return self.mj_data.qvel.copy()
 
     def reset(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
-        """Put the robot into a state; time starts at 0.
+        """Set a state; time starts at 0.
 
         Args:
             q: Positions, shape (n,).
@@ -95,7 +95,7 @@ class MujocoStepper:
         mujoco.mj_forward(self.mj_model, self.mj_data)
 
     def advance(self, control: Array, effort: Array) -> PlantSample:
-        """Hold the controls for one control period; returns the sample at its beginning.
+        """Hold the controls for one control period, and return the sample at its beginning.
 
         Args:
             control: Control of MuJoCo's actuators, one per joint, shape (n,).

@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Validation of estimates on held-out data."""
 
-from sysid_core.validation.metrics import payload_errors
-from sysid_core.validation.prediction import Prediction, predict_recording
-from sysid_core.validation.residual_torques import ResidualTorques
-from sysid_core.validation.verdict import (
-    judge_estimate,
-    judge_identification,
-    judge_predictions,
-    unexplained,
-)
+from typing import TYPE_CHECKING
+
+from sysid_core.lazy import names_of
+
+if TYPE_CHECKING:
+    from sysid_core.validation.metrics import payload_errors
+    from sysid_core.validation.prediction import Prediction, predict_recording
+    from sysid_core.validation.residual_torques import ResidualTorques
+    from sysid_core.validation.verdict import (
+        judge_estimate,
+        judge_identification,
+        judge_predictions,
+        unexplained,
+    )
+
+__getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "Prediction",

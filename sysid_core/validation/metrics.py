@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of a payload estimate against the truth."""
+"""Errors of a payload estimate with respect to the true parameters."""
 
 from __future__ import annotations
 

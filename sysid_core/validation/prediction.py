@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prediction errors of an identified robot on efforts that were not used in the fit."""
+"""Prediction errors of an identified robot for efforts that were not used in the fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BANDS_HZ = (60.0, 20.0, 8.0)  # motors and gears; controllers and elasticity; ri
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Measured and predicted efforts of one run, raw and in the unit of the recording.
+    """Measured and predicted efforts of one run, unfiltered and in the unit of the recording.
 
     Attributes:
         source: The recording.
@@ -63,9 +63,10 @@ class Prediction:
         return replace(self, predicted=self.nominal, nominal=None)
 
     def relative_error(self, *, whole: bool = False) -> float:
-        r"""`||measured - predicted|| / ||measured||`, in motion or over all.
+        r"""Relative error `||measured - predicted|| / ||measured||`, during motion or over all
+        samples.
 
-        Over the joints that have efforts: zero throughout is no measurement.
+        Joints with efforts of zero throughout are excluded, because they are not measured.
         """
         rows = self._rows(whole)
         joints = np.flatnonzero(np.any(self.measured != 0.0, axis=0))
@@ -78,8 +79,8 @@ class Prediction:
         return residual_statistics(self.joint_names, self.measured[rows], self.predicted[rows])
 
     def joints_below(self, cutoff_hz: float) -> dict[str, dict[str, float]]:
-        """RMS and R^2 in motion below a frequency, with the same filter for measured and
-        predicted efforts.
+        """RMS and R^2 during motion below a frequency; measured and predicted efforts are filtered
+        alike.
         """
         known = np.isfinite(self.predicted).all(axis=1)
         rate = (len(self.time) - 1) / float(self.time[-1] - self.time[0])
@@ -91,7 +92,9 @@ class Prediction:
         return residual_statistics(self.joint_names, measured[inside], predicted[inside])
 
     def bands(self) -> dict[float, dict[str, dict[str, float]]]:
-        """Errors below the cut-off of the fit, and below the smaller ones of `BANDS_HZ`."""
+        """Errors below the cut-off frequency of the fit, and below the lower frequencies of
+        `BANDS_HZ`.
+        """
         lower = [hz for hz in BANDS_HZ if hz < 0.9 * self.band_hz]
         return {hz: self.joints_below(hz) for hz in (self.band_hz, *lower)}
 
@@ -107,7 +110,7 @@ class Prediction:
         return rows
 
     def to_dict(self) -> dict[str, object]:
-        """Plain data for JSON."""
+        """Prediction errors as plain data for JSON."""
         return {
             "source": self.source,
             "unit": self.unit,
@@ -131,22 +134,26 @@ class Prediction:
 
 
 class EffortModel(Protocol):
-    """Interface for predicting efforts: an `Identification`, or the model of another tool."""
+    """Interface of a model that predicts efforts: an `Identification`, or the model of another
+    tool.
+    """
 
     @property
     def model(self) -> RobotModel:
-        """The robot."""
+        """Robot model."""
 
     @property
     def processing(self) -> Processing:
-        """Cut-offs, and the definition of motion."""
+        """Settings of the preprocessing: cut-off frequencies, and the definition of motion."""
 
     def predict_beside_nominal(self, recording: Recording) -> tuple[Array, Array | None]:
-        """Efforts at the recording's stamps, identified and nominal, each of shape (K, n)."""
+        """Efforts at the stamps of the recording by the identified and by the nominal model, each
+        of shape (K, n).
+        """
 
 
 def predict_recording(identification: EffortModel, recording: Recording) -> Prediction:
-    """Compare predicted efforts with the raw ones of a recording.
+    """Compare the predicted efforts with the unfiltered efforts of a recording.
 
     Args:
         identification: The identified robot.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint efforts that the model leaves unexplained, while the robot moves."""
+"""Live joint efforts that the model does not explain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPAN = 100  # samples
 
 
 class ResidualTorques:
-    """Measured minus predicted efforts of the newest sample of a running motion.
+    """Live residual efforts of a running motion: measured minus predicted.
 
     Args:
         model: The robot; its URDF predicts where nothing is identified, without friction.
@@ -29,13 +29,13 @@ class ResidualTorques:
         self._samples: deque[tuple[Array, Array, Array]] = deque(maxlen=_SPAN)
 
     def add(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> None:
-        """Next sample: position, velocity and acceleration, each of shape (n,)."""
+        """Add a sample: position, velocity and acceleration, each of shape (n,)."""
         self._samples.append((np.asarray(q), np.asarray(v), np.asarray(a)))
 
     def residual(self, effort: ArrayLike, kind: EffortKind) -> Array | None:
-        """Residual efforts of the newest sample, shape (n,), in their unit.
+        """Residual efforts of the newest sample, shape (n,), in the unit of the measured efforts.
 
-        None where nothing predicts efforts of this kind: currents before an identification.
+        None if no model predicts efforts of this kind, such as currents before an identification.
 
         Raises:
             SignalError: There is no sample yet.

@@ -28,9 +28,9 @@ DISAGREEMENT = 4.0  # variance of the residual in held-out runs over that in tho
 
 
 def judge_estimate(estimate: Estimate) -> Verdict:
-    """Judge an estimate by itself: finite, physically consistent, excited.
+    """Verdict on an estimate without predictions: finite values, physical consistency, excitation.
 
-    The least that live estimates must pass before anything uses them.
+    Live estimates must pass these checks before they are used.
 
     Args:
         estimate: Estimate of an arm or a payload.
@@ -46,10 +46,11 @@ def judge_identification(
     spread: PredictionSpread | None = None,
     lags: ArmLags | None = None,
 ) -> Verdict:
-    """Judge an identified arm by its data, its fit and its predictions, all joints and each.
+    """Verdict on an identified arm from its data, its fit and its predictions, for all joints and
+    for each.
 
-    The limits depend on what is possible with these data: the mean alone leaves all of the efforts'
-    variance, the URDF's masses with friction and any masses leave what `examine` found.
+    The limits depend on the data: the error is compared with that of the mean effort, of the URDF's
+    masses with friction, and of free masses (as found by `examine`).
 
     Args:
         identification: The identified robot.
@@ -166,7 +167,7 @@ def _judge_lags(identification: Identification, lags: ArmLags) -> tuple[Reason, 
 
 
 def judge_spread(spread: PredictionSpread | None) -> Verdict:
-    """Judge whether the fitted recordings determine the torques of other motions.
+    """Verdict on whether the fitted recordings determine the torques of other motions.
 
     Args:
         spread: Spread of the predictions of typical motion; None: not known.
@@ -183,7 +184,7 @@ def judge_spread(spread: PredictionSpread | None) -> Verdict:
 def judge_predictions(
     predictions: Sequence[Prediction], which: str, fitted: float | None = None
 ) -> Verdict:
-    """Judge how well efforts are predicted.
+    """Verdict on the accuracy of the predicted efforts.
 
     Args:
         predictions: Predictions of some runs; those at rest say nothing and are left out.
@@ -211,9 +212,9 @@ def judge_predictions(
 
 
 def unexplained(predictions: Sequence[Prediction]) -> float:
-    """Unexplained share of the variance of the efforts in motion, over all runs and joints.
+    """Unexplained share of the variance of the efforts during motion, over all runs and joints.
 
-    Below the fit's cut-off; joints are weighted as the efforts are, in their own unit.
+    Only frequencies below the cut-off of the fit count; joints are weighted by their efforts.
     """
     left = spread = 0.0
     for p in predictions:

@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Complete tasks from settings to results with verdicts and files; a callback reports the steps.
+"""Complete tasks, from settings to results with verdicts and files; a callback reports the steps.
 
 The command line, the nodes, the benchmark and the fleet call these.
 """
 
 from typing import TYPE_CHECKING
 
-from sysid_core.doors import names_of
+from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
     from sysid_core.workflows.arm import ArmFit
-    from sysid_core.workflows.arm_data import ArmData, fixed_base
+    from sysid_core.workflows.arm_data import (
+        ArmData,
+        drives_of,
+        fixed_base,
+        is_bag,
+        load_recording,
+        require_unseen,
+    )
     from sysid_core.workflows.certificate import certify, verify
-    from sysid_core.workflows.choices import friction_terms
     from sysid_core.workflows.export import (
         ArmResult,
         Carried,
@@ -33,15 +39,8 @@ if TYPE_CHECKING:
         ServoPlanSettings,
     )
     from sysid_core.workflows.planned import PlannedMotion
-    from sysid_core.workflows.progress import Progress
-    from sysid_core.workflows.recordings import drives_of, is_bag, load_recording, require_unseen
     from sysid_core.workflows.sequential import SequentialFit
-    from sysid_core.workflows.servos import (
-        IdentifiedServos,
-        ServoFiles,
-        ServoSettings,
-        identify_servos,
-    )
+    from sysid_core.workflows.servos import ServoFiles, ServoSettings, identify_servos
     from sysid_core.workflows.settings import (
         FitSettings,
         IdentifySettings,
@@ -78,13 +77,11 @@ __all__ = [
     "FitSettings",
     "FoundPart",
     "IdentifiedArm",
-    "IdentifiedServos",
     "IdentifySettings",
     "LoopsPlanSettings",
     "PayloadPlanSettings",
     "PlannedMotion",
     "PosturePlanSettings",
-    "Progress",
     "SequentialFit",
     "SequentialPlanSettings",
     "SequentialSettings",
@@ -104,7 +101,6 @@ __all__ = [
     "export_arm",
     "export_result",
     "fixed_base",
-    "friction_terms",
     "identify",
     "identify_data",
     "identify_servos",

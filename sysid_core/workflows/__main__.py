@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 
 from sysid_core.errors import SysIdError
+from sysid_core.progress import Step
 from sysid_core.settings import build_settings
 from sysid_core.workflows.identification import IdentifiedArm, identify
-from sysid_core.workflows.progress import Step
 from sysid_core.workflows.servos import IdentifiedServos, ServoSettings, identify_servos
 from sysid_core.workflows.settings import IdentifySettings
 

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simultaneous fit of open chains, with settings selected within the recordings."""
+"""Identification of all joints at once, with settings chosen by cross-validation within the
+recordings.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from sysid_core.errors import ModelError
+from sysid_core.errors import ModelError, SignalError
 from sysid_core.estimation.arm import (
     ENOUGH,
     NO_PRIOR,
@@ -35,13 +39,15 @@ from sysid_core.estimation.loaded_arm import (
     identify_with_load,
     with_gains,
 )
+from sysid_core.estimation.payload import summarise_payload
+from sysid_core.files import FileKind, read_yaml, write_yaml
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.report import Report, identification_report
 from sysid_core.robot import FrictionTerm
+from sysid_core.signals import COLUMNS_SCHEMA, Recording
 from sysid_core.validation import Prediction
 from sysid_core.workflows.arm_data import ArmData
 from sysid_core.workflows.choices import estimator_from, processing_of
-from sysid_core.workflows.known_load import load_dict, load_section
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import WITH_PRIOR, FitSettings
 
 MOST_TRIED = 100_000  # samples: some seconds of CPU
@@ -51,9 +57,102 @@ SELECTION_PRIOR = 100.0
 WAVES_HZ = 20.0
 
 
+def load_dict(found: LoadedIdentification) -> dict[str, object]:
+    """Gains and load as plain data for result.json."""
+    load = summarise_payload(found.payload)
+    return {
+        "drive_gains": {
+            joint: {"gain": float(gain), "sd": float(sd)}
+            for joint, gain, sd in zip(
+                found.identification.model.joint_names,
+                found.gains.gains,
+                found.gains.sd,
+                strict=True,
+            )
+        },
+        "load": {
+            "mass": load.mass,
+            "com": load.com.tolist(),
+            "com_sd": load.com_sd.tolist(),
+            "inertia": load.inertia.tolist(),
+            "inertia_sd": load.inertia_sd.tolist(),
+        },
+    }
+
+
+def load_section(report: Report, found: LoadedIdentification, load: KnownLoad) -> None:
+    """Report section with gains and load."""
+    report.heading("Drive gains, by the known load")
+    report.table(
+        ["joint", "gain", "standard deviation"],
+        [
+            [joint, float(gain), float(sd)]
+            for joint, gain, sd in zip(
+                found.identification.model.joint_names,
+                found.gains.gains,
+                found.gains.sd,
+                strict=True,
+            )
+        ],
+        f"Joint torque per unit of effort [N m/A for currents], from {load.mass:g} kg at"
+        f" {load.frame}; the deviations of all parameters above include those of the gains",
+    )
+    summary = summarise_payload(found.payload)
+    rows = [
+        [f"centre of mass {axis}", float(c), float(sd), "m"]
+        for axis, c, sd in zip("xyz", summary.com, summary.com_sd, strict=True)
+    ]
+    rows += [
+        [
+            f"I{a}{b} about the centre of mass",
+            float(summary.inertia[i, j]),
+            float(summary.inertia_sd[i, j]),
+            "kg m²",
+        ]
+        for i, a in enumerate("xyz")
+        for j, b in enumerate("xyz")
+        if i <= j
+    ]
+    report.table(["load", "value", "standard deviation", "unit"], rows, f"in {load.frame}")
+
+
+def write_columns(
+    columns: Path | None, loaded: LoadedIdentification, run: Recording, path: Path
+) -> None:
+    """Write a column map with the estimated gains, for further recordings of this robot.
+
+    Args:
+        columns: The user's column map, if any.
+        loaded: With the gains and their deviations.
+        run: Where there was no map, what it says of joints and efforts is written.
+        path: Path of the new map.
+    """
+    drives = loaded.identification.friction.drives
+    if columns is None:
+        raw: dict[str, Any] = {
+            "schema": COLUMNS_SCHEMA,
+            "joints": list(drives.joint_names),
+            "effort": {"kind": run.joints.effort_kind.value},
+        }
+    else:
+        raw = read_yaml(columns, FileKind("column map", "Check the path.", SignalError))
+    section = dict(raw.get("drives") or {})
+    old = section.get("gain")
+    found = dict(zip(drives.joint_names, drives.gains.tolist(), strict=True))
+    before = old if isinstance(old, list) else [1.0] * len(raw["joints"])
+    section["gain"] = [
+        found.get(joint, gain) for joint, gain in zip(raw["joints"], before, strict=True)
+    ]
+    sd = dict(zip(drives.joint_names, (loaded.gains.sd / drives.gains).tolist(), strict=True))
+    section["gain_sd"] = [min(abs(sd.get(joint, 0.0)), 0.99) for joint in raw["joints"]]
+    section["source"] = f"sysid identify --loaded, {loaded.identification.estimate.source}"
+    head = "# With the drive gains that `sysid identify --loaded` found.\n"
+    write_yaml(path, {**raw, "drives": section}, head=head)
+
+
 @dataclass(frozen=True, eq=False)
 class ArmFit:
-    """Identification with the settings selected within the recordings.
+    """Identification with settings that were chosen by cross-validation within the recordings.
 
     Attributes:
         identification: The result.
@@ -76,7 +175,7 @@ class ArmFit:
     differentiations: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
-        """Data for result.json."""
+        """Identification as plain data for result.json."""
         return {
             "delay": self.lags.common.seconds,
             "delay_sd": self.lags.common.sd,
@@ -91,7 +190,7 @@ class ArmFit:
         }
 
     def report(self, training: Sequence[Prediction], validation: Sequence[Prediction]) -> Report:
-        """Report page without a verdict."""
+        """Report of the identification, without a verdict."""
         report = identification_report(
             self.identification, training, validation, self.benefits, self.lags.common
         )
@@ -101,7 +200,7 @@ class ArmFit:
 
 
 def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -> ArmFit:
-    """Select the open settings, and identify.
+    """Choose the open settings, and identify the robot.
 
     Args:
         data: Robot and recordings.
@@ -120,8 +219,8 @@ def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -
     estimator(1.0)  # refuses settings that don't go together before the work begins
     if settings.method in WITH_PRIOR and not np.any(data.model.pi[:, 0] > 0.0):
         raise ModelError(
-            f"No link of '{data.model.name}' has a mass: method {settings.method} stays close to the masses of the description if the motion does not determine them."
-            "",
+            f"No link of '{data.model.name}' has a mass: method {settings.method} stays close to"
+            " the masses of the description if the motion does not determine them.",
             remedy="Give the links rough <inertial> elements, or use --method ols.",
         )
     load = data.load

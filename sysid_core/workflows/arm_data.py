@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Input data of an identification: robot, recordings, drives, and their faults."""
+"""Input data of an identification: location and reading of recordings, robot, drives, and their faults."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +17,13 @@ from sysid_core.diagnosis import (
     estimate_gravity,
     examine,
     require_fit,
+    require_joints,
 )
-from sysid_core.errors import EstimationError, ModelError
+from sysid_core.errors import EstimationError, ModelError, SignalError
+from sysid_core.estimation.arm import Processing
 from sysid_core.estimation.loaded_arm import KnownLoad
 from sysid_core.planning import Trajectory
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import (
     DriveTrain,
     FrictionModel,
@@ -28,20 +32,179 @@ from sysid_core.robot import (
     mounted,
     with_gravity,
 )
-from sysid_core.robot.loops import DrivenRobot, load_closed_chain
+from sysid_core.robot.loops import ClosedChain, DrivenRobot, load_closed_chain
 from sysid_core.settings import numbers
-from sysid_core.signals import ColumnMap, Recording
+from sysid_core.signals import (
+    ColumnMap,
+    EffortKind,
+    JointStream,
+    Recording,
+    interpolate_at,
+    read_table,
+)
+from sysid_core.signals.bags import read_bag
 from sysid_core.workflows.choices import friction_terms
-from sysid_core.workflows.progress import Progress, Step, silent
-from sysid_core.workflows.recordings import drives_of, load_recording, samples_key
 from sysid_core.workflows.settings import ESTIMATE, FitSettings, IdentifySettings, LoadSettings
 
 _GRAVITY_SAMPLES = 800  # the fit of three numbers takes no more
 
 
+def is_bag(path: Path) -> bool:
+    """True if a path is a rosbag2 recording rather than a table."""
+    if path.is_dir():  # a killed logger leaves no metadata.yaml
+        return (path / "metadata.yaml").exists() or any(path.glob("*.mcap"))
+    return path.suffix in (".mcap", ".db3")
+
+
+def load_recording(
+    path: Path, columns: ColumnMap | None, effort_kind: str = "", model: RobotModel | None = None
+) -> Recording:
+    """Load a recording from a bag or a table.
+
+    Args:
+        path: What the user gave.
+        columns: Needed for tables; for bags it may declare what the efforts mean.
+        effort_kind: Declared on the command line; wins for bags.
+        model: The robot; of bags of a closed chain, its driven joints and encoders are read.
+
+    Raises:
+        SignalError: It can't be read.
+    """
+    if not path.exists():
+        raise SignalError(f"There is no recording '{path}'.", remedy="Check the path.")
+    if is_bag(path):
+        kind: EffortKind | None = columns.effort_kind if columns else None
+        if effort_kind:
+            kind = _kind(effort_kind)
+        if isinstance(model, DrivenRobot):
+            return _read_loop_bag(path, model.chain, kind)
+        run = read_bag(path, effort_kind=kind)
+        return run if columns is None else replace(run, joints=columns.without_unused(run.joints))
+    if columns is None:
+        folder = path.is_dir()
+        raise SignalError(
+            f"'{path}' is a folder without a bag."
+            if folder
+            else f"'{path}' is a table and needs a column map.",
+            remedy="Give a rosbag2 folder, a table, or a folder of tables with --columns MAP."
+            if folder
+            else "Give --columns MAP; `sysid init TABLE --robot URDF` writes one to start from.",
+        )
+    return read_table(path, columns)
+
+
+def samples_key(run: Recording) -> str:
+    """Hash of a recording's positions and efforts, independent of its file."""
+    found = hashlib.sha256()
+    for values in (run.joints.q, run.joints.effort):
+        found.update(np.ascontiguousarray(0.0 if values is None else values + 0.0).tobytes())
+    return found.hexdigest()
+
+
+def require_unseen(judging: Iterable[Recording], fitted: Mapping[str, str]) -> None:
+    """Raise an error if a recording for validation was fitted, whatever its file name.
+
+    Args:
+        judging: Recordings that are predicted.
+        fitted: Sources of those that were fitted, by `samples_key`.
+
+    Raises:
+        EstimationError: With the first pair.
+    """
+    for run in judging:
+        source = fitted.get(samples_key(run))
+        if source is not None:
+            raise EstimationError(
+                f"'{run.source}' holds the samples of '{source}', which was fitted: it cannot be"
+                " used for validation.",
+                remedy="Give a recording of another motion, or omit it.",
+            )
+
+
+def _read_loop_bag(
+    path: str | Path, chain: ClosedChain, effort_kind: EffortKind | None
+) -> Recording:
+    """A bag's driven joints, and those passive ones that have an encoder, mapped by name.
+
+    What the bag says of the efforts of passive joints (NaN, zero, nothing) doesn't matter. Where
+    other messages than the driven joints' carry them, they are interpolated.
+
+    Args:
+        path: rosbag2 folder or file.
+        chain: The mechanism.
+        effort_kind: As in `read_bag`.
+
+    Raises:
+        SignalError: No bag, or joints are missing.
+    """
+    driven = read_bag(path, joints=chain.actuated, effort_kind=effort_kind)
+    if not chain.measured:
+        return driven
+    a, b = driven.joints, read_bag(path, joints=chain.measured, effort_kind=effort_kind).joints
+    gap = Processing().max_gap_s
+    q, known = interpolate_at(a.stamps_ns, b.stamps_ns, b.q, max_gap_s=gap)
+    v = None
+    if a.v is not None and b.v is not None:
+        v = np.hstack([a.v, interpolate_at(a.stamps_ns, b.stamps_ns, b.v, max_gap_s=gap)[0]])
+    joints = JointStream(
+        names=(*chain.actuated, *chain.measured),
+        stamps_ns=a.stamps_ns,
+        q=np.hstack([a.q, q]),
+        v=v,
+        effort=None if a.effort is None else np.hstack([a.effort, np.zeros_like(q)]),
+        effort_kind=a.effort_kind,
+    )
+    return replace(driven, joints=joints.select(known))
+
+
+def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = True) -> DriveTrain:
+    """Drives in the order of the robot's joints; without a column map, efforts count as torques.
+
+    Args:
+        model: The robot.
+        columns: What is known of the drives.
+        gains: Whether they must be known.
+
+    Raises:
+        SignalError: Gains are unknown, or a sliding joint is measured in an angle.
+        ModelError: A joint of the robot is missing.
+    """
+    if columns is None:
+        return DriveTrain.direct(model.joint_names)
+    require_joints(model, columns.joints, "the column map")
+    if gains and not columns.gains_known:
+        raise SignalError(
+            "The column map says that the drives' gains are unknown.",
+            remedy="Estimate them from runs with a known load: `sysid identify … --loaded"
+            " RECORDING --load-mass KG --load-frame FRAME`.",
+        )
+    scales = np.broadcast_to(columns.position_scale, len(columns.joints))
+    angles = [
+        name
+        for name in model.prismatic_joints
+        if scales[columns.joints.index(name)] not in (1.0, 1e-3)
+    ]
+    if angles:
+        raise SignalError(
+            f"The prismatic joints {angles} have an angular unit in the column map.",
+            remedy="Give `unit` as a list, such as [deg, deg, m], with one for each joint.",
+        )
+    return columns.drives.ordered(model.joint_names)
+
+
+def _kind(text: str) -> EffortKind:
+    try:
+        return EffortKind(text)
+    except ValueError as err:
+        raise SignalError(
+            f"Effort kind '{text}' is unknown.",
+            remedy=f"One of {', '.join(k.value for k in EffortKind)}.",
+        ) from err
+
+
 @dataclass(frozen=True, eq=False)
 class ArmData:
-    """Input data of an identification, open or closed chain.
+    """Input data of an identification, of an open or closed chain.
 
     Attributes:
         model: The robot, gravity as it is.
@@ -83,7 +246,7 @@ class ArmData:
         plan: Trajectory | None = None,
         progress: Progress = silent,
     ) -> ArmData:
-        """Data in memory.
+        """Input data from objects in memory.
 
         Args:
             model: The robot as it is mounted.
@@ -112,7 +275,8 @@ class ArmData:
 
     @classmethod
     def read(cls, settings: IdentifySettings, progress: Progress = silent) -> ArmData:
-        """Read robot and recordings, estimate gravity if requested, and check for faults.
+        """Read robot and recordings from files, estimate gravity if requested, and check for
+        faults.
 
         Raises:
             SysIdError: A file can't be read, or a recording doesn't fit the robot.
@@ -169,20 +333,20 @@ class ArmData:
 
     @property
     def fitted(self) -> dict[str, str]:
-        """Sources of all recordings that a fit sees, by `samples_key`."""
+        """Names of all recordings that enter the fit, by the `samples_key` of their content."""
         return {samples_key(run): run.source for run in (*self.runs, *self.loaded)}
 
     @property
     def gain_sd(self) -> float:
-        """Largest relative deviation of the drive gains; 0 if the parameter deviations
-        include it.
+        """Largest relative standard deviation of the drive gains; 0 if the parameters' deviations
+        already include it.
         """
         known = None if self.columns is None else self.columns.gain_sd
         return 0.0 if known is None or self.load is not None else float(np.max(known))
 
 
 def chain_of(robot: str, loops: str) -> DrivenRobot:
-    """The mechanism of a file of loops, as a robot of its driven joints.
+    """Mechanism from the file of its loops, as a robot of its driven joints.
 
     Args:
         robot: URDF; "" or the loops' own name where their file names one.
@@ -192,7 +356,7 @@ def chain_of(robot: str, loops: str) -> DrivenRobot:
 
 
 def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
-    """A robot on a fixed base, some joints locked.
+    """Robot with a fixed base, and with some joints locked.
 
     Args:
         robot: URDF file, or a robot of example-robot-data.
@@ -210,8 +374,8 @@ def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
     ]
     if wide:
         raise ModelError(
-            f"Joints {wide} of '{model.name}' have several degrees of freedom: the robot has no fixed base."
-            "",
+            f"Joints {wide} of '{model.name}' have several degrees of freedom: the robot has no"
+            " fixed base.",
             remedy="Robots on a fixed base are identified: fix these joints in the URDF, or lock"
             f" them: --lock {' --lock '.join(wide)}.",
         )

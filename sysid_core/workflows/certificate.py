@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates of identifications: results and input files, repeatable from the data.
+"""Certificates of identifications: results and hashes of the inputs, which can be repeated from the
+data.
 
 A certificate isn't signed: `verify` repeats all that it states from the data. Who wants to know who
 issued it signs the file with a tool of their own, such as `minisign` or `gpg --detach-sign`.
@@ -22,11 +23,11 @@ from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import load_identification
 from sysid_core.files import FileKind, hash_of, read_json
+from sysid_core.progress import Progress, silent
 from sysid_core.settings import build_settings
 from sysid_core.validation import predict_recording
 from sysid_core.workflows.identification import IdentifiedArm, identify
 from sysid_core.workflows.inputs import RESULT, hashed, paths_by_role, work_key
-from sysid_core.workflows.progress import Progress, silent
 from sysid_core.workflows.settings import IdentifySettings
 
 SCHEMA = "robot_sysid/certificate/2"
@@ -40,7 +41,7 @@ SAME_SHARE = 1e-3  # of a standard deviation: numbers of another machine are the
 
 @dataclass(frozen=True)
 class CertificateCheck:
-    """A check of a certificate.
+    """Result of one check of a certificate.
 
     Attributes:
         name: What was checked.
@@ -56,7 +57,7 @@ class CertificateCheck:
 def certify(
     folder: Path, *, robot: str = "", earlier: Path | None = None, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Content of a certificate; its numbers are recomputed from the data.
+    """Contents of a certificate; all numbers are recomputed from the data.
 
     Args:
         folder: Folder that `sysid identify` wrote.
@@ -73,14 +74,14 @@ def certify(
     if not isinstance(inputs, dict) or not inputs.get("options") or not inputs.get("files"):
         raise RESULT.refusal(folder / "result.json", "does not list its input files")
     try:
-        listed = [*inputs["files"], *_results_in("result", folder)]
-        if earlier is not None:
-            listed += _results_in("earlier", earlier)
-        changed = [f["path"] for f in listed if hash_of(f["path"]) != f["sha256"]]
+        changed = [f["path"] for f in inputs["files"] if hash_of(f["path"]) != f["sha256"]]
         if changed:
             raise EstimationError(
                 f"{', '.join(changed)} changed since the identification.", remedy="Identify again."
             )
+        listed = [*inputs["files"], *_results_in("result", folder)]
+        if earlier is not None:
+            listed += _results_in("earlier", earlier)
         repeated = _repeated(inputs, listed, progress)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as err:
         words = f"lists its input files in another form than this version ({err})"
@@ -99,7 +100,7 @@ def certify(
 def verify(
     path: Path, *, data: Path | None = None, progress: Progress = silent
 ) -> list[CertificateCheck]:
-    """Check a certificate: hashes of all files, then everything that it states, from the data.
+    """Check a certificate: the hashes of all files, then all its numbers, recomputed from the data.
 
     Args:
         path: `certificate.json`.
@@ -121,12 +122,12 @@ def verify(
         found = _repeated(content["inputs"], files, progress)
         other = _differences(content, found)
         count, runs = len(content["uncertainty_budget"]), len(content["recordings"])
+        inputs = content["inputs"]
+        same = inputs.get("key") == work_key(inputs["options"], inputs["files"])
     except SysIdError as err:
         return [*checks, CertificateCheck("numbers", False, str(err))]
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as err:
         raise _CERTIFICATE.refusal(path, f"lacks a field of this version ({err})") from err
-    inputs = content["inputs"]
-    same = inputs.get("key") == work_key(inputs["options"], files[: len(inputs["files"])])
     detail = "; ".join(other) or (
         f"{count} estimates and the errors of {runs} recordings, repeated from the data"
         + ("" if same else " with another version of the code")
@@ -278,11 +279,11 @@ def _results_in(role: str, folder: Path) -> list[dict[str, str]]:
 def _found(file: Mapping[str, str], beside: Path, data: Path | None) -> dict[str, str]:
     """The file where it was, beside the certificate, or in the folder with data."""
     name = Path(file["path"]).name
-    places = [Path(file["path"]), beside / name]
-    if data is not None:
-        places = [data / name, *sorted(data.rglob(name)), *places]
-    here = next((place for place in places if place.exists()), places[0])
-    return {**file, "path": str(here)}
+    places = [] if data is None else sorted(data.rglob(name))
+    if len(places) > 1:  # recordings of one name in several folders
+        places = [place for place in places if hash_of(place) == file["sha256"]] or places
+    places += [Path(file["path"]), beside / name]
+    return {**file, "path": str(next((p for p in places if p.exists()), places[0]))}
 
 
 def _file_check(file: Mapping[str, str]) -> CertificateCheck:

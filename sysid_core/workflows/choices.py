@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names on the command line of estimators and friction terms."""
+"""Names of estimators and friction terms on the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AT_ONCE = ("auto", "ols", "wls", "irls", "lmi", "entropic")
 def estimator_from(
     method: str, fixed: Sequence[str], prior_weight: float, prior_sd: float | None = None
 ) -> Estimator:
-    """Estimator of a name on the command line; 'auto' is 'lmi'."""
+    """Estimator by its name on the command line; 'auto' is 'lmi'."""
     weighting = {"ols": "none", "wls": "joint", "irls": "robust"}
     if method in weighting:
         if prior_sd is not None:
@@ -38,7 +38,7 @@ def estimator_from(
 
 
 def friction_terms(text: str) -> tuple[FrictionTerm, ...]:
-    """Friction terms from a comma-separated list, in which 'usual' and 'geared' are groups."""
+    """Friction terms from a comma-separated list; 'usual' and 'geared' stand for several terms."""
     groups = {"usual": USUAL_TERMS, "geared": GEARED_ARM_TERMS}
     parts = [part.strip() for part in text.split(",") if part.strip()]
     try:
@@ -52,7 +52,7 @@ def friction_terms(text: str) -> tuple[FrictionTerm, ...]:
 
 
 def processing_of(settings: FitSettings) -> Processing:
-    """Rates and filters of the settings.
+    """Preprocessing (rates and filters) from the settings.
 
     Raises:
         EstimationError: An unknown way to differentiate, or a delay that is not a number.

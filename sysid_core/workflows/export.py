@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Export of a result with a proof of agreement, and the repetition of the proof."""
+"""Export of a result with a proof of its accuracy, and the repetition of the proof."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ from sysid_core.files import (
     read_json,
     validated,
 )
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import (
     INERTIAL_NAMES,
     Array,
@@ -51,11 +52,9 @@ from sysid_core.robot import (
 from sysid_core.settings import build_settings
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import predict_recording
-from sysid_core.workflows.arm_data import chain_of
+from sysid_core.workflows.arm_data import chain_of, load_recording
 from sysid_core.workflows.certificate import CertificateCheck
 from sysid_core.workflows.inputs import RESULT, json_text
-from sysid_core.workflows.progress import Progress, Step, silent
-from sysid_core.workflows.recordings import load_recording
 from sysid_core.workflows.settings import IdentifySettings
 
 PROOF = "proof.json"
@@ -104,7 +103,7 @@ class _ProofFile(_Part):
 
 @dataclass(frozen=True)
 class Carried:
-    """A weighed payload, as a body fixed to a frame.
+    """Payload as a body fixed to a frame of the robot.
 
     Attributes:
         estimate: Of its ten inertial parameters.
@@ -118,7 +117,7 @@ class Carried:
 
     @classmethod
     def load(cls, folder: Path, frame: str) -> Carried:
-        """A payload of `sysid payload`.
+        """Load a payload from the result of `sysid payload`.
 
         Raises:
             SysIdError: The folder has no estimate that can be read.
@@ -126,7 +125,7 @@ class Carried:
         return cls(Estimate.load(folder / "estimate.yaml"), frame, folder)
 
     def on(self, robot: Projection) -> Projection:
-        """Robot that holds it.
+        """Copy of a robot that carries the payload.
 
         Raises:
             SysIdError: No payload's estimate, a body that can't exist, a frame that doesn't move.
@@ -144,7 +143,7 @@ class Carried:
 
 @dataclass(frozen=True, eq=False)
 class ArmResult:
-    """Result folder of `sysid identify`, with its recordings.
+    """Result of `sysid identify` with its recordings, loaded from its folder.
 
     Attributes:
         identification: The identified robot.
@@ -165,7 +164,7 @@ class ArmResult:
 
 @dataclass(frozen=True)
 class ExportedTarget:
-    """One target of an export.
+    """Exported file in one format.
 
     Attributes:
         target: The format.
@@ -185,7 +184,7 @@ class ExportedTarget:
 
     @property
     def name(self) -> str:
-        """Folder and name of the file, as `mjcf/ur5.xml`."""
+        """Folder and name of the file, such as `mjcf/ur5.xml`."""
         return f"{self.file.parent.name}/{self.file.name}"
 
     @property
@@ -195,7 +194,7 @@ class ExportedTarget:
 
 
 def load_result(folder: Path, data: Path | None = None) -> ArmResult:
-    """Read a result of `sysid identify` and its recordings.
+    """Load a result of `sysid identify` with its recordings.
 
     Args:
         folder: With result.json, parameters.yaml and estimate.yaml.
@@ -247,7 +246,7 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
 
 
 def mesh_places(robot: str) -> tuple[Path, ...]:
-    """Folders in which meshes of a robot may be: its description's, if it is a file."""
+    """Folders that may contain the meshes of a robot: that of its description, if this is a file."""
     description = Path(example_robots().get(robot, robot))
     return (description.resolve().parent,) if description.is_file() else ()
 
@@ -261,7 +260,7 @@ def export_result(
     carried: Carried | None = None,
     progress: Progress = silent,
 ) -> tuple[ExportedTarget, ...]:
-    """Export a result, with a proof of its accuracy.
+    """Export the result in a folder, with a proof of its accuracy.
 
     Args:
         folder: That `sysid identify` wrote.
@@ -397,7 +396,8 @@ def _told(carried: Carried) -> dict[str, str]:
 def verify_export(
     path: Path, *, data: Path | None = None, progress: Progress = silent
 ) -> list[CertificateCheck]:
-    """Repeat a proof: files by their hashes, torques at the same states, errors from the data.
+    """Repeat the checks of a proof: hashes of the files, torques at the same states, errors from
+    the data.
 
     Args:
         path: proof.json.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of a robot from recordings: settings in, a judged result and its files out."""
+"""Identification of a robot from recordings: from settings to a judged result with its files."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sysid_core.errors import ModelError
 from sysid_core.estimation import Estimate, residual_statistics
 from sysid_core.estimation.arm import Identification, save_identification
 from sysid_core.export import Description, ExportedError, Target, describe
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
 from sysid_core.report import (
     export_section,
@@ -28,12 +29,9 @@ from sysid_core.validation import (
     predict_recording,
     unexplained,
 )
-from sysid_core.workflows.arm import ArmFit, fit_arm
-from sysid_core.workflows.arm_data import ArmData
+from sysid_core.workflows.arm import ArmFit, fit_arm, write_columns
+from sysid_core.workflows.arm_data import ArmData, require_unseen
 from sysid_core.workflows.inputs import inputs_of, write_result
-from sysid_core.workflows.known_load import write_columns
-from sysid_core.workflows.progress import Progress, Step, silent
-from sysid_core.workflows.recordings import require_unseen
 from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
 from sysid_core.workflows.settings import FitSettings, IdentifySettings
 
@@ -45,7 +43,7 @@ URDF, EXPORTS = "identified.urdf", "exports"
 
 @dataclass(frozen=True, eq=False)
 class IdentifiedArm:
-    """An identified chain, open or closed, with its verdict.
+    """Identified open or closed chain with its verdict.
 
     Attributes:
         data: Robot and recordings.
@@ -71,27 +69,33 @@ class IdentifiedArm:
 
     @property
     def exported_errors(self) -> list[tuple[ExportedError, str]]:
-        """Errors inside and as exported of each file, and what it is called."""
+        """Errors of the identified model and of each exported file, with the name of the file's
+        format.
+        """
         own = [] if self.description is None else [(self.description.error, URDF)]
         return [*own, *((one.error, one.name) for one in self.exports)]
 
     @property
     def identification(self) -> Identification:
-        """The identified robot."""
+        """Identified robot model."""
         return self.fit.identification
 
     @property
     def estimate(self) -> Estimate:
-        """Values with deviations, rank and verdict of each parameter."""
+        """Estimate with values, standard deviations, rank and verdict of each parameter."""
         return self.identification.estimate
 
     @property
     def gain_sd(self) -> float:
-        """Relative deviation of the drives' gains that the estimate's deviations don't have."""
+        """Relative standard deviation of the drive gains that the parameters' deviations do not
+        include.
+        """
         return self.data.gain_sd
 
     def errors(self) -> list[tuple[str, float, float, bool]]:
-        """Name, relative effort error by the description and by the result, and whether fitted."""
+        """For each run: name, relative effort error of the description and of the result, and
+        whether it was fitted.
+        """
         return [
             (
                 Path(p.source).name,
@@ -104,12 +108,12 @@ class IdentifiedArm:
         ]
 
     def parameters(self) -> dict[str, float]:
-        """Values by name."""
+        """Parameter values by name."""
         found = self.identification
         return dict(zip(found.names, found.parameters.tolist(), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
-        """Contents of result.json."""
+        """Result as plain data for result.json."""
         result, estimate = self.identification, self.estimate
         both = (("training", self.training), ("validation", self.validation))
         return {
@@ -145,7 +149,7 @@ class IdentifiedArm:
         }
 
     def write(self, folder: Path | str) -> tuple[str, ...]:
-        """Write estimate, parameters, result, page, and URDF; returns the names of the files."""
+        """Write estimate, parameters, result, report and URDF; returns the names of the files."""
         folder = Path(folder)
         files = [*self._write_values(folder), "result.json", "report.html"]
         report = self.fit.report(self.training, self.validation)
@@ -176,10 +180,11 @@ class IdentifiedArm:
         return "estimate.yaml", "parameters.yaml"
 
     def exported(self, folder: Path | str, targets: Sequence[Target]) -> IdentifiedArm:
-        """Write other formats and their proof beside a result; its verdict warns of poor files.
+        """Write the robot in other formats beside a result, with a proof; inaccurate files cause
+        warnings in the verdict.
 
         Args:
-            folder: Of the result, which `write` completes.
+            folder: Folder of the result, which `write` completes.
             targets: Formats.
 
         Raises:
@@ -203,7 +208,8 @@ class IdentifiedArm:
         meshes: Sequence[Path | str] = (),
         result: Path | None = None,
     ) -> tuple[ExportedTarget, ...]:
-        """Write the robot for simulators and controllers, each file with its error as it is read.
+        """Write the robot for simulators and controllers; each file is read back and its error
+        measured.
 
         Args:
             out: Folder of the files and of proof.json.
@@ -228,7 +234,7 @@ class IdentifiedArm:
 
 
 def identify(settings: IdentifySettings, progress: Progress = silent) -> IdentifiedArm:
-    """Identify a robot from files.
+    """Identify a robot from recordings in files.
 
     Args:
         settings: What is read, and how it is fitted.
@@ -250,7 +256,7 @@ def identify_data(
     inputs: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> IdentifiedArm:
-    """Choose, fit, predict and judge.
+    """Choose the settings, fit the parameters, predict the efforts, and judge the result.
 
     Args:
         data: Robot and recordings.
@@ -303,12 +309,14 @@ def _next_steps(found: IdentifiedArm) -> list[str]:
     """Recommended actions after an identification."""
     if not found.verdict.ok:
         return [
-            "Correct the faults named in the reasons (record again if the motion is the cause), and repeat."
+            "Correct the faults named in the reasons (record again if the motion is the cause),"
+            " and repeat."
         ]
     steps = []
     if not found.validation:
         steps.append(
-            "Record another motion, and repeat with --validate: the fitted data cannot validate the result."
+            "Record another motion, and repeat with --validate: the fitted data cannot validate"
+            " the result."
         )
     if found.settings.method in ("ols", "wls", "irls"):
         steps.append("For a model for simulation or control, repeat with --method lmi.")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Provenance of a result: files with their hashes, settings, and result.json."""
+"""Provenance of a result: input files with their hashes, settings, and result.json."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,13 +21,14 @@ _MAY_NAME_FILES = ("robot", "description", "loops", "columns", "shape")  # optio
 
 
 def inputs_of(settings: Any, **more: Sequence[Path]) -> dict[str, Any]:
-    """The `inputs` of result.json: files with their hashes, options, and the key of the work.
+    """Entry `inputs` of result.json: files with their hashes, options, and the key of the work.
 
     Args:
         settings: Settings of a workflow, a dataclass or plain data.
         more: Further files by role, or instead of those that the settings name.
     """
     options = dict(settings) if isinstance(settings, Mapping) else plain_settings(settings)
+    options = {name: _placed(name, value) for name, value in options.items()}
     roles = {name: _files_in(name, value) for name, value in options.items()} | more
     files = [file for role, paths in roles.items() for file in hashed(role, paths)]
     return {
@@ -38,33 +39,58 @@ def inputs_of(settings: Any, **more: Sequence[Path]) -> dict[str, Any]:
     }
 
 
+def _words(name: str, value: Any) -> list[str]:
+    """Words of an option that may be files; a path with blanks is one."""
+    if name not in _MAY_NAME_FILES or not isinstance(value, str):
+        return []
+    return [value] if Path(value).is_file() else value.split()
+
+
+def _placed(name: str, value: Any) -> Any:
+    """An option whose files are named by absolute paths: it is read in another folder, too."""
+    words = _words(name, value)
+    if not any(Path(word).is_file() for word in words):
+        return value
+    return " ".join(str(Path(w).resolve()) if Path(w).is_file() else w for w in words)
+
+
 def _files_in(name: str, value: Any) -> list[Path]:
     """Files that an option names."""
     if isinstance(value, list):
         return [path for one in value for path in _files_in(name, one)]
     if isinstance(value, Mapping):
         return [Path(value["path"])] if set(value) == {"path"} else []
-    words = value.split() if name in _MAY_NAME_FILES and isinstance(value, str) else []
-    return [path for path in map(Path, words) if path.is_file()]
+    return [path for path in map(Path, _words(name, value)) if path.is_file()]
+
+
+def _without_files(value: Any, paths: Collection[str]) -> Any:
+    """An option without the paths of its files, whose content counts instead."""
+    if isinstance(value, list):
+        return [_without_files(one, paths) for one in value]
+    if isinstance(value, Mapping):
+        return {} if set(value) == {"path"} else value
+    if not isinstance(value, str):
+        return value
+    words = [value] if value in paths else value.split()
+    rest = [word for word in words if word not in paths]
+    return value if len(rest) == len(words) else " ".join(rest)
 
 
 def work_key(options: Mapping[str, Any], files: Sequence[Mapping[str, str]]) -> str:
-    """Key of a piece of work: the same for the same data, settings and code, and for no other.
+    """Key of a piece of work, which changes with its data, settings or code.
 
-    Files count by what they hold, wherever they lie and whatever their date; robots of
+    Files enter the key by their content, independent of place and date; robots of
     example-robot-data by their description.
 
     Args:
-        options: Settings as plain data.
-        files: Entries with role and sha256, as `hashed` makes them.
+        options: Settings as plain data, as `inputs_of` has them.
+        files: Role, path and sha256 of all data, in order.
     """
-    kept = {
-        name: _described(value) if name in ("robot", "description") else value
-        for name, value in options.items()
-        if not _files_in(name, value)
-    }
+    paths = {file["path"] for file in files if "path" in file}
+    kept = {name: _without_files(value, paths) for name, value in options.items()}
     content = {
-        "options": kept,
+        "options": kept
+        | {name: _described(kept[name]) for name in ("robot", "description") if name in kept},
         "files": [[file["role"], file["sha256"]] for file in files],
         "code": code_hash(),
     }
@@ -80,7 +106,9 @@ def _described(robot: str) -> str:
 
 @cache
 def code_hash() -> str:
-    """sha256 of this version's source: what decides results besides data and settings."""
+    """SHA-256 of the source code of this version, on which results depend besides data and
+    settings.
+    """
     whole = hashlib.sha256()
     for package in ("sysid_core", "sysid_fleet", "sysid_studies"):
         spec = find_spec(package)
@@ -92,7 +120,7 @@ def code_hash() -> str:
 
 
 def hashed(role: str, paths: Sequence[Path]) -> list[dict[str, str]]:
-    """Entries of files with their sha256."""
+    """Entries of files with their SHA-256."""
     return [{"role": role, "path": str(path.resolve()), "sha256": hash_of(path)} for path in paths]
 
 
@@ -110,12 +138,12 @@ RESULT = FileKind(
 
 
 def json_text(value: object) -> str:
-    """JSON with null for non-finite numbers, ending with a newline."""
+    """JSON text in which non-finite numbers are null, ending with a newline."""
     return json.dumps(_finite(value), indent=2, allow_nan=False) + "\n"
 
 
 def write_result(value: object, path: Path) -> None:
-    """Write a result."""
+    """Write the file result.json."""
     write_text(path, json_text(value))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planning of motions: settings of one kind in, a checked motion with its files out."""
+"""Planning of motions: from settings to a checked motion with its files."""
 
 from __future__ import annotations
 
@@ -15,10 +15,16 @@ import numpy as np
 from sysid_core.errors import ExcitationError
 from sysid_core.estimation.payload import PayloadData, summarise_payload
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
-from sysid_core.planning import MotionChecker, Trajectory, Unknowns, plan_servo_motion
+from sysid_core.planning import (
+    MotionChecker,
+    Trajectory,
+    Unknowns,
+    plan_servo_motion,
+    plan_static_postures,
+    plan_through,
+)
 from sysid_core.planning.closed_chain import LoopExcitation, plan_loop_motion
 from sysid_core.planning.payload import FORCE_NOISE, TORQUE_NOISE, plan_payload_motion
-from sysid_core.planning.postures import plan_static_postures, plan_through
 from sysid_core.planning.sequential import plan_sequential
 from sysid_core.robot import (
     DriveTrain,
@@ -67,7 +73,7 @@ MotionSettings = (
 def plan(
     robot: str, settings: MotionSettings, progress: PlanProgress | None = None
 ) -> PlannedMotion:
-    """Plan a motion of the kind of the settings.
+    """Plan a motion; the type of the settings selects its kind.
 
     Args:
         robot: URDF file, reference robot, or a robot of example-robot-data; of loops their file.
@@ -139,8 +145,8 @@ def _payload(settings: PayloadPlanSettings, planning: Planning) -> Planned:
             "posture [rad]": ", ".join(f"{x:.3f}" for x in found.posture),
         },
         remarks=[
-            "The static postures separate the sensor's bias from the load's weight; the oscillation (Nadeau, Giamou and Kelly 2022) excites its inertia."
-            "",
+            "The static postures separate the sensor's bias from the load's weight; the"
+            " oscillation (Nadeau, Giamou and Kelly 2022) excites its inertia.",
         ],
     )
 
@@ -170,7 +176,8 @@ def _expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) ->
     return (
         "for 1 kg, 0.2 m, an ordinary sensor, shape unknown:"
         f" mass ± {100 * found.mass_sd / found.mass:.2g} %,"
-        f" centre of mass ± {1e3 * float(np.max(found.com_sd)):.2g} mm, inertia ± {100 * inertia:.2g} %"
+        f" centre of mass ± {1e3 * float(np.max(found.com_sd)):.2g} mm, inertia ±"
+        f" {100 * inertia:.2g} %"
     )
 
 
@@ -285,8 +292,8 @@ def _sequential(settings: SequentialPlanSettings, planning: Planning) -> Planned
             "torques": "behind the gears" if settings.link_torque else "at the motors",
         },
         remarks=[
-            "Sequential identification (Lin 1992): the last joint is solved first, and every step treats earlier results as known"
-            ".",
+            "Sequential identification (Lin 1992): the last joint is solved first, and every step"
+            " treats earlier results as known.",
             *found.remarks,
         ],
         tables=[

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion after which all that an arm's dynamics can show is known best."""
+"""Planning of the motion that determines all parameters of an arm best."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from sysid_core.report import Figure, curves
 from sysid_core.robot import RobotModel
 from sysid_core.settings import numbers
 from sysid_core.signals import ColumnMap
+from sysid_core.workflows.arm_data import load_recording
 from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.plan_settings import ArmPlanSettings
 from sysid_core.workflows.planned import Planned, Planning
-from sysid_core.workflows.recordings import load_recording
 
 HELD_STILL = "finger", "gripper", "knuckle"
 RATE_HZ = 50.0  # of a trajectory's samples whose information is counted
@@ -35,7 +35,7 @@ MOVING = 0.01  # [rad/s or m/s], slower is standing still
 
 
 def search_arm(settings: ArmPlanSettings, planning: Planning) -> Planned:
-    """Plan an exciting motion of a whole arm, and one for validation if requested."""
+    """Plan an exciting motion of a whole arm, and a validation motion if requested."""
     unknowns = _unknowns(settings, planning.model)
     found = _search(settings, planning, unknowns)
     others = {}
@@ -112,8 +112,8 @@ def _refuse_fingers(model: RobotModel) -> None:
     wheels = turning_beside_tool(model)
     if wheels:
         raise ExcitationError(
-            f"The joints {wheels} of '{model.name}' rotate without end and do not carry the tool: they are wheels, on which the robot would drive."
-            "",
+            f"The joints {wheels} of '{model.name}' rotate without end and do not carry the tool:"
+            " they are wheels, on which the robot would drive.",
             remedy=f"Lock them: --lock {' --lock '.join(wheels)}.",
         )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of planned motions: the common ones, and one dataclass for each kind."""
+"""Settings of planned motions: the common ones, and one dataclass for each kind of motion."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sysid_core.settings import require_bounds
 
 @dataclass(frozen=True, kw_only=True)
 class PlanSettings:
-    """Samples, robot and limits of a planned motion.
+    """Common settings of planned motions: samples, robot and limits.
 
     Attributes:
         rate_hz: Rate of the samples.
@@ -140,7 +140,7 @@ class ArmPlanSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PayloadPlanSettings:
-    """Static postures, then an oscillation of the last three joints.
+    """Settings of a payload motion: static postures, then an oscillation of the last three joints.
 
     Attributes:
         speed: Mean angular speed of the last link [rad/s].

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion planned by a workflow: inputs, result and files."""
+"""Planned motion: inputs, result and files."""
 
 from __future__ import annotations
 
@@ -26,9 +26,12 @@ from sysid_core.workflows.plan_settings import PlanSettings
 
 PlanProgress = Callable[[float, str], None]  # the share that is done and what is being done
 
+# Rows of a table that is open at first: 12 rows fill 1.2 screens of 844 px on a phone.
+SHOWN_ROWS = 12
+
 
 def limits_of(settings: PlanSettings, model: RobotModel) -> MotionLimits:
-    """Limits of the file, or else of the settings.
+    """Motion limits from the limits file, or else from the settings.
 
     Raises:
         ExcitationError: A box isn't one.
@@ -82,7 +85,7 @@ def _workspace_corners(
 
 @dataclass(frozen=True)
 class Planning:
-    """Start of a search.
+    """Inputs of a search for a motion.
 
     Attributes:
         robot: Its name or file.
@@ -105,7 +108,7 @@ class Planning:
 
 @dataclass(frozen=True)
 class Planned:
-    """Result of a search.
+    """Result of a search for a motion.
 
     Attributes:
         trajectory, check: The motion, and that it is safe.
@@ -143,7 +146,7 @@ class PlannedMotion:
     found: Planned
 
     def to_dict(self) -> dict[str, object]:
-        """Contents of plan.json."""
+        """Plan as plain data for plan.json."""
         trajectory, check = self.found.trajectory, self.found.check
         return {
             "schema": self.found.schema,
@@ -184,8 +187,11 @@ class PlannedMotion:
             figures=found.figures,
         )
         for heading, columns, rows in found.tables:
-            report.heading(heading)
-            report.table(columns, rows)
+            if len(rows) > SHOWN_ROWS:
+                report.table(columns, rows, heading, folded=True)
+            else:
+                report.heading(heading)
+                report.table(columns, rows)
         save_and_list(report, out / "report.html")
         text = json.dumps(self.to_dict(), indent=2) + "\n"
         write_text(out / "plan.json", text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of open chains one joint at a time."""
+"""Identification of open chains, one joint at a time."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sysid_core.estimation.sequential import (
 )
 from sysid_core.identifiability.composite_bodies import minimal_constants
 from sysid_core.identifiability.rpna import with_exact_angles
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.report import Report, sequential_report, step_rows
 from sysid_core.signals import EffortKind, Recording
 from sysid_core.validation import Prediction
 from sysid_core.workflows.arm_data import ArmData
 from sysid_core.workflows.choices import processing_of
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import FitSettings
 
 
@@ -42,15 +42,15 @@ class SequentialFit:
 
     @property
     def identification(self) -> Identification:
-        """The identified robot."""
+        """Identified robot model."""
         return self.result.identification
 
     def report(self, training: Sequence[Prediction], validation: Sequence[Prediction]) -> Report:
-        """Report page: verdicts, predictions, steps, growth of the error."""
+        """Report with verdicts, predictions, steps and growth of the error."""
         return sequential_report(self.result, validation)
 
     def to_dict(self) -> dict[str, object]:
-        """Data for result.json."""
+        """Result as plain data for result.json."""
         fit = self.result.fit
         keys = (
             "joint",
@@ -74,7 +74,7 @@ class SequentialFit:
 def fit_sequentially(
     data: ArmData, settings: FitSettings, progress: Progress = silent
 ) -> SequentialFit:
-    """Identify one joint at a time.
+    """Identify the robot one joint at a time.
 
     Args:
         data: Robot and recordings.
@@ -99,6 +99,8 @@ def fit_sequentially(
 
 
 def locked_torque_of(recordings: Sequence[Recording]) -> LockedTorque:
-    """Torques of joints at standstill, used only if all were measured behind the gears."""
+    """Interpretation of the torques of joints at standstill, which are used only if all torques
+    were measured behind the gears.
+    """
     behind = all(run.joints.effort_kind is EffortKind.LINK_TORQUE for run in recordings)
     return LockedTorque.MEASURED if behind else LockedTorque.HIDDEN

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of position servos from recordings: settings in, a judged simulator and its files out."""
+"""Identification of position servos from recordings: from settings to a judged simulator with its
+files.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sysid_core.errors import SysIdError
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
 from sysid_core.robot import load_robot, mounted
 from sysid_core.workflows.inputs import write_result
-from sysid_core.workflows.progress import Progress, Step, silent
 
 if TYPE_CHECKING:
     from sysid_core.servos import Replay, ServoIdentification, ServoRecording
@@ -22,7 +24,7 @@ _SHOWN = 6  # motions in the report
 
 @dataclass(frozen=True, kw_only=True)
 class ServoFiles:
-    """Recordings of commands and positions.
+    """Files with recorded commands and positions.
 
     Attributes:
         recordings: SAGE folders, LeRobot datasets, rosbag2 bags, CSV, NPZ or JSON; or folders of them.
@@ -42,7 +44,7 @@ class ServoFiles:
     calibration: Path | None = None
 
     def read(self) -> tuple[ServoRecording, ...]:
-        """The motions.
+        """Read all motions of the files.
 
         Raises:
             SignalError: Nothing can be read, or a motion isn't there.
@@ -50,7 +52,7 @@ class ServoFiles:
         return self._read(self.recordings, _names(self.motions))
 
     def read_others(self, paths: tuple[Path, ...]) -> tuple[ServoRecording, ...]:
-        """All motions of other files of the same form."""
+        """Read all motions of other files with the same format."""
         return self._read(paths, ())
 
     def _read(
@@ -131,11 +133,11 @@ class IdentifiedServos:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether they may be used."""
+        """Verdict on whether the servos may be used."""
         return Verdict(tuple(finding.as_reason for finding in self.result.findings))
 
     def to_dict(self) -> dict[str, Any]:
-        """Contents of result.json."""
+        """Result as plain data for result.json."""
         result = self.result
         ground = result.model.ground
         return {
@@ -156,7 +158,7 @@ class IdentifiedServos:
         }
 
     def write(self, folder: Path | str) -> tuple[str, ...]:
-        """Write the simulator, result and page; returns the names of the files."""
+        """Write simulator, result and report; returns the names of the files."""
         from sysid_core.servos import save_servos, servo_report
 
         folder = Path(folder)
@@ -171,7 +173,7 @@ def identify_servos(
     progress: Progress = silent,
     phase: Callable[[str], None] = lambda text: None,
 ) -> IdentifiedServos:
-    """Identify position servos from files.
+    """Identify position servos from recordings in files.
 
     Args:
         settings: What is read.

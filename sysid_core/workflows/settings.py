@@ -184,6 +184,7 @@ class TorqueWeighingSettings:
         loaded: Tables (CSV) or rosbag2 bags.
         robot: URDF file, or a robot of example-robot-data.
         frame: Frame that carries the payload, such as tool0.
+        lock: JOINT[=POSITION] to be locked (rad or m; default 0), such as a gripper's joint.
         unloaded: Runs of the same arm without payload; may be repeated. Default: the URDF's
             parameters.
         arm: estimate.yaml of the unloaded arm (full parameters), instead of unloaded runs.
@@ -209,6 +210,7 @@ class TorqueWeighingSettings:
     loaded: tuple[Path, ...]
     robot: str
     frame: str
+    lock: tuple[str, ...] = ()
     unloaded: tuple[Path, ...] = ()
     arm: Path | None = None
     columns: Path | None = None
@@ -273,7 +275,7 @@ class SensorSettings:
 
     @property
     def pose(self) -> list[float]:
-        """The mounting, six numbers [m, rad].
+        """Pose of the sensor, six numbers [m, rad].
 
         Raises:
             ModelError: It isn't that.
@@ -333,6 +335,8 @@ class WeighSettings:
         clock: Time stamps of the wrench: estimate (offset and drift against the clock of the
             joints, corrected above 5 ms) or as-stamped.
         flange_frame: Frame of the controller's payload setting; default: the sensor frame.
+        load_diagram: Permissible masses by distance of the centre of mass from the flange, from the
+            manual of the robot: corners 'DISTANCE:MASS,...' [m, kg], such as 0:5,0.3:5,0.6:2.5.
         truth: True parameters for comparison: YAML with `pi` (ten numbers).
         compare: Also run every other method on the same data, for the report.
     """
@@ -347,6 +351,7 @@ class WeighSettings:
     calibration: Path | None = None
     clock: str = "estimate"
     flange_frame: str = ""
+    load_diagram: str = ""
     truth: Path | None = None
     compare: bool = True
 
@@ -374,6 +379,8 @@ class TareSettings:
         tool: The load is the tool, to be subtracted from now on.
         calibrate: Also estimate gains, mounting, direction of gravity and drift; needs at least 8
             postures.
+        dress_pack: Also learn the pull of cables and hoses, with the empty gripper in at least 12 static
+            postures over the workspace; implies tool.
         check: Stored calibration whose bias alone is estimated again, from at least one static
             posture without a load.
         temperature: Temperature of the sensor [°C], stored with the tare.
@@ -389,6 +396,7 @@ class TareSettings:
     sensor: SensorSettings = field(default_factory=SensorSettings)
     tool: bool = False
     calibrate: bool = False
+    dress_pack: bool = False
     check: Path | None = None
     temperature: float = float("nan")
     bare: bool = False

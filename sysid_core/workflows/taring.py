@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bias, tool and delay of a force-torque sensor from still postures."""
+"""Bias, tool and delay of a force-torque sensor from static postures."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sysid_core.errors import SignalError
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import Array
 from sysid_core.signals import bags
 from sysid_core.signals.wrench import (
@@ -23,21 +24,21 @@ from sysid_core.signals.wrench import (
     retare,
     static_postures,
     tare_static,
+    with_dress_pack,
 )
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import TareSettings
 from sysid_core.workflows.weighing import robot_on_sensor
 
 
 @dataclass(frozen=True, eq=False)
 class Tared:
-    """A calibration of a force-torque sensor.
+    """Calibration of a force-torque sensor from a recording.
 
     Attributes:
         calibration: Bias, noise, tool and delay.
         full: Gains, mounting, gravity and drift, where they were asked for.
         kept: The calibration whose bias was taken anew, if any.
-        change: Of the kept calibration's bias, shape (6,) [N, N m], or None.
+        change: Change of the kept calibration's bias, shape (6,) [N, N m], or None.
         remarks: What was assumed and found on the way, one sentence each.
         no_delay: Why the wrench's delay isn't known; "" where it is, or wasn't asked.
     """
@@ -57,12 +58,12 @@ class Tared:
 
     @property
     def warmer(self) -> float:
-        """Temperature minus that of the stored calibration [°C]; NaN if unknown."""
+        """Temperature difference to the stored calibration [°C]; NaN if unknown."""
         assert self.kept is not None
         return self.calibration.temperature - self.kept.temperature
 
     def to_dict(self) -> dict[str, Any]:
-        """Calibration as plain numbers for comparisons."""
+        """Calibration as plain numbers, for comparisons."""
         out = tare_dict(self.calibration)
         if self.change is not None:
             out |= {
@@ -74,7 +75,8 @@ class Tared:
 
 
 def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
-    """Find the sensor's bias and load in still postures; refuse a wrong mounting.
+    """Estimate the bias of the sensor and the load from static postures; a wrong mounting is an
+    error.
 
     Args:
         settings: The recording, and what is known of the sensor.
@@ -107,7 +109,9 @@ def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
             found = replace(found, delay=(delay.delay, delay.sd))
     except SignalError as err:
         no_delay = str(err)
-    if settings.tool:
+    if settings.dress_pack:
+        found = with_dress_pack(found, postures)
+    elif settings.tool:
         found = found.with_load_as_tool()
     return Tared(found, full, remarks=remarks, no_delay=no_delay)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payloads of arms without force-torque sensor, weighed by joint torques or currents."""
+"""Payloads of arms without force-torque sensor, estimated from joint torques or currents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sysid_core.controller_payload import (
     ControllerSetting,
     controller_settings,
 )
-from sysid_core.diagnosis import examine, judge_carried_mass, require_fit
+from sysid_core.diagnosis import examine, require_fit
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Processing
@@ -24,26 +24,27 @@ from sysid_core.estimation.loaded_arm import (
     LoadedArm,
     PayloadFromTorques,
     drive_gains_from_targets,
+    judge_carried_mass,
     torque_streams,
     with_load,
 )
 from sysid_core.estimation.payload import DensityPrior, summarise_payload
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict, failure, warning
 from sysid_core.report import loaded_arm_report, payload_sentence, save_and_list
-from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel, mounted
+from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel, hold_joints, mounted
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import ColumnMap, Recording, read_table
 from sysid_core.validation import judge_estimate
+from sysid_core.workflows.arm_data import drives_of, load_recording
 from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.inputs import inputs_of, write_result
-from sysid_core.workflows.progress import Progress, Step, silent
-from sysid_core.workflows.recordings import drives_of, load_recording
 from sysid_core.workflows.settings import TorqueWeighingSettings
 
 
 @dataclass(frozen=True, eq=False)
 class WeighedByTorques:
-    """A payload weighed by joint torques.
+    """Payload estimated from joint torques.
 
     Attributes:
         fit: The payload, as the difference of loaded and unloaded torques.
@@ -64,12 +65,14 @@ class WeighedByTorques:
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:
-        """Lines for the vendors' controllers; empty without a load."""
+        """Lines for the vendors' controllers; empty without a load, or if the verdict failed."""
         pi = self.fit.estimate.values
-        return controller_settings(ControllerPayload.from_pi(pi)) if pi[0] > 0 else ()
+        if not (pi[0] > 0 and self.verdict.ok):
+            return ()
+        return controller_settings(ControllerPayload.from_pi(pi))
 
     def to_dict(self) -> dict[str, Any]:
-        """Contents of result.json."""
+        """Result as plain data for result.json."""
         estimate, truth = self.fit.estimate, self.true_mass
         out: dict[str, Any] = {
             "verdict": self.verdict.to_dict(),
@@ -110,7 +113,7 @@ class WeighedByTorques:
             gains=self.drives.gains.tolist(),
             gain_sd=float(self.gain_sd.max()),
             true_mass=self.true_mass,
-            settings=self.settings if self.verdict.ok else (),
+            settings=self.settings,
         )
         report.judged(
             self.verdict,
@@ -129,7 +132,7 @@ class WeighedByTorques:
 def weigh_by_torques(
     settings: TorqueWeighingSettings, progress: Progress = silent
 ) -> WeighedByTorques:
-    """Weigh a payload as the difference to the unloaded arm.
+    """Estimate a payload from joint torques, as the difference to the unloaded arm.
 
     Args:
         settings: What is read, and how it is fitted.
@@ -141,7 +144,7 @@ def weigh_by_torques(
     progress(Step.READING)
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
     gravity = None if columns is None else columns.gravity
-    model = RobotModel.from_urdf(settings.robot)
+    model = hold_joints(RobotModel.from_urdf(settings.robot), lock=settings.lock)
     model = mounted(model, settings.gravity, settings.mount, gravity)
     current, torque = settings.target_current, settings.target_torque
     drives = drives_of(model, columns, gains=not (current or torque))
@@ -200,7 +203,9 @@ def weigh_by_torques(
 
 
 def judge_added(mass: float, sd: float) -> Verdict:
-    """Fail if loaded runs carry less than unloaded ones, warn if they carry nothing; in kg."""
+    """Failure if the loaded runs carry less than the unloaded ones, warning if they carry nothing;
+    in kg.
+    """
     if mass < -3.0 * sd:
         return Verdict((failure("load-negative", mass=-mass, sd=sd),))
     if mass > 3.0 * sd:

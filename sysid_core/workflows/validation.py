@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identified robots against other recordings."""
+"""Validation of identified robots with other recordings."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
 from sysid_core.files import read_json
+from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict, failure
 from sysid_core.report import (
     Report,
@@ -24,16 +25,14 @@ from sysid_core.report import (
 from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import Prediction, judge_predictions, predict_recording
-from sysid_core.workflows.arm_data import chain_of
+from sysid_core.workflows.arm_data import chain_of, load_recording, require_unseen
 from sysid_core.workflows.inputs import RESULT, inputs_of, write_result
-from sysid_core.workflows.progress import Progress, Step, silent
-from sysid_core.workflows.recordings import load_recording, require_unseen
 from sysid_core.workflows.settings import ValidateSettings
 
 
 @dataclass(frozen=True, eq=False)
 class ValidatedArm:
-    """Predictions of recordings by an identified chain, open or closed.
+    """Efforts of recordings as predicted by an identified open or closed chain.
 
     Attributes:
         identification: The identified robot.
@@ -50,7 +49,7 @@ class ValidatedArm:
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Contents of validation.json."""
+        """Result as plain data for validation.json."""
         return {
             "schema": "robot_sysid/validation/1",
             "inputs": self.inputs,
@@ -59,7 +58,7 @@ class ValidatedArm:
         }
 
     def report(self) -> Report:
-        """The page."""
+        """Report of the validation."""
         found = self.identification
         report = Report(
             f"Validation of {found.model.name}",
@@ -73,7 +72,8 @@ class ValidatedArm:
 
 
 def validate(settings: ValidateSettings, progress: Progress = silent) -> ValidatedArm:
-    """Predict the efforts of recordings with an identified robot, and compare with the raw ones.
+    """Predict the efforts of recordings in files with an identified robot, and compare with the
+    measured ones.
 
     Args:
         settings: Files.
@@ -117,7 +117,7 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
 
 
 def validate_runs(found: Identification, runs: Sequence[Recording]) -> ValidatedArm:
-    """Predict the efforts of recordings in memory.
+    """Predict the efforts of recordings in memory, and compare with the measured ones.
 
     Args:
         found: The identified robot.
@@ -132,7 +132,7 @@ def validate_runs(found: Identification, runs: Sequence[Recording]) -> Validated
 
 
 def write_validation(found: ValidatedArm, folder: Path) -> None:
-    """Write validation.json and validation.html."""
+    """Write the files validation.json and validation.html."""
     folder.mkdir(parents=True, exist_ok=True)
     write_result(found.to_dict(), folder / "validation.json")
     save_and_list(found.report(), folder / "validation.html")

@@ -1,44 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payloads of robots with a force-torque sensor, weighed, with their verdict."""
+"""Payloads of robots with a force-torque sensor, estimated and judged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sysid_core.controller_payload import (
     ControllerPayload,
     ControllerSetting,
+    LoadDiagram,
     controller_settings,
     fixed_pose,
 )
-from sysid_core.diagnosis import compare_with_torques, judge_carried_mass
 from sysid_core.errors import SignalError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation import payload as estimators_of
+from sysid_core.estimation.loaded_arm import judge_carried_mass
 from sysid_core.estimation.payload import PayloadSummary, summarise_payload
 from sysid_core.estimation.payload_live import (
-    OnlinePayload,
-    PayloadSession,
+    PayloadKnowledge,
     Weighing,
     held_likelihood,
     judge_part,
     judge_weighing,
     load_parts,
-    motion_window,
     object_size,
-    on_one_clock,
     part_probabilities,
     weigh_motion,
-    weigh_recording,
 )
 from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.files import FileKind, read_yaml
-from sysid_core.reasons import Verdict
+from sysid_core.lazy import lazy_import
+from sysid_core.progress import Progress, Step, silent
+from sysid_core.reasons import Reason, Verdict
 from sysid_core.report import (
     Report,
     error_summary,
@@ -63,11 +62,11 @@ from sysid_core.signals import (
     WrenchColumns,
     bags,
     read_wrench_table,
+    require_sound_units,
 )
 from sysid_core.signals.wrench import (
     SensorCalibration,
     WrenchAxes,
-    WrenchConvention,
     WrenchSign,
     check_wrench_frame,
     mount_sensor,
@@ -75,8 +74,12 @@ from sysid_core.signals.wrench import (
     wrench_hum,
 )
 from sysid_core.workflows.inputs import inputs_of, write_result
-from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import SensorSettings, TableSettings, WeighSettings
+
+if TYPE_CHECKING:
+    from sysid_core import diagnosis
+else:
+    diagnosis = lazy_import("sysid_core.diagnosis")
 
 _MANY = 100_000  # samples, of which means may have been taken
 _AROUND_NS = 5_000_000_000  # of the marked part that is kept
@@ -84,7 +87,7 @@ _AROUND_NS = 5_000_000_000  # of the marked part that is kept
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """A weighed payload.
+    """Identified payload with its verdict.
 
     Attributes:
         estimate: The ten parameters about the sensor's origin, with covariance.
@@ -96,7 +99,7 @@ class Weighed:
 
     @property
     def summary(self) -> PayloadSummary:
-        """Mass, centre of mass and inertia about it, with standard deviations.
+        """Mass, centre of mass, and inertia about the centre of mass, with standard deviations.
 
         Raises:
             EstimationError: The mass isn't positive.
@@ -106,7 +109,7 @@ class Weighed:
 
 @dataclass(frozen=True, eq=False)
 class WeighedRecording(Weighed):
-    """A payload weighed from a recording, by all methods.
+    """Payload identified from a recording, by all requested methods.
 
     Attributes:
         recording: Its path.
@@ -136,12 +139,24 @@ class WeighedRecording(Weighed):
 
     @property
     def methods(self) -> dict[str, Estimate]:
-        """Estimates of all methods, the default's first, by their names."""
+        """Estimates of all methods by name, that of the default method first."""
         return {"map": self.weighing.estimate, **self.others}
 
     @property
+    def knowledge(self) -> PayloadKnowledge:
+        """What is known of the payload."""
+        return PayloadKnowledge(self.estimate, self.shape)
+
+    @property
+    def advice(self) -> str:
+        """Motion that would tell most of what isn't known yet, in one sentence."""
+        return self.knowledge.advice(self.weighing.data)
+
+    @property
     def settings(self) -> tuple[ControllerSetting, ...]:
-        """Lines for the vendors' controllers; empty without a load, or if the verdict failed."""
+        """Payload settings for the vendors' controllers; empty without a load or after a failed
+        verdict.
+        """
         pi = self.estimate.values
         if not (pi[0] > 0 and self.verdict.ok):
             return ()
@@ -151,8 +166,8 @@ class WeighedRecording(Weighed):
         return controller_settings(ControllerPayload.from_pi(pi))
 
     def to_dict(self) -> dict[str, Any]:
-        """Contents of result.json."""
-        live, errors = self.weighing.session, None
+        """Result as plain data for result.json."""
+        errors = None
         if self.truth is not None:
             size = object_size(self.summary) if self.shape is None else self.shape.size
             errors = error_summary(self.estimate, self.truth, size)
@@ -162,8 +177,8 @@ class WeighedRecording(Weighed):
             "verdict": self.verdict.to_dict(),
             "estimate": self.estimate.to_dict(),
             "notes": list(self.weighing.notes),
-            "state": None if live is None else live.online.state.value,
-            "advice": None if live is None else live.online.advice,
+            "state": self.knowledge.state.value,
+            "advice": self.advice,
             "errors_percent": errors,
             "methods": {name: other.values.tolist() for name, other in self.methods.items()},
             "controllers": {
@@ -184,7 +199,7 @@ class WeighedRecording(Weighed):
 def weigh(
     recording: Path, settings: WeighSettings, progress: Progress = silent
 ) -> WeighedRecording:
-    """Estimate the payload of a robot with a force-torque sensor in a recording.
+    """Estimate the payload of a robot with a force-torque sensor from a recording.
 
     Args:
         recording: rosbag2 folder, MCAP file, or a table.
@@ -195,6 +210,7 @@ def weigh(
         SysIdError: The recording can't be read or weighed, or a setting isn't one.
     """
     progress(Step.READING)
+    diagram = LoadDiagram.from_text(settings.load_diagram) if settings.load_diagram else None
     body = load_shape(settings.shape) if settings.shape else None
     if body is not None and settings.shape_sd is not None:
         body = body.of_size_sd(settings.shape_sd)
@@ -204,29 +220,19 @@ def weigh(
     known = SensorCalibration.load(settings.calibration) if settings.calibration else None
     run, model, frame, still, remarks = _opened(settings, recording)
     progress(Step.FITTING)
-    clock = settings.clock == "estimate"
-    if motion_window(run) is None:
-        sign, axes = _told(settings)
-        weighing = weigh_motion(
-            run,
-            model,
-            frame,
-            body,
-            sensor=quality,
-            calibration=known,
-            sign=sign,
-            axes=axes,
-            clock=clock,
-            still=still,
-        )
-    else:
-        if clock:
-            moved, _ = on_one_clock(run, model, frame, known)
-            remarks += moved.notes[len(run.notes) :]
-            run = moved
-        online = OnlinePayload(body, sensor=quality)
-        session = PayloadSession(model, frame, online, calibration=known)
-        weighing = weigh_recording(run, session, body, sensor=quality)
+    sign, axes = _told(settings)
+    weighing = weigh_motion(
+        run,
+        model,
+        frame,
+        body,
+        sensor=quality,
+        calibration=known,
+        sign=sign,
+        axes=axes,
+        clock=settings.clock == "estimate",
+        still=still,
+    )
     remarks += weighing.notes
     compared = settings.compare or settings.method != "map"
     others = _others(settings.method, weighing, solid) if compared else {}
@@ -235,7 +241,12 @@ def weigh(
     verdict = judge_weighing(estimate, weighing.calibration, weighing.changes)
     verdict += Verdict(weighing.doubts)
     verdict += judge_carried_mass(model, weighing.sensor_frame, pi, q)
-    verdict += compare_with_torques(model, run, float(pi[0]))
+    if run.joints.effort is not None and run.joints.effort_kind.is_torque:
+        verdict += diagnosis.compare_with_torques(model, run, float(pi[0]))
+    if diagram is not None and pi[0] > 0:
+        sensor_frame = weighing.sensor_frame
+        X = fixed_pose(model, settings.flange_frame or sensor_frame, sensor_frame)
+        verdict += Verdict((_rated(diagram, summarise_payload(estimate), X),))
     progress(Step.WRITING)
     return WeighedRecording(
         estimate,
@@ -254,9 +265,18 @@ def weigh(
     )
 
 
+def _rated(diagram: LoadDiagram, payload: PayloadSummary, X: Array) -> Reason:
+    """Judgement by the robot's load diagram, with the pose X (4, 4) of the sensor in the flange."""
+    com = X[:3, :3] @ payload.com + X[:3, 3]
+    distance = float(np.linalg.norm(com))
+    away = X[:3, :3].T @ com / max(distance, np.finfo(float).tiny)
+    sd = float(np.sqrt(away @ payload.covariance[1:4, 1:4] @ away))
+    return diagram.judge((payload.mass, payload.mass_sd), (distance, sd))
+
+
 @dataclass(frozen=True)
 class FoundPart:
-    """Most probable one of several known loads.
+    """Decision among several known loads.
 
     Attributes:
         probabilities: Of each load, of none and of another one, the likeliest first.
@@ -270,7 +290,7 @@ class FoundPart:
 def which_part(
     recording: Path, settings: WeighSettings, parts: Path, expected: str = ""
 ) -> FoundPart:
-    """Decide which known load was held, from some tenths of a second.
+    """Decide which known load the robot held, from some tenths of a second of data.
 
     Args:
         recording: rosbag2 folder, MCAP file, or a table, of one load.
@@ -285,17 +305,12 @@ def which_part(
     if settings.calibration is None:
         raise SignalError("The recognition of parts needs a tare.", remedy="Give --calibration.")
     run, model, frame, _, _ = _opened(settings, recording)
-    sign, axes = _told(settings)
     R, r = held_likelihood(
         run,
         model,
         frame,
         SensorCalibration.load(settings.calibration),
         sensor=SensorModel.named(settings.sensor),
-        convention=WrenchConvention(
-            WrenchSign.SENSOR_ON_LOAD if sign is WrenchSign.AUTO else sign,
-            WrenchAxes.SENSOR if axes is WrenchAxes.AUTO else axes,
-        ),
     )
     found = part_probabilities(R, r, known)
     return FoundPart(found, Verdict((judge_part(found, expected),)))
@@ -313,7 +328,7 @@ def _told(settings: WeighSettings) -> tuple[WrenchSign, WrenchAxes]:
 def robot_on_sensor(
     run: Recording, settings: SensorSettings, sensor_frame: str
 ) -> tuple[Recording, RobotModel, tuple[str, ...]]:
-    """Recording with its wrench in the sensor frame, its robot, and the assumptions.
+    """Recording with its wrench in the sensor frame, the robot, and the assumptions.
 
     Args:
         run: Joint states, and maybe wrench and description.
@@ -331,6 +346,7 @@ def robot_on_sensor(
     model = RobotModel.from_urdf(settings.robot or run.urdf_xml)
     model = mounted(model, settings.gravity, settings.mount)
     model = hold_joints(model, lock=settings.lock, measured=run.joints.names)
+    require_sound_units(replace(run.joints, v=None), model, run.source)
     model, mounting = mount_sensor(
         model, sensor_frame, run.transforms, parent=settings.sensor_parent, pose=settings.pose
     )
@@ -408,12 +424,12 @@ def _others(method: str, weighing: Weighing, shape: Shape | None) -> dict[str, E
         }
     elif method not in (*estimators, "map", "map-running"):
         raise SignalError(f"The method '{method}' needs a shape.", remedy="Give --shape.")
-    session = weighing.session
-    if session is None and method == "map-running":
+    if weighing.running is None and method == "map-running":
         raise SignalError(
-            "A recording without marks is weighed as a whole.", remedy="Leave out --method."
+            "The running estimate needs a tare.",
+            remedy="Leave out --method, or give --calibration.",
         )
-    results = {} if session is None else {"map-running": session.online.estimate()}
+    results = {} if weighing.running is None else {"map-running": weighing.running}
     for name, make in estimators.items():
         try:
             results[name] = make().fit(weighing.data)
@@ -441,7 +457,7 @@ def _read_truth(path: Path) -> Array:
 
 
 def _report(answer: WeighedRecording) -> Report:
-    estimate, session = answer.estimate, answer.weighing.session
+    estimate = answer.estimate
     frame = answer.weighing.sensor_frame
     report = Report(f"Payload on {answer.model.name}", f"{answer.recording}, {estimate.method}")
     report.judged(
@@ -461,9 +477,8 @@ def _report(answer: WeighedRecording) -> Report:
         estimate=estimate,
         data=answer.weighing.data,
         shape=answer.shape,
-        history=() if session is None else session.history,
         recording=answer.run,
-        filtered=answer.weighing.filtered,
+        smoothed=answer.weighing.smoothed,
         truth=answer.truth,
         others=[other for name, other in answer.methods.items() if name != answer.method],
         settings=answer.settings,

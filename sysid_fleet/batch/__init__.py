@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processing of many recordings: Dask executes it, a Parquet dataset stores the rows."""
+"""Processing of many recordings with Dask, and storage of the results in a Parquet dataset."""
 
 from sysid_fleet.batch.engine import Engine
 from sysid_fleet.batch.rows import Rows

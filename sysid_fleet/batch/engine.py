@@ -1,23 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One function over many items, in this process, in worker processes, or on a cluster: Dask."""
+"""Parallel execution with Dask: one function over many items, in this process, in worker processes,
+or on a cluster.
+
+Short work items are sent in bundles for one worker, because each message costs the Dask scheduler some
+milliseconds.
+"""
 
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from sysid_core.errors import BatchError, SysIdError
-from sysid_fleet.batch.bundles import Bundled, Bundles
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
+WORK = 0.25  # [s] in one bundle: a hundred times what its message costs
+MOST = 32  # items of a bundle
 ADDRESS = "DASK_SCHEDULER_ADDRESS"
 LEAN = {  # what Dask's workers do beside the work cost a quarter of their processor time
     "distributed.worker.profile.enabled": False,  # looks at the stack every 10 ms
@@ -29,6 +36,76 @@ LEAN = {  # what Dask's workers do beside the work cost a quarter of their proce
 }
 FETCH = 30.0  # [s] for a result that is there
 AHEAD = 4  # bundles of items handed out for each worker: it is busy, and little is lost
+
+
+@dataclass(frozen=True)
+class Bundled:
+    """Function that a worker applies to all items of a bundle.
+
+    Attributes:
+        function: On one item.
+    """
+
+    function: Callable[[Any], Any]
+
+    def __call__(self, items: Sequence[Any]) -> tuple[list[tuple[Any, Exception | None]], float]:
+        """Result or error of each item, and the total duration [s].
+
+        Raises:
+            Exception: What the function raises of an item that is alone.
+        """
+        begun = time.perf_counter()
+        if len(items) == 1:
+            found: list[tuple[Any, Exception | None]] = [(self.function(items[0]), None)]
+        else:
+            found = [self._attempt(item) for item in items]
+        return found, time.perf_counter() - begun
+
+    def _attempt(self, item: Any) -> tuple[Any, Exception | None]:
+        try:
+            return self.function(item), None
+        except Exception as err:
+            try:
+                pickle.loads(pickle.dumps(err))
+            except Exception:  # whatever an error that can't be sent makes of it
+                return None, RuntimeError(f"{type(err).__name__}: {err}")
+            return None, err
+
+
+class Bundles:
+    """Division of work items into bundles, which grow until each takes long enough.
+
+    Args:
+        items: Are taken as they are wanted.
+    """
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        self._items = iter(items)
+        self._again: deque[Any] = deque()
+        self._size = 1
+
+    def take(self, count: int) -> Iterator[tuple[Any, ...]]:
+        """Take at most `count` bundles."""
+        for _ in range(count):
+            if self._again:
+                yield (self._again.popleft(),)
+            elif bundle := tuple(islice(self._items, self._size)):
+                yield bundle
+            else:
+                return
+
+    def learn(self, count: int, seconds: float) -> None:
+        """Update the bundle size from the duration of `count` items; it grows at most by a factor of 2."""
+        fitting = int(WORK * count / max(seconds, 1e-9))
+        self._size = max(1, min(fitting, 2 * self._size, MOST))
+
+    def again(self, items: Sequence[Any]) -> None:
+        """Queue the items of a worker that died, each to be repeated alone to find the cause."""
+        self._again += items
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -48,7 +125,7 @@ class Outcome(Generic[Item, Result]):
     lost: bool = False
 
     def unwrap(self) -> Result:
-        """The result.
+        """Result of the item; raises its error.
 
         Raises:
             BaseException: What the function raised.
@@ -59,10 +136,10 @@ class Outcome(Generic[Item, Result]):
 
 
 class Engine:
-    """Runs a function over items; use it as a context.
+    """Context manager that applies a function to many items.
 
-    One worker and no cluster: in this process, without Dask. Else Dask's scheduler hands out the
-    items, and hands them out again when a worker dies.
+    With one worker and no cluster, everything runs in this process without Dask. Otherwise the
+    scheduler of Dask distributes the items, and repeats those of a worker that dies.
 
     Args:
         workers: Processes on this machine; 0: one for each core, or this one where Dask isn't
@@ -131,34 +208,34 @@ class Engine:
                 dashboard_address="127.0.0.1:0",
                 silence_logs=50,
                 # Who reaches the scheduler runs code as this user: TLS with keys of this run alone.
-                security=find_spec("cryptography") is not None,
+                security=True if find_spec("cryptography") is not None else None,
             )
         self._client = Client(self._local, set_as_default=False)
 
     @property
     def client(self) -> Any:
-        """Dask's client; None in this process."""
+        """Dask client; None if everything runs in this process."""
         return self._client
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Addresses of the workers that are there; empty in this process."""
+        """Addresses of the available workers; empty if everything runs in this process."""
         if self._client is None:
             return ()
         return tuple(self._client.scheduler_info(n_workers=-1)["workers"])
 
     @property
     def scheduler(self) -> str:
-        """Address of the scheduler; "" in this process."""
+        """Address of the Dask scheduler; "" if everything runs in this process."""
         return "" if self._client is None else str(self._client.scheduler.address)
 
     def map(
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[Outcome[Item, Result]]:
-        """Outcomes in the order of completion.
+        """Outcomes of all items, in the order of completion.
 
-        At most a few items for each worker are out at a time: memory doesn't depend on their
-        number. Short ones go several at a time.
+        At most a few items per worker are sent at a time, so that memory does not depend on their
+        number. Short items are sent in bundles.
 
         Args:
             function: Importable where the workers run.
@@ -198,7 +275,9 @@ class Engine:
 
 @contextmanager
 def _ctrl_c_ignored() -> Iterator[None]:
-    """Processes that are started inside leave Ctrl-C, which the terminal sends to all, to this one."""
+    """Context manager in which new worker processes ignore Ctrl-C, so that only this process
+    handles it.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

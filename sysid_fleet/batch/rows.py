@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as rows of a Parquet dataset: read it with DuckDB, pandas or `Rows.table`."""
+"""Results as rows of a Parquet dataset, to be read with DuckDB, pandas or `Rows.table`."""
 
 from __future__ import annotations
 
@@ -79,9 +79,10 @@ def _unreadable(place: Path, why: object) -> BatchError:
 
 
 class Rows:
-    """A folder of Parquet files. Every append is a new file that appears at once and whole.
+    """Folder of Parquet files. Every append adds one file, which appears only when it is complete.
 
-    So any number of jobs may write at the same time, and a reader never sees half a file.
+    Any number of jobs may therefore write at the same time, and a reader never sees an incomplete
+    file.
 
     Args:
         folder: Made when the first rows are written.
@@ -91,7 +92,7 @@ class Rows:
         self.folder = Path(folder)
 
     def append(self, rows: Sequence[Mapping[str, Any]]) -> Path | None:
-        """Write rows; missing fields are null.
+        """Add rows; missing fields are null.
 
         Raises:
             BatchError: A field that no row has.
@@ -112,7 +113,7 @@ class Rows:
         return self.folder / name
 
     def table(self, columns: Sequence[str] = ()) -> Any:
-        """All rows as a `pyarrow.Table`, files in the order in which they were written.
+        """All rows as a `pyarrow.Table`, in the order in which they were written.
 
         Args:
             columns: Only these.
@@ -135,7 +136,7 @@ class Rows:
     def latest(
         self, columns: Sequence[str] = (), wanted: Callable[[str], bool] | None = None
     ) -> list[dict[str, Any]]:
-        """Rows as mappings; of work that was done twice only the last.
+        """Rows as mappings; if a job was repeated, only its last row.
 
         Args:
             columns: Only these, and `job`, `parameter`, `outcome`; default: all.
@@ -162,7 +163,7 @@ class Rows:
 
 
 class RowWriter:
-    """Collect rows and append them every few seconds; the remaining ones are written at the end.
+    """Writer that collects rows and appends them every few seconds, and at the end.
 
     Args:
         rows: Where they go.
@@ -176,7 +177,7 @@ class RowWriter:
         self._since = time.monotonic()
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Take rows."""
+        """Add rows to be written later."""
         if not self._waiting:
             self._since = time.monotonic()
         self._waiting += rows
@@ -184,7 +185,7 @@ class RowWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Append what waits."""
+        """Write the collected rows."""
         waiting, self._waiting = self._waiting, []
         self.rows.append(waiting)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resumable jobs whose results are rows."""
+"""Jobs whose results are rows; an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sysid_fleet.batch.rows import Rows, RowWriter
 
 @dataclass(frozen=True)
 class Job(Generic[Item]):
-    """One piece of work.
+    """Unit of work with a key and a function.
 
     Attributes:
         key: The same for the same work, whenever and wherever it is done.
@@ -61,10 +61,10 @@ def run_jobs(
     resume: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Progress:
-    """Run jobs, and append their rows on completion.
+    """Run all jobs that are not completed, and append their rows.
 
-    A job that fails has one row that says so, and the rest goes on. However this ends (Ctrl-C, an
-    error), what was done is in `rows`; `resume` leaves it out of the next run.
+    A failed job has one row with its error, and the other jobs continue. After Ctrl-C or an error,
+    `rows` contains the finished work; `resume` omits it in the next run.
 
     Args:
         engine: Where the work is done.
@@ -107,7 +107,7 @@ def run_jobs(
 
 @dataclass(frozen=True)
 class _Call:
-    """Function of a job's item, as a class, so that it can be sent to other processes."""
+    """Function of a job as a class, so that it can be sent to other processes."""
 
     function: Callable[[Any], Sequence[Mapping[str, Any]]]
 
@@ -117,7 +117,7 @@ class _Call:
 
 
 def _rows_of(outcome: Outcome[Job[Any], Any]) -> tuple[list[dict[str, Any]], str]:
-    """Rows of a job, and why it failed ("" where it didn't)."""
+    """Rows of a job, and its error ("" if it succeeded)."""
     job = outcome.item
     known = {"job": job.key, **job.known}
     if outcome.error is None:
@@ -131,7 +131,7 @@ def _rows_of(outcome: Outcome[Job[Any], Any]) -> tuple[list[dict[str, Any]], str
 
 
 def remaining(done: int, total: int, begun: float) -> float:
-    """Estimated remaining time [s] at the present rate; NaN at the start.
+    """Expected remaining time [s] at the present rate; NaN at the start.
 
     Args:
         done: Items.

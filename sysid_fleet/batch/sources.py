@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings in folders or in object storage: what there is, and a copy to read."""
+"""Recordings in folders or in object storage: search, and local copies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUFFIXES = (".mcap", ".db3", ".csv")
 
 @dataclass(frozen=True)
 class Source:
-    """A recording somewhere.
+    """Recording in a folder or in object storage.
 
     Attributes:
         address: Path, or address such as `s3://bucket/night.mcap`.
@@ -29,12 +29,12 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The address without folders."""
+        """Name of the recording without its folders."""
         return self.address.rstrip("/").rpartition("/")[2]
 
 
 def find_sources(places: Sequence[str]) -> Iterator[Source]:
-    """Recordings at places, each once, in the order of their addresses.
+    """All recordings below the given addresses, each once, in the order of their addresses.
 
     Args:
         places: Files, folders (searched through), patterns with `*`; local, or of any storage that
@@ -102,7 +102,8 @@ def _storage(place: str) -> tuple[Any, str]:
 
 @contextmanager
 def local_copy(address: str) -> Iterator[Path]:
-    """Recording as a local file or folder: itself, or a copy that is removed after use.
+    """Context manager that provides a recording as a local file or folder; a copy is removed after
+    use.
 
     Raises:
         BatchError: It can't be copied.

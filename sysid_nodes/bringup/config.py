@@ -22,7 +22,7 @@ from sysid_nodes.vendor_payload import PayloadBridgeConfig
 
 
 def find_config(name: str | Path) -> Path:
-    """Bringup file by path, or by the name of one that ships with the package."""
+    """Path of a bringup file, from its path or from the name of a file that ships with the package."""
     path = Path(name)
     if path.is_file() or path.is_absolute():
         return path
@@ -56,12 +56,12 @@ SCHEMAS = {
 
 
 def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tuple[NodeSpec, ...]:
-    """The node graph of a bringup file, every parameter checked against its schema.
+    """Nodes of a bringup file; every parameter is checked against the schema of its node.
 
     The file has `topics` (names of the robot's own), `common` (parameters of every node, such as
     `joints`, `lock`, `use_sim_time`), and one section of parameters per node; `payload_bridge`,
-    `computed_torque_controller` and `runner` are started only where they have one. A ROS parameter file
-    (`/**: ros__parameters: …`) is taken too; topics are then the nodes' own names.
+    `computed_torque_controller` and `runner` are started only where they have one. A ROS parameter
+    file (`/**: ros__parameters: …`) is accepted as well; topics then keep the names of the nodes.
 
     Args:
         path: The YAML file.
@@ -90,13 +90,13 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
 
 
 def _checked(schema: type, name: str, value: Any) -> Any:
-    """A parameter's value, of the node's own or of those that every node has."""
+    """Checked value of a parameter of a node, or of a parameter that every node has."""
     own = name in {field.name for field in dataclasses.fields(schema)}
     return check(schema if own else CommonConfig, name, value)
 
 
 def _keep_apart(values: dict[str, Any], schema: type, namespace: str) -> None:
-    """Two robots' bags and results go to two folders."""
+    """Require that the bags and results of two robots go to different folders."""
     defaults = {field.name: field.default for field in dataclasses.fields(schema)}
     if namespace and "directory" in defaults:
         folder = Path(values.get("directory", defaults["directory"]))
@@ -104,7 +104,7 @@ def _keep_apart(values: dict[str, Any], schema: type, namespace: str) -> None:
 
 
 def _read(path: Path) -> _File:
-    """The file by its schema, also where it is a ROS parameter file."""
+    """Content of a bringup file, checked against its schema; ROS parameter files are accepted, too."""
     raw = read_yaml(path, _FILE)
     if not isinstance(raw, dict) or not any(
         isinstance(section, dict) and _ROS in section for section in raw.values()

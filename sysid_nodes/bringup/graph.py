@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node graph as plain data, started by `sysid up` and by the launch files."""
+"""List of the nodes to start, as plain data for `sysid up` and the launch files."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ TOPICS = (
     "joint_states",
     "wrench",
     "robot_description",
+    "tf",
     "tf_static",
     "joint_trajectory",
     "position_commands",
@@ -25,7 +26,7 @@ TOPICS = (
 
 @dataclass(frozen=True)
 class NodeSpec:
-    """One node to start.
+    """Node to be started.
 
     Attributes:
         executable: Module of `sysid_nodes`, and name for `ros2 run robot_sysid`.
@@ -45,7 +46,7 @@ class NodeSpec:
 def bringup_graph(
     parameters: Mapping[str, Mapping[str, Any]], *, namespace: str = "", **topics: str
 ) -> tuple[NodeSpec, ...]:
-    """The nodes that run on a real robot.
+    """Nodes that run on a real robot.
 
     Args:
         parameters: Parameters of each node, by its name.
@@ -67,7 +68,7 @@ def demo_graph(
     estimator: Mapping[str, Any] | None = None,
     controller: Mapping[str, Any] | None = None,
 ) -> tuple[NodeSpec, ...]:
-    """The three nodes and a simulated robot.
+    """Three nodes and a simulated robot, for the demos.
 
     Args:
         namespace: Namespace of all nodes.
@@ -89,9 +90,9 @@ def demo_graph(
 
 
 def in_simulated_time(specs: Iterable[NodeSpec]) -> tuple[NodeSpec, ...]:
-    """Copy of the nodes on the clock of the simulated robot, which waits for late nodes.
+    """Copy of the nodes that uses the clock of the simulated robot, which waits for late nodes.
 
-    On a machine that is too slow for real time everything is slower alike.
+    On a computer that is too slow for real time, all nodes are slowed down alike.
     """
     return tuple(
         replace(
@@ -106,7 +107,8 @@ def in_simulated_time(specs: Iterable[NodeSpec]) -> tuple[NodeSpec, ...]:
 
 
 def below(specs: Iterable[NodeSpec], folder: str | Path) -> tuple[NodeSpec, ...]:
-    """Copy of the nodes that read and write below one folder unless theirs are given.
+    """Copy of the nodes that read and write files below one folder, unless their folders are set
+    explicitly.
 
     Args:
         specs: The nodes.
@@ -126,7 +128,7 @@ def below(specs: Iterable[NodeSpec], folder: str | Path) -> tuple[NodeSpec, ...]
 
 
 def launch_nodes(specs: Sequence[NodeSpec], *, respawn: bool = False) -> list[LifecycleNode]:
-    """One lifecycle node action per spec; the nodes configure and activate themselves.
+    """One lifecycle node action per node; the nodes configure and activate themselves.
 
     Args:
         specs: What to start.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start a node graph as processes, and leave none behind."""
+"""Nodes as child processes that end with their parent."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from sysid_nodes.lifecycle import die_with_parent
 
 
 class ProcessError(SysIdError):
-    """Node that did not start, or ended unexpectedly."""
+    """Error of a node that did not start, or ended unexpectedly."""
 
 
 def command_of(spec: NodeSpec, parameter_file: Path) -> list[str]:
-    """The command line of a node."""
+    """Command line that starts a node."""
     arguments = [sys.executable, "-m", f"sysid_nodes.{spec.executable}", "--ros-args"]
     arguments += ["-r", f"__node:={spec.name}"]
     if spec.namespace:
@@ -41,7 +41,7 @@ def command_of(spec: NodeSpec, parameter_file: Path) -> list[str]:
 
 
 def write_parameters(spec: NodeSpec, path: Path) -> None:
-    """A ROS parameter file; empty lists are left to the node's default."""
+    """Write a ROS parameter file; empty lists are omitted, so that the node uses its default."""
     values: dict[str, Any] = {}
     for name, value in spec.parameters.items():
         plain = list(value) if isinstance(value, (tuple, list)) else value
@@ -87,7 +87,7 @@ class NodeProcesses:
                 )
 
     def check(self) -> None:
-        """See that all are running.
+        """Raise an error if a node has ended.
 
         Raises:
             ProcessError: One has ended; its last words are in the message.
@@ -102,7 +102,7 @@ class NodeProcesses:
                 )
 
     def stop(self, timeout_s: float = 10.0) -> dict[str, int]:
-        """Interrupt all, wait, then kill the remaining processes.
+        """Interrupt all nodes, wait for them, then kill those that still run.
 
         Returns:
             Exit status per node.
@@ -125,7 +125,7 @@ class NodeProcesses:
 def running(
     specs: Sequence[NodeSpec], log_directory: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[NodeProcesses]:
-    """Nodes that run inside a `with` block and never outlive it."""
+    """Context manager that starts nodes and ends them with the `with` block."""
     nodes = NodeProcesses(specs, log_directory, environment)
     try:
         yield nodes

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid up --config` and `sysid run CONFIG PLAN`: the nodes on a real robot, alone or with a whole experiment."""
+"""`sysid up --config` starts the nodes for a real robot; `sysid run CONFIG PLAN` also runs an
+experiment.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ _STATES = {"mass": {PayloadEstimate.MASS_KNOWN, *_COM}, "com": _COM, "inertia": 
 
 
 class PayloadKnown:
-    """True once the payload of the motion that begins now is known far enough.
+    """Test that the payload estimate of the current motion is known far enough: mass, COM or
+    inertia.
 
     Args:
         client: Follows the topic.
@@ -45,7 +48,7 @@ class PayloadKnown:
         self._began_ns = client.node.get_clock().now().nanoseconds
 
     def __call__(self) -> bool:
-        """True if the newest estimate is settled and uses samples of this motion alone."""
+        """True if the newest estimate is settled and uses only samples of this motion."""
         latest = self._client.latest.get(self._topic)
         if latest is None or ns_from_stamp(latest.valid_from) < self._began_ns:
             return False
@@ -77,7 +80,8 @@ def bring_up(config: Path | None, out: Path, *, namespace: str = "") -> int:
 
 
 def _startable(config: Path, namespace: str) -> tuple[NodeSpec, ...]:
-    """The nodes of a bringup file, once what they need is there: said here, not in a log.
+    """Nodes of a bringup file, after a check that their requirements are met (the errors go to the
+    terminal).
 
     Raises:
         SysIdError: The file can't be used, or the messages of the robot's controller are missing.
@@ -116,7 +120,7 @@ class RunOptions:
 
 
 def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[str], bool]) -> int:
-    """Run a plan on a live graph; the driver of the robot must be running.
+    """Execute a plan with running nodes; the driver of the robot must be running.
 
     Args:
         config: Bringup file of the robot.
@@ -168,12 +172,14 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
 
 
 def _simulated(specs: tuple[NodeSpec, ...]) -> bool:
-    """Whether the nodes take their time from /clock: what they stamp is compared with it."""
+    """True if the nodes take their time from `/clock`, so that their stamps must be compared with
+    that clock.
+    """
     return any(spec.parameters.get("use_sim_time", False) for spec in specs)
 
 
 def _question(trajectory: Trajectory, slow: float) -> str:
-    """Question to be confirmed before the robot moves."""
+    """Question that a person must confirm before the robot moves."""
     first = f", after a first pass at {100 * slow:.0f} % speed" if slow else ""
     moving = f"{trajectory.robot} will move for about {trajectory.duration:.0f} s{first}."
     return f"{moving} Is the workspace clear, and the emergency stop within reach?"
@@ -182,7 +188,9 @@ def _question(trajectory: Trajectory, slow: float) -> str:
 def _for_this_run(
     specs: tuple[NodeSpec, ...], out: Path, file: Path, calibration: Path | None
 ) -> tuple[NodeSpec, ...]:
-    """All that is written goes to the run's folder, and only its plan may be played."""
+    """Copy of the nodes that writes all files to the folder of this run, and may play only its
+    plan.
+    """
     kept = {} if calibration is None else {"calibration": str(calibration.resolve())}
     folders: dict[str, dict[str, Any]] = {
         "data_logger": {"directory": str(out)},
@@ -197,7 +205,9 @@ def _for_this_run(
 
 
 def _run(blocking: Coroutine[Any, Any, Result]) -> Result:
-    """The result of a coroutine that never waits, without an event loop, which would keep Ctrl-C."""
+    """Result of a coroutine that never waits; no event loop is started, because it would catch
+    Ctrl-C.
+    """
     try:
         blocking.send(None)
     except StopIteration as end:

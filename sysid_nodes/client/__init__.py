@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Client of the nodes, and tasks built on it."""
+"""Client of the nodes, and tasks that use it: recording, execution, identification."""
 
 from sysid_nodes.client.live_client import (
     LiveClient,

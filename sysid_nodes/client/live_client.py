@@ -22,10 +22,10 @@ from sysid_nodes.client.node_client import NodeClient
 
 
 class LiveClient(NodeClient):
-    """Calls the nodes of this package."""
+    """Client that calls the nodes of this package."""
 
     def start_recording(self, path: str) -> str:
-        """Start the logger's bag, once joint states are flowing.
+        """Start a bag of the data logger, as soon as joint states arrive.
 
         Args:
             path: Where, below the logger's folder; empty: a name of its own.
@@ -42,7 +42,7 @@ class LiveClient(NodeClient):
         return str(self.call(StartRecording, "data_logger/start", request).path)
 
     def stop_recording(self) -> str:
-        """Close the bag."""
+        """Close the bag of the data logger."""
         return str(self.call(StopRecording, "data_logger/stop", StopRecording.Request()).path)
 
     def execute(
@@ -54,7 +54,7 @@ class LiveClient(NodeClient):
         speed_scale: float = 1.0,
         enough: Callable[[], bool] = lambda: False,
     ) -> Any:
-        """Play a trajectory; an interruption cancels it on the robot.
+        """Play a trajectory; Ctrl-C cancels it on the robot.
 
         Args:
             trajectory_file: As `sysid plan` wrote it, below the executor's folders.
@@ -80,7 +80,7 @@ class LiveClient(NodeClient):
         )
 
     def check(self, trajectory_file: str, *, timeout_s: float = 120.0) -> None:
-        """Have the executor check a trajectory; nothing moves.
+        """Let the executor check a trajectory without playing it.
 
         Raises:
             LiveError: A check failed; the message says which.
@@ -94,12 +94,12 @@ class LiveClient(NodeClient):
     def identify(
         self, goal: Any, on_feedback: Callable[[Any], None], *, timeout_s: float = 120.0
     ) -> Any:
-        """Have the estimator identify a recording."""
+        """Let the estimator identify a recording."""
         return self.act(Identify, "estimator/identify", goal, on_feedback, timeout_s)
 
 
 def _in_full(file: str) -> str:
-    """A file of this machine by its whole path; any other name as it is."""
+    """Absolute path of a file on this computer; any other name is returned unchanged."""
     return str(Path(file).absolute()) if Path(file).exists() else file
 
 
@@ -113,7 +113,7 @@ def execute_watched(
     enough: Callable[[], bool] = lambda: False,
     describe: Callable[[Any], str] = lambda feedback: f"{feedback.state} {feedback.segment}",
 ) -> Any:
-    """Have a trajectory executed and show how far it is; returns the executor's result.
+    """Execute a trajectory, show its progress, and return the executor's result.
 
     Raises:
         LiveError: Refused or aborted; the message is the executor's.
@@ -141,7 +141,7 @@ def execute_watched(
 def live_client(
     namespace: str = "", check: Callable[[], None] = lambda: None, *, sim_time: bool = False
 ) -> Iterator[LiveClient]:
-    """A client for the time of a `with` block; leaves signals to Python.
+    """Context manager that provides a client; signal handlers stay with Python.
 
     Args:
         namespace: Namespace of the nodes.
@@ -158,9 +158,9 @@ def live_client(
 
 
 def half_made_ports(folder: Path = Path("/dev/shm"), older_s: float = 2.0) -> list[Path]:
-    """Ports of Fast DDS in shared memory that a process was killed in making: empty, and not new.
+    """Empty shared-memory ports of Fast DDS, left by a process that was killed while creating them.
 
-    Whoever opens one waits for ever for its maker to finish.
+    A process that opens such a port waits forever.
     """
     return [
         path
@@ -173,10 +173,10 @@ def half_made_ports(folder: Path = Path("/dev/shm"), older_s: float = 2.0) -> li
 
 @contextlib.contextmanager
 def own_domain() -> Iterator[dict[str, str]]:
-    """Environment of an unused ROS domain, loopback only.
+    """Environment variables for an unused ROS domain on the loopback interface.
 
-    Fast DDS goes over UDP there: its ports in shared memory are those of all domains, and one that
-    a killed process left half made would stop the nodes of this one.
+    Fast DDS uses UDP in this domain, because its shared-memory ports are common to all domains, and
+    an incomplete port of a killed process would block the nodes of this one.
     """
     with contextlib.ExitStack() as stack:
         try:

@@ -18,7 +18,7 @@ QUESTION, ANSWER = "sysid_loopback_question", "sysid_loopback_answer"
 
 
 def echo(timeout_s: float) -> int:
-    """Answer until the time is up."""
+    """Answer messages until the time is up."""
     node = rclpy.create_node("sysid_loopback_echo")
     publisher = node.create_publisher(String, ANSWER, 10)
     node.create_subscription(String, QUESTION, publisher.publish, 10)
@@ -29,7 +29,7 @@ def echo(timeout_s: float) -> int:
 
 
 def ask(timeout_s: float) -> int:
-    """Call until there is an answer."""
+    """Send requests until an answer arrives."""
     node = rclpy.create_node("sysid_loopback_ask")
     publisher = node.create_publisher(String, QUESTION, 10)
     trips: list[float] = []
@@ -47,7 +47,7 @@ def ask(timeout_s: float) -> int:
 
 
 def main() -> int:
-    """Run one of the two sides."""
+    """Run one of the two processes."""
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     try:
         return {"echo": echo, "ask": ask}[sys.argv[1]](float(sys.argv[2]))

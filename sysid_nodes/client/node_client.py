@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of nodes: waits, topics, services, actions."""
+"""Client of nodes with waits, topics, services and actions."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ _SEE = "See the diagnostics of the node (`sysid watch`) and its log. A stale sta
 
 
 class LiveError(SysIdError):
-    """A node did not do what was requested, or did not answer in time."""
+    """Error of a node that did not do what was requested, or did not answer in time."""
 
 
 class NodeClient:
-    """Client that waits, follows topics, calls services and actions of one namespace; every
-    wait has a timeout.
+    """Client of the topics, services and actions in one namespace; every wait has a timeout.
 
     Args:
         namespace: Namespace of the nodes, "" for none.
@@ -52,7 +51,7 @@ class NodeClient:
         self.patience = 1.0
 
     def wait_until(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
-        """Spin until a condition holds.
+        """Process messages until a condition holds.
 
         Raises:
             LiveError: It doesn't in time.
@@ -70,14 +69,16 @@ class NodeClient:
             rclpy.spin_once(self.node, timeout_sec=0.05)
 
     def wait_until_settled(self, topic: str, seconds: float, timeout_s: float) -> None:
-        """Wait until a running payload estimate is constant for some seconds, see `Settled`."""
+        """Wait until the running payload estimate has been constant for some seconds (see
+        `Settled`).
+        """
         settled = Settled(0, seconds)
         self.wait_until(
             lambda: settled(self.latest.get(topic)), timeout_s, f"the payload of {topic} to settle"
         )
 
     def follow(self, message_type: type, topic: str) -> None:
-        """Keep the last message of a latched topic in `latest[topic]`."""
+        """Subscribe to a latched topic and keep its last message in `latest[topic]`."""
 
         def store(message: Any) -> None:
             self.latest[topic] = message
@@ -85,7 +86,7 @@ class NodeClient:
         self.node.create_subscription(message_type, topic, store, LATCHED)
 
     def wait_for(self, topic: str, timeout_s: float = 20.0) -> Any:
-        """The last message of a followed topic."""
+        """Last message of a followed topic; waits for the first one."""
         self.wait_until(lambda: topic in self.latest, timeout_s, f"a message on {topic}")
         return self.latest[topic]
 

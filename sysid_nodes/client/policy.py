@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m sysid_nodes.client.policy NODE...`: the policy of running nodes, printed.
+"""`python -m sysid_nodes.client.policy NODE...` prints the SROS2 policy of running nodes.
 
 Clients and subscriptions that nodes make when they need them are seen only while they work.
 """
@@ -18,7 +18,7 @@ _LOOK_S = 0.5
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the policy of what running nodes do within some seconds."""
+    """Print the SROS2 policy that permits what the running nodes do within some seconds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("nodes", nargs="+")
     parser.add_argument(

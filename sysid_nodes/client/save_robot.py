@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid robot save`: the published description of a robot as a file."""
+"""`sysid robot save` writes the published description of a robot to a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sysid_nodes.client.live_client import live_client
 
 
 def save_robot(path: Path, *, topic: str, namespace: str, timeout_s: float, force: bool) -> int:
-    """Write the robot description from its topic to a file.
+    """Write the robot description, received on its topic, to a file.
 
     Args:
         path: Path of the URDF to write.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Components of the estimator: payload, identification, residual torques."""
+"""Components of the estimator node: payload, identification, residual torques."""
 
 from sysid_nodes.components.config import EstimatorConfig
 from sysid_nodes.components.identification import IdentificationComponent

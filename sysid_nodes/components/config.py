@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of the estimator."""
+"""Parameters of the estimator node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class EstimatorConfig:
     sensor_frame: str = parameter("", "Frame of the force-torque sensor; empty: no payload.")
     wrench_frames: tuple[str, ...] = parameter(
         (),
-        "Other frame ids of the wrench that mean sensor_frame, as drivers name them; empty: any that is"
+        "Other frame ids of the wrench that drivers use for sensor_frame; empty: any that is"
         " no link of the robot.",
     )
     sensor_parent: str = parameter(
@@ -61,6 +61,11 @@ class EstimatorConfig:
         "Time that a sample waits for late messages before it is used [s].",
         minimum=0.0,
         maximum=5.0,
+    )
+    columns: str = parameter(
+        "",
+        "Column map (YAML) with the gains of the drives, for ~/identify of a robot whose efforts are motor"
+        " currents; empty: none.",
     )
     recordings: str = parameter(
         "recordings", "Folder below which ~/identify finds recordings, plans and loops files."

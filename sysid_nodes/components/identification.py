@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification from a recording on request, by a workflow in a separate process."""
+"""Identification of a recording on request; the workflow runs in a separate process."""
 
 from __future__ import annotations
 
@@ -46,13 +46,14 @@ SERVOS = "servos"  # method: position servos from targets and positions
 
 
 class IdentificationJob:
-    """One running identification. It ends with the node, however that ends.
+    """Running identification; its process ends with the node, even if the node is killed.
 
     Args:
         request: Goal of the action.
         model: The robot whose description the node has.
         recordings: Folder below which recordings, plans and loops files are.
         directory: Folder below which a new one is made for estimate, result and report.
+        columns: Column map with the gains of the drives; empty: none.
 
     Attributes:
         folder: That of the result.
@@ -64,7 +65,12 @@ class IdentificationJob:
     """
 
     def __init__(
-        self, request: Identify.Goal, model: RobotModel, recordings: str, directory: str
+        self,
+        request: Identify.Goal,
+        model: RobotModel,
+        recordings: str,
+        directory: str,
+        columns: str = "",
     ) -> None:
         self._recording = existing_inside(recordings, request.recording, "The recording")
 
@@ -97,6 +103,7 @@ class IdentificationJob:
             settings = IdentifySettings(
                 recordings=(self._recording,),
                 robot=str(urdf),
+                columns=Path(columns) if columns else None,
                 lock=tuple(f"{joint}={position!r}" for joint, position in model.locked.items()),
                 loops=loops,
                 validate=() if other is None else (other,),
@@ -126,14 +133,16 @@ class IdentificationJob:
 
     @property
     def recording_began_ns(self) -> int:
-        """Stamp of the first message of the recording [ns]; 0 if its metadata lacks it."""
+        """Stamp of the first message of the recording [ns]; 0 if the bag's metadata does not state
+        it.
+        """
         try:
             return int(self._metadata("starting_time")["nanoseconds_since_epoch"])
         except (ValueError, KeyError, TypeError):
             return 0
 
     def _metadata(self, key: str) -> dict[str, Any]:
-        """An entry of the recording's metadata.yaml; empty where it isn't there."""
+        """Entry of the recording's metadata.yaml; empty if the file lacks it."""
         try:
             raw = read_yaml(self._recording / "metadata.yaml", _METADATA)
             found = raw["rosbag2_bagfile_information"][key]
@@ -143,7 +152,7 @@ class IdentificationJob:
 
     @property
     def done(self) -> bool:
-        """True if it has ended."""
+        """True if the identification has ended."""
         return self._process.poll() is not None
 
     @property
@@ -155,13 +164,13 @@ class IdentificationJob:
         return str(event.get("step", "starting")), float(event.get("share", 0.0))
 
     def _last(self, key: str) -> dict[str, Any]:
-        """The newest event that has a key; empty where there is none."""
+        """Newest progress event that contains a key; empty if there is none."""
         lines = self._events.read_text(encoding="utf-8").splitlines(keepends=True)
         events = (json.loads(line) for line in reversed(lines) if line.endswith("\n"))
         return next((event for event in events if key in event), {})
 
     def cancel(self) -> None:
-        """End it."""
+        """End the identification."""
         if not self.done:
             self._process.terminate()
             try:
@@ -172,7 +181,7 @@ class IdentificationJob:
 
     @property
     def verdict(self) -> str:
-        """Verdict of the result with its reasons, one line; "" if there is none."""
+        """Verdict of the result with its reasons, as one line; "" if there is none."""
         path = self.folder / "result.json"
         try:
             found = json.loads(path.read_text(encoding="utf-8"))["verdict"]
@@ -199,7 +208,7 @@ _LONGEST_S = 3600.0
 
 
 class IdentificationComponent:
-    """Server of `~/identify`, one goal at a time, which publishes its results.
+    """Server of `~/identify`, for one goal at a time; it publishes the results.
 
     Parameters of links and drives go to `~/parameters`; of position servos, the text of servos.yaml to
     `~/servos`, like the robot description on `robot_description`.
@@ -226,7 +235,7 @@ class IdentificationComponent:
         ).serve()
 
     def clean_up(self) -> None:
-        """Stop running work."""
+        """Stop a running identification."""
         if self._job is not None:
             self._job.cancel()
 
@@ -245,13 +254,16 @@ class IdentificationComponent:
             self._job = None
 
     async def _identify(self, goal: ServerGoalHandle) -> Identify.Result:
-        """The workflow runs in a process of its own: the streams go on meanwhile."""
+        """Run the workflow in a separate process, so that the estimator continues to process its
+        streams.
+        """
         model, config = self.node.model, self.node.config
         if model is None:
             raise SysIdError(
                 "No robot_description has arrived.", remedy="Start the robot, or set `robot`."
             )
-        job = IdentificationJob(goal.request, model, config.recordings, config.directory)
+        folders = (config.recordings, config.directory)
+        job = IdentificationJob(goal.request, model, *folders, config.columns)
         self._job = job
         reported = ""
 

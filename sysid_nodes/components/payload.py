@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running payload: filtered streams and marks in, estimates out; the tare survives a restart."""
+"""Running payload estimation from filtered streams and marks; the stored tare survives a restart of
+the node.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +24,7 @@ from sysid_core.clock_gate import ClockGate
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload_live import (
+    RUN_START,
     TARE_PREFIX,
     OnlinePayload,
     PayloadSession,
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class KeptCalibration:
-    """Last tare of one node and sensor, in a file of the node.
+    """File with the last tare of one node and sensor.
 
     Args:
         node: The estimator.
@@ -59,7 +62,7 @@ class KeptCalibration:
         self._kept: SensorCalibration | None = None
 
     def load(self) -> SensorCalibration | None:
-        """Load the stored tare if it is recent enough, and log it."""
+        """Load the stored tare if it is recent enough, and log its age."""
         try:
             age_s = time.time() - self._path.stat().st_mtime
             found = SensorCalibration.load(self._path) if age_s < self._keep_s else None
@@ -74,7 +77,7 @@ class KeptCalibration:
         return found
 
     def keep(self, calibration: SensorCalibration | None) -> None:
-        """Write a new tare; a write error is only reported."""
+        """Write a new tare to the file; a write error is logged but not raised."""
         if calibration is None or calibration is self._kept:
             return
         self._kept = calibration
@@ -92,7 +95,7 @@ _SENSOR_SPAN_S = 2.0  # of the readings that are looked at for the sensor's heal
 
 
 class PayloadComponent:
-    """Payload estimation, if sensor and shape are configured.
+    """Running payload estimation, if a sensor and a shape are configured.
 
     Args:
         node: The estimator; its topics are made.
@@ -130,13 +133,13 @@ class PayloadComponent:
         self._parameters = node.create_publisher(InertialEstimate, "~/payload_parameters", LATCHED)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Get ready for a payload of this robot, forget another's samples."""
+        """Prepare the estimation for this robot, and delete the samples of another robot."""
         self._published, self.latest, self.session = 0, None, None
         if self.wanted:
             self._sensor.got_robot(model)
 
     def _begin(self, model: RobotModel) -> None:
-        """Begin a session with a robot whose sensor's place is known."""
+        """Begin a session with a robot on which the place of the sensor is known."""
         self._published, self.latest = 0, None
         kept = self._kept.load() if self._calibration is None else None
         online = OnlinePayload(self._shape, sensor=self._quality)
@@ -146,7 +149,7 @@ class PayloadComponent:
         self._may_tare = kept is not None
 
     def activate(self) -> None:
-        """Listen to the logger and publish at a fixed rate."""
+        """Subscribe to the data logger, and publish estimates at a fixed rate."""
         if not self.wanted:
             return
         node = self.node
@@ -164,7 +167,9 @@ class PayloadComponent:
     def _on_joints(self, message: FilteredJointState) -> None:
         if self.session is not None:
             state = conversions.filtered_arrays(message, self.session.model.joint_names)
-            self.session.add_joints(self._stamp(_JOINTS, message.header.stamp), *state)
+            stamp_ns = self._stamp(_JOINTS, message.header.stamp)
+            self.session.add_joints(stamp_ns, *state)
+            self._sensor.take_posture(stamp_ns, *state[:2])
 
     def _on_wrench(self, message: FilteredWrench) -> None:
         if self.session is None:
@@ -182,6 +187,8 @@ class PayloadComponent:
         if self._may_tare and message.label.startswith(TARE_PREFIX):
             self.session.tare_anew()  # instead of a kept tare; samples that are here already count
             self._may_tare = False
+        if message.label == RUN_START:
+            self._sensor.look_where()
         self.session.add_mark(stamp_ns, message.label)
 
     # ---- results

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Force-torque sensor of the node: location, frame, health."""
+"""Force-torque sensor of the estimator node: its place on the robot, its frame, its health."""
 
 from __future__ import annotations
 
@@ -7,28 +7,31 @@ import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
 from rclpy.timer import Timer
 
-from sysid_core.errors import ModelError
-from sysid_core.robot import RobotModel
+from sysid_core.errors import ModelError, SignalError
+from sysid_core.robot import Array, RobotModel, StaticTransform
 from sysid_core.signals import WrenchStream
 from sysid_core.signals.wrench import (
     check_wrench_frame,
+    check_wrench_place,
     mount_sensor,
     wrench_faults,
     wrench_hum,
 )
-from sysid_nodes.lifecycle import OK, WARN, ManagedNode, StaticTransforms
+from sysid_nodes.lifecycle import OK, WARN, ManagedNode, MovingTransform, StaticTransforms
 
 if TYPE_CHECKING:
     from sysid_nodes.components.config import EstimatorConfig
 
 _FEW = 10  # readings that say nothing of a sensor's health
 _PATIENCE_S = 3.0  # for tf_static to say where a sensor is that the description lacks
+_STANDS = 0.02  # [rad/s] below which tf and joint states are of one posture
 
 
 class SensorComponent:
-    """Checks the wrench against the configuration of the sensor.
+    """Check of the received wrenches against the configuration of the sensor.
 
     Args:
         node: The estimator.
@@ -44,9 +47,13 @@ class SensorComponent:
         self._robot: RobotModel | None = None  # with the sensor
         self._patience: Timer | None = None
         self._transforms = StaticTransforms(node, self._heard)
+        self._moving, self._outside = MovingTransform(node), ""  # a wrench's frame that is no link
+        self._place: tuple[int, StaticTransform] | None = None  # stamp [ns], by tf
+        self._misplaced: SignalError | None = None
 
     def got_robot(self, model: RobotModel) -> None:
-        """Find the sensor on this robot; if its frame is unknown, wait shortly for TF.
+        """Find the sensor on this robot; if its frame is unknown, wait shortly for its transform
+        (TF).
 
         Raises:
             ModelError: Nobody says where the sensor is, or several do.
@@ -94,22 +101,56 @@ class SensorComponent:
             self._node.give_up_configuration(err)
 
     def check_frame(self, frame_id: str) -> None:
-        """Check each frame id once, and report each remark once.
+        """Check each `frame_id` once, and report each problem once.
 
         Raises:
             SignalError: The wrench is in another frame.
         """
-        if frame_id in self._known or self._robot is None:
+        if self._robot is None:
+            return
+        if self._misplaced is not None:
+            raise self._misplaced
+        if frame_id in self._known:
             return
         c = self._config
         remark = check_wrench_frame(self._robot, frame_id, c.sensor_frame, c.wrench_frames)
         self._known.add(frame_id)
+        static = {transform.child for transform in self._transforms.all}
+        described = self._bare is not None and self._bare.pin_model.existFrame(frame_id)
+        if frame_id and not described and frame_id not in static:
+            self._outside = frame_id
+            self.look_where()
         if remark:
             self._node.get_logger().warning(remark)
             self._node.health.say("wrench frame", OK, remark)
 
+    def look_where(self) -> None:
+        """Ask `tf` where the wrench's frame is, if it is no link: a tool may have been set."""
+        if self._outside:
+            self._moving.look_for(self._outside)
+
+    def take_posture(self, stamp_ns: int, q: Array, v: Array) -> None:
+        """Compare what `tf` said with a joint state at rest that is no older, (n,) each.
+
+        Raises:
+            SignalError: The wrench's frame is elsewhere than the sensor.
+        """
+        self._place = self._moving.take() or self._place
+        if self._place is None or stamp_ns < self._place[0] or self._robot is None:
+            return
+        (_, transform), self._place = self._place, None
+        if np.max(np.abs(v)) > _STANDS:
+            self.look_where()
+            return
+        self._misplaced = None
+        try:
+            check_wrench_place(self._robot, q, self._config.sensor_frame, transform)
+        except SignalError as err:
+            self._misplaced = err
+            raise
+
     def check_health(self, recent: WrenchStream) -> None:
-        """Report saturated, frozen or broken readings, and a hum."""
+        """Report saturated, constant or invalid readings, and periodic disturbances."""
         found = (
             [f"{x.text} {x.remedy}" for x in wrench_faults(recent)] if len(recent) > _FEW else []
         )

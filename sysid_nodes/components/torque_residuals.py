@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Residual torques per joint, live."""
+"""Live residual torque of every joint."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _PERIOD_S = 0.02  # between samples that are looked at
 
 
 class TorqueResidualsComponent:
-    """Publishes `~/torque_residuals`: measured minus predicted effort of every joint.
+    """Publisher of `~/torque_residuals`: measured minus predicted effort of every joint.
 
-    Predicted by the parameters that `~/identify` found last; before that by the URDF's inertial
-    parameters, without friction, where efforts are torques. Only while somebody listens.
+    The prediction uses the last parameters from `~/identify`; before that, the URDF's inertial
+    parameters without friction, if the efforts are torques. They are computed only while the topic
+    has a subscriber.
 
     Args:
         node: The estimator.
@@ -43,16 +44,16 @@ class TorqueResidualsComponent:
         self._publisher = node.create_publisher(JointState, "~/torque_residuals", 10)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Predict the torques of this robot by its URDF, once there is a subscriber."""
+        """Predict the torques from the URDF of this robot, as soon as there is a subscriber."""
         self._model, self._residuals = model, None
 
     def activate(self) -> None:
-        """Wait for a subscriber."""
+        """Wait for a subscriber of the residuals."""
         self._listening = None  # what there was went with the deactivation
         self.node.create_timer(1.0, self._look_for_listeners)
 
     def use(self, folder: Path, estimate: Estimate, model: RobotModel) -> None:
-        """Predict by the identified parameters, or by the URDF for closed chains.
+        """Predict with the identified parameters; closed chains keep those of the URDF.
 
         Args:
             folder: Where `sysid identify` wrote parameters.yaml.
@@ -88,7 +89,7 @@ class TorqueResidualsComponent:
         self._newest = data
 
     def _take(self) -> None:
-        """Keep the newest state; say what it leaves, at the rate of the running payload."""
+        """Keep the newest joint state; publish its residual at the rate of the payload estimate."""
         data, self._newest = self._newest, None
         if data is None or self._model is None:
             return

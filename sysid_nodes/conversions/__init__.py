@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion between ROS messages and core types; single samples as bytes: `logging`."""
+"""Conversion between ROS messages and types of the core (`logging` converts single samples from and
+to bytes).
+"""
 
 from sysid_nodes.conversions.estimates import (
     estimate_from_message,

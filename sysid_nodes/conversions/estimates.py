@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates and payloads as messages; `geometry_msgs/Inertia` has the mass, its centre, and the inertia about it."""
+"""Estimates and payloads as messages; `geometry_msgs/Inertia` contains mass, centre of mass, and
+inertia about the centre of mass.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +145,7 @@ def estimate_from_message(message: InertialEstimate) -> Estimate:
 
 
 def inertia_message(mass: float, com: ArrayLike, inertia: ArrayLike) -> Inertia:
-    """Mass [kg], centre of mass (3,) [m], inertia about it (3, 3) [kg m^2] as a message."""
+    """Message from mass [kg], centre of mass (3,) [m] and inertia about it (3, 3) [kg m^2]."""
     I = np.asarray(inertia, dtype=float)  # noqa: E741
     ixx, ixy, ixz, iyy, iyz, izz = (float(x) for x in I[np.triu_indices(3)])
     return Inertia(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces of packages that may not be installed, looked up by name."""
+"""Message and service types of packages that may not be installed, imported by name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sysid_core.errors import SysIdError
 
 
 class InterfaceError(SysIdError):
-    """An interface that isn't installed, or doesn't have the expected fields."""
+    """Error of a message or service type that is not installed, or lacks the expected fields."""
 
 
 def interface(name: str) -> Any:
-    """A message, service or action class from its name, such as `ur_msgs/srv/SetPayload`.
+    """Class of a message, service or action, by a name such as `ur_msgs/srv/SetPayload`.
 
     Raises:
         InterfaceError: The package isn't there, or has no such interface.

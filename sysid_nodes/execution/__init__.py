@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the trajectory executor: arming, commands, monitoring."""
+"""Parts of the trajectory executor: arming, sending of commands, monitoring."""
 
 from sysid_nodes.execution.admission import Admission
 from sysid_nodes.execution.arming import ActionNode, Arming, arm_timeout

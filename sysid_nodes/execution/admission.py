@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions for the start of a motion."""
+"""Conditions that must hold before a motion starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sysid_nodes.security import existing_inside_any
 
 
 class Admission:
-    """All checks of a goal before a motion starts.
+    """Check of all conditions for the start of a motion.
 
     Args:
         drive: How the robot is moved.
@@ -30,7 +30,7 @@ class Admission:
         self.drive, self.robot, self.safety = drive, robot, safety
 
     def ready(self, model: RobotModel | None, check_only: bool) -> bool:
-        """True if all requirements of a goal are met, or may still be met."""
+        """True if all conditions of a goal are met, or may be met soon."""
         there = self.robot.measured is not None and self.drive.ready
         return model is not None and (check_only or there)
 
@@ -41,7 +41,7 @@ class Admission:
         config: TrajectoryExecutorConfig,
         now: float,
     ) -> Executor:
-        """Executor for a goal, ready to check it.
+        """Create the executor of a goal, ready to check it.
 
         Raises:
             SysIdError: A reason why not, and what to do.
@@ -71,7 +71,7 @@ class Admission:
     def _require_robot(
         self, model: RobotModel, config: TrajectoryExecutorConfig, now: float
     ) -> None:
-        """The robot must be there, released and listening."""
+        """Require that the robot is present, released for motion, and receives commands."""
         config.require_dead_man()
         problem = self.safety.problem(now)
         if problem:
@@ -93,7 +93,8 @@ class Admission:
 
 
 def _load(name: str, folders: tuple[str, ...]) -> Trajectory:
-    """A trajectory from a regular file: a pipe would block the executor for ever.
+    """Read a trajectory from a regular file; a pipe is refused, because it would block the
+    executor.
 
     Raises:
         SysIdError: It isn't there, isn't allowed, or is no trajectory.

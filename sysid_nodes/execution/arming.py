@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arming of motions by a token that is requested shortly before; base of nodes with one moving
-action.
+"""Arming: each motion needs a token that was requested shortly before. Base class of nodes with one
+action that moves the robot.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from sysid_nodes.lifecycle import ManagedNode, parameter
 
 
 def arm_timeout() -> Any:
-    """The parameter `arm_timeout_s` of nodes with `~/arm`."""
+    """Parameter `arm_timeout_s` of nodes that serve `~/arm`."""
     return parameter(30.0, "Validity of a token of ~/arm [s].", minimum=1.0, maximum=600.0)
 
 
 class Arming:
-    """Tokens that are valid for one motion and expire; several people may hold one.
+    """Tokens that expire and are valid for one motion; several clients may hold one each.
 
     Args:
         valid_for: How long a token is good [s].
@@ -33,7 +33,7 @@ class Arming:
         self._tokens: dict[str, float] = {}  # and until when they are good
 
     def serve(self, node: ManagedNode, problem: Callable[[], str] = str, remark: str = "") -> None:
-        """Answer `~/arm` from now on.
+        """Serve `~/arm` from now on.
 
         Args:
             node: Whose service it is.
@@ -58,7 +58,9 @@ class Arming:
         return any(time.monotonic() < until for until in self._tokens.values())
 
     def arm(self) -> str:
-        """Issue a new token; those of others remain valid, so that nobody can void them by arming."""
+        """Issue a new token; tokens of other clients stay valid, so that nobody can revoke them by
+        arming.
+        """
         now = time.monotonic()
         self._tokens = {token: until for token, until in self._tokens.items() if now < until}
         token = secrets.token_hex(8)
@@ -66,18 +68,17 @@ class Arming:
         return token
 
     def disarm(self) -> None:
-        """No token is good any more."""
+        """Revoke all tokens."""
         self._tokens.clear()
 
-    def use(self, token: str) -> None:
-        """Take a token back for a motion, and all others with it: the robot is no longer at rest.
+    def require(self, token: str) -> None:
+        """Refuse a token that is not good now.
 
         Raises:
             SysIdError: It was never given, was used before, or has expired.
         """
         until = self._tokens.get(token)
         if until is not None and time.monotonic() < until:
-            self.disarm()
             return
         raise SysIdError(
             "The executor is not armed for this goal."
@@ -87,9 +88,19 @@ class Arming:
             f" {self.valid_for:g} s; each token is valid for one goal.",
         )
 
+    def use(self, token: str) -> None:
+        """Redeem a token for a motion; all other tokens are revoked, because the robot will no
+        longer be at rest.
+
+        Raises:
+            SysIdError: It was never given, was used before, or has expired.
+        """
+        self.require(token)
+        self.disarm()
+
 
 class ServedAction(Protocol):
-    """An action that a node serves."""
+    """Action that a node serves."""
 
     def serve(self) -> None:
         """Accept goals from now on."""

@@ -157,7 +157,7 @@ class TrajectoryExecutorConfig:
     speed_scaling_topic: str = parameter(
         "",
         "Float64 topic with the robot's own speed scaling in percent, such as UR's; none: the robot"
-        " has no slider; empty: only the controller's action says it.",
+        " has no slider; empty: it is estimated from the feedback of the controller's action.",
     )
     safety_inputs: tuple[str, ...] = parameter(
         (),
@@ -171,8 +171,8 @@ class TrajectoryExecutorConfig:
 
     @property
     def rolls(self) -> bool:
-        """True if the robot gets goals that each end at rest, so that it stops without this
-        node.
+        """True if every goal sent to the robot ends at rest, so that the robot stops if this node
+        dies.
         """
         return self.command_mode is CommandMode.FOLLOW or (
             self.command_mode is CommandMode.TOPIC and bool(self.speed_scaling_topic)
@@ -180,7 +180,9 @@ class TrajectoryExecutorConfig:
 
     @property
     def no_dead_man(self) -> str:
-        """Behaviour of a robot without a dead-man switch when this node dies; empty: it stops."""
+        """Behaviour of the robot if this node dies and no dead-man timeout stops it; empty if one
+        does.
+        """
         if self.command_mode is CommandMode.TOPIC and not self.rolls:
             return "when this node dies, the robot executes its trajectory to the end"
         if self.command_mode is CommandMode.POSITION:
@@ -188,7 +190,7 @@ class TrajectoryExecutorConfig:
         return ""
 
     def require_dead_man(self) -> None:
-        """Refuse to move without a dead-man that stops the robot.
+        """Refuse to move a robot without a dead-man timeout that stops it.
 
         Raises:
             SysIdError: The mode has no dead-man, and nobody has said that this is wanted.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of the executor from the robot: state, safety, speed scaling."""
+"""Inputs of the executor: joint states, wrench, safety topics, speed scaling."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STALE_S = 1.0
 
 
 class SpeedScaling:
-    """Newest value of a percentage topic, as a share.
+    """Speed scaling of the robot, from a topic in percent.
 
     Args:
         topic: Its name; `none` for a robot without a slider, empty where nobody says.
@@ -42,7 +42,7 @@ class SpeedScaling:
         self._seen: tuple[float, float] | None = None
 
     def take(self, percent: float, now: float) -> None:
-        """Take in a value that came at a time [s].
+        """Store a received percentage with its arrival time [s].
 
         Raises:
             SysIdError: It is no percentage.
@@ -55,17 +55,17 @@ class SpeedScaling:
         self._seen = (min(percent / 100.0, 1.0), now)
 
     def value(self, now: float) -> float | None:
-        """Share of full speed at a time [s]; None if unknown or outdated."""
+        """Speed scaling between 0 and 1 at a time [s]; None if unknown or outdated."""
         if self._seen is not None and now - self._seen[1] <= _STALE_S:
             return self._seen[0]
         return self._fixed
 
 
 class RobotState:
-    """Joint states and wrenches become a `Measured`.
+    """Newest state of the robot as a `Measured`, from joint states and wrenches.
 
-    Joint states of other drivers on the same topic (a gripper's) are left out. Velocities that a
-    driver doesn't measure are taken from its positions.
+    Joint states of other drivers on the same topic (such as a gripper's) are ignored. Velocities
+    that a driver does not measure are computed from its positions.
 
     Args:
         now: Clock for messages without a stamp [s].
@@ -83,12 +83,12 @@ class RobotState:
         self.others: set[tuple[str, ...]] = set()  # joints of each other driver
 
     def of(self, model: RobotModel) -> None:
-        """Only states of this robot count from now on."""
+        """Use only the joints of this robot from now on."""
         self._robot, self.measured = frozenset(model.joint_names), None
         self.others.clear()
 
     def on_joints(self, message: JointState) -> None:
-        """Take in joint states."""
+        """Store a received joint state."""
         names = tuple(message.name)
         if self._robot.isdisjoint(names):
             self.others.add(names)
@@ -106,7 +106,7 @@ class RobotState:
         self.measured = Measured(stamp, names, q, v, effort, wrench, wrench_stamp)
 
     def on_wrench(self, message: WrenchStamped) -> None:
-        """Process a wrench; its age counts from its arrival, because sensors have separate
+        """Store a received wrench; its age counts from its arrival, because sensors have separate
         clocks.
         """
         self._stamp("wrench", message)
@@ -119,7 +119,9 @@ class RobotState:
 
     @property
     def clocks(self) -> str:
-        """Publishers whose clock leads, as text; empty if there are none."""
+        """Publishers whose stamps are ahead of the clock of this node, as text; empty if there are
+        none.
+        """
         return "; ".join(filter(None, (gate.words for gate in self.gates.values())))
 
     @property
@@ -128,14 +130,16 @@ class RobotState:
         return self._wrench is not None
 
     def begin(self) -> None:
-        """Start of a run: a sensor without recent measurements counts as absent."""
+        """Start a run; a sensor without recent measurements counts as absent."""
         if self._wrench is not None and self._now() - self._wrench[0] > 10.0:
             self._wrench = None
         for gate in self.gates.values():
             gate.forget()
 
     def publishers_hint(self, publishers: list[str]) -> str:
-        """Explanation of contradictory joint states by several publishers, or empty."""
+        """Explanation of contradictory joint states from several publishers; empty if there is one
+        publisher.
+        """
         if len(publishers) < 2 + len(self.others):  # a gripper's driver is one of them
             return ""
         backwards = self.gates["joint_states"].backwards
@@ -150,7 +154,7 @@ _WATCH_S = 1.0
 
 
 class RobotInputs:
-    """Subscriptions to the robot, and the newest of each.
+    """Subscriptions to all inputs from the robot, with the newest value of each.
 
     Args:
         node: That subscribes, configured.
@@ -164,7 +168,7 @@ class RobotInputs:
         self.scaling = SpeedScaling(c.speed_scaling_topic)
 
     def listen(self, on_safety: Callable[[], None]) -> None:
-        """Subscribe to all.
+        """Subscribe to all inputs.
 
         Args:
             on_safety: Called after each message of a safety input.
@@ -187,7 +191,7 @@ class RobotInputs:
             )
 
     def watch(self) -> None:
-        """Report conditions that would end a motion in the diagnostics, also at rest."""
+        """Report in the diagnostics every condition that would end a motion, even at rest."""
         health = self._node.health
         said = {"publishers": self.publishers_hint, "safety": self.problem}
         if not self._simulated:  # `/clock` may come after the states of its instant
@@ -199,7 +203,7 @@ class RobotInputs:
                 health.forget(aspect)
 
     def now(self) -> float:
-        """The node's clock [s].
+        """Time of the node's clock [s].
 
         Simulated, it is no earlier than the newest state: after a long check, states may be taken in
         before the `/clock` that was sent with them.
@@ -213,12 +217,12 @@ class RobotInputs:
 
     @property
     def problem(self) -> str:
-        """Reason why the robot must not move now, or empty."""
+        """Reason why the robot must not move now; empty if it may."""
         return self.safety.problem(self.now())
 
     @property
     def publishers_hint(self) -> str:
-        """Explanation of contradictory joint states, or empty."""
+        """Explanation of contradictory joint states; empty if there are none."""
         topic = self._node.resolve_topic_name("joint_states")
         publishers = self._node.get_publishers_info_by_topic(topic)
         return self.robot.publishers_hint(

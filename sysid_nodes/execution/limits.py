@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits and settings of the core that follow from the parameters of the executor."""
+"""Limits and settings of motions, from the parameters of the executor."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ RESEND = 0.15  # share of the dead-man's time between two goals: they may be lat
 
 
 class LimitsConfig(Protocol):
-    """Limits in the parameters of the executor and of planners for it."""
+    """Parameters for motion limits, common to the executor and the planning nodes."""
 
     @property
     def limits_file(self) -> str:
-        """Limits file of `sysid limits init`; empty: none."""
+        """Path of the limits file of `sysid limits init`; empty if there is none."""
 
     @property
     def tcp_frame(self) -> str:
-        """Frame whose speed is limited; empty: the last."""
+        """Frame with limited speed; empty for the last frame."""
 
 
 def planning_limits(config: LimitsConfig, model: RobotModel, **others: Any) -> MotionLimits:
-    """Limits of the file, otherwise of the URDF.
+    """Motion limits of the limits file, or of the URDF if there is no file.
 
     Args:
         config: Says which file.
@@ -44,7 +44,7 @@ def planning_limits(config: LimitsConfig, model: RobotModel, **others: Any) -> M
 
 
 def motion_limits(config: TrajectoryExecutorConfig, model: RobotModel) -> MotionLimits:
-    """Limits for every motion of the robot.
+    """Limits that every motion of the robot must respect.
 
     Raises:
         SysIdError: A limit is malformed: none is ever left out in silence.
@@ -69,7 +69,7 @@ def motion_limits(config: TrajectoryExecutorConfig, model: RobotModel) -> Motion
 
 
 def monitor_limits(config: TrajectoryExecutorConfig, limits: MotionLimits) -> MonitorLimits:
-    """Abort limits of a running motion."""
+    """Limits that abort a running motion when they are exceeded."""
     return MonitorLimits.from_limits(
         limits,
         tracking_error=config.tracking_error,
@@ -105,7 +105,7 @@ def executor_settings(config: TrajectoryExecutorConfig, speed_scale: float) -> E
 
 
 def limits_in_force(config: TrajectoryExecutorConfig, limits: MotionLimits) -> list[str]:
-    """All limits in force, one per line."""
+    """All active limits as text, one per line."""
     motion = limits.as_dict()
     motion.pop("notes", None)
     rows = [f"motion {key}: {_short(value)}" for key, value in motion.items()]

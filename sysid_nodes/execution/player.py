@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Player of motions: passes measurements to the core and commands to the robot."""
+"""Player of motions, which passes measurements to the core and commands to the robot."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OWN_CLOCK_S = 0.5  # a controller whose stamps differ by more has another clock
 
 
 class MotionPlayer:
-    """Player of one motion at a time, one step per tick.
+    """Player of one motion at a time, with one step per timer tick.
 
     Args:
         node: Whose topics are used, configured.
@@ -74,7 +74,7 @@ class MotionPlayer:
         return result_of(core, self._inputs.now() - began, self._inputs.publishers_hint)
 
     def cancel(self, fault: Fault = _CANCELLED) -> None:
-        """Stop the motion under way, smoothly."""
+        """Stop the current motion smoothly."""
         if self.core is not None:
             self.core.cancel(fault)
 
@@ -101,7 +101,7 @@ class MotionPlayer:
         self._finish()  # whatever came of the stop, nothing steps it any more
 
     def tick(self) -> None:
-        """Make a step of the motion under way."""
+        """Advance the current motion by one step."""
         if self.core is None or self._finished is None or self._finished.done():
             return
         core, began = self.core, self._inputs.now()
@@ -118,7 +118,7 @@ class MotionPlayer:
 
     @property
     def _stale(self) -> Fault | None:
-        """Why the newest state is too old to plan from, or None."""
+        """Reason why the newest state is too old to plan from; None if it is recent."""
         measured = self._inputs.robot.measured
         age = math.inf if measured is None else self._inputs.now() - measured.stamp
         if age <= 0.5 * self._node.config.stale_s:
@@ -126,7 +126,7 @@ class MotionPlayer:
         return Fault(FaultCode.STATE_STALE, {"seconds": age})
 
     def _problem(self, now: float) -> Fault | None:
-        """Fault reported by a safety input, or None."""
+        """Fault reported by a safety input; None if there is none."""
         words = self._inputs.safety.problem(now)
         return Fault(FaultCode.SAFETY_INPUT, {"text": words}) if words else None
 

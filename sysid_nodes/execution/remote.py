@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of other nodes: services and actions with a timeout, and motions of the executor."""
+"""Calls of services and actions of other nodes with a timeout, and execution of motions by the
+executor.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _ANSWER_S = 20.0
 
 
 class Remote:
-    """Calls of one node by a coroutine, one after the other.
+    """Client of one node; its calls run in coroutines, one after the other.
 
     Args:
         node: That calls.
@@ -31,12 +33,12 @@ class Remote:
         self._under_way: Any = None  # goal handle
 
     def stop(self) -> None:
-        """Cancel the goal under way."""
+        """Cancel the current goal."""
         if self._under_way is not None:
             self._under_way.cancel_goal_async()
 
     async def call(self, client: Client, request: Any, timeout_s: float = _ANSWER_S) -> Any:
-        """The answer of a service.
+        """Call a service and return its answer.
 
         Raises:
             SysIdError: It doesn't answer, or with `success` false; the words are its own.
@@ -57,7 +59,7 @@ class Remote:
         wanted: Callable[[], bool],
         timeout_s: float,
     ) -> Any:
-        """Result of an action with any status.
+        """Execute an action and return its result with any status.
 
         Args:
             kind: Type of the action.
@@ -106,7 +108,7 @@ _BEFORE = (ExecutorState.CHECKING.value, ExecutorState.MOVING_TO_START.value)
 
 
 class RemoteExecutor:
-    """Client of `trajectory_executor` that arms each motion.
+    """Client of `trajectory_executor` that arms before each motion.
 
     Args:
         node: That has it play.
@@ -128,7 +130,7 @@ class RemoteExecutor:
         speed_scale: float = 1.0,
         check_only: bool = False,
     ) -> ExecuteTrajectory.Result:
-        """Play a file.
+        """Play the trajectory of a file.
 
         Args:
             file: The trajectory, by a path that the executor accepts.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of a run: its state, the feedback of its goal, its result."""
+"""Messages about a run: state, feedback and result of its goal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sysid_core.robot import held_text
 
 
 def state_of(core: Executor, command: Command) -> ExecutorStateMessage:
-    """The state of a run, without stamp and limits.
+    """Message with the state of a run; stamp and limits are filled in later.
 
     Args:
         core: That runs.
@@ -35,7 +35,7 @@ def state_of(core: Executor, command: Command) -> ExecutorStateMessage:
 
 
 def feedback_of(state: ExecutorStateMessage) -> ExecuteTrajectory.Feedback:
-    """Feedback for the client of the goal."""
+    """Feedback message for the client of a goal."""
     return ExecuteTrajectory.Feedback(
         state=state.state,
         segment=state.segment,
@@ -65,5 +65,5 @@ def result_of(core: Executor, duration: float, hint: str) -> ExecuteTrajectory.R
 
 
 def refusal(err: SysIdError) -> ExecuteTrajectory.Result:
-    """Result of a refused or failed goal."""
+    """Result message of a refused or failed goal."""
     return ExecuteTrajectory.Result(final_state="aborted", message=str(err))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Safety conditions during motion: fields of topics, with their permitted values."""
+"""Safety conditions during motion: message fields with their permitted values."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class SafetyInput:
         return cls(words[0], words[1], words[2], allowed, age)
 
     def take(self, message: Any, now: float) -> None:
-        """Take in a message that came at a time [s]."""
+        """Store a received message with its arrival time [s]."""
         value = message
         for name in self.path.split("."):
             if not hasattr(value, name):
@@ -74,7 +74,7 @@ class SafetyInput:
         self.seen, self.stamp = value, now
 
     def problem(self, now: float) -> str:
-        """Reason why the robot must not move, or empty."""
+        """Reason why the robot must not move; empty if it may."""
         what = f"{self.topic} {self.path}"
         if self.seen is None:
             return f"{what} has not arrived: check that the driver of the robot is running."
@@ -90,7 +90,7 @@ class SafetyInput:
 
 
 class SafetyInputs:
-    """All of them.
+    """All safety conditions of a robot.
 
     Args:
         lines: One a line, see `SafetyInput.parse`.
@@ -103,7 +103,7 @@ class SafetyInputs:
             self.inputs.append(SafetyInput(enable_topic, "std_msgs/msg/Bool", "data", (True,)))
 
     def problem(self, now: float) -> str:
-        """First reason why the robot must not move, or empty."""
+        """First reason why the robot must not move; empty if it may."""
         return next((words for item in self.inputs if (words := item.problem(now))), "")
 
     def listen(
@@ -112,7 +112,7 @@ class SafetyInputs:
         now: Callable[[], float],
         changed: Callable[[], None],
     ) -> None:
-        """Subscribe to all inputs; `changed` is called after each message.
+        """Subscribe to the topics of all conditions; `changed` is called after each message.
 
         Args:
             subscribe: Called with type, topic and callback.

@@ -41,7 +41,7 @@ _LONGEST_S = 3600.0
 
 
 class RunAction:
-    """Serves `~/run` and `~/arm`.
+    """Server of the action `~/run` and the service `~/arm`.
 
     Args:
         node: The runner.
@@ -104,7 +104,7 @@ class RunAction:
 
 
 class _Graph:
-    """Other nodes, called from the coroutine of the runner."""
+    """Client of the other nodes, called from the coroutine of the runner."""
 
     def __init__(self, action: RunAction, goal: ServerGoalHandle) -> None:
         self._action, self._goal = action, goal

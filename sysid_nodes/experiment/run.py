@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole experiment: check, play slowly, play and record, then identify or weigh.
+"""Complete experiment: check the motion, play it slowly, play and record it, then identify or
+weigh.
 
 The runner's action and `sysid run` are this one function, over what each has the nodes do.
 """
@@ -20,31 +21,33 @@ PATIENCE_S = 60.0  # for a payload after the motion, on a machine that is busy c
 
 
 class Graph(Protocol):
-    """Operations of a robot's nodes in an experiment; each raises if it fails."""
+    """Interface to the nodes of a robot in an experiment; each operation raises an error if it
+    fails.
+    """
 
     def now_ns(self) -> int:
-        """Time of the graph's clock [ns]."""
+        """Current time of the nodes' clock [ns]."""
 
     async def check(self) -> None:
-        """Check the motion; nothing moves."""
+        """Check the motion without playing it."""
 
     async def play(self, step: str, speed_scale: float) -> None:
-        """Play the motion at a share of its speed."""
+        """Play the motion at a fraction of its speed."""
 
     async def start_recording(self) -> str:
-        """Start the bag, and return its path."""
+        """Start a bag and return its path."""
 
     async def stop_recording(self) -> None:
-        """Close the bag."""
+        """Close the current bag."""
 
     async def payload(self, is_final: Callable[[PayloadEstimate | None], bool]) -> bool:
         """Wait until the newest message of the running payload is final; False on timeout."""
 
     async def save(self) -> str:
-        """Save the payload; path of its estimate."""
+        """Save the payload estimate and return the path of its file."""
 
     async def identify(self, recording: str, method: str) -> Any:
-        """The result of `~/identify`."""
+        """Request an identification by `~/identify` and return its result."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ async def run_experiment(
     confirmed: Callable[[], bool] = lambda: True,
     settled_s: float = SETTLED_S,
 ) -> ExperimentResult | None:
-    """Run the experiment; None if it is not confirmed after the checks, without any motion.
+    """Run the experiment; None if nobody confirms it after the checks, in which case nothing moves.
 
     Args:
         graph: The nodes.
@@ -112,9 +115,9 @@ async def run_experiment(
 
 
 class Settled:
-    """Test that a payload stays constant over messages some time apart.
+    """Test that a payload estimate stays constant over several messages.
 
-    Silence is no answer: an estimator that is busy catching up is silent, too.
+    Missing messages do not count as constant, because a busy estimator publishes nothing.
 
     Args:
         began_ns: Older messages don't count [ns].
@@ -126,7 +129,7 @@ class Settled:
         self._began_ns, self._settled_ns = began_ns, settled_s * 1e9
 
     def __call__(self, latest: PayloadEstimate | None) -> bool:
-        """True if it is constant, including the newest message."""
+        """True if the estimate has been constant up to the newest message."""
         if latest is None or ns_from_stamp(latest.header.stamp) < self._began_ns:
             return False
         if self.first is None or latest.samples_used != self.first.samples_used:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Action that moves until the requested accuracy is reached."""
+"""Action that plans and plays motions until the requested accuracy is reached."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _LONGEST_S = 600.0
 
 
 async def aside(node: ManagedNode, work: Callable[[], Any]) -> Any:
-    """Work in a separate thread, while messages are processed.
+    """Run a function in a separate thread while messages are processed.
 
     Args:
         node: That waits.
@@ -85,7 +85,7 @@ def _require_uncancelled(goal: ServerGoalHandle) -> None:
 
 
 class ExploreAction:
-    """Serves `~/explore` and `~/arm`.
+    """Server of the action `~/explore` and the service `~/arm`.
 
     Args:
         node: The explorer.
@@ -118,7 +118,7 @@ class ExploreAction:
         self._remote.stop()
 
     def _failed(self, err: SysIdError) -> Explore.Result:
-        """End after a failure; motion played before is kept."""
+        """End the goal after a failure; the data of earlier motions are kept."""
         self._result.ending, self._result.message = "aborted", str(err)
         return self._result
 
@@ -167,7 +167,7 @@ class ExploreAction:
         _require_uncancelled(goal)
 
     async def _play_piece(self, goal: ServerGoalHandle, explorer: Explorer, file: Path) -> None:
-        """Play it; what was moved counts, however it ends."""
+        """Play a motion; the data measured during it are used even if it was aborted."""
         self._motion.begin()
         try:
             played = await self._player.play(
@@ -187,7 +187,7 @@ class ExploreAction:
             )
 
     async def _standing_at(self, goal: ServerGoalHandle) -> Any:
-        """Posture of the robot, from a state that is not stale."""
+        """Current posture of the robot, from a recent joint state."""
         fresh = lambda: self._motion.is_fresh(self._node.now_ns(), FRESH_S)  # noqa: E731
         await self._node.waits.until(lambda: fresh() or goal.is_cancel_requested, _PATIENCE_S)
         _require_uncancelled(goal)

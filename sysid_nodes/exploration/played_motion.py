@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motion of a piece as executed by the robot."""
+"""Motion as it was executed by the robot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 
 class PlayedMotion:
-    """Keeps filtered joint states of a robot between `begin` and `end`."""
+    """Collector of filtered joint states between `begin` and `end`."""
 
     def __init__(self) -> None:
         self._names: tuple[str, ...] = ()
@@ -29,11 +29,11 @@ class PlayedMotion:
         self._keeps = False
 
     def of(self, names: Sequence[str]) -> None:
-        """Samples of these joints count from now on."""
+        """Use only samples of these joints from now on."""
         self._names, self._newest = tuple(names), None
 
     def take(self, message: FilteredJointState, stamp: int) -> None:
-        """Add a filtered joint state at an instant [ns]; joints of other robots are ignored."""
+        """Add a filtered joint state with its stamp [ns]; joints of other robots are ignored."""
         if not self._names or not set(self._names) <= set(message.name):
             return
         q, v, a = conversions.filtered_arrays(message, self._names)[:3]
@@ -42,7 +42,7 @@ class PlayedMotion:
             self._samples.append(self._newest)
 
     def is_fresh(self, now_ns: int, age_s: float) -> bool:
-        """True if a state has arrived within `age_s`."""
+        """True if a state has arrived within the last `age_s` seconds."""
         return self._newest is not None and now_ns - self._newest[0] < age_s * 1e9
 
     @property
@@ -59,11 +59,13 @@ class PlayedMotion:
         return np.array(self._newest[1][0])
 
     def begin(self) -> None:
-        """Collect samples from now on."""
+        """Start to collect samples."""
         self._samples, self._keeps = [], True
 
     def end(self) -> tuple[Array, Array, Array, float]:
-        """Samples kept during motion: q, v and a, shape (K, n) each, and the duration [s]."""
+        """Stop collecting; returns q, v and a of the samples in motion, each of shape (K, n), and
+        the duration [s].
+        """
         self._keeps = False
         n = len(self._names)
         states = np.array([state for _, state in self._samples]).reshape(-1, 3, n)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of all nodes: lifecycle, parameters, the robot's description, health."""
+"""Common parts of all nodes: lifecycle, parameters, robot description, diagnostics."""
 
 from ament_index_python.packages import get_package_share_directory
 
@@ -11,7 +11,7 @@ from sysid_nodes.lifecycle.parameters import CommonConfig, ParameterError, check
 from sysid_nodes.lifecycle.robot_description import mounted
 from sysid_nodes.lifecycle.run import die_with_parent, run_node, stop_flag
 from sysid_nodes.lifecycle.subscriptions import DATA, LAST, LATCHED, NEWEST
-from sysid_nodes.lifecycle.transforms import TRANSFORMS, StaticTransforms
+from sysid_nodes.lifecycle.transforms import TRANSFORMS, MovingTransform, StaticTransforms
 
 __all__ = [
     "DATA",
@@ -26,6 +26,7 @@ __all__ = [
     "CoroutineActionServer",
     "Ended",
     "ManagedNode",
+    "MovingTransform",
     "ParameterError",
     "SingleGoalAction",
     "StaticTransforms",
@@ -40,7 +41,7 @@ __all__ = [
 
 
 def interface_definitions() -> dict[str, str]:
-    """Texts of this package's message definitions, by type name, for bags."""
+    """Message definitions of this package by type name, to be stored in bags."""
     from pathlib import Path
 
     from sysid_core.signals.bags import message_definitions  # heavy: only loggers need it

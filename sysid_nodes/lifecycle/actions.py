@@ -22,7 +22,7 @@ def _reject(_: Any) -> GoalResponse:
 
 
 class Actions:
-    """Servers and clients by name; they exist as long as their node.
+    """Action servers and clients of a node by name; they exist as long as the node.
 
     None is ever destroyed: the queue of rclpy's events executor holds what belongs to a waitable
     and frees it without Python's lock, so that a request to a server that has just been destroyed
@@ -66,13 +66,13 @@ class Actions:
         self.open.add(name)
 
     def client(self, kind: type, name: str) -> ActionClient:
-        """The client of an action."""
+        """Client of an action; created on the first call."""
         if (kind, name) not in self._clients:
             self._clients[kind, name] = ActionClient(self._node, kind, name)
         return self._clients[kind, name]
 
     def close(self, keep: Collection[str]) -> None:
-        """Reject goals of all servers but some."""
+        """Reject goals of all servers except the named ones."""
         for name in self.open.difference(keep):
             self._servers[name].register_goal_callback(_reject)
         self.open &= set(keep)
@@ -109,7 +109,7 @@ class SingleGoalAction:
         self.goal: ServerGoalHandle | None = None
 
     def serve(self) -> SingleGoalAction:
-        """Accept goals from now on; a current goal stays the only one."""
+        """Accept goals from now on, one at a time."""
         self.accepting = True
         self._node.actions.serve(
             self._kind,
@@ -122,7 +122,7 @@ class SingleGoalAction:
 
     @property
     def wanted(self) -> bool:
-        """True if the goal is still to be played."""
+        """True if the node is active and the current goal has not been cancelled."""
         return self.accepting and self.goal is not None and not self.goal.is_cancel_requested
 
     def _on_goal(self, _: Any) -> GoalResponse:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node with a typed configuration."""
+"""Node whose parameters are the fields of a dataclass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sysid_nodes.lifecycle.parameters import CommonConfig, declare, read, value_
 
 
 class ConfiguredNode(GuardedNode):
-    """Its parameters are the fields of `Config`, a frozen dataclass of `parameter` fields.
+    """Node whose parameters are the fields of `Config`, a frozen dataclass of `parameter` fields.
 
     Attributes:
         config: As read when the node was configured, with live changes; None before.
@@ -33,17 +33,19 @@ class ConfiguredNode(GuardedNode):
         self.add_on_set_parameters_callback(self._on_set)
 
     def changed(self, names: set[str]) -> None:
-        """Live parameters have new values in `self.config`; raise a SysIdError to refuse them."""
+        """Called when parameters have changed in `self.config`; raise a SysIdError to refuse the
+        values.
+        """
 
     @property
     def fixed_because(self) -> str:
-        """Reason why no parameter may change now, such as a motion; empty if changes are
+        """Reason why no parameter may change now, such as a running motion; empty if changes are
         allowed.
         """
         return ""
 
     def read_parameters(self) -> None:
-        """Take the parameters as they are set now.
+        """Read the current parameters into `self.config`.
 
         Raises:
             ParameterError: A value doesn't fit its field.
@@ -52,7 +54,7 @@ class ConfiguredNode(GuardedNode):
         self.config = read(self, self.Config)
 
     def _on_set(self, parameters: list[Parameter]) -> SetParametersResult:
-        """Validate; take over what is live, refuse what needs another configuration."""
+        """Validate new values; refuse those that need a new configuration of the node."""
         before = self.config
         because = self.fixed_because if before is not None else ""
         if because:

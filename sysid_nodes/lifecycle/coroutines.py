@@ -19,7 +19,7 @@ from rclpy.task import Future
 
 
 class Ended:
-    """Awaited, it waits until a future is done; gives the future's result.
+    """Awaitable that waits until a future is done, and gives its result.
 
     Args:
         future: Of an executor, which then resumes the coroutine.
@@ -74,7 +74,7 @@ def advance(coroutine: Coroutine[Future, None, Any], then: Callable[[Any], None]
 
 
 class CoroutineActionServer(ActionServer):
-    """An action server whose goals wait without taking processor time.
+    """Action server whose goals wait without using processor time.
 
     Args:
         node: That serves.
@@ -103,6 +103,6 @@ class CoroutineActionServer(ActionServer):
         raise AssertionError("rclpy must not execute waiting tasks")
 
     def notify_execute(self, goal_handle: ServerGoalHandle, execute_callback: Any) -> None:
-        """Play a goal; rclpy is notified when the result is available."""
+        """Execute a goal; rclpy is notified when the result is available."""
         give = super().notify_execute
         advance(self.play(goal_handle), lambda result: give(goal_handle, lambda _: result))

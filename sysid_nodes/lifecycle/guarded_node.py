@@ -27,7 +27,7 @@ Report = Callable[[BaseException], str]
 
 
 def _answer(arguments: tuple[Any, ...], words: str) -> Any:
-    """The response of a service callback that failed, where there is one."""
+    """Response of a failed service callback; None for other callbacks."""
     response = arguments[1] if len(arguments) == 2 else None
     if hasattr(response, "success") and hasattr(response, "message"):
         response.success, response.message = False, words
@@ -35,7 +35,7 @@ def _answer(arguments: tuple[Any, ...], words: str) -> Any:
 
 
 def guarded(callback: Callable[..., Any], report: Report) -> Callable[..., Any]:
-    """A callback (a coroutine's too) whose errors are reported instead of raised.
+    """Callback or coroutine whose errors are reported instead of raised.
 
     Args:
         callback: Callback of a subscription, timer or service.
@@ -63,7 +63,7 @@ def guarded(callback: Callable[..., Any], report: Report) -> Callable[..., Any]:
 
 
 def words_of(err: BaseException) -> str:
-    """Error message for a person: an error of this package as it is, any other with its type."""
+    """Error message for a person; errors of other packages include the type of the exception."""
     return str(err) if isinstance(err, SysIdError) else f"{type(err).__name__}: {err}"
 
 
@@ -71,7 +71,7 @@ _LOG_AGAIN_S = 5.0
 
 
 class GuardedNode(LifecycleNode):
-    """Errors in callbacks become a throttled log message and a diagnostic.
+    """Node in which an error of a callback becomes a throttled log message and a diagnostic.
 
     Publishers and subscriptions have no event callbacks, and actions are never destroyed: see
     `Actions` for what both would do to the process.
@@ -90,25 +90,25 @@ class GuardedNode(LifecycleNode):
         self.losses = LossWatch(self)
 
     def create_publisher(self, msg_type: Any, topic: str, *a: Any, **k: Any) -> Any:
-        """Publisher of rclpy without event callbacks."""
+        """Create a publisher without event callbacks."""
         k.setdefault("event_callbacks", PublisherEventCallbacks(use_default_callbacks=False))
         return super().create_publisher(msg_type, topic, *a, **k)
 
     def create_subscription(
         self, msg_type: Any, topic: str, callback: Any, *a: Any, **k: Any
     ) -> Any:
-        """Subscription of rclpy with guarded callbacks, without event callbacks."""
+        """Create a subscription with guarded callbacks and without event callbacks."""
         callback = guarded(callback, partial(self._fault_in, topic))
         k.setdefault("event_callbacks", SubscriptionEventCallbacks(use_default_callbacks=False))
         return super().create_subscription(msg_type, topic, callback, *a, **k)
 
     def destroy_subscription(self, subscription: Any) -> bool:
-        """Destroy a subscription as rclpy does."""
+        """Destroy a subscription."""
         self.losses.forget(subscription)
         return bool(super().destroy_subscription(subscription))
 
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **k: Any) -> Any:
-        """Service of rclpy with a guarded callback; a coroutine function awaits only `Ended`."""
+        """Create a service with a guarded callback; a coroutine may only await `Ended`."""
         waits = inspect.iscoroutinefunction(callback)
         callback = guarded(callback, partial(self._fault_in, srv_name))
         service = super().create_service(srv_type, srv_name, callback, **k)
@@ -117,16 +117,17 @@ class GuardedNode(LifecycleNode):
         return service
 
     def create_timer(self, timer_period_sec: float, callback: Any, *a: Any, **k: Any) -> Timer:
-        """Timer of rclpy with a guarded callback."""
+        """Create a timer with a guarded callback."""
         callback = guarded(callback, partial(self._fault_in, "work"))
         return super().create_timer(timer_period_sec, callback, *a, **k)
 
     def now_ns(self) -> int:
-        """The node's clock [ns]."""
+        """Time of the node's clock [ns]."""
         return int(self.get_clock().now().nanoseconds)
 
     def through(self, gate: ClockGate, stamp: Time) -> int:
-        """Stamp of a message [ns], let in by a gate; any as long as simulated time hasn't begun.
+        """Stamp of a message [ns] after a check of its age; before simulated time begins, any stamp
+        is accepted.
 
         Raises:
             StampError: It isn't let in.
@@ -135,7 +136,7 @@ class GuardedNode(LifecycleNode):
         return gate.take(stamp_ns, now_ns) if now_ns else stamp_ns
 
     def diagnose(self, level: bytes, message: str, **values: object) -> None:
-        """Report the state of the node."""
+        """Set the state of the node in its diagnostics."""
         self.health.say("state", level, message, **values)
 
     def _fault_in(self, where: str, err: BaseException) -> str:
@@ -149,7 +150,7 @@ class GuardedNode(LifecycleNode):
         return words
 
     def complain(self, err: SysIdError, what: str = "") -> None:
-        """Report an error, in the log (throttled) and in the diagnostics."""
+        """Report an error in the log (throttled) and in the diagnostics."""
         words = f"{what}: {err}" if what else str(err)
         self.log_error(words, key=words[:40])
         self.health.fault(what or "fault", words)

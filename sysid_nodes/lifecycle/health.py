@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diagnostics of a node: published once a second, and at once when a level changes."""
+"""Diagnostics of a node, published every second and immediately when a level changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Aspect:
 
 
 class Health:
-    """Aspects of a node's health, each with level, problem and remedy.
+    """Diagnostics of a node as a list of aspects, each with level, problem and remedy.
 
     Args:
         node: That is diagnosed; each status is called `<node>: <aspect>` as diagnostic_updater's.
@@ -49,7 +49,9 @@ class Health:
         for_s: float = float("inf"),
         **values: object,
     ) -> None:
-        """Set an aspect; after `for_s` seconds [s] without news it is forgotten."""
+        """Set the level and text of an aspect; it is removed after `for_s` seconds without an
+        update.
+        """
         before = self._aspects.get(aspect)
         self._aspects[aspect] = _Aspect(
             level, message, {k: str(v) for k, v in values.items()}, time.monotonic() + for_s
@@ -58,7 +60,7 @@ class Health:
             self.publish()
 
     def fault(self, aspect: str, message: str) -> None:
-        """Something went wrong just now."""
+        """Report an error that has just occurred; it is removed after some seconds."""
         self.say(aspect, ERROR, message, for_s=_FAULT_S)
 
     def forget(self, aspect: str) -> None:
@@ -66,7 +68,7 @@ class Health:
         self._aspects.pop(aspect, None)
 
     def publish(self) -> None:
-        """Send all aspects."""
+        """Publish all aspects."""
         now = time.monotonic()
         self._aspects = {name: a for name, a in self._aspects.items() if a.until > now}
         array = DiagnosticArray()

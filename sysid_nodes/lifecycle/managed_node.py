@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common base of all nodes: lifecycle, robot description, waits, detection of duplicates."""
+"""Base class of all nodes: lifecycle, robot description, waits, detection of nodes with the same
+name.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 
 
 class Entities:
-    """Publishers, subscriptions, clients, services, timers and served actions at an instant."""
+    """Record of the publishers, subscriptions, clients, services, timers and actions that a node
+    has now.
+    """
 
     KINDS = ("publisher", "subscription", "client", "service", "timer")
 
@@ -36,7 +40,9 @@ class Entities:
         self._served = frozenset(node.actions.open)
 
     def restore(self, keep: Collection[Any] = ()) -> None:
-        """Destroy the entities created since, except some; served actions are closed."""
+        """Destroy all entities created since the record was made, with exceptions; served actions
+        are closed.
+        """
         self._node.actions.close(keep=self._served)
         for kind, there in self._there.items():
             for entity in [e for e in getattr(self._node, f"{kind}s") if e not in there]:
@@ -49,7 +55,7 @@ _ASPECT = "twin"
 
 
 class TwinWatch:
-    """Looks for other nodes of a node's name, and reports them.
+    """Detector of other nodes with the name of this node.
 
     Args:
         node: Whose name must be its own.
@@ -76,7 +82,7 @@ _PERIOD_S = 0.05
 
 
 class Waits:
-    """Waits of a node's coroutines.
+    """Waiting coroutines of a node.
 
     Args:
         node: Whose coroutines wait.
@@ -90,7 +96,7 @@ class Waits:
         self.timers: set[Timer] = set()
 
     async def until(self, done: Callable[[], bool], timeout_s: float) -> None:
-        """Wait until a condition holds or time is up.
+        """Wait until a condition holds or the timeout ends.
 
         Args:
             done: The condition.
@@ -112,7 +118,7 @@ class Waits:
 
 
 class ManagedNode(ConfiguredNode):
-    """A lifecycle node with a typed configuration and a robot.
+    """Lifecycle node with a typed configuration and a robot.
 
     Subclasses set `Config` (a frozen dataclass of `parameter` fields) and fill `configure`,
     `activate`, `deactivate` and `clean_up`; a `SysIdError` in them becomes a log message and a
@@ -133,23 +139,23 @@ class ManagedNode(ConfiguredNode):
     # ---- to be filled by subclasses
 
     def configure(self) -> None:
-        """Read `self.config`, create publishers and services."""
+        """Read `self.config`, and create publishers and services."""
 
     def activate(self) -> None:
-        """Start working."""
+        """Start the work of the node."""
 
     def deactivate(self) -> None:
-        """Stop working, and keep the configuration."""
+        """Stop the work of the node, but keep its configuration."""
 
     def winding_down(self) -> bool:
         """End running work after a request to stop; True if more time is needed."""
         return False
 
     def clean_up(self) -> None:
-        """Give everything back; called at shutdown too."""
+        """Release all resources; also called at shutdown."""
 
     def got_robot(self, model: RobotModel) -> None:
-        """Called when the robot description has arrived; an error undoes the configuration."""
+        """Called when the robot description has arrived; an error returns the node to unconfigured."""
 
     # ---- lifecycle
 
@@ -174,7 +180,7 @@ class ManagedNode(ConfiguredNode):
         return TransitionCallbackReturn.SUCCESS
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Lifecycle callback."""
+        """Lifecycle callback of the transition `configure`."""
         self._unconfigured = Entities(self)
 
         def work() -> None:
@@ -188,33 +194,31 @@ class ManagedNode(ConfiguredNode):
         return result
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Lifecycle callback."""
+        """Lifecycle callback of the transition `activate`."""
         super().on_activate(state)
         self._inactive = Entities(self)
         return self._attempt(self.activate, "Activating")
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Lifecycle callback."""
+        """Lifecycle callback of the transition `deactivate`."""
         result = self._attempt(self.deactivate, "Deactivating")
         self._inactive.restore(keep=self.waits.timers)
         super().on_deactivate(state)
         return result
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Lifecycle callback."""
+        """Lifecycle callback of the transition `cleanup`."""
         result = self._attempt(self.clean_up, "Cleaning up")
         self.config = self.model = None
         self._unconfigured.restore(keep=self.waits.timers)
         return result
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Lifecycle callback."""
+        """Lifecycle callback of the transition `shutdown`."""
         return self._attempt(self.clean_up, "Shutting down")
 
     def give_up_configuration(self, err: SysIdError) -> None:
-        """Return to unconfigured, because the configuration does not fit the robot that has
-        arrived.
-        """
+        """Return to the state unconfigured, because the configuration does not fit the robot."""
 
         def go_back() -> None:
             self.destroy_timer(timer)
@@ -227,7 +231,9 @@ class ManagedNode(ConfiguredNode):
         timer = self.create_timer(0.0, go_back)  # not inside the callback of what is destroyed
 
     def use_robot(self, source: str) -> None:
-        """Take the robot from a file or name, or, when that is empty, from `robot_description`."""
+        """Load the robot from a file or by its name, or, if that is empty, from the topic
+        `robot_description`.
+        """
 
         def got(model: RobotModel) -> None:
             self.model, self.health.hardware_id = model, model.name

@@ -19,7 +19,7 @@ _ELEMENTS: dict[str, type] = {"tuple[float, ...]": float, "tuple[str, ...]": str
 
 
 class ParameterError(SysIdError):
-    """A ROS parameter with a value that it can't have."""
+    """Error of a ROS parameter with an invalid value."""
 
 
 def parameter(
@@ -31,7 +31,7 @@ def parameter(
     choices: tuple[str, ...] = (),
     live: bool = False,
 ) -> Any:
-    """A field of a node's configuration.
+    """Field of a node's configuration dataclass.
 
     Args:
         default: Its value when not set; lists are given as tuples, kinds as an Enum.
@@ -84,12 +84,12 @@ def descriptor_of(field: dataclasses.Field[Any]) -> ParameterDescriptor:
 
 
 def plain(value: Any) -> Any:
-    """Value in the form of ROS: the text of an Enum member."""
+    """Value of a parameter in a form that ROS accepts: the text of an Enum member."""
     return value.value if isinstance(value, Enum) else value
 
 
 def check(schema: type, name: str, value: Any) -> Any:
-    """One value against its field: type, range and choices.
+    """Check a value against the type, range and choices of its field.
 
     Returns:
         The value as ROS has it, but lists as tuples, and integers as floats where a float is meant.
@@ -139,7 +139,7 @@ def check(schema: type, name: str, value: Any) -> Any:
 
 
 def typed(schema: type, name: str, value: Any) -> Any:
-    """Value in the form of the configuration: checked, and an Enum member where required.
+    """Checked value of a parameter, as an Enum member where the field requires one.
 
     Raises:
         ParameterError: It doesn't fit.
@@ -179,7 +179,7 @@ Config = TypeVar("Config")
 
 
 def value_to_set(schema: type, name: str, value: Any, *, configured: bool) -> Any:
-    """Checked value of a parameter that a client sets.
+    """Checked value of a parameter that a client wants to set.
 
     Raises:
         ParameterError: It doesn't fit, or the parameter is structural and the node configured.
@@ -195,7 +195,7 @@ def value_to_set(schema: type, name: str, value: Any, *, configured: bool) -> An
 
 
 def declare(node: Node, schema: type) -> None:
-    """Declare every field of the schema on a node, except existing ones."""
+    """Declare every field of a configuration as a parameter of a node, except existing ones."""
     for field in dataclasses.fields(schema):
         if node.has_parameter(field.name):
             continue
@@ -211,7 +211,7 @@ def declare(node: Node, schema: type) -> None:
 
 
 def read(node: Node, schema: type[Config]) -> Config:
-    """The configuration as set now.
+    """Configuration with the current parameters of a node.
 
     Raises:
         ParameterError: A value doesn't fit its field.

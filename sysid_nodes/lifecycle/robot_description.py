@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source of a node's robot: a file, a name, or the topic `robot_description`.
+"""Source of a node's robot: a URDF file, a robot's name, or the topic `robot_description`.
 
 Joints that nobody measures (fingers, rods) are held: which these are, the first joint states show,
 unless the parameters `joints` and `lock` do.
@@ -33,7 +33,8 @@ _PATIENCE_S = 2.0  # without any state the description alone counts, until state
 
 
 class RobotSource:
-    """Provides a node with its robot, again after each change of description or measured joints.
+    """Provides a node with its robot, and again after each change of the description or of the
+    measured joints.
 
     Args:
         node: That needs the robot.
@@ -76,7 +77,9 @@ class RobotSource:
             self._decide()
 
     def _on_joints(self, message: JointState) -> None:
-        """Look at the first states only: whose joints come together, and where they stand."""
+        """Determine from the first joint states which joints are published together, and their
+        positions.
+        """
         if self._described is None or len(message.name) != len(message.position):
             return
         names = frozenset(message.name) & frozenset(self._described.joint_names)
@@ -87,7 +90,7 @@ class RobotSource:
         self._positions.update(zip(message.name, message.position, strict=True))
 
     def _decide(self) -> None:
-        """Give the robot once it is clear which joints move."""
+        """Provide the robot as soon as it is clear which joints move."""
         if self._described is None:
             return
         now = time.monotonic()
@@ -124,7 +127,8 @@ class RobotSource:
 
 
 def mounted(model: RobotModel, mount: Sequence[float]) -> RobotModel:
-    """Robot with gravity from the parameter `mount`, or from its description.
+    """Robot with gravity according to the parameter `mount`, otherwise according to its
+    description.
 
     Raises:
         ModelError: Neither three angles nor none.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run one node as a process, and its end: with its parent, or on a signal."""
+"""Process of one node; it ends on a signal or with its parent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENDING_S = 10.0  # that ROS may take to give back what it holds
 
 
 def die_with_parent(parent: int) -> None:
-    """In the child process: terminate when the parent ends for any reason.
+    """Make this child process terminate when its parent ends for any reason.
 
     A signal that came before Python's own handlers ends a process, too; an interrupt may be lost in
     the middle of an import. A parent that was started in the background of a script ignores SIGINT,
@@ -42,7 +42,8 @@ def die_with_parent(parent: int) -> None:
 
 @contextlib.contextmanager
 def stop_flag() -> Iterator[Callable[[], bool]]:
-    """In a `with` block, SIGINT and SIGTERM only set a flag; returns a function that reads it.
+    """Context manager in which SIGINT and SIGTERM only set a flag; it returns a function that reads
+    the flag.
 
     A handler that ends rclpy's context, as rclpy's own do, invalidates handles in the middle of
     their use.
@@ -62,7 +63,9 @@ def stop_flag() -> Iterator[Callable[[], bool]]:
 
 
 def _executor() -> Any:
-    """The events executor takes a third of the others' time; its `spin` hangs, `spin_once` works."""
+    """Events executor of rclpy, which takes a third of the processor time; only `spin_once` is
+    used, since `spin` hangs.
+    """
     try:
         from rclpy.experimental.events_executor import EventsExecutor
     except ImportError:  # before ROS 2 Jazzy
@@ -71,7 +74,7 @@ def _executor() -> Any:
 
 
 def run_node(node_class: type[ManagedNode], args: list[str] | None = None) -> int:
-    """Run one node until a stop is requested; files are closed for any signal.
+    """Run one node until a stop is requested; open files are closed on any signal.
 
     The process has to end then: what holds it up for longer than ten seconds ends it with status 1.
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QoS of our topics; subscriptions that adopt the QoS of the publisher, and their losses."""
+"""QoS of the topics of this package; subscriptions that adopt the QoS of the publisher, and count
+lost messages.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ _PERIOD_S, _SHOWN_S = 1.0, 30.0  # between two looks at losses; how long they ar
 
 
 def offered_qos(publishers: list[Any], wanted: QoSProfile) -> QoSProfile:
-    """The wanted reliability, or the best that all publishers of a topic offer; their durability.
+    """QoS of a subscription: the wanted reliability, or the best that all publishers offer, and
+    their durability.
 
     A latched topic is published on change: its last message must arrive, so that it is read reliably.
     """
@@ -55,7 +58,7 @@ def offered_qos(publishers: list[Any], wanted: QoSProfile) -> QoSProfile:
 
 
 class AdaptiveSubscription:
-    """Subscription that starts with the first publisher and adopts its QoS.
+    """Subscription that is created with the first publisher and adopts its QoS.
 
     Args:
         node: That subscribes; where the queue is deeper than 1, it reports what is lost.
@@ -92,14 +95,14 @@ class AdaptiveSubscription:
         self._timer = node.create_timer(0.05, attempt)
 
     def stop(self) -> None:
-        """Subscribe no longer."""
+        """Destroy the subscription."""
         self._timer.cancel()
         if self._subscription is not None:
             self._node.destroy_subscription(self._subscription)
 
 
 class LossWatch:
-    """Asks DDS once a second how many messages of a subscription were lost, and reports them.
+    """Counter of lost messages; asks DDS once a second and reports losses.
 
     The `message_lost` event is asked for, not waited for: as a waitable it would end the process
     (see `Actions`).
@@ -125,13 +128,13 @@ class LossWatch:
             return
 
     def forget(self, subscription: Subscription) -> None:
-        """Remove the subscription."""
+        """Stop reporting the losses of a subscription."""
         event = self._events.pop(subscription, None)
         if event is not None:
             event.destroy_when_not_in_use()
 
     def look(self) -> None:
-        """Ask now."""
+        """Ask DDS for losses now."""
         for subscription, event in self._events.items():
             with event:
                 lost = event.take_event()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the data logger: live filters, the bag, messages as bytes."""
+"""Parts of the data logger: live filters, the bag, serialised messages."""
 
 from sysid_nodes.logging.live_filtering import DataLoggerConfig, LiveFiltering, Mirrored
 from sysid_nodes.logging.recorder import JOINTS, MARKS, TYPES, WRENCH, Recorder

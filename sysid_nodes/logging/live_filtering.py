@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states and wrenches on arrival: counted, filtered, forwarded, and mirrored as standard
+"""Live filters: joint states and wrenches are counted, filtered, published, and copied to standard
 messages for plotters.
 """
 
@@ -59,7 +59,7 @@ class DataLoggerConfig:
 
 
 class Mirrored:
-    """Two publishers; the mirror `~/plain/<name>` costs nothing without subscribers.
+    """Pair of publishers: a filtered topic, and a copy in a standard message at `~/plain/<name>`.
 
     Args:
         node: That publishes.
@@ -75,13 +75,13 @@ class Mirrored:
         self._listened = False
 
     def send(self, data: bytes, mirror: Callable[[], bytes]) -> None:
-        """Publish serialised messages; `mirror` makes the standard one if it has subscribers."""
+        """Publish serialised messages; `mirror` makes the standard message if it has subscribers."""
         self._rich.publish(data)
         if self._listened:
             self._plain.publish(mirror())
 
     def look_for_listeners(self) -> None:
-        """Check whether the mirror has subscribers."""
+        """Check if the standard message has subscribers."""
         self._listened = self._plain.get_subscription_count() > 0
 
 
@@ -89,7 +89,7 @@ Send = Callable[[bytes], None]
 
 
 class LiveFiltering:
-    """Filters of one robot.
+    """Filters of the joints and the sensor of one robot.
 
     Args:
         effort_kind: What `effort` means; sent with the states.
@@ -134,7 +134,7 @@ class LiveFiltering:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Joints of the robot, once it is known."""
+        """Joints of the robot, as soon as it is known."""
         return self._names
 
     def use_joints(self, names: Sequence[str]) -> None:
@@ -144,17 +144,17 @@ class LiveFiltering:
         self.restart()
 
     def restart(self) -> None:
-        """Reset the filters, so that a bag that starts here gives the same results in a replay."""
+        """Reset the filters when a bag starts, so that a replay of the bag gives the same results."""
         self._joint_filter = JointFilter(len(self._names), max_gap_s=self._max_gap_s)
         self._wrench_filter = WrenchFilter(max_gap_s=self._max_gap_s)
 
     def tare_until(self, ns: int) -> None:
-        """Use the sensor readings until then as its bias."""
+        """Estimate the bias from the sensor readings until a time."""
         self._wrench_filter.forget_bias()
         self._tare_until_ns = ns
 
     def take_joints(self, data: bytes, now_ns: int) -> None:
-        """Filter and send a joint state.
+        """Filter and publish a joint state.
 
         Raises:
             SysIdError: It can't be read, or lacks joints of the robot.
@@ -186,7 +186,7 @@ class LiveFiltering:
         self.joints.add(stamp, now_ns, valid=sample.outcome not in _BAD)
 
     def take_wrench(self, data: bytes, now_ns: int) -> None:
-        """Filter and send a wrench.
+        """Filter and publish a wrench.
 
         Raises:
             SysIdError: It can't be read.
@@ -211,7 +211,8 @@ _BAD = (SampleOutcome.INVALID, SampleOutcome.OUTLIER)
 
 
 def warm_up() -> None:
-    """Load the compiled steps now: at the first samples it would delay them by half a second.
+    """Compile the filters in advance, because compilation would delay the first samples by half a
+    second.
 
     The first time on a machine they are compiled, which takes ten: `make setup` does it.
     """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bags written by a separate thread, so that no disk delays a filter; services to start, stop, mark
-and tare.
+"""Bag of the data logger, written by a separate thread so that a slow disk does not delay the
+filters; services to start, stop, mark and tare.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PERIOD_S = 0.02  # between writes; a kill loses what has come since
 
 
 class BagRecording:
-    """Takes messages at once and writes them in their order.
+    """Writer of a bag with a queue: messages are accepted immediately and written in order.
 
     Args:
         path: Folder to create.
@@ -80,7 +80,7 @@ class BagRecording:
 
     @property
     def count(self) -> int:
-        """Messages taken."""
+        """Number of messages accepted."""
         return self._writer.count + len(self._queue)
 
     def put(self, topic: str, data: bytes, now_ns: int) -> None:
@@ -89,7 +89,7 @@ class BagRecording:
             self._queue.append((topic, data, now_ns))
 
     def close(self) -> None:
-        """Write the remaining messages, index and metadata.
+        """Write the remaining messages, the index and the metadata.
 
         Raises:
             SysIdError: Not everything could be written.
@@ -126,7 +126,7 @@ TYPES = {
 
 
 class Recorder:
-    """Bag of a logger and its control.
+    """Current bag of the data logger, with the services that control it.
 
     Args:
         node: The logger; its parameters say where and how.
@@ -165,7 +165,7 @@ class Recorder:
 
     @property
     def progress(self) -> dict[str, object]:
-        """Progress of a running bag: its path, messages, seconds and bytes; empty without one."""
+        """Path, messages, seconds and bytes of the current bag; empty if there is none."""
         if self.bag is None:
             return {}
         seconds = (self._node.now_ns() - self._began_ns) * 1e-9
@@ -178,17 +178,17 @@ class Recorder:
         }
 
     def put(self, topic: str, data: bytes, now_ns: int) -> None:
-        """Record a message, if a bag is running."""
+        """Record a message, if a bag is open."""
         if self.bag is not None:
             self.bag.put(self._topics[topic], data, now_ns)
 
     def _put_transforms(self) -> None:
-        """Record where frames are, all of them in one message: the topic is latched."""
+        """Record all static transforms in one message, because the topic is latched."""
         if self._transforms.serialised:
             self.put(TRANSFORMS, self._transforms.serialised, self._node.now_ns())
 
     def close(self, reason: str) -> str:
-        """Close a running bag; returns an error message or an empty string."""
+        """Close the current bag; returns an error message or an empty string."""
         if self.bag is None:
             return ""
         bag, self.bag = self.bag, None
@@ -202,7 +202,7 @@ class Recorder:
         return ""
 
     def watch(self) -> None:
-        """Close the bag where the disk or the robot has failed."""
+        """Close the bag if the disk or the robot has failed."""
         if self.bag is None:
             return
         if self.bag.failure is not None:
@@ -257,14 +257,14 @@ class Recorder:
         return response
 
     def _of_targets(self) -> dict[str, str]:
-        """What a reader must know of position targets: arrays have no names."""
+        """Metadata of recorded position targets, such as joint names, which their messages lack."""
         if not self._targets:
             return {}
         joints = " ".join(self._filtering.names)
         return {"target_topic": self._topics[self._targets], "target_joints": joints}
 
     def _why_not(self) -> str:
-        """Why no bag can be started now; empty where one can."""
+        """Reason why no bag can be started now; empty if one can."""
         if self.bag is not None:
             return f"Already recording to {self.bag.path}: call ~/stop first."
         if self._filtering.last_joints_ns:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of the logger as bytes, read and written without message objects for every sample.
+"""Serialised joint states and wrenches, read and written without creating a message object per
+sample.
 
 Bytes come from raw subscriptions and go to publishers and bags as they are. Where the numbers
 stand in them is found once for each driver (`Layout`); messages to send are filled into a template.
@@ -30,7 +31,7 @@ Array = NDArray[Any]
 
 
 class _Layouts:
-    """Layouts seen on a topic, the last one first: arm and gripper may share it."""
+    """Byte layouts seen on a topic, the last one first (arm and gripper may share a topic)."""
 
     def __init__(self, find: Callable[[bytes], Layout]) -> None:
         self._find = find
@@ -46,7 +47,9 @@ class _Layouts:
 
 
 class JointStateReader:
-    """Reads `sensor_msgs/JointState` bytes into arrays in the order of a robot's joints."""
+    """Reader of serialised `sensor_msgs/JointState` messages, which gives arrays in the order of a
+    robot's joints.
+    """
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(names)
@@ -60,7 +63,9 @@ class JointStateReader:
         return self._layouts.of(data)
 
     def arrays(self, layout: Layout, data: bytes) -> tuple[Array, Array | None, Array | None]:
-        """Positions, velocities and efforts, mapped by name; SignalError where that fails."""
+        """Positions, velocities and efforts, ordered by joint name; SignalError if a joint is
+        missing.
+        """
         known = self._columns.get(id(layout))
         if known is None:
             fields = {field: layout.values(data, field) for field in layout.fields}
@@ -79,7 +84,7 @@ class JointStateReader:
 
 
 class WrenchReader:
-    """Reads `geometry_msgs/WrenchStamped` bytes."""
+    """Reader of serialised `geometry_msgs/WrenchStamped` messages."""
 
     def __init__(self) -> None:
         self._layouts = _Layouts(wrench_layout)
@@ -92,7 +97,7 @@ class WrenchReader:
 
 
 class Template:
-    """Message of which only the stamp and some float64 fields change.
+    """Serialised message of which only the stamp and some float64 fields change.
 
     Args:
         store: Types.
@@ -120,7 +125,7 @@ class Template:
         }
 
     def fill(self, stamp_ns: int, **fields: Array) -> bytes:
-        """Bytes of the message with these values."""
+        """Serialised message with the given stamp and values."""
         struct.pack_into("<iI", self._data, 4, *divmod(stamp_ns, 1_000_000_000))
         for field, view in self._views.items():
             view[:] = fields[field]
@@ -128,7 +133,7 @@ class Template:
 
 
 class JointStateWriter:
-    """Writes filtered joint states, ours and a plain mirror."""
+    """Writer of filtered joint states, as messages of this package and as standard messages."""
 
     def __init__(
         self, store: Any, names: Sequence[str], effort_kind: str, with_effort: bool
@@ -161,20 +166,22 @@ class JointStateWriter:
         )
 
     def rich(self, s: FilteredSample) -> bytes:
-        """A `robot_sysid/FilteredJointState` of an accepted sample."""
+        """Serialised `robot_sysid/FilteredJointState` of an accepted sample."""
         fields = {"position": s.q, "velocity": s.v, "acceleration": s.a}
         spread = {"position_sd": s.q_sd, "velocity_sd": s.v_sd, "acceleration_sd": s.a_sd}
         efforts: dict[str, Any] = {"effort": s.effort, "effort_sd": s.effort_sd}
         return self._rich.fill(s.stamp_ns or 0, **fields, **spread, **efforts)
 
     def plain(self, s: FilteredSample) -> bytes:
-        """A `sensor_msgs/JointState` of the filtered state."""
+        """Serialised `sensor_msgs/JointState` of the filtered state."""
         efforts: dict[str, Any] = {"effort": s.effort}
         return self._plain.fill(s.stamp_ns or 0, position=s.q, velocity=s.v, **efforts)
 
 
 class WrenchWriter:
-    """Writes filtered wrenches of one sensor frame, ours and a plain mirror."""
+    """Writer of filtered wrenches in one sensor frame, as messages of this package and as standard
+    messages.
+    """
 
     def __init__(self, store: Any, frame: str, tared: bool) -> None:
         header = _header(store, frame)
@@ -194,7 +201,9 @@ class WrenchWriter:
         )
 
     def rich(self, s: FilteredWrench, stamp_ns: int, measured: Array) -> bytes:
-        """A `robot_sysid/FilteredWrench`: the wrench as received, filtered, and its bias."""
+        """Serialised `robot_sysid/FilteredWrench`: the wrench as received, the filtered wrench, and
+        the bias.
+        """
         return self._rich.fill(
             stamp_ns,
             measured=measured,
@@ -205,12 +214,12 @@ class WrenchWriter:
         )
 
     def plain(self, s: FilteredWrench, stamp_ns: int) -> bytes:
-        """A `geometry_msgs/WrenchStamped` of the filtered wrench, its bias removed."""
+        """Serialised `geometry_msgs/WrenchStamped` of the filtered wrench without bias."""
         return self._plain.fill(stamp_ns, wrench=s.wrench)
 
 
 def message_types() -> Any:
-    """Message types of the logger's streams, for the bag writer."""
+    """Message types of the data logger's streams, for the bag writer."""
     return build_typestore(interface_definitions())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded bag as a live robot."""
+"""Replay of a recorded bag, as if a robot were running."""
 
 from sysid_nodes.replay.playing import replay
 

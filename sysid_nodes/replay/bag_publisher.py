@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node that publishes a bag's messages, with their topics' qualities."""
+"""Node that publishes the messages of a bag with the QoS of the recorded topics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CLOCK_NS = 1_000_000  # between messages on /clock
 
 
 class BagPublisher(Node):
-    """Publishes a bag's messages; `~/pause` and `~/step` by service.
+    """Publisher of the messages of a bag, with services `~/pause` and `~/step`.
 
     Args:
         bag: Opened.
@@ -55,7 +55,7 @@ class BagPublisher(Node):
         return [t for t in self._needed if self._topics[t].get_subscription_count() == 0]
 
     def unmatched(self) -> list[str]:
-        """Topics with requested but incomplete connections."""
+        """Topics with subscribers whose connection is not yet complete."""
         return [
             name
             for name, publisher in self._topics.items()
@@ -67,7 +67,7 @@ class BagPublisher(Node):
         return {name: p.get_subscription_count() for name, p in self._topics.items()}
 
     def deaf(self, nodes: Collection[str]) -> list[str]:
-        """Given nodes, with or without namespace, that subscribe to no topic."""
+        """Those of the given nodes, with or without namespace, that subscribe to no topic."""
         listening = {
             name
             for topic in self._topics
@@ -81,13 +81,13 @@ class BagPublisher(Node):
         return all(p.wait_for_all_acked(Duration()) for p in self._topics.values())
 
     def send(self, topic: str, data: bytes, now_ns: int) -> None:
-        """Publish one message, and the time."""
+        """Publish one message and the time."""
         self.publish_time(now_ns)
         if topic in self._topics:
             self._topics[topic].publish(data)
 
     def publish_time(self, now_ns: int) -> None:
-        """Publish `/clock`, if that is wanted and a millisecond has passed."""
+        """Publish `/clock`, if requested and if a millisecond has passed since the last message."""
         if self._clock is not None and abs(now_ns - self._clock_ns) >= _CLOCK_NS:
             message = Clock()
             message.clock.sec, message.clock.nanosec = divmod(now_ns, 1_000_000_000)

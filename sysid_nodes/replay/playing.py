@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded bag as a live robot: its messages again, in their order and at their pace."""
+"""Replay of a bag: messages are published in their order and at their pace."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from sysid_nodes.replay.bag_publisher import BagPublisher
 
 @contextlib.contextmanager
 def pressed_keys() -> Iterator[Callable[[], str]]:
-    """A function that gives the key pressed since it was called last: space pauses, s steps."""
+    """Function that returns the keys pressed since its last call: space pauses, s publishes a
+    single message.
+    """
     if not sys.stdin.isatty():
         yield lambda: ""
         return
@@ -63,7 +65,7 @@ def replay(
     listeners: Sequence[str] = (),
     say: Any = print,
 ) -> int:
-    """Replay a bag until its end.
+    """Publish the messages of a bag until its end.
 
     Args:
         path: Path of the bag.
@@ -115,7 +117,7 @@ def replay(
 def _wait_for_listeners(
     node: BagPublisher, wait_s: float, listeners: Sequence[str], stopped: Callable[[], bool]
 ) -> None:
-    """Until joint states and wrenches are heard, and everybody who asked for a topic has it.
+    """Wait until joint states and wrenches have subscribers, and all connections are complete.
 
     Processes find each other one by one, seconds apart where an announcement is lost: somebody who
     isn't known yet would miss the beginning.
@@ -157,7 +159,7 @@ class _Pace:
         self._turns = 0
 
     def wait_for(self, at_s: float) -> bool:
-        """Wait until a time in the bag [s]; false: to end."""
+        """Wait until the replay reaches a time in the bag [s]; False if the replay is to end."""
         node = self._node
         self._turns += 1
         while not self._stopped():
@@ -181,7 +183,7 @@ class _Pace:
 
 
 def _play(node: BagPublisher, bag: StoredBag, start_s: float, pace: _Pace) -> int:
-    """Send all messages since a time in the bag [s]; how many these are."""
+    """Publish all messages since a time in the bag [s], and return their number."""
     sent = 0
     for message in bag.messages():
         at_s = (message.log_ns - node.begin_ns) * 1e-9
@@ -195,7 +197,8 @@ def _play(node: BagPublisher, bag: StoredBag, start_s: float, pace: _Pace) -> in
 
 
 def _let_arrive(node: BagPublisher, last_ns: int, rate: float, stopped: Callable[[], bool]) -> None:
-    """Stay until reliable messages are acknowledged: what isn't is lost with this process.
+    """Wait until reliable messages are acknowledged, because the others are lost when this process
+    ends.
 
     Simulated time goes on meanwhile.
     """

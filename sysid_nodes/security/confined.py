@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths received over the network: only inside permitted folders, and never overwriting.
+"""Checks of paths received over the network: they must lie in permitted folders, and existing files
+are never overwritten.
 
 A name in full is the same as the name relative to that folder, where it lies below it once links are
 followed: answers of services (a bag's path) can be sent on. Whoever may call a service gains nothing by
@@ -19,7 +20,7 @@ _LONGEST, _PART = 1000, 200
 
 
 class PathError(SysIdError):
-    """A path that a service or an action may not use."""
+    """Error of a path that a service or an action may not use."""
 
 
 def _is_sound(name: str) -> bool:
@@ -29,7 +30,7 @@ def _is_sound(name: str) -> bool:
 
 
 def inside(folder: str | Path, name: str, what: str) -> Path:
-    """A path below a configured folder, also after symbolic links are followed.
+    """Path below a permitted folder, also after symbolic links are resolved.
 
     Args:
         folder: The configured folder.
@@ -52,7 +53,7 @@ def inside(folder: str | Path, name: str, what: str) -> Path:
 
 
 def below(folder: str | Path, name: str) -> str:
-    """A name given in full, relative to a folder that it lies below; any other as it is."""
+    """Path relative to the folder that it lies below; other names are returned unchanged."""
     root = Path(folder).resolve()
     if not name.startswith("/") or not _is_sound(name):
         return name
@@ -60,13 +61,21 @@ def below(folder: str | Path, name: str) -> str:
     return str(full.relative_to(root)) if full.is_relative_to(root) and full != root else name
 
 
+def _is_seen_below(folder: str | Path, name: str) -> bool:
+    """True if a path from the working directory lies below a folder."""
+    return below(folder, (seen := str(Path.cwd() / name))) != seen
+
+
 def existing_inside(folder: str | Path, name: str, what: str) -> Path:
-    """A regular file or a folder that is there; its name may be in full where it lies below.
+    """Existing regular file or folder below a permitted folder; absolute paths, and those seen from the
+    working directory of the node, are accepted.
 
     Raises:
         PathError: It isn't allowed, isn't there, or is a pipe or device.
     """
     path = inside(folder, below(folder, name), what)
+    if not path.exists() and _is_seen_below(folder, name):
+        path = inside(folder, below(folder, str(Path.cwd() / name)), what)
     if not (path.is_file() or path.is_dir()):
         raise PathError(
             f"{what} '{name[:200]}' is neither a file nor a folder below '{folder}'.",
@@ -76,7 +85,7 @@ def existing_inside(folder: str | Path, name: str, what: str) -> Path:
 
 
 def existing_inside_any(folders: Collection[str], name: str, what: str) -> Path:
-    """`existing_inside` for the first of several folders that contains the path.
+    """Existing file or folder below one of several permitted folders (see `existing_inside`).
 
     Raises:
         PathError: It isn't allowed, isn't there, or is a pipe or device.
@@ -87,16 +96,16 @@ def existing_inside_any(folders: Collection[str], name: str, what: str) -> Path:
             remedy="Set the node's folders.",
         )
     for folder in folders:
-        lies_below = below(folder, name) != name
+        lies_below = below(folder, name) != name or _is_seen_below(folder, name)
         if lies_below or (_is_sound(name) and (Path(folder) / name).exists()):
             return existing_inside(folder, name, what)
     return existing_inside(next(iter(folders)), name, what)
 
 
 def new_inside(folder: str | Path, name: str, what: str) -> Path:
-    """A folder that isn't there yet; named by the date where no name is given.
+    """New folder below a permitted folder; its default name is the date.
 
-    A name in full is taken where it lies below the folder.
+    An absolute path is accepted if it lies below the folder.
 
     Raises:
         PathError: It isn't allowed, or something is there.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SROS2 policy of a running graph: each node gets exactly the permissions that it uses.
+"""SROS2 policy of running nodes: each node gets exactly the permissions that it uses.
 
 `python -m sysid_nodes.client.policy [--seconds N] NODE... > policy.xml` while the nodes run and work. Besides
 the nodes there are three enclaves for people: `operator` moves the robot and records, `engineer` changes
@@ -50,7 +50,7 @@ def rights_of(observer: Node, name: str, namespace: str = "/") -> Rights:
 
 
 def united(first: Rights, second: Rights) -> Rights:
-    """What either of two looks at a node saw."""
+    """Union of the access rights observed at two times."""
     return {k: first.get(k, set()) | second.get(k, set()) for k in first.keys() | second.keys()}
 
 
@@ -61,7 +61,9 @@ _ASKS = ("/get_parameters", "/describe_parameters", "/list_parameters", "/get_pa
 
 
 def people(nodes: Mapping[str, Rights]) -> dict[str, Rights]:
-    """Access rights of an operator, who moves, an engineer, who changes limits, and a monitor."""
+    """Access rights of three roles: the operator moves the robot, the engineer changes limits, the
+    monitor only reads.
+    """
 
     def all_of(kind: tuple[str, str]) -> set[str]:
         return set().union(*(rights.get(kind, set()) for rights in nodes.values()))
@@ -78,7 +80,7 @@ def people(nodes: Mapping[str, Rights]) -> dict[str, Rights]:
 
 
 def _own(node: str) -> Rights:
-    """What every node of rclpy has for itself; without it none can be made."""
+    """Access rights that every rclpy node needs for its own services."""
     own = ("/get_parameters", "/set_parameters", "/set_parameters_atomically", "/list_parameters",
            "/describe_parameters", "/get_parameter_types", "/get_type_description")  # fmt: skip
     return {
@@ -88,11 +90,15 @@ def _own(node: str) -> Rights:
 
 
 def policy_text(nodes: Mapping[str, Rights]) -> str:
-    """The policy as SROS2 reads it (version 0.2.0)."""
+    """Policy in the XML format of SROS2 (version 0.2.0)."""
     policy = ET.Element("policy", version="0.2.0")
     enclaves = ET.SubElement(policy, "enclaves")
-    # A simulator's time for all: it is subscribed to with `use_sim_time` alone.
-    clocked = {name: united(rights, {SUBSCRIBE: {"/clock"}}) for name, rights in nodes.items()}
+    # A simulator's time for all: it is subscribed to with `use_sim_time` alone. `tf` is listened to for
+    # moments, where the wrench's frame is no link.
+    clocked = {
+        name: united(rights, {SUBSCRIBE: {"/clock"} | ({"/tf"} if name == "estimator" else set())})
+        for name, rights in nodes.items()
+    }
     for name, rights in sorted({**clocked, **people(nodes)}.items()):
         enclave = ET.SubElement(enclaves, "enclave", path=f"/robot_sysid/{name}")
         profile = ET.SubElement(ET.SubElement(enclave, "profiles"), "profile", ns="/", node=name)
@@ -106,7 +112,7 @@ def policy_text(nodes: Mapping[str, Rights]) -> str:
 
 
 def read_policy(text: str) -> dict[str, Rights]:
-    """Rights by node, of a policy's text."""
+    """Access rights by node, from the text of a policy."""
     out: dict[str, Rights] = {}
     for profile in ET.fromstring(text).iter("profile"):
         rights = out.setdefault(str(profile.get("node")), {})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of the simulated robot, and the plant that they describe."""
+"""Parameters of the simulated robot, and the simulation that they describe."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class SimulatedRobotConfig:
 
     @property
     def noise(self) -> SensorNoise:
-        """Noise of the sensors."""
+        """Noise of the simulated sensors."""
         return SensorNoise(
             self.position_noise,
             self.velocity_noise,
@@ -103,7 +103,7 @@ class SimulatedRobotConfig:
 
 
 def described_robot(config: SimulatedRobotConfig) -> RobotModel:
-    """The robot whose description is published: that of the servos, where they are given."""
+    """Robot whose description is published; with position servos, the robot of the servo file."""
     if not config.servos:
         return RobotModel.from_urdf(config.robot)
     from sysid_core.servos import load_servos
@@ -112,14 +112,16 @@ def described_robot(config: SimulatedRobotConfig) -> RobotModel:
 
 
 def differing_pi(model: RobotModel, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Inertial parameters of a robot whose links differ from its URDF, shape (n_bodies, 10)."""
+    """True inertial parameters of a simulated robot that differs from its URDF, shape (n_bodies,
+    10).
+    """
     return model.pi * (1 + share * rng.uniform(-1, 1, (model.n_bodies, 1)))
 
 
 def differing_chain(
     chain: ClosedChain, link_error: float, drive_error: float, rng: np.random.Generator
 ) -> ClosedChain:
-    """Mechanism whose links and drives differ from its files."""
+    """True mechanism of a simulated robot, whose links and drives differ from its files."""
     true_model = chain.model.with_pi(differing_pi(chain.model, link_error, rng))
     drives = {}
     for joint in chain.actuated:
@@ -132,7 +134,7 @@ def differing_chain(
 def build_plant(
     config: SimulatedRobotConfig, model: RobotModel, rng: np.random.Generator
 ) -> MujocoPlant | ClosedChainPlant | PositionPlant:
-    """Physics plant for a configuration of `simulated_robot`."""
+    """MuJoCo simulation for the parameters of `simulated_robot`."""
     c, n = config, model.nv
     if c.servos:
         from sysid_core.servos import load_servos, servo_plant  # compiles: only where it is used

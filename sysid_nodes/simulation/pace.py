@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pace of simulated time: with the wall clock, or in step with the client that moves the robot."""
+"""Speed of simulated time: that of the wall clock, or that of the client that moves the robot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOVING = {  # states in which it reports steadily
 
 
 class WallPace:
-    """Simulated time keeps up with the wall clock.
+    """Simulated time that follows the wall clock.
 
     Args:
         wall: The wall clock now [s].
@@ -39,16 +39,19 @@ class WallPace:
         return min(wall - self._began - simulated, CATCH_UP_S)
 
     def commanded(self, stream: str, wall: float, simulated: float, *, last: bool = False) -> None:
-        """Record that a streamed command has arrived; real robots do not wait for the next one."""
+        """Record that a streamed command has arrived; simulated time does not wait for the next
+        one.
+        """
 
 
 class LockStep(WallPace):
-    """Simulated time, at most as fast as the wall clock, that waits for the node that moves the
-    robot.
+    """Simulated time that waits for the node that moves the robot, and is never faster than the
+    wall clock.
 
-    For the next command of a stream, and for the next state of an executor whose trajectories the
-    robot plays by itself. A commander that the machine stalls isn't punished for it then; one that is gone is: after a
-    while time goes on without it, and the robot does what it does without commands.
+    It waits for the next command of a stream, and for the next state of an executor whose
+    trajectories the robot plays by itself. A client that is delayed by the computer is thus not
+    penalised. If the client has ended, time continues after a while, and the robot behaves as
+    without commands.
 
     Args:
         wall: The wall clock now [s].
@@ -79,14 +82,14 @@ class LockStep(WallPace):
         return max(end - simulated, 0.0)
 
     def commanded(self, stream: str, wall: float, simulated: float, *, last: bool = False) -> None:
-        """Record that a streamed command has arrived; the next one is awaited unless it is
-        the last.
+        """Record that a streamed command has arrived; simulated time waits for the next one unless
+        this is the last.
         """
         self._streams[stream] = (wall, math.inf if last else simulated + _AHEAD_S)
 
     def reported(self, state: str, wall: float, simulated: float) -> None:
-        """Record that the executor has reported its state; the next one is awaited while
-        the robot moves.
+        """Record that the executor has reported its state; during motion, simulated time waits for
+        the next report.
         """
         moves = state in _MOVING
         self._streams["executor"] = (wall, simulated + _REPORTED_S if moves else math.inf)

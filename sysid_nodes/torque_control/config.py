@@ -59,7 +59,7 @@ class ComputedTorqueControllerConfig:
     use_at_rest: bool = parameter(False, "Use identified parameters at rest without a request.")
 
     def chain_of(self, model: RobotModel) -> ClosedChain:
-        """The mechanism with its nominal parameters: the URDF's, and the loops file's.
+        """Mechanism with nominal parameters, those of the URDF and of the file of the loops.
 
         Raises:
             SysIdError: The loops file doesn't fit the robot.
@@ -67,7 +67,7 @@ class ComputedTorqueControllerConfig:
         return load_closed_chain(self.loops, model.urdf_xml) if self.loops else ClosedChain(model)
 
     def set_point_limits(self, chain: ClosedChain) -> SetPointLimits:
-        """Limits of a mechanism's set points: those of its description, and no jumps."""
+        """Limits of the set points of a mechanism: those of its description, and continuity."""
         columns, model = chain.actuated_columns, chain.model
         lower, upper = model.position_limits
         return SetPointLimits(
@@ -81,7 +81,7 @@ class ComputedTorqueControllerConfig:
         )
 
     def controller_of(self, chain: ClosedChain, simulated_time: bool = False) -> TorqueController:
-        """Gains and feedforward for a mechanism.
+        """Controller of a mechanism with its gains and feedforward.
 
         Args:
             chain: The mechanism.

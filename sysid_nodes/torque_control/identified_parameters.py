@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identified parameters on their way into the controller."""
+"""Transfer of identified parameters to the controller."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sysid_nodes import conversions
 
 
 class ParameterSource(Kind):
-    """Source of the parameters in use."""
+    """Source of the controller's parameters."""
 
     NOMINAL = "nominal"  # the URDF and the loops file
     IDENTIFIED = "identified"  # an estimate
 
 
 class IdentifiedParameters:
-    """Last estimate that belongs to the robot, until it is used.
+    """Last estimate of the controlled robot, stored until it is used.
 
     Args:
         nominal: The mechanism with its nominal parameters.
@@ -38,7 +38,7 @@ class IdentifiedParameters:
         self.offered: ClosedChain | None = None
 
     def offer(self, message: InertialEstimate) -> None:
-        """Store an estimate for later use, except that of a payload.
+        """Store an estimate for later use; payload estimates are ignored.
 
         Raises:
             SysIdError: It is another robot's, malformed, not finite, not physically consistent,
@@ -65,7 +65,7 @@ class IdentifiedParameters:
         self.offered = candidate
 
     def use(self, controller: TorqueController, now: float) -> None:
-        """Give the offered parameters to the controller.
+        """Give the stored parameters to the controller.
 
         Args:
             controller: That takes them, at rest only.
@@ -83,7 +83,7 @@ class IdentifiedParameters:
 
 
 def _without_springs(estimate: Estimate) -> Verdict:
-    """Springs and counterbalances carry weight that the controller would carry as well."""
+    """Refuse identified springs, because their torque would be compensated twice."""
     parts = (name.rpartition(".") for name in estimate.names)
     springs = sorted({joint for joint, _, symbol in parts if symbol.startswith("S_")})
     if not springs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Set points on their way into the controller."""
+"""Check of received set points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sysid_nodes import conversions
 
 
 class SetPointInput:
-    """Lets in what one publisher sends, with stamps of now, within the robot's limits.
+    """Check of set points: one publisher, recent stamps, the robot's limits.
 
     Args:
         controller: That follows them.

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces of packages that may not be installed; the payload in them, and the bridge's books as messages."""
+"""Message types of vendors' packages that may not be installed; conversion of payloads to and from
+them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from sysid_nodes.conversions import InterfaceError, inertia_message
 
 
 class NotTakenError(SysIdError):
-    """The controller does not have the payload.
+    """Error of a controller that did not adopt the payload.
 
     Args:
         message: Why.
@@ -29,7 +31,7 @@ class NotTakenError(SysIdError):
 
 
 def filled(message: Any, values: Mapping[str, Any]) -> Any:
-    """Write nested plain values into a message, and return it."""
+    """Message with nested plain values written into its fields."""
     for field, value in values.items():
         if isinstance(value, Mapping):
             filled(getattr(message, field), value)
@@ -39,12 +41,12 @@ def filled(message: Any, values: Mapping[str, Any]) -> Any:
 
 
 def as_mapping(message: Any) -> dict[str, Any]:
-    """Top-level fields of a message."""
+    """Top-level fields of a message, by name."""
     return {field: getattr(message, field) for field in message.get_fields_and_field_types()}
 
 
 def payload_from_message(message: Any, path: str = "") -> ControllerPayload:
-    """The payload in an `Inertia`, in an `InertiaStamped`, or in a field of another message.
+    """Payload from an `Inertia`, an `InertiaStamped`, or a field of another message.
 
     Args:
         message: Any message.

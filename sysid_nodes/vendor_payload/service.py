@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A vendor's payload service, called with a timeout and read back."""
+"""Client of a vendor's payload service: calls it with a timeout, and reads the payload back."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class VendorService:
             )
 
     def request(self, payload: ControllerPayload) -> VendorRequest:
-        """The request in this driver's layout."""
+        """Service request in the layout of this driver's version."""
         return vendor_request(
             self.vendor,
             payload,
@@ -70,7 +70,7 @@ class VendorService:
         )
 
     async def send(self, payload: ControllerPayload) -> str:
-        """Set the payload and check what the controller reports.
+        """Set the payload, and compare it with what the controller reports.
 
         Returns:
             What happened, in words.
@@ -111,7 +111,7 @@ class VendorService:
         return f"Set and read back: {payload}."
 
     async def _until(self, condition: Callable[[], bool]) -> bool:
-        """Wait for a condition, but not longer than the timeout; other callbacks go on."""
+        """Wait for a condition or the timeout, while other callbacks run."""
         await self.node.waits.until(condition, self.timeout_s)
         return condition()
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark: public recordings of real robots, one set of defaults, peers on the same split."""
+"""Benchmark on public recordings of real robots: the default settings of this package, compared
+with other packages on the same data.
+"""
 
 from sysid_studies.bench.measure import bench_rows
 from sysid_studies.bench.page import COLUMNS, bench_report, outcome_of, standing, summary_rows

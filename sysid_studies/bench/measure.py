@@ -1,31 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements of a recipe: each method's errors on held-out data."""
+"""Errors of each identification method on the held-out data of a recipe (a description of public
+recordings).
+"""
 
 from __future__ import annotations
 
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
+from scipy.special import ndtri
 
-from sysid_core.errors import BatchError, SysIdError
+from sysid_core.errors import BatchError, EstimationError, SysIdError
 from sysid_core.estimation import difference
 from sysid_core.estimation.arm import Identification, Processing, identify
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.export import Target
-from sysid_core.robot import FrictionModel
+from sysid_core.robot import Array, FrictionModel
 from sysid_core.signals.filters import ZeroPhaseFilter
+from sysid_core.signals.wrench import (
+    SensorCalibration,
+    calibrate_static,
+    static_regressor,
+    tare_static,
+)
 from sysid_core.validation import Prediction, predict_recording
 from sysid_core.workflows import ArmData, ArmResult, FitSettings, export_arm, identify_data
 from sysid_studies.bench.peers import PEERS, Peer, PeerFit
 from sysid_studies.bench.recipe import Recipe, Split, read_split, wrong_files
-from sysid_studies.bench.scores import Scores, score_deviations
-from sysid_studies.bench.sensor import sensor_rows
 
+LEVEL = 0.95  # of the central intervals: what two standard deviations are taken for
+_HALF = float(ndtri(0.5 + 0.5 * LEVEL))  # half width of the interval, in standard deviations
+_GRAVITY = np.array([0.0, 0.0, -9.81])
 BAND_HZ = 8.0  # rigid bodies move below it
 AS_EXPORTED = ("urdf", "mjcf", "c")  # what every installation can read back
 METHODS = {
@@ -51,6 +63,126 @@ METRICS = {
     "consistent": "1 if every body is physically consistent, otherwise 0",
     "seconds": "processing time [s]",
 }
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of standard deviations against actual errors; smaller is better for both.
+
+    Attributes:
+        count: Number of errors.
+        interval: Mean interval score of the central 95 % intervals: their width, and 40 times what
+            an error lies outside; in units of the scale. For Gaussian errors at best 4.67 of their
+            standard deviations.
+        log: Mean negative log density of the errors, divided by the scale [nat].
+        coverage: Share of the errors inside the intervals.
+        width: Median of standard deviation over absolute error, 1.48 for Gaussian errors.
+    """
+
+    count: int
+    interval: float
+    log: float
+    coverage: float
+    width: float
+
+
+def score_deviations(error: ArrayLike, sd: ArrayLike, scale: ArrayLike = 1.0) -> Scores:
+    """Scores of Gaussian intervals, without entries of non-finite deviation.
+
+    Args:
+        error: Estimate minus truth, or the difference of two independent estimates.
+        sd: Standard deviations, of the shape of the errors.
+        scale: Size of each, in which errors of different units are comparable.
+
+    Raises:
+        EstimationError: A deviation is zero or negative.
+
+    References:
+        Gneiting and Raftery (2007), "Strictly proper scoring rules, prediction, and estimation",
+        eq. 43 (interval score) and section 4.1 (logarithmic score).
+    """
+    e, s, unit = (np.ravel(x) for x in np.broadcast_arrays(error, sd, scale))
+    known = np.isfinite(e) & np.isfinite(s) & np.isfinite(unit)
+    e, s, unit = np.abs(e[known]), s[known], unit[known]
+    if np.any(s <= 0.0) or np.any(unit <= 0.0):
+        raise EstimationError(
+            "A standard deviation or scale of zero or less has no score.",
+            remedy="Omit parameters that were not estimated.",
+        )
+    if not len(e):
+        nan = float("nan")
+        return Scores(0, nan, nan, nan, nan)
+    outside = np.maximum(e - _HALF * s, 0.0)
+    interval = (2.0 * _HALF * s + 2.0 / (1.0 - LEVEL) * outside) / unit
+    log = 0.5 * (e / s) ** 2 + np.log(s / unit) + 0.5 * np.log(2.0 * np.pi)
+    return Scores(
+        len(e),
+        float(np.mean(interval)),
+        float(np.mean(log)),
+        float(np.mean(outside == 0.0)),
+        float(np.median(s / np.maximum(e, np.finfo(float).tiny))),
+    )
+
+
+def sensor_rows(recipe: Recipe, data: Path) -> list[dict[str, Any]]:
+    """Relative force errors on held-out static postures, with a model of weight and bias, and with
+    gains as well.
+
+    The recipe's first file to fit has positions and orientations (x y z, quaternion x y z w) of
+    postures, the second the readings (force, torque) in the base's axes; every second posture is
+    held out.
+
+    Raises:
+        BatchError: Tables of another shape.
+    """
+    poses, readings = (_table(data / recipe.folder / part.path) for part in recipe.fit)
+    if poses.shape[1:] != (7,) or readings.shape != (len(poses), 6):
+        raise BatchError(
+            f"'{recipe.name}': tables of shapes {poses.shape} and {readings.shape}.",
+            remedy="Expected (postures, 7) and (postures, 6).",
+        )
+    readings = -readings if recipe.negate else readings
+    R_WS = Rotation.from_quat(poses[:, 3:]).as_matrix()
+    wrench = np.concatenate(
+        [np.einsum("kji,kj->ki", R_WS, readings[:, k : k + 3]) for k in (0, 3)], axis=1
+    )
+    gravity = np.einsum("kji,j->ki", R_WS, _GRAVITY)
+    when = np.arange(len(poses), dtype=float)
+    fit, held = when % 2 == 0, when % 2 == 1
+    rows = []
+    for method in ("default", "ols"):
+        begun = time.perf_counter()
+        if method == "default":
+            full = calibrate_static(wrench[fit], gravity[fit], R_WS[fit], when[fit])
+            found, moved = full.calibration, full.bias_at(when[held]) - full.calibration.bias
+        else:
+            found, moved = tare_static(wrench[fit], gravity[fit], R_WS=R_WS[fit]), np.zeros(6)
+        left = _left(found, wrench[held] - moved, gravity[held])
+        size = wrench[held, :3] - np.mean(wrench[held, :3], axis=0)
+        values = {
+            "moving": float(np.linalg.norm(left[:, :3]) / np.linalg.norm(size)),
+            "force_rms": float(np.sqrt(np.mean(np.sum(left[:, :3] ** 2, axis=1)))),
+            "seconds": time.perf_counter() - begun,
+        }
+        rows += [{"parameter": f"{method}.{k}", "value": v} for k, v in values.items()]
+    return rows
+
+
+def _table(path: Path) -> Array:
+    """Numbers of a text table, separated by commas or blanks."""
+    lines = path.read_text(encoding="utf-8").replace(",", " ").splitlines()
+    try:
+        return np.array([[float(x) for x in line.split()] for line in lines if line.strip()])
+    except ValueError as err:
+        raise BatchError(
+            f"'{path}' isn't a table of numbers: {err}.", remedy="Check the recipe."
+        ) from err
+
+
+def _left(found: SensorCalibration, wrench: Array, gravity: Array) -> Array:
+    """Readings minus bias and tool, with corrected gains, shape (K, 6)."""
+    load = static_regressor(gravity) @ found.tare_load
+    return np.asarray((wrench - found.bias) @ found.matrix.T - load)
 
 
 def bench_rows(item: tuple[Recipe, str, bool]) -> list[dict[str, Any]]:
@@ -106,7 +238,7 @@ _Run = Callable[[], tuple[Identification | PeerFit, str, str]]
 
 
 def _peers(split: Split) -> Iterator[tuple[str, _Run]]:
-    """Other tools that are installed."""
+    """Other identification packages that are installed."""
 
     def theirs(peer: Peer) -> _Run:
         def run() -> tuple[PeerFit, str, str]:
@@ -128,7 +260,7 @@ def _peers(split: Split) -> Iterator[tuple[str, _Run]]:
 
 
 def _methods(split: Split) -> Iterator[tuple[str, _Run]]:
-    """Each method with what runs it."""
+    """Identification methods by name, each with the function that runs it."""
 
     def ours(method: str) -> _Run:
         def run() -> tuple[Identification, str, str]:
@@ -169,7 +301,7 @@ def _errors(found: Identification | PeerFit, split: Split) -> dict[str, float]:
 
 
 def _exported(found: Identification, split: Split) -> dict[str, float]:
-    """Held-out errors of the exported files; NaN where a format can't hold the robot."""
+    """Held-out errors of the exported files; NaN for formats that cannot express the robot."""
     arm, out = ArmResult(found, split.fitted, split.judged, (), ()), {}
     for target in AS_EXPORTED:
         with tempfile.TemporaryDirectory() as folder:
@@ -182,7 +314,7 @@ def _exported(found: Identification, split: Split) -> dict[str, float]:
 
 
 def _below(prediction: Prediction, hz: float) -> Prediction:
-    """Ideal prediction below a frequency, and none above."""
+    """Ideal low-pass filter of a prediction: unchanged below a frequency, zero above."""
     time, measured = prediction.time, prediction.measured
     rate = (len(time) - 1) / float(time[-1] - time[0])
     predicted = np.where(
@@ -194,7 +326,8 @@ def _below(prediction: Prediction, hz: float) -> Prediction:
 def pooled_error(
     predictions: Sequence[Prediction], *, whole: bool = False, below_hz: float = 0.0
 ) -> float:
-    r"""`||measured - predicted|| / ||measured||` over runs and joints, in the recording's unit.
+    r"""Relative error `||measured - predicted|| / ||measured||` over all runs and joints, in the
+    unit of the recording.
 
     Args:
         predictions: Predictions of runs.
@@ -218,7 +351,9 @@ def pooled_error(
 
 
 def _deviations(found: Identification, split: Split) -> Scores | None:
-    """Scores of what was measured against a fit of the judged recordings; None: no fit."""
+    """Scores of the standard deviations, by comparison with a fit of the held-out recordings; None
+    without such a fit.
+    """
     estimator = LeastSquares({"wls": "joint"}.get(found.estimate.method, "none"))
     try:
         other = identify(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table and page of the benchmark."""
+"""Table and report of the benchmark."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Table = dict[str, dict[str, dict[str, Any]]]  # recipe: method: metric or "outco
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Values by recipe, method and metric, and the outcome of each method."""
+    """Values of the benchmark by recipe, method and metric, and the outcome of each method."""
     table: Table = {}
     for row in rows:
         method, _, metric = str(row["parameter"]).partition(".")
@@ -51,7 +51,7 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
 def summary_rows(
     rows: Sequence[Mapping[str, Any]], recipes: Sequence[Recipe], absent: Mapping[str, str]
 ) -> list[list[str]]:
-    """The table's rows, cells as text in the order of `COLUMNS`.
+    """Rows of the benchmark table, with cells as text in the order of `COLUMNS`.
 
     Args:
         rows: Rows of the dataset.
@@ -88,7 +88,7 @@ def summary_rows(
 
 
 def best(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """Name of the method with the smallest error in motion."""
+    """Name of the method with the smallest error during motion."""
     errors = {name: m["moving"] for name, m in found.items() if _is_known(m.get("moving"))}
     if not errors:
         return "–"
@@ -98,7 +98,9 @@ def best(found: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def standing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Medians over robots against the goal, and every recording on which defaults aren't the best."""
+    """Median errors over the robots compared with the goal, and all recordings on which the default
+    settings are not the best.
+    """
     table = table_of(rows)
     own = _measured(table)
     if not own:
@@ -130,19 +132,19 @@ def standing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def outcome_of(rows: Sequence[Mapping[str, Any]]) -> Outcome:
-    """Warn where defaults aren't the best somewhere; over no robot nothing is judged."""
+    """Warn if the default settings are not the best on some robot; not judged without robots."""
     if not _arms(table_of(rows)):
         return Outcome.NOT_JUDGED
     return Outcome.WARN if len(standing(rows)) > 1 else Outcome.PASS
 
 
 def _arms(table: Table) -> list[dict[str, Any]]:
-    """Results of the default settings on robots."""
+    """Results of the default settings on robots (not sensors)."""
     return [found["default"] for found in table.values() if "band" in found.get("default", {})]
 
 
 def _measured(table: Table) -> dict[str, float]:
-    """Error in motion of the defaults by recording."""
+    """Error of the default settings during motion, by recording."""
     return {
         name: found["default"]["moving"]
         for name, found in table.items()
@@ -153,7 +155,7 @@ def _measured(table: Table) -> dict[str, float]:
 def bench_report(
     rows: Sequence[Mapping[str, Any]], recipes: Sequence[Recipe], absent: Mapping[str, str]
 ) -> Report:
-    """One page: the table, a chart, what stands where, and each recording's source."""
+    """Report of the benchmark: table, chart, conclusions, and the source of each recording."""
     report = Report("Benchmark", "real robots, one set of defaults, split frozen by hash")
     lines = standing(rows)
     report.headline(

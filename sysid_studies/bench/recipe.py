@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recipes: contents, source and split of public recordings, without the data."""
+"""Recipes: descriptions of public recordings with contents, source and division into training and
+test data.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ _KIND = FileKind("recipe", "See sysid_studies/bench/recipes for examples.", Batc
 
 
 class Part(FileSchema):
-    """A recording, or a part of it.
+    """Recording, or part of a recording.
 
     Attributes:
         path: File or folder in the recipe's folder.
@@ -48,7 +50,7 @@ class Part(FileSchema):
 
 
 class Published(FileSchema):
-    """Published results of others on the same recordings.
+    """Results that others published for the same recordings.
 
     Attributes:
         method: Method's name.
@@ -83,7 +85,7 @@ class _Robot(FileSchema):
 
 
 class _PositionController(FileSchema):
-    """Efforts of a PD controller, `kp (target - q) - kd v`: commanded, not measured."""
+    """Efforts of a PD position controller, `kp (target - q) - kd v`: commanded, not measured."""
 
     target: Name
     kp: Positive
@@ -99,7 +101,7 @@ class _Npz(FileSchema):
 
 
 class Recipe(FileSchema):
-    """One public set of recordings.
+    """Description of one set of public recordings.
 
     Attributes:
         name: Short name.
@@ -143,7 +145,7 @@ class Recipe(FileSchema):
 
 
 def load_recipe(path: str | Path) -> Recipe:
-    """Read a recipe.
+    """Load a recipe from a file.
 
     Raises:
         BatchError: Names file, key and remedy.
@@ -152,7 +154,7 @@ def load_recipe(path: str | Path) -> Recipe:
 
 
 def load_recipes(names: Sequence[str] = ()) -> list[Recipe]:
-    """Recipes that are shipped, or files that are given; all when nothing is named.
+    """Load the given recipe files, or all recipes of this package.
 
     Args:
         names: Names of shipped recipes, or paths.
@@ -172,13 +174,13 @@ def load_recipes(names: Sequence[str] = ()) -> list[Recipe]:
 
 
 def missing_files(recipe: Recipe, data: Path) -> list[str]:
-    """Files that aren't below `data`."""
+    """Files of a recipe that do not exist below `data`."""
     folder = data / recipe.folder
     return [file.path for file in recipe.files if not (folder / file.path).exists()]
 
 
 def wrong_files(recipe: Recipe, data: Path) -> list[str]:
-    """Files whose hash isn't the recipe's."""
+    """Files whose hash differs from that in the recipe."""
     folder = data / recipe.folder
     return [f.path for f in recipe.files if hash_of(folder / f.path) != f.sha256]
 
@@ -188,7 +190,7 @@ _NPZ = FileKind("recording", "Check the recipe.", BatchError)
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A robot and its recordings.
+    """Robot with its training and test recordings.
 
     Attributes:
         model: As it is mounted.
@@ -204,7 +206,7 @@ class Split:
 
 
 def read_split(recipe: Recipe, data: Path) -> Split:
-    """Read what a recipe describes.
+    """Read the robot and the recordings of a recipe.
 
     Raises:
         SysIdError: A file that can't be read or used.
@@ -231,14 +233,14 @@ def read_split(recipe: Recipe, data: Path) -> Split:
 
 
 def _description(robot: _Robot, folder: Path) -> str:
-    """File of a robot's description, or its name."""
+    """File of a robot description, or the name of the robot."""
     name = robot.description
     places = (folder / name, Path(str(files("sysid_studies.bench") / "recipes" / name)))
     return str(next((p for p in places if p.is_file()), name))
 
 
 def recipe_key(recipe: Recipe, data: Path, peers: bool) -> str:
-    """Key of a recipe's work: what it reads, its settings, and the code."""
+    """Key of the results of a recipe, which changes with data, settings and code."""
     robot = _description(recipe.robot, data / recipe.folder) if recipe.robot else ""
     options = {"recipe": recipe.model_dump(mode="json"), "peers": peers, "robot": robot}
     return str(inputs_of(options)["key"])  # the recordings' hashes are in the recipe

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Zhang et al.'s experiments."""
+"""Reproduction of the experiments of Zhang, Haugk and Vasudevan (2024) on a closed chain."""
 
 from sysid_studies.constrained.seed import ConstrainedStudyConfig
 from sysid_studies.constrained.study import constrained_study

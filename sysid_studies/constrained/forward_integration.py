@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Forward integration of identified dynamics, compared with the measured motion.
+"""Forward integration of identified dynamics, compared with the measured motion.
 
 The reduced equation `G^T W(q, q̇, q̈) theta = u` is solved for the actuated accelerations and
 integrated over short segments that start at measured states, with torques held between samples
@@ -8,6 +8,7 @@ integrated over short segments that start at measured states, with torques held 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,16 +16,69 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import SignalError
+from sysid_core.estimation.fit import Regression, friction_scale
 from sysid_core.robot import Array, usual_friction
-from sysid_core.robot.loops import ClosedChain, assemble, closure_state
+from sysid_core.robot.loops import (
+    ClosedChain,
+    ConstrainedMotion,
+    JointDrive,
+    assemble,
+    closure_state,
+    constrained_motion,
+    constrained_torques,
+    drive_friction,
+    projected_drive_regressor,
+)
+from sysid_core.signals import Recording
+from sysid_core.signals.filters import ZeroPhaseFilter, central_difference
 
+VELOCITY_HZ, ACCELERATION_HZ, TORQUE_HZ = 18.0, 15.0, 33.0  # section IV-B
+DECIMATION = 10  # section IV-B
 _SWEEPS = 8  # of the friction solve; the reduced mass matrix is diagonally dominant
 _LOST = 1e-3  # [m]: a model that leaves the loops by more per step can't be followed
 
 
+def paper_regression(chain: ClosedChain, recordings: Sequence[Recording]) -> Regression:
+    """Regression for friction and drives of the actuated joints with known inertias (Zhang et al.
+    2024, eqs. 28, 29).
+
+    Args:
+        chain: The mechanism; the friction of its actuated joints isn't looked at.
+        recordings: Evenly sampled, with velocities and torques of the actuated joints.
+    """
+    rest = chain.with_drives({joint: JointDrive() for joint in chain.actuated})
+    parts = []
+    for recording in recordings:
+        joints = recording.joints.ordered(chain.actuated)
+        assert joints.v is not None and joints.effort is not None  # simulated with both
+        rate = 1e9 / float(np.median(np.diff(joints.stamps_ns)))
+        raw = constrained_motion(chain, joints.q, joints.v, central_difference(joints.v, rate))
+        v = ZeroPhaseFilter(VELOCITY_HZ).apply(raw.v, rate)
+        a = ZeroPhaseFilter(ACCELERATION_HZ).apply(raw.a, rate)
+        motion = ConstrainedMotion(raw.q, v, a, raw.G).rows(slice(None, None, DECIMATION))
+        tau = ZeroPhaseFilter(TORQUE_HZ).apply(joints.effort, rate)[::DECIMATION]
+        W = projected_drive_regressor(chain, motion, chain.actuated)
+        parts.append((W, tau - constrained_torques(rest, motion)))
+    W, tau = (np.concatenate(x) for x in zip(*parts, strict=True))
+    friction = drive_friction(chain.actuated)
+    return Regression(
+        Y=W,
+        tau=tau,
+        names=friction.names,
+        units=friction.units_of(chain.model.prismatic_joints),
+        joints=chain.actuated,
+        bodies=(),
+        prior=np.zeros(len(friction.names)),
+        prior_sd=friction_scale(W, tau),
+        non_negative=np.asarray(friction.non_negative, dtype=bool),
+        structure=np.eye(len(friction.names)),
+        starts=tuple(np.cumsum([0, *(len(u) for _, u in parts[:-1])]).tolist()),
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class SegmentPrediction:
-    """Predicted motion, segment by segment.
+    """Motion predicted by forward integration, segment by segment.
 
     Attributes:
         joint_names: The n_a actuated joints.
@@ -55,7 +109,7 @@ def predict_segments(
     *,
     segment: float = 0.5,
 ) -> SegmentPrediction:
-    """Integrate a recording in segments, all at once.
+    """Integrate the dynamics over all segments of a recording in parallel.
 
     Args:
         chain: The model on trial.
@@ -133,7 +187,9 @@ def reduced_dynamics(chain: ClosedChain, q: Array, v_a: Array) -> _Reduced:
 
 
 def _step(chain: ClosedChain, state: _State, u: Array, dt: float) -> _State:
-    """Explicit midpoint; Coulomb friction holds or slides, whichever is consistent at its end."""
+    """Integrate one time step with the explicit midpoint rule; Coulomb friction sticks or slips,
+    whichever is consistent at the end of the step.
+    """
     F_c = np.array([chain.drive(name).F_c for name in chain.actuated])
     first = reduced_dynamics(chain, state.q, state.v_a)
     v_mid = _with_friction(first, state.v_a, u, F_c, 0.5 * dt)
@@ -148,7 +204,9 @@ def _step(chain: ClosedChain, state: _State, u: Array, dt: float) -> _State:
 
 
 def _with_friction(at: _Reduced, v: Array, u: Array, F_c: Array, dt: float) -> Array:
-    """Velocities after dt: friction f within ±F_c stops a joint if it can (Gauss-Seidel)."""
+    """Velocities after a step dt with Coulomb friction within ±F_c, which stops a joint if it can
+    (Gauss-Seidel).
+    """
     A = dt * at.inverse_mass
     free = v + np.einsum("kij,kj->ki", A, u - at.bias)
     f = np.zeros_like(v)

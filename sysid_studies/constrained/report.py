@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page that shows the closed-chain study beside the paper's numbers."""
+"""Report of the closed-chain study, compared with the numbers of the paper."""
 
 from __future__ import annotations
 
@@ -7,23 +7,47 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sysid_core.report import Report, dots
-from sysid_studies.constrained.paper import (
-    PAPER_INTEGRATION_L2,
-    PAPER_JOINTS,
-    PAPER_TORQUE_RMS,
-    PAPER_TRACKING_5,
-)
 from sysid_studies.constrained.seed import MODELS
 
 if TYPE_CHECKING:
     from sysid_core.report import Figure
     from sysid_studies.constrained.study import ConstrainedStudy
 
+PAPER_JOINTS = ("hip-roll", "hip-yaw", "hip-pitch", "knee", "toe-A", "toe-B")
+
+# (identified, manufacturer)
+PAPER_TORQUE_RMS = (  # table I [N m]
+    (0.9982, 1.8116),
+    (0.5642, 0.3830),
+    (0.8954, 1.0983),
+    (0.7384, 1.8219),
+    (0.3675, 0.3907),
+    (0.6688, 0.9422),
+)
+PAPER_INTEGRATION_L2 = (  # table II [rad]
+    (0.5497, 3.1946),
+    (4.1865, 2.8339),
+    (2.4127, 7.4932),
+    (3.5314, 11.2491),
+    (3.0140, 1.4248),
+    (1.5589, 13.9524),
+)
+# Tables III and IV, 5 rad/s: (mean, largest) identified, (mean, largest) manufacturer [deg]
+PAPER_TRACKING_5 = (
+    ((1.985, 3.848), (2.805, 7.198)),
+    ((1.398, 3.399), (2.537, 6.070)),
+    ((1.343, 3.810), (2.413, 7.471)),
+    ((1.283, 3.546), (2.088, 6.559)),
+    ((1.217, 3.297), (1.976, 5.887)),
+    ((1.781, 3.492), (1.897, 8.181)),
+)
+
+
 _COLUMNS = ("nominal", "paper's processing", "identified", "true parameters")
 
 
 def constrained_report(study: ConstrainedStudy) -> Report:
-    """Goals, parameters, tables I to IV and what they mean."""
+    """Report with goals, parameters and tables I to IV."""
     config, n = study.config, len(study.seeds)
     report = Report(
         f"Closed chain: {study.chain.name}",
@@ -79,7 +103,8 @@ def constrained_report(study: ConstrainedStudy) -> Report:
     report.bullets(study.seeds[0].estimates["identified"].notes)
     report.bullets(study.conditions)
     report.paragraph(
-        "The paper's columns are of a Digit's left leg on hardware; only the comparison of identified with nominal parameters is transferable."
+        "The paper's columns are of a Digit's left leg on hardware; only the comparison of"
+        " identified with nominal parameters is transferable."
     )
     return report
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One simulated robot of the closed-chain study: excited, identified, tested."""
+"""Study of one simulated closed-chain robot: excitation, identification, tests."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from sysid_core.robot.loops import (
 )
 from sysid_core.signals import Recording
 from sysid_core.simulation import ClosedChainPlant
-from sysid_studies.constrained.forward_integration import predict_segments
-from sysid_studies.constrained.paper_processing import paper_regression
+from sysid_studies.constrained.forward_integration import paper_regression, predict_segments
 from sysid_studies.constrained.seed import ConstrainedSeed, ConstrainedStudyConfig
 from sysid_studies.constrained.sines import sine_trajectory
 from sysid_studies.constrained.torque_errors import torque_errors
@@ -49,7 +48,7 @@ Progress = Callable[[float, str], None]
 def perturbed_truth(
     chain: ClosedChain, rng: np.random.Generator, spread: float = 2.0, offset: float = 0.5
 ) -> ClosedChain:
-    """A robot whose actuated joints' friction and drives differ from the description's.
+    """Robot whose friction and drive parameters differ from those of the description.
 
     Every value is multiplied or divided by a factor between 1.25 and `spread`; offsets are uniform
     within `offset` times the nominal Coulomb friction.
@@ -76,7 +75,7 @@ def study_robot(
     seed: int,
     progress: Progress,
 ) -> ConstrainedSeed:
-    """Excite, identify, and test the models.
+    """Excite and identify one robot, and test the identified models.
 
     Args:
         chain: Nominal mechanism, with a box.
@@ -135,20 +134,22 @@ def study_robot(
 def equations_of(
     chain: ClosedChain, recordings: Sequence[Recording], processing: Processing
 ) -> ArmEquations:
-    """The chain's equations as those of a robot of its driven joints."""
+    """Equations of the closed chain as those of a robot with only the driven joints."""
     friction = FrictionModel(DriveTrain.direct(chain.actuated))
     return ArmEquations.build(DrivenRobot.of(chain), recordings, friction, processing)
 
 
 def delay_of(chain: ClosedChain, recordings: Sequence[Recording]) -> float:
-    """Delay of the torques against the motion [s]."""
+    """Delay of the torques relative to the motion [s]."""
     return torque_delay(equations_of(chain, recordings, Processing())).seconds
 
 
 def identify_drives(
     chain: ClosedChain, recordings: Sequence[Recording], delay: float = 0.0
 ) -> Estimate:
-    """Friction and drives of the actuated joints, inertials known, a delay [s] taken out."""
+    """Identify friction and drives of the actuated joints with known inertias; a delay [s] is
+    removed first.
+    """
     equations = equations_of(chain, recordings, replace(PROCESSING, delay=delay))
     estimate = FIT.fit(equations.regression(equations.prior, fast=FAST))
     return with_provenance(estimate, [equations])
@@ -194,9 +195,10 @@ def _track_all(
 
 
 def tracking_test(chain: ClosedChain, speed: float, duration: float) -> Trajectory:
-    """Sines of all joints together; one after another where the nominal model exceeds a limit.
+    """Sine motion of all joints together, or of one after another if the nominal model exceeds a
+    limit.
 
-    A joint at its torque limit would drag all others along, whatever the model.
+    A joint at its torque limit would disturb all others, whatever the model.
     """
     assert chain.box is not None  # set by constrained_study
     reference = sine_trajectory(chain, chain.box, speed, duration=duration)
@@ -223,5 +225,5 @@ def _drive_values(chain: ClosedChain) -> dict[str, float]:
 
 
 def mean_errors(errors: Mapping[str, tuple[float, float]]) -> dict[str, float]:
-    """The first of each (mean, largest) pair."""
+    """First element of each (mean, largest) pair."""
     return {joint: mean for joint, (mean, _) in errors.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Size of the closed-chain study, and what came out for one simulated robot."""
+"""Settings of the closed-chain study, and the result for one simulated robot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODELS = ("nominal", "paper", "identified", "truth")
 
 @dataclass(frozen=True)
 class ConstrainedStudyConfig:
-    """Size of the study.
+    """Settings of the closed-chain study, such as the number of robots.
 
     Attributes:
         seeds: Robots with different true parameters and noise.
@@ -55,7 +55,7 @@ class ConstrainedStudyConfig:
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedSeed:
-    """One robot.
+    """Result for one simulated robot.
 
     Attributes:
         seed: Seed of its true parameters and noise.
@@ -95,7 +95,9 @@ class ConstrainedSeed:
         }
 
     def within_two_sd(self, model: str) -> float:
-        """Share of the parameters whose truth lies within two reported standard deviations."""
+        """Share of the parameters whose true value lies within two standard deviations of the
+        estimate.
+        """
         estimate = self.estimates[model]
         inside = [
             abs(estimate[name] - true) <= 2.0 * sd

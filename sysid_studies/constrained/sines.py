@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sines of a closed chain's coordinates, of the paper's tracking test."""
+"""Sine motions of a closed chain for the tracking test of the paper."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def sine_trajectory(
     duration: float = 10.0,
     alone: bool = False,
 ) -> Trajectory:
-    """Sines of all coordinates at once or one after another, as large as the box allows.
+    """Sine motion of all coordinates at once or one after another, as large as the permitted range
+    allows.
 
     Every joint has its own amplitude, hence its own frequency for the same peak velocity, as in
     the tracking test of Zhang et al. 2024 (section IV-D).
@@ -68,14 +69,16 @@ def _sines(t: Array, omega: Array) -> tuple[Array, Array, Array]:
 
 
 def _faded(box: MotionBox, t: Array, s: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
-    """Start and end at rest in the box's centre: coordinates times a smooth window."""
+    """Sine motion multiplied by a smooth window, so that it starts and ends at rest in the centre."""
     w, w1, w2 = _window(t)
     s, v, a = w * s, w * v + w1 * s, w * a + 2.0 * w1 * v + w2 * s
     return box.positions(s), (v * box.half) @ box.directions.T, (a * box.half) @ box.directions.T
 
 
 def _window(t: Array) -> tuple[Array, Array, Array]:
-    """0 to 1 to 0 with continuous second derivative, and its derivatives; columns."""
+    """Smooth window from 0 to 1 to 0 with continuous second derivative, and its derivatives, as
+    columns.
+    """
     fade = min(FADE, 0.4 * t[-1])
     sign = np.where(t < 0.5 * t[-1], 1.0, -1.0)
     w, w1, w2 = minimum_jerk(np.minimum(t, t[-1] - t) / fade)

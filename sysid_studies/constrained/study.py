@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of a closed-chain leg, from excitation to tracking: tables I to IV.
+"""Identification of a closed-chain leg, from excitation to tracking: tables I to IV of the paper.
 
 The robot is a MuJoCo model whose friction and drives differ from the description's; the program
 sees only noisy recordings of the actuated joints. Nominal, identified and true parameters are
@@ -29,7 +29,7 @@ from sysid_studies.table import StudyTable
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedStudy:
-    """All robots of the study.
+    """Results of all robots of the study.
 
     Attributes:
         chain: The nominal mechanism.
@@ -44,7 +44,7 @@ class ConstrainedStudy:
     conditions: tuple[str, ...]
 
     def torque_table(self, *, moving: bool = False) -> dict[str, dict[str, float]]:
-        """Table I: model to joint to RMS torque error, mean over the robots [N m]."""
+        """Table I: RMS torque error by model and joint, mean over the robots [N m]."""
         return self._mean(
             lambda seed, model: {
                 joint: error.rms_moving if moving else error.rms
@@ -53,11 +53,13 @@ class ConstrainedStudy:
         )
 
     def integration_table(self) -> dict[str, dict[str, float]]:
-        """Table II: model to joint to L2 error, mean over the robots [rad]."""
+        """Table II: L2 error of forward integration by model and joint, mean over the robots [rad]."""
         return self._mean(lambda seed, model: seed.integration[model])
 
     def tracking_table(self, speed: float, *, largest: bool = False) -> dict[str, dict[str, float]]:
-        """Tables III, IV: model to joint to mean (or largest) error, mean over the robots [deg]."""
+        """Tables III, IV: mean (or largest) tracking error by model and joint, mean over the robots
+        [deg].
+        """
         return self._mean(
             lambda seed, model: {
                 joint: pair[int(largest)] for joint, pair in seed.tracking[speed][model].items()
@@ -65,7 +67,9 @@ class ConstrainedStudy:
         )
 
     def saturated_table(self, speed: float) -> dict[str, float]:
-        """Joint to share of samples at the torque limit with true parameters, mean over robots."""
+        """Share of samples at the torque limit with the true parameters, by joint, mean over the
+        robots.
+        """
         return {
             joint: float(np.mean([seed.saturated[speed][joint] for seed in self.seeds]))
             for joint in self.chain.actuated
@@ -76,7 +80,7 @@ class ConstrainedStudy:
         return bool(tracking_test(self.chain, speed, self.config.tracking_duration).segments)
 
     def goals(self) -> dict[str, tuple[bool, str]]:
-        """Goals of the study, each with its figure; the worst robot counts."""
+        """Goals of the study with the result of the worst robot."""
         worst = max(max(seed.errors("identified").values()) for seed in self.seeds)
         inside = float(np.mean([seed.within_two_sd("identified") for seed in self.seeds]))
         guess = max(seed.guess_difference for seed in self.seeds)
@@ -121,7 +125,7 @@ class ConstrainedStudy:
 
     @property
     def tables(self) -> tuple[StudyTable, ...]:
-        """The goals; everything else is on the page."""
+        """Table of the goals; the other tables are in the report."""
         rows = tuple((name, value, ok) for name, (ok, value) in self.goals().items())
         title = f"{self.chain.name}: {len(self.seeds)} simulated robots"
         return (StudyTable(title, ("goal", "value", "reached"), rows),)
@@ -129,11 +133,11 @@ class ConstrainedStudy:
     remarks = ()
 
     def report(self) -> Report:
-        """The page beside the paper's numbers."""
+        """Report compared with the numbers of the paper."""
         return constrained_report(self)
 
     def to_dict(self) -> dict[str, object]:
-        """Plain data for JSON."""
+        """Result as plain data for JSON."""
         return {
             "schema": "robot_sysid/constrained_study/1",
             "robot": self.chain.name,
@@ -185,7 +189,7 @@ def constrained_study(
     config: ConstrainedStudyConfig | None = None,
     progress: Progress | None = None,
 ) -> ConstrainedStudy:
-    """Plan once, then simulate, identify and compare every robot.
+    """Plan the motions once; simulate, identify and compare every robot.
 
     Args:
         chain: Nominal mechanism.

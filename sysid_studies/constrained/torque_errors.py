@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of a model of a closed chain in torque."""
+"""Torque errors of a closed-chain model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TorqueError:
 
 
 def torque_errors(equations: ArmEquations, chain: ClosedChain) -> dict[str, TorqueError]:
-    """Torque prediction on recordings, per actuated joint, filtered as in a fit.
+    """Torque prediction errors on recordings for each actuated joint, filtered as in the fit.
 
     Args:
         equations: Equations of held-out recordings.
@@ -62,5 +62,5 @@ def torque_errors(equations: ArmEquations, chain: ClosedChain) -> dict[str, Torq
 
 
 def total(values: Mapping[str, float]) -> float:
-    """Root of the summed squares over joints."""
+    """Root of the summed squares of the errors over the joints."""
     return float(np.sqrt(sum(value**2 for value in values.values())))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Tracking of a trajectory with model-based feedforward on a plant with sensors.
+r"""Tracking of a trajectory with model-based feedforward, on a simulated robot with sensors.
 
 `u = G^T(q_d) W(q_d, q̇_d, q̈_d) theta + K_p e + K_d ė` (Zhang, Haugk, Vasudevan 2024, eq. 34).
 """
@@ -28,7 +28,7 @@ from sysid_core.simulation import PlantSample
 
 
 class Plant(Protocol):
-    """Plant of a controller."""
+    """Interface of a simulated robot."""
 
     @property
     def q(self) -> Array:
@@ -39,7 +39,7 @@ class Plant(Protocol):
         """Velocities of all joints."""
 
     def reset(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
-        """Put it into a state."""
+        """Set the state."""
 
     def step(self, effort: ArrayLike) -> PlantSample:
         """Apply efforts for one control period."""
@@ -59,7 +59,7 @@ class Gains:
 
     @classmethod
     def for_chain(cls, chain: ClosedChain, bandwidth: float = 30.0) -> Gains:
-        """Critically damped at the home posture of the nominal model.
+        """Gains for critical damping at the home posture of the nominal model.
 
         Args:
             chain: The mechanism.
@@ -70,7 +70,8 @@ class Gains:
 
 
 class ComputedTorque:
-    """Feedforward of a model along a trajectory, plus feedback; saturated at the torque limits.
+    """Controller with model feedforward along a trajectory plus feedback, limited to the torque
+    limits.
 
     The feedforward needs desired values only, so it is computed once for the whole trajectory.
 
@@ -117,7 +118,7 @@ class ComputedTorque:
 
 @dataclass(frozen=True, eq=False)
 class TrackingRun:
-    """Samples of a tracking run; K samples.
+    """Samples of a tracking test; K samples.
 
     Attributes:
         actuated: Names of the actuated joints.
@@ -145,7 +146,7 @@ class TrackingRun:
         return np.array([self.joint_names.index(name) for name in self.actuated])
 
     def error_degrees(self, segments: Sequence[Segment] = ()) -> dict[str, tuple[float, float]]:
-        """(mean, largest) absolute tracking error of each actuated joint [deg].
+        """Mean and largest absolute tracking error of each actuated joint [deg].
 
         Args:
             segments: Where given, a joint's error counts in those that move it.
@@ -158,7 +159,7 @@ class TrackingRun:
         return out
 
     def saturated_share(self, segments: Sequence[Segment] = ()) -> dict[str, float]:
-        """Share of samples at the torque limit, one value for each actuated joint."""
+        """Share of samples at the torque limit for each actuated joint."""
         return {
             name: float(np.mean(self.at_limit[self._moved(name, segments), j]))
             for j, name in enumerate(self.actuated)
@@ -173,7 +174,9 @@ class TrackingRun:
 
 
 def track(plant: Plant, controller: ComputedTorque) -> TrackingRun:
-    """Play a trajectory on a plant from rest at its start; one control period per sample."""
+    """Play a trajectory on a simulated robot, from rest at its start; one control period per
+    sample.
+    """
     trajectory, chain = controller.trajectory, controller.chain
     plant.reset(trajectory.q[0])
     K, columns = len(trajectory.time), chain.actuated_columns
@@ -222,7 +225,7 @@ def recording_of(
     *,
     passive: tuple[str, ...] = (),
 ) -> Recording:
-    """Positions, velocities and efforts as a robot would report them.
+    """Recording of positions, velocities and efforts, as a real robot would report them.
 
     Args:
         run: The true course.

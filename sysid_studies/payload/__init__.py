@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nadeau et al.'s experiments."""
+"""Reproduction of the payload experiments of Nadeau, Giamou and Kelly (2022)."""
 
 from sysid_studies.payload.objects import modular_objects
 from sysid_studies.payload.study import payload_study

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table IV of the payload study on a simulated arm: an xArm 7 in MuJoCo with a wrist sensor.
+"""Table IV of the payload study: a simulated xArm 7 in MuJoCo with a wrist sensor.
 
 MuJoCo moves the arm by its position controller and computes the wrench; only encoder readings and
 wrench readings reach the estimators.
@@ -49,7 +49,7 @@ _SECONDS = 1.5  # of data that are used
 
 @dataclass(frozen=True, eq=False)
 class ArmRun:
-    """Recording of 1.5 s of motion, and the truth.
+    """Recording of a motion of 1.5 s, and the true parameters.
 
     Attributes:
         causal: Wrench, and motion from causal filters.
@@ -124,7 +124,7 @@ def _simulate(
 
 
 def solve_arm(thing: StudyObject, run: ArmRun) -> dict[str, Estimate]:
-    """Methods of the paper and of this package on one recording."""
+    """Estimates of all methods of the paper and of this package from one recording."""
     shape = thing.shape
     return {
         "homogeneous": HomogeneousBody(shape).fit(run.causal),
@@ -139,7 +139,7 @@ def solve_arm(thing: StudyObject, run: ArmRun) -> dict[str, Estimate]:
 
 
 def table_iv(seeds: int, names: tuple[str, ...] | None = None) -> StudyTable:
-    """Mean errors over the objects, beside the paper's."""
+    """Mean errors over the objects, compared with those of the paper."""
     errors: dict[str, list[tuple[float, float, float]]] = {}
     for name, thing in modular_objects().items():
         if names is not None and name not in names:

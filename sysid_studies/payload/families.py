@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Further types of objects: hollow, asymmetric, of two materials; and wrong shapes."""
+"""Further types of test objects (hollow, asymmetric, of two materials) and wrong shapes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLASTIC, WOOD, ALUMINIUM, STEEL, LEAD, FOAM, WATER = 1100, 650, 2700, 7850, 1130
 
 
 def _box(size: Array, centre: Array, density: float) -> Array:
-    """Parameters of a solid box, shape (10,)."""
+    """Inertial parameters of a solid box, shape (10,)."""
     mass = density * float(np.prod(size))
     return pi_from_mass_com_inertia(mass, centre, mass / 12.0 * np.diag(size @ size - size**2))
 
@@ -27,13 +27,13 @@ def _ball(radius: float, centre: Array, density: float) -> Array:
 
 
 def _size(rng: np.random.Generator) -> tuple[Array, Array]:
-    """Sizes of a box and its centre, held at the lower face [m]."""
+    """Random size of a box that is held at its lower face, and its centre [m]."""
     size = rng.uniform([0.05, 0.08, 0.05], [0.12, 0.25, 0.2])
     return size, np.array([rng.uniform(-0.02, 0.02), rng.uniform(-0.03, 0.03), size[2] / 2.0])
 
 
 def shell(rng: np.random.Generator) -> StudyObject:
-    """A closed box of sheet, described as solid."""
+    """Closed box of sheet metal, described to the estimator as solid."""
     size, centre = _size(rng)
     wall = rng.uniform(0.001, 0.004)
     density = rng.choice([PLASTIC, ALUMINIUM, STEEL]) * rng.uniform(0.8, 1.2)
@@ -42,7 +42,7 @@ def shell(rng: np.random.Generator) -> StudyObject:
 
 
 def dumbbell(rng: np.random.Generator) -> StudyObject:
-    """Two heavy ends on a light bar."""
+    """Two heavy ends connected by a light bar."""
     length, end, bar = rng.uniform(0.12, 0.3), rng.uniform(0.03, 0.08), rng.uniform(0.01, 0.03)
     height = end / 2.0
     parts = [
@@ -60,7 +60,7 @@ def dumbbell(rng: np.random.Generator) -> StudyObject:
 
 
 def foam(rng: np.random.Generator) -> StudyObject:
-    """A block of foam with a ball of lead somewhere inside."""
+    """Block of foam with a ball of lead at a random place."""
     size, centre = _size(rng)
     pi = _box(size, centre, FOAM)
     for _ in range(rng.integers(1, 3)):
@@ -71,7 +71,7 @@ def foam(rng: np.random.Generator) -> StudyObject:
 
 
 def two_material_l(rng: np.random.Generator) -> StudyObject:
-    """An L of a metal leg and a wooden one."""
+    """L-shaped object with a metal leg and a wooden leg."""
     width, height = rng.uniform(0.03, 0.06, 2)
     first, second = rng.uniform(0.1, 0.25), rng.uniform(0.06, 0.2)
     parts = [
@@ -86,7 +86,7 @@ def two_material_l(rng: np.random.Generator) -> StudyObject:
 
 
 def bottle(rng: np.random.Generator) -> StudyObject:
-    """A bottle partly filled with water that doesn't slosh."""
+    """Bottle partly filled with water that does not slosh."""
     radius, length, fill = rng.uniform(0.03, 0.05), rng.uniform(0.12, 0.28), rng.uniform(0.2, 0.8)
     wall = 0.0015
 
@@ -109,7 +109,7 @@ def bottle(rng: np.random.Generator) -> StudyObject:
 
 
 def tube(rng: np.random.Generator) -> StudyObject:
-    """A box of sheet without two of its faces, described as solid."""
+    """Box of sheet metal without two of its faces, described to the estimator as solid."""
     size, centre = _size(rng)
     wall = rng.uniform(0.002, 0.006)
     axis = rng.integers(3)
@@ -121,7 +121,7 @@ def tube(rng: np.random.Generator) -> StudyObject:
 
 
 def halves(rng: np.random.Generator) -> StudyObject:
-    """A block of two materials that meet at a plane."""
+    """Block of two materials with a plane boundary."""
     size, centre = _size(rng)
     axis, cut = rng.integers(3), rng.uniform(0.2, 0.8)
     pi = np.zeros(10)
@@ -169,7 +169,7 @@ def _shift(offset: object) -> Array:
 
 
 def given_shape(thing: StudyObject, how: str, rng: np.random.Generator) -> Shape | None:
-    """The shape that an estimator gets, right or wrong.
+    """Shape that the estimator receives, right or wrong.
 
     Args:
         thing: The object.

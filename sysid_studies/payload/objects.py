@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects of the payload study: the paper's modular one, and random ones to choose settings on."""
+"""Objects of the payload study: the modular object of the paper, and random objects for the choice
+of settings.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from sysid_core.robot.shapes import Shape
 
 @dataclass(frozen=True, eq=False)
 class StudyObject:
-    """An object whose truth is known.
+    """Test object with known inertial parameters.
 
     Attributes:
         name: For tables.
@@ -41,7 +43,7 @@ def _facts() -> dict[str, Any]:
 
 
 def modular_shape(cells: int = 56) -> Shape:
-    """The H of three boxes with 56 or 126 cells."""
+    """H-shaped object of three boxes with 56 or 126 cells."""
     boxes = _facts()["boxes"]
     return Shape.from_boxes(
         [(b["size"], b["centre"], b[f"cells_{cells}"]) for b in boxes], name="modular object"
@@ -65,7 +67,7 @@ def modular_objects() -> dict[str, StudyObject]:
 
 
 def random_objects(count: int, rng: np.random.Generator) -> list[StudyObject]:
-    """Other shapes with weights at random, for choosing an estimator's settings.
+    """Objects with random shapes and densities, for the choice of an estimator's settings.
 
     One to four boxes set together at random, of a plastic's density, with random weights of
     plastic to steel inside; held at the lower face. Every other one is symmetric about its centre,
@@ -97,7 +99,7 @@ def random_objects(count: int, rng: np.random.Generator) -> list[StudyObject]:
 
 
 def _random_boxes(rng: np.random.Generator, symmetric: bool) -> list[tuple[Array, Array, Array]]:
-    """Boxes that touch but don't overlap, about 56 cells in all: bars along x or y of one height."""
+    """Adjacent boxes with about 56 cells in all: bars of one height along x or y."""
     height = rng.uniform(0.03, 0.12)
     body = np.array([rng.uniform(0.04, 0.12), rng.uniform(0.12, 0.3), height])
     parts = [(body, np.array([0.0, 0.0, height / 2]))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of the payload study: one case, all methods, errors and whether error bars hold."""
+"""Runs of the payload study: all methods on one simulated case, with their errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SPEEDS = (1.0, 1.5, 2.0, 3.0, 4.0)  # [rad/s]
 
 @dataclass(frozen=True)
 class Case:
-    """Simulated case.
+    """Settings of a simulated case.
 
     Attributes:
         thing: Name of one of the eight objects.
@@ -102,7 +102,7 @@ class Result:
 
 
 def simulate(case: Case) -> tuple[StudyObject, Experiment]:
-    """Data of a case; the same case gives the same data."""
+    """Simulated data of a case; the same case always gives the same data."""
     thing = modular_objects()[case.thing]
     rng = np.random.default_rng([case.seed, *case.thing.encode()])
     noise = NOISE_LEVELS[case.noise]
@@ -118,9 +118,10 @@ def solvers(
     sensor: SensorModel,
     poses: Array | None,
 ) -> dict[str, Callable[[], Estimate]]:
-    """Every method on the same data, by name.
+    """All methods by name, applied to the same data.
 
-    The rivals get the filtered motion, as in the paper; the default gets encoders and wrench.
+    The other methods receive the filtered motion, as in the paper; the default method receives
+    encoders and wrench.
     """
     shape, data = thing.shape, experiment.causal
     running = RunningMAP(
@@ -146,7 +147,7 @@ def solvers(
 
 
 def run_case(case: Case, methods: Sequence[str] = PAYLOAD_METHODS) -> list[Result]:
-    """Simulate once, solve with every method."""
+    """Simulate a case once, and estimate with every method."""
     thing, experiment = simulate(case)
     sensor = SensorModel() if case.faults else CALIBRATED_SENSOR
     poses = sensor_poses(case.speed, case.seconds) if case.paper else None
@@ -155,7 +156,7 @@ def run_case(case: Case, methods: Sequence[str] = PAYLOAD_METHODS) -> list[Resul
 
 
 def judge(case: Case, method: str, solve: Callable[[], Estimate], thing: StudyObject) -> Result:
-    """Solve and compare with the truth."""
+    """Estimate with one method and compare with the true parameters."""
     start = time.perf_counter()
     try:
         estimate = solve()
@@ -184,7 +185,7 @@ def normalised_squared_error(estimate: Estimate, truth: Array) -> float:
 def run_cases(
     cases: Sequence[Case], engine: Engine, methods: Sequence[str] = PAYLOAD_METHODS
 ) -> Iterator[list[Result]]:
-    """All cases on an open engine; yields as they finish."""
+    """Run all cases on an open engine, and yield the results as they finish."""
     for outcome in engine.map(partial(run_case, methods=tuple(methods)), cases):
         yield outcome.unwrap()
 
@@ -192,7 +193,7 @@ def run_cases(
 def table_cases(
     seeds: int, names: Sequence[str], *, faults: bool = False, paper: bool = False
 ) -> list[Case]:
-    """Table III: 150 samples, moderate noise, motion from encoders."""
+    """Cases of table III: 150 samples, moderate noise, motion from encoders."""
     return [
         Case(thing, speed, "moderate", "encoders", 1.5, seed, faults, paper)
         for thing in names
@@ -202,7 +203,9 @@ def table_cases(
 
 
 def noise_cases(seconds: float, speeds: Sequence[float], names: Sequence[str]) -> list[Case]:
-    """Figure 6: noise on all signals, 8 objects, 5 speeds, 4 noise levels: the 640 runs."""
+    """Cases of figure 6: noise on all signals, 8 objects, 5 speeds, 4 noise levels; 640 runs in
+    all.
+    """
     return [
         Case(thing, speed, noise, "accelerations", seconds, 0)
         for thing in names
@@ -212,7 +215,7 @@ def noise_cases(seconds: float, speeds: Sequence[float], names: Sequence[str]) -
 
 
 def goal3_cases(seeds: int, names: Sequence[str]) -> list[Case]:
-    """150 samples, independent moderate noise on the accelerations."""
+    """Cases with 150 samples and independent moderate noise on the accelerations."""
     return [
         Case(thing, speed, "moderate", "accelerations", 1.5, seed)
         for thing in names
@@ -227,7 +230,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Extent:
-    """Extent of the study.
+    """Extent of the study: which objects, speeds and seeds.
 
     Attributes:
         seeds: Number of seeds of every case.
@@ -245,7 +248,7 @@ class Extent:
 
     @classmethod
     def of(cls, full: bool, objects: Sequence[str] | None) -> Extent:
-        """Full or quick, with all objects or some.
+        """Extent of a full or quick study, with all objects or some.
 
         Raises:
             EstimationError: An object isn't one of the eight.
@@ -265,7 +268,7 @@ class Extent:
 
 @dataclass
 class Runs:
-    """Results of all simulated runs, by what they are for.
+    """Results of all simulated runs, grouped by table.
 
     Attributes:
         clean, base, faulty, noisy: Results of the tables' runs.
@@ -282,7 +285,7 @@ class Runs:
 
 
 def run_all(extent: Extent, workers: int, progress: Progress) -> Runs:
-    """Simulate all runs of the tables, in one pool of processes."""
+    """Simulate all runs of the tables in one pool of processes."""
     with Engine(workers) as engine:
         return _run_all(extent, engine, progress)
 

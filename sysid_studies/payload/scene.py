@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiment of the payload study: a wrist that swings an object, with simulated sensors.
+"""Simulated experiment of the payload study: a wrist that swings an object, with simulated sensors.
 
 Nadeau, Giamou and Kelly 2022, section V: the last three joints follow `alpha_n + 45 deg sin(2 pi
 f_n s t)` with f = 0.1, 0.13, 0.16 and a scale s that gives the wanted mean angular speed.
@@ -34,7 +34,7 @@ ENCODER_SD = 1e-4  # [rad]
 
 @dataclass(frozen=True)
 class NoiseLevel:
-    """Standard deviations (Nadeau et al. 2022, table II)."""
+    """Noise standard deviations (Nadeau et al. 2022, table II)."""
 
     name: str
     angular_acceleration: float  # [rad/s^2]
@@ -56,7 +56,9 @@ NOISE_LEVELS = {
 
 @dataclass(frozen=True)
 class SensorFaults:
-    """Systematic errors of the force-torque sensor, drawn once per run with these sds."""
+    """Standard deviations of the systematic errors of the force-torque sensor, which are drawn once
+    per run.
+    """
 
     bias_force: float = 0.0  # [N]
     bias_torque: float = 0.0  # [N m]
@@ -70,7 +72,7 @@ GOAL_FAULTS = SensorFaults(0.3, 0.015, 0.01, 0.01)
 
 @dataclass(frozen=True, eq=False)
 class Swing:
-    """A joint motion, exactly known; K samples of n joints."""
+    """Exactly known joint motion; K samples of n joints."""
 
     model: RobotModel
     frame: str
@@ -82,14 +84,14 @@ class Swing:
 
 @cache
 def robot() -> RobotModel:
-    """The UR10 of the study."""
+    """Robot of the study, a UR10."""
     return RobotModel.from_urdf("ur10")
 
 
 def swing(
     speed: float, seconds: float, *, shift: float = 0.0, amplitude: float = AMPLITUDE
 ) -> Swing:
-    """The paper's motion at a mean angular speed.
+    """Motion of the paper at a given mean angular speed.
 
     Args:
         speed: [rad/s].
@@ -143,7 +145,7 @@ def measured_wrench(
     rng: np.random.Generator,
     amplitude: float = AMPLITUDE,
 ) -> Array:
-    """Readings of the sensor, shape (K, 6)."""
+    """Simulated readings of the sensor, shape (K, 6)."""
     true = exact_data(
         swing(speed, seconds, shift=-faults.delay, amplitude=amplitude), thing.pi
     ).wrench
@@ -156,7 +158,7 @@ def measured_wrench(
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """One run, as its estimators see it.
+    """Data of one run as the estimators receive them.
 
     Attributes:
         causal: Motion from Kalman filters, as in the paper's table III, or with noise of its own.
@@ -179,7 +181,7 @@ def encoder_experiment(
     faults: SensorFaults | None = None,
     amplitude: float = AMPLITUDE,
 ) -> Experiment:
-    """Motion from encoders, as in the paper's table III."""
+    """Run with motion from encoders, as in table III of the paper."""
     motion = swing(speed, seconds, amplitude=amplitude)
     wrench = measured_wrench(speed, seconds, thing, noise, faults or SensorFaults(), rng, amplitude)
     q = motion.q + ENCODER_SD * rng.normal(size=motion.q.shape)
@@ -205,7 +207,7 @@ def accelerometer_experiment(
     noise: NoiseLevel,
     rng: np.random.Generator,
 ) -> Experiment:
-    """Independent noise on both accelerations, as in the paper's figures 6 and 7."""
+    """Run with independent noise on both accelerations, as in figures 6 and 7 of the paper."""
     exact = exact_data(swing(speed, seconds), thing.pi)
     wrench = measured_wrench(speed, seconds, thing, noise, SensorFaults(), rng)
     sd = np.repeat([noise.linear_acceleration, 0.0, noise.angular_acceleration], 3)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the payload study, beside the paper's numbers, and the goals that were set."""
+"""Tables of the payload study, compared with the numbers of the paper and with the goals of this
+project.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ PAPER_TABLE_IV = {
 
 @dataclass(frozen=True)
 class Goal:
-    """A limit and what came out, cell by cell.
+    """Limit for an accuracy, and the results cell by cell.
 
     Attributes:
         name: What is asked.
@@ -59,7 +61,7 @@ Means = dict[tuple[str, float], dict[str, float]]
 
 
 def means(results: Iterable[Result]) -> Means:
-    """Means over objects and seeds, by method and speed."""
+    """Mean errors over objects and seeds, by method and speed."""
     groups: dict[tuple[str, float], list[Result]] = defaultdict(list)
     for result in results:
         groups[result.method, result.case.speed].append(result)
@@ -78,9 +80,9 @@ def table_iii(
     *,
     with_paper: bool = True,
 ) -> StudyTable:
-    """Means by method; three speeds in each cell, as the paper prints them.
+    """Mean errors by method, with three speeds in each cell as in the paper.
 
-    `with_paper`: the case is the paper's, and its numbers stand below ours.
+    `with_paper`: the case is that of the paper, whose numbers are printed below ours.
     """
     m = means(results)
 
@@ -101,12 +103,12 @@ def table_iii(
 
 
 def as_printed(value: float) -> str:
-    """A number of the paper's tables; 500 stands for '> 500'."""
+    """Number of the paper's tables; 500 stands for '> 500'."""
     return ">500" if value == 500.0 else f"{value:g}"
 
 
 def short(value: float) -> str:
-    """Three significant digits, and '>500' as the paper has it."""
+    """Number with three significant digits, or '>500' as in the paper."""
     if not value <= 500.0:
         return ">500"
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
@@ -158,7 +160,7 @@ def _speed_names() -> tuple[str, ...]:
 
 
 def goals_table(goals: Sequence[Goal], seeds: int) -> StudyTable:
-    """All goals, with what came out."""
+    """Table of all goals with their results."""
     note = (
         "At 1 / 1.5 / 2 rad/s; where two methods are compared: mass / COM / inertia at each speed."
         f" {seeds} seed(s) per object; the goals are set for four (--full)."
@@ -176,7 +178,7 @@ def goals_table(goals: Sequence[Goal], seeds: int) -> StudyTable:
 
 
 def noise_table(results: Sequence[Result], methods: Sequence[str]) -> StudyTable:
-    """Figure 6 as numbers: inertia errors by noise level and speed."""
+    """Table of figure 6: inertia errors by noise level and speed."""
     groups: dict[tuple[str, str, float], list[float]] = defaultdict(list)
     for r in results:
         groups[r.method, r.case.noise, r.case.speed].append(r.inertia)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import EstimationError
-from sysid_studies.bench.scores import score_deviations
+from sysid_studies.bench.measure import score_deviations
 
 
 def test_true_deviations_score_best():

@@ -85,7 +85,7 @@ def test_identify_takes_loops(table, tmp_path, clicks):
         [
             "identify", run, "--loops", "own-leg", "--robot", "own-leg", "--columns", columns,
             "--friction", "usual", "--motion-cutoff-hz", "12", "--fix", "inertials",
-            "--out", str(tmp_path), "--json", "-",
+            "--delay", "0", "--rate-hz", "50", "--out", str(tmp_path), "--json", "-",
         ],
     )  # fmt: skip
     assert result.exit_code == 0, result.output

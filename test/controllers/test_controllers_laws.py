@@ -36,9 +36,9 @@ def ptr(x: np.ndarray):
     return np.ascontiguousarray(x, dtype=float).ctypes.data_as(ctypes.POINTER(ctypes.c_double))
 
 
-@pytest.fixture(scope="module")
-def laws(tmp_path_factory):
-    library = tmp_path_factory.mktemp("laws") / "laws.so"
+def compiled(folder: Path):
+    """The laws as a library of C functions."""
+    library = folder / "laws.so"
     command = ["g++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared"]
     command += ["-fPIC", "-pthread", f"-I{CONTROLLERS / 'include'}"]
     command += [str(Path(__file__).with_name("laws.cpp"))]
@@ -49,6 +49,11 @@ def laws(tmp_path_factory):
     for name in ("guarded", "law", "handed_over"):
         getattr(loaded, name).restype = ctypes.c_long
     return loaded
+
+
+@pytest.fixture(scope="module")
+def laws(tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("laws"))
 
 
 # ---- paths and guards

@@ -41,8 +41,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E
 from sysid_core.export import Projection, Target, write_target  # noqa: E402
 from sysid_core.export.c_code import c_parameters  # noqa: E402
 from sysid_core.planning import MotionChecker, MotionLimits, export_trajectory  # noqa: E402
-from sysid_core.planning.compose import MotionBuilder  # noqa: E402
 from sysid_core.planning.payload.motion import oscillation  # noqa: E402
+from sysid_core.planning.transfer import MotionBuilder  # noqa: E402
 from sysid_core.robot import (  # noqa: E402
     DriveTrain,
     FrictionModel,

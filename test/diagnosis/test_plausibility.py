@@ -11,21 +11,20 @@ import pytest
 
 from sysid_core.diagnosis import (
     Examination,
-    Finding,
     collect_samples,
     compare_with_torques,
-    effort_faults,
     estimate_gravity,
     examine,
-    judge_carried_mass,
-    mount_of,
     require_fit,
-    stream_faults,
 )
 from sysid_core.diagnosis.evidence import Evidence
+from sysid_core.diagnosis.examine import Finding
 from sysid_core.diagnosis.explain import Explanation, explanations, is_decided
-from sysid_core.diagnosis.hypotheses import AS_DECLARED, Fault, Hypothesis, candidates
+from sysid_core.diagnosis.fitness import stream_faults
+from sysid_core.diagnosis.hypotheses import AS_DECLARED, Fault, Hypothesis, candidates, mount_of
+from sysid_core.diagnosis.stream_checks import effort_faults
 from sysid_core.errors import ModelError, SignalError
+from sysid_core.estimation.loaded_arm import judge_carried_mass
 from sysid_core.reasons import Outcome, Verdict
 from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount, with_gravity
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain

@@ -4,7 +4,7 @@
 `python driver.py VENDOR URDF LOG.npz [PACE]`; with a pace its time is simulated, so many seconds in
 one of the wall clock, and published on /clock. Faults come as YAML on the topic `/driver/fault`:
 `{scaling: 0.8}`, `{blocked: true}`, `{states: stop | nan | back}`, `{wrench: stop | spike}`,
-`{program: false}`, `{protective_stop: true}`, `{refuse: true}`. What really happened is written to LOG.npz at `{dump: true}`, and at the end.
+`{program: false}`, `{protective_stop: true}`, `{refuse: true}`, `{tool: 0.15}` (the tool centre point). What really happened is written to LOG.npz at `{dump: true}`, and at the end.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 import rclpy
 import yaml
 from control_msgs.action import FollowJointTrajectory
@@ -106,6 +107,8 @@ class Driver(Node):
             fixed = TransformStamped(child_frame_id=v.wrench_frame)
             fixed.header.frame_id, fixed.transform.translation.z = v.mounting
             self.transforms.publish(TFMessage(transforms=[fixed]))
+        if v.controller_frame:
+            self.moving = self.create_publisher(TFMessage, "/tf", qos_profile_system_default)
         self.create_subscription(String, "/driver/fault", self.on_fault, 10)
         self.server = CoroutineActionServer(
             self,
@@ -254,8 +257,25 @@ class Driver(Node):
             message.header.stamp, message.header.frame_id = stamp, self.vendor.wrench_frame
             message.wrench.force.z = 900.0 if wrench == "spike" else -9.0
             self.wrench.publish(message)
+        if self.vendor.controller_frame and self.ticks % 5 == 0:
+            self.publish_tool(stamp)
         if self.vendor.scaling_topic and self.ticks % 5 == 0:  # 100 Hz
             self.scalings.publish(Float64(data=100.0 * self.scaling))
+
+    def publish_tool(self, stamp: Any) -> None:
+        """Where the controller's tool centre point is, as the controller computes it."""
+        tree = self.model.pin_model
+        data = tree.createData()
+        pin.framesForwardKinematics(tree, data, self.plant.q)
+        parent, flange = (data.oMf[tree.getFrameId(name)] for name in self.vendor.controller_frame)
+        tool = pin.SE3(np.eye(3), np.array([0.0, 0.0, float(self.fault.get("tool", 0.0))]))
+        pose = parent.actInv(flange * tool)
+        moving = TransformStamped(child_frame_id=self.vendor.wrench_frame)
+        moving.header.frame_id, moving.header.stamp = self.vendor.controller_frame[0], stamp
+        at, turned = moving.transform.translation, moving.transform.rotation
+        at.x, at.y, at.z = pose.translation.tolist()
+        turned.x, turned.y, turned.z, turned.w = pin.Quaternion(pose.rotation).coeffs().tolist()
+        self.moving.publish(TFMessage(transforms=[moving]))
 
     def on_executor(self, message: ExecutorState) -> None:
         if self.pace is not None:

@@ -20,8 +20,8 @@ from sysid_core.execution import (
     MonitorLimits,
 )
 from sysid_core.planning import MotionChecker, MotionLimits, Trajectory
-from sysid_core.planning.compose import MotionBuilder
 from sysid_core.planning.payload.motion import oscillation
+from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import RobotModel
 
 MODEL = RobotModel.from_urdf("ur5")
@@ -316,6 +316,29 @@ def test_a_clock_that_is_set_stops_within_the_limits(jump: float):
     assert "clock jump" in log.message and peak(log) <= 1.0
 
 
+def test_a_controller_whose_words_are_lost_is_not_waited_for_for_ever():
+    """As after a cut of the network: states come, but nobody says that the last goal was played."""
+    w = world()
+
+    def lose(w: World, t: float, log: Log) -> None:
+        w.silent = t > MIDDLE
+
+    log = run(MODEL, w, lose, longest=40.0)
+    assert log.state[-1] is ExecutorState.ABORTED and "does not report the end" in log.message
+    assert peak(log) <= 1.0 and log.t[-1] < 25.0
+
+
+def test_a_guard_that_never_begins_is_not_waited_for_for_ever():
+    executor = world(guarded=True).executor
+    executor.start()
+    for k in range(2500):
+        now = 1000.0 + 0.01 * k
+        executor.step(now, Measured(now, MODEL.joint_names, HOME, 0.0 * HOME))
+        executor.outgoing(now)
+    assert executor.state in (ExecutorState.ABORTING, ExecutorState.ABORTED)
+    assert "does not report the end" in executor.message
+
+
 def test_a_process_that_stalls_finds_its_robot_standing():
     w = world()
     until = []
@@ -343,12 +366,13 @@ def test_goals_of_one_motion_say_the_same_where_they_overlap():
     assert all(not goal.v[-1].any() for goal in log.goals)
 
 
-def test_a_paused_robot_gets_nothing_that_it_could_go_on_with_later():
+@pytest.mark.parametrize("told", [0.0, 0.01])  # a share of 1 taken for one per cent, too
+def test_a_paused_robot_gets_nothing_that_it_could_go_on_with_later(told: float):
     w = world()
 
     def hold(w: World, t: float, log: Log) -> None:
         if t > MIDDLE:
-            w.scaling = 0.0
+            w.scaling = told
 
     log = run(MODEL, w, hold, longest=12.0)
     assert "paused" in log.message and log.state[-1] is ExecutorState.ABORTED

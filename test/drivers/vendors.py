@@ -40,6 +40,9 @@ class Vendor:
     safety_inputs: tuple[str, ...] = ()
     deceleration_on_cancel: float | None = None
     mounting: tuple[str, float] | None = None  # of the sensor by tf_static: link, height [m]
+    controller_frame: tuple[str, str] | None = (
+        None  # of the wrench, by tf: in which, and the flange
+    )
 
     def drives(self, joint: str) -> bool:
         """True if the controller moves a joint."""
@@ -56,6 +59,7 @@ UR = Vendor(
     # ur_controllers/src/speed_scaling_state_broadcaster.cpp: std_msgs/Float64 in percent, 100 Hz.
     # gpio_controller.cpp: robot_program_running std_msgs/Bool, latched.
     # servoj looks ahead 0.03 s: a robot that is late by about that.
+    # tcp_pose_broadcaster: tool0_controller in base on /tf, by the controller's own kinematics and tool.
     action="/scaled_joint_trajectory_controller/follow_joint_trajectory",
     states=(States("/joint_states", 500.0),),
     driven=(
@@ -66,6 +70,7 @@ UR = Vendor(
     ),
     wrench_topic="/force_torque_sensor_broadcaster/wrench",
     wrench_frame="tool0_controller",
+    controller_frame=("base", "tool0"),
     wrench_rate=500.0,
     period=0.002,
     start=(0.0, -1.2, 1.2, -1.2, -1.5, 0.0),

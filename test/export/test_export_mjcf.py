@@ -18,7 +18,6 @@ from sysid_core.export import (
     PositionServo,
     Projection,
     Target,
-    chain_fields,
     largest_differences,
     mjcf_of,
     reader_of,
@@ -27,7 +26,7 @@ from sysid_core.export import (
 )
 from sysid_core.export.geometry import MeshFolder
 from sysid_core.export.losses import losses_of
-from sysid_core.export.mjcf import MESH_FORMATS, MjcfReader, joint_fields
+from sysid_core.export.mjcf import MESH_FORMATS, MjcfReader, chain_fields, joint_fields
 from sysid_core.export.projection import projected
 from sysid_core.robot import (
     DriveTrain,

@@ -21,6 +21,7 @@ from sysid_core.files import (
     FileSchema,
     Number,
     Vector3,
+    hash_of,
     parse_yaml,
     read_json,
     read_npz,
@@ -31,6 +32,7 @@ from sysid_core.files import (
     write_yaml,
     written_whole,
 )
+from sysid_core.progress import watch_progress
 
 DEEP = "40 levels deep|nesting depth"  # newer libyaml has a bound of its own
 KIND = FileKind("column map", "Start from an example.", SignalError)
@@ -220,7 +222,7 @@ def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
 
 ROOT = Path(__file__).resolve().parents[2]
 # Files in folders that appear whole, and files that are appended to.
-ELSEWHERE = ("sysid_core/export/", "sysid_core/workflows/export.py", "sysid_core/files/writing.py")
+ELSEWHERE = ("sysid_core/export/", "sysid_core/workflows/export.py", "sysid_core/files/disk.py")
 
 
 def test_every_file_is_written_whole() -> None:
@@ -234,3 +236,11 @@ def test_every_file_is_written_whole() -> None:
         if direct.search(line)
     ]
     assert not found, "write with sysid_core.files.write_text or written_whole"
+
+
+def test_hashing_a_large_file_tells_how_far_it_is(tmp_path: Path) -> None:
+    (tmp_path / "run.mcap").write_bytes(bytes(5 << 20))
+    shares: list[float] = []
+    with watch_progress(lambda name, share: shares.append(share)):
+        hash_of(tmp_path / "run.mcap")
+    assert shares == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])

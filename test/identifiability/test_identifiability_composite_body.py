@@ -9,10 +9,10 @@ import pytest
 
 from sysid_core.errors import ExcitationError, IdentifiabilityError, ModelError
 from sysid_core.identifiability import sampled_base_parameters
+from sysid_core.identifiability.base_parameters import random_states
 from sysid_core.identifiability.composite_bodies import minimal_constants
 from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxisChain
 from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
-from sysid_core.identifiability.sampled import random_states
 from sysid_core.robot import (
     RobotModel,
     example_robots,

@@ -9,7 +9,7 @@ from special_robots import GEN3, chain_urdf, coupled_regressor, hand_urdf
 from sysid_core.errors import IdentifiabilityError, ModelError
 from sysid_core.identifiability import measure_excitation, random_states
 from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
-from sysid_core.identifiability.rpna.rounded_angles import exact_angle
+from sysid_core.identifiability.rpna.structural import exact_angle
 from sysid_core.robot import (
     RobotModel,
     Rotor,

@@ -174,6 +174,7 @@ def test_nobody_voids_another_persons_token_by_arming(monkeypatch: pytest.Monkey
     for wrong in ("", mine[:-1], "ключ"):
         with pytest.raises(SysIdError, match="is not armed"):
             arming.use(wrong)
+    arming.require(mine)  # a goal that is refused for another reason leaves it good
     arming.use(mine)
     assert not arming.armed  # one motion, after which everybody looks anew
     with pytest.raises(SysIdError, match="is not armed"):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -22,7 +23,8 @@ from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.client import LiveClient, LiveError
-from sysid_nodes.security import existing_inside, new_inside
+from sysid_nodes.components.identification import IdentificationJob
+from sysid_nodes.security import existing_inside, existing_inside_any, new_inside
 from sysid_nodes.security.confined import inside
 
 
@@ -50,15 +52,32 @@ def test_no_path_from_the_network_leaves_its_folder(tmp_path: Path, name: str) -
             new_inside(root, name, "The file")
 
 
-def test_pipes_are_no_recordings_and_nothing_is_overwritten(tmp_path: Path) -> None:
+def test_pipes_are_no_recordings_and_nothing_is_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "bag").mkdir()
     with pytest.raises(SysIdError, match="neither a file nor a folder"):
         existing_inside(tmp_path, "pipe", "The recording")
     assert existing_inside(tmp_path, "bag", "The recording") == tmp_path.resolve() / "bag"
+    monkeypatch.chdir(tmp_path.parent)  # as one sees it where the node was started
+    seen = f"{tmp_path.name}/bag"
+    assert existing_inside(tmp_path, seen, "The recording") == tmp_path.resolve() / "bag"
+    assert existing_inside_any([str(tmp_path)], seen, "The plan") == tmp_path.resolve() / "bag"
     with pytest.raises(SysIdError, match="overwritten"):
         new_inside(tmp_path, "bag", "The folder")
     assert new_inside(tmp_path, "", "The folder").parent == tmp_path.resolve()
+
+
+def test_the_gains_of_the_drives_reach_the_identification(tmp_path: Path) -> None:
+    (tmp_path / "bag").mkdir()
+    (tmp_path / "ur.yaml").write_text("schema: robot_sysid/columns/1")
+    goal, model = Identify.Goal(recording="bag"), RobotModel.from_urdf("ur5")
+    places = [str(path) for path in (tmp_path, tmp_path, tmp_path / "ur.yaml")]
+    job = IdentificationJob(goal, model, *places)
+    job.cancel()
+    settings = json.loads((job.folder / "job.json").read_text())["settings"]
+    assert settings["columns"] == {"path": str(tmp_path / "ur.yaml")}
 
 
 def test_the_newest_result_is_saved() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,10 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
+from rclpy.parameter import Parameter
+
 from sysid_core.errors import SysIdError
+from sysid_core.execution import ExecutorState
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import read_config
 from sysid_nodes.components import EstimatorConfig
@@ -26,6 +30,7 @@ from sysid_nodes.lifecycle.parameters import descriptor_of
 from sysid_nodes.logging import DataLoggerConfig
 from sysid_nodes.simulation import SimulatedRobotConfig, build_plant
 from sysid_nodes.torque_control import ComputedTorqueControllerConfig
+from sysid_nodes.trajectory_executor import TrajectoryExecutorNode
 from sysid_nodes.vendor_payload import PayloadBridgeConfig
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
@@ -37,6 +42,23 @@ SCHEMAS = [
     ComputedTorqueControllerConfig,
     PayloadBridgeConfig,
 ]
+
+
+def test_neither_limits_nor_the_clock_change_in_a_motion() -> None:
+    def set_while(state: ExecutorState) -> Any:
+        core = SimpleNamespace(state=state)
+        node: Any = SimpleNamespace(_player=SimpleNamespace(core=core), Config=PayloadBridgeConfig)
+        node.fixed_because = TrajectoryExecutorNode.fixed_because.fget(node)
+        node.config = node
+        names = {"use_sim_time": True, "acceleration": 9.0, "max_force": 1e308}
+        return TrajectoryExecutorNode._on_set(
+            node, [Parameter(k, value=v) for k, v in names.items()]
+        )
+
+    for state in ExecutorState:
+        answer = set_while(state)
+        assert answer.successful == state.is_final
+        assert state.is_final or "use_sim_time, acceleration, max_force can't" in answer.reason
 
 
 @pytest.mark.parametrize("file", sorted(CONFIG.glob("bringup_*.yaml")), ids=lambda f: f.stem)

@@ -62,8 +62,9 @@ def test_the_policy_is_that_of_the_running_graph(start_nodes: Start) -> None:
         client.wait_until(lambda: time.monotonic() > end, 20.0, "the graph to settle")
         POLICY.write_text(policy_text(seen()), encoding="utf-8")
     allowed = read_policy(POLICY.read_text(encoding="utf-8"))
-    for rights in allowed.values():  # a simulator's time is allowed to all
-        rights.get(SUBSCRIBE, set()).discard("/clock")
+    # A simulator's time is allowed to all, and tf is listened to for moments.
+    for rights in allowed.values():
+        rights.get(SUBSCRIBE, set()).difference_update({"/clock", "/tf"})
 
     def differences() -> list[str]:
         now = seen()

@@ -21,6 +21,7 @@ from sysid_nodes.lifecycle.guarded_node import GuardedNode
 
 MODEL = RobotModel.from_urdf("ur5")
 NOW_S, LATER_S = 1000, 4600
+SENSOR: Any = SimpleNamespace(check_frame=lambda frame: None, take_posture=lambda *state: None)
 
 
 def node(now_s: float) -> Any:
@@ -43,7 +44,7 @@ def joints(stamp_s: int) -> FilteredJointState:
 def test_a_message_of_the_future_does_not_end_a_weighing(kind: str) -> None:
     component = PayloadComponent(node(NOW_S))
     component.session = PayloadSession(MODEL, "tool0", OnlinePayload(None))
-    component._sensor = SimpleNamespace(check_frame=lambda frame: None)
+    component._sensor = SENSOR
     component._may_tare = False
     wrench = FilteredWrench()
     wrench.header.stamp = Time(sec=LATER_S)
@@ -60,4 +61,5 @@ def test_a_message_of_the_future_does_not_end_a_weighing(kind: str) -> None:
 def test_before_simulated_time_begins_every_stamp_is_let_in() -> None:
     component = PayloadComponent(node(0.0))
     component.session = PayloadSession(MODEL, "tool0", OnlinePayload(None))
+    component._sensor = SENSOR
     component._on_joints(joints(NOW_S))

@@ -15,8 +15,8 @@ from sysid_core.execution import (
     Measured,
 )
 from sysid_core.planning import MotionChecker, MotionLimits, Trajectory
-from sysid_core.planning.compose import MotionBuilder
 from sysid_core.planning.payload.motion import oscillation
+from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import RobotModel
 
 MODEL = RobotModel.from_urdf("ur5")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ExcitationError
-from sysid_core.planning.fourier import FourierBasis
+from sysid_core.planning.bases import FourierBasis
 
 
 @pytest.mark.parametrize("n_harmonics", [3, 5, 8])

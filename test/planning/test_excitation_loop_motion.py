@@ -11,12 +11,8 @@ import pytest
 from sysid_core.planning import HeldBox, MotionLimits, Trajectory
 from sysid_core.planning.closed_chain import LoopExcitation, plan_loop_motion
 from sysid_core.planning.closed_chain.motion import slowed
-from sysid_core.robot.loops import (
-    constrained_motion,
-    constrained_torques,
-    load_closed_chain,
-    loop_residual,
-)
+from sysid_core.robot.loops import constrained_motion, constrained_torques, load_closed_chain
+from sysid_core.robot.loops.constraints import loop_residual
 
 QUICK = LoopExcitation(duration=4.0, fill=0.5, population=3, generations=1, rate_hz=100.0)
 

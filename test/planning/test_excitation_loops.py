@@ -22,7 +22,7 @@ from sysid_core.planning.closed_chain import (
     motion_box,
     plan_loop_excitation,
 )
-from sysid_core.planning.closed_chain.structure import shown_by_motions, structural_rows
+from sysid_core.planning.closed_chain.plan import shown_by_motions, structural_rows
 from sysid_core.robot.loops import (
     ClosedChain,
     ConstrainedMotion,
@@ -30,10 +30,10 @@ from sysid_core.robot.loops import (
     constrained_parameter_names,
     constrained_torques,
     load_closed_chain,
-    loop_residual,
     projected_drive_regressor,
     projected_regressor,
 )
+from sysid_core.robot.loops.constraints import loop_residual
 from sysid_studies.constrained.sines import sine_trajectory
 
 SMALL = LoopExcitation(duration=5.0, generations=3, population=8, rate_hz=200.0)

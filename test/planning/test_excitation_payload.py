@@ -8,11 +8,10 @@ import pytest
 
 from sysid_core.errors import ExcitationError
 from sysid_core.planning import MotionChecker, MotionLimits, check_motion
-from sysid_core.planning.compose import MotionBuilder
 from sysid_core.planning.payload import frequencies_for_speed, plan_payload_motion
-from sysid_core.planning.payload.information import choose_tare_postures, payload_information
 from sysid_core.planning.payload.motion import oscillation
-from sysid_core.planning.payload.plan import PayloadPlan
+from sysid_core.planning.payload.plan import PayloadPlan, choose_tare_postures, payload_information
+from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import RobotModel, wrench_regressor
 
 

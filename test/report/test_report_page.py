@@ -126,7 +126,7 @@ def test_a_warning_says_what_it_means_and_what_to_do(tmp_path) -> None:
 
 
 def test_the_glossary_has_every_friction_symbol() -> None:
-    from sysid_core.report.glossary import GLOSSARY
+    from sysid_core.report.html import GLOSSARY
     from sysid_core.robot import FrictionTerm
 
     known = {word for words in GLOSSARY for word in words.split("|")}

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sysid_core.planning import MotionChecker, MotionLimits
-from sysid_core.planning.compose import MotionBuilder
 from sysid_core.planning.sequential import plan_sequential
+from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.report import step_rows
 from sysid_core.report.sequential import error_growth_figure
 from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel

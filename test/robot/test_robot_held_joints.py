@@ -6,18 +6,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from sysid_core import robot
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.robot import (
     RobotModel,
+    StaticTransform,
     held_text,
     hold_joints,
     received_urdf,
     with_mounted_frame,
 )
-from sysid_core.signals.wrench import check_wrench_frame
+from sysid_core.signals.wrench import check_wrench_frame, check_wrench_place
 
 ARM = tuple(f"panda_joint{i}" for i in range(1, 8))
 
@@ -119,3 +121,26 @@ def test_drivers_frames_that_are_no_links_are_taken_and_remarked() -> None:
         check_wrench_frame(ur, "base_link", "tool0")
     with pytest.raises(SignalError, match="accepted are"):
         check_wrench_frame(ur, "anything", "tool0", ["tool0_controller"])
+
+
+def test_a_tool_centre_point_that_is_not_the_flange_is_refused_with_its_pose(rng) -> None:
+    ur = RobotModel.from_urdf("ur5")
+    q = rng.uniform(-2, 2, 6)
+    data = ur.pin_model.createData()
+    pin.framesForwardKinematics(ur.pin_model, data, q)
+    flange = data.oMf[ur.frame_id("base")].actInv(data.oMf[ur.frame_id("tool0")])
+
+    def controller(tool: pin.SE3, parent: str = "base") -> StaticTransform:
+        pose = flange * tool
+        rotation = pin.Quaternion(pose.rotation).coeffs()
+        return StaticTransform(parent, "tool0_controller", tuple(pose.translation), tuple(rotation))
+
+    uncalibrated = pin.SE3(np.eye(3), np.array([0.002, 0.0, -0.003]))
+    check_wrench_place(ur, q, "tool0", controller(uncalibrated))
+    tool = pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, 0.5), np.array([0.0, 0.03, 0.15]))
+    with pytest.raises(SignalError, match=r"153 mm and 28\.6 degrees") as err:
+        check_wrench_place(ur, q, "tool0", controller(tool))
+    assert "[0.0000, 0.0300, 0.1500, 0.0000, 0.0000, 0.5000]" in err.value.remedy
+    check_wrench_place(ur, q, "tool0", controller(tool, "map"))
+    mounted = with_mounted_frame(ur, "tool0_controller", "tool0", [0, 0.03, 0.15, 0, 0, 0.5])
+    check_wrench_place(mounted, q, "tool0_controller", controller(tool))

@@ -3,20 +3,25 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from sysid_core.controller_payload import (
     VENDORS,
     ControllerPayload,
     ExchangeState,
+    LoadDiagram,
     PayloadExchange,
     PayloadLimits,
+    controller_settings,
     fixed_pose,
     response_accepted,
     vendor_request,
 )
-from sysid_core.errors import ModelError
+from sysid_core.errors import ModelError, SysIdError
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, transform_pi
 
 INERTIA = np.array([[0.010, 0.001, 0.002], [0.001, 0.020, 0.003], [0.002, 0.003, 0.015]])
@@ -95,6 +100,51 @@ def test_every_layout_in_the_field_is_filled(
     )
     assert found.sends_inertia is inertia
     assert leaves(found.values) == pytest.approx(leaves(expected))
+
+
+def read_back(vendor: str, text: str) -> ControllerPayload:
+    """What a controller makes of its line, by its vendor's documents.
+
+    KUKA: KSS system variables, structure LOAD (kg, mm, degrees: A about z, then B about y, C about x;
+    J in kg m^2 about the axes so turned). ABB: RAPID data types, loaddata (kg, mm, quaternion from its
+    real part, kg m^2). FANUC: screen MOTION PAYLOAD SET (kg, cm, kgf cm s^2 about the flange's axes).
+    """
+    x = [float(number) for number in re.findall(r"(?<![\w])-?\d+\.\d+", text)]
+    if vendor == "KUKA":
+        assert "CM {X" in text and "A" in text and "J {X" in text
+        R, mm = Rotation.from_euler("ZYX", x[4:7], degrees=True).as_matrix(), 1e-3
+    elif vendor == "ABB":
+        R, mm = Rotation.from_quat([*x[5:8], x[4]]).as_matrix(), 1e-3
+    else:
+        return ControllerPayload(x[0], 1e-2 * np.array(x[1:4]), np.diag(x[4:7]) * 9.80665 * 1e-2)
+    return ControllerPayload(x[0], mm * np.array(x[1:4]), R @ np.diag(x[-3:]) @ R.T)
+
+
+@pytest.mark.parametrize("vendor", ["KUKA", "ABB", "FANUC"])
+def test_lines_of_industrial_controllers_mean_the_payload(vendor: str) -> None:
+    (line,) = (one for one in controller_settings(PAYLOAD) if one.vendor.value == vendor)
+    found = read_back(vendor, line.text)
+    assert found.mass == pytest.approx(PAYLOAD.mass)
+    np.testing.assert_allclose(found.com, PAYLOAD.com, atol=1e-9)
+    products = 1.0 if vendor != "FANUC" else np.eye(3)  # FANUC has no place for them
+    np.testing.assert_allclose(found.inertia, INERTIA * products, atol=2e-5)
+    np.testing.assert_allclose(found.inertia, line.kept.inertia, atol=1e-9)
+    lost = np.linalg.norm(INERTIA - found.inertia, 2)
+    assert line.error_torque == pytest.approx(lost, abs=1e-6)
+
+
+def test_a_load_diagram_permits_less_farther_from_the_flange() -> None:
+    diagram = LoadDiagram.from_text("0:5, 0.3:5, 0.6:2")
+    assert diagram.permitted(0.1) == 5.0 and diagram.permitted(0.5) == pytest.approx(3.0)
+    assert diagram.permitted(0.7) == 0.0
+    judged = [
+        diagram.judge((3.0, sd), (distance, 0.01)).severity.value
+        for sd, distance in ((0.1, 0.3), (0.1, 0.49), (1.5, 0.1), (0.1, 0.51))
+    ]
+    assert judged == ["held", "warning", "warning", "failure"]
+    for text in ("5", "0.3:5,0:5", "0:-1", "0:nan", "a:b", ""):
+        with pytest.raises(SysIdError, match="load diagram"):
+            LoadDiagram.from_text(text)
 
 
 def leaves(values: object, path: str = "") -> dict[str, object]:

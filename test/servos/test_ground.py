@@ -19,9 +19,9 @@ from sysid_core.servos import (
     Term,
     identify_servos,
     save_servos,
-    warm_up,
 )
 from sysid_core.servos.ground import Ground, Surface, _arm_rollout, _lowest, clearance, find_ground
+from sysid_core.servos.model import warm_up
 from sysid_core.servos.rollout import drive_rollout
 
 SHAPE = (

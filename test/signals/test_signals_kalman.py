@@ -15,9 +15,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sysid_core.errors import SignalError
 from sysid_core.signals import JointStream, SampleOutcome, WrenchStream
-from sysid_core.signals.filters import JointFilter, NoiseLevels, filter_joints
-from sysid_core.signals.filters.kalman import KinematicBank
-from sysid_core.signals.filters.noise import NoiseEstimator
+from sysid_core.signals.filters import JointFilter, filter_joints
+from sysid_core.signals.filters.kalman import KinematicBank, NoiseEstimator, NoiseLevels
 from sysid_core.signals.wrench import WrenchFilter
 from sysid_core.signals.wrench.filter import filter_wrench
 

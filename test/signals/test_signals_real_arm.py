@@ -10,7 +10,7 @@ import pytest
 
 from sysid_core.signals import ColumnMap, JointStream, in_order, read_table
 from sysid_core.signals.filters import filter_joints, fit_splines
-from sysid_core.signals.filters.smoother import smooth_joints
+from sysid_core.signals.filters.zero_phase import smooth_joints
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,8 +14,7 @@ from sysid_core.errors import SignalError
 from sysid_core.signals import JointStream
 from sysid_core.signals.filters import central_difference, fit_splines
 from sysid_core.signals.filters.penalised_spline import _PROBES, _fit
-from sysid_core.signals.filters.repair import outliers
-from sysid_core.signals.filters.smoother import smooth_joints
+from sysid_core.signals.filters.zero_phase import outliers, smooth_joints
 
 RATE = 125.0
 T = np.arange(2500) / RATE

@@ -7,7 +7,7 @@ import pytest
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
 from sysid_core.signals import JointStream, require_sound_units
-from sysid_core.signals.sample_checks import velocity_ratio
+from sysid_core.signals.timing import velocity_ratio
 
 URDF = """<robot name="two"><link name="base"/><link name="a"/><link name="b"/>
 <joint name="turn" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>

@@ -14,7 +14,7 @@ from sysid_studies.constrained import (
     ConstrainedStudyConfig,
     constrained_study,
 )
-from sysid_studies.constrained.paper import PAPER_TORQUE_RMS
+from sysid_studies.constrained.report import PAPER_TORQUE_RMS
 from sysid_studies.constrained.robot import perturbed_truth
 
 SMALL = ConstrainedStudyConfig(

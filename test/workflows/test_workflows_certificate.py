@@ -185,3 +185,27 @@ def test_a_result_says_by_one_key_what_it_was_made_of(
     assert key() != stated["key"]
     said = call("verify", certified / "out/certificate.json")
     assert said.startswith("0") and "with another version of the code" in said
+
+
+def test_a_robot_named_from_where_one_stood_is_found_from_elsewhere(
+    certified: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = moved(certified, tmp_path)
+    monkeypatch.chdir(here)
+    fit = ("--friction", "usual", "--method", "ols", "--lock", "j2=0.1")
+    chosen = {"position": {"columns": [1]}, "velocity": {"columns": [3]}}
+    efforts = {"effort": {"columns": [5], "kind": "motor_current"}}
+    one = columns("motor_current", gain=[4.0], gain_sd=0.01, source="made up")
+    Path("one.yaml").write_text(yaml.safe_dump(one | chosen | efforts | {"joints": ["j1"]}))
+    said = call("identify", "train.csv", "--robot", "robot.urdf", "--columns", "one.yaml",
+                "--out", "one", *fit)  # fmt: skip
+    assert said.startswith("0"), said
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "robot.urdf").write_text("another robot")
+    assert call("certify", here / "one").startswith("0")
+    there = shutil.move(here, tmp_path / "moved")
+    (tmp_path / "moved" / "another").mkdir()  # which has recordings of the same names
+    shutil.copy(tmp_path / "moved" / "test.csv", tmp_path / "moved" / "another" / "train.csv")
+    shutil.move(tmp_path / "moved" / "train.csv", tmp_path / "moved" / "one" / "train.csv")
+    said = call("verify", Path(there) / "one/certificate.json", "--data", there)
+    assert said.startswith("0") and "another version" not in said

@@ -14,6 +14,7 @@ import pytest
 
 from sysid_core.errors import EstimationError, ModelError
 from sysid_core.estimation import Estimate
+from sysid_core.progress import Step
 from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
 from sysid_core.settings import build_settings, plain_settings
@@ -32,7 +33,6 @@ from sysid_core.workflows import (
     validate,
     validate_runs,
 )
-from sysid_core.workflows.progress import Step
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "ur5"
 JOINTS = RobotModel.from_urdf("ur5").joint_names

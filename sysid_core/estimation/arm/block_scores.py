@@ -1,30 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normal equations of blocks of time: any choice of columns and prior is judged on held-out blocks."""
+"""Cross-validation with normal equations of blocks of time: any choice of columns and prior is
+judged on held-out blocks.
+
+Jackknife test of whether the recordings determine the torques of other motions: the fit is repeated with
+each block of time left out (delete-a-block jackknife, Künsch 1989). Where the recordings are too short or
+excite too little, these fits explain what they saw alike and predict other motions differently.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
 from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.fit import Regression
-from sysid_core.robot import Array
+from sysid_core.estimation.arm.identify import identify_equations
+from sysid_core.estimation.arm.spans import Estimator, filled
+from sysid_core.estimation.fit import LeastSquares, Regression
+from sysid_core.robot import Array, RobotModel, joint_torque_regressor
+from sysid_core.robot.loops import DrivenRobot, try_assemble
 
 N_BLOCKS = 6  # of time, each held out once: fits keep five sixths of the data
 LEAST_GAIN = 0.005  # relative drop of the held-out error that anything else than usual must bring
 ENOUGH = 20_000  # samples that choices are judged on, evenly spread: more change no choice
 _EXACT = 1e-12  # squares of torques: a millionth of them is no measurement
+WEIGHTS = (1.0, 10.0, 100.0, 1e3, 1e4)  # of the prior that are tried; the first is the weakest
+WITHIN = 0.03  # relative: held-out errors of one recording that differ by less are the same
+WORSE = 0.1  # relative: a residual larger by more than with the weakest prior contradicts the data
+NO_PRIOR = 1e-6  # weight of the prior that stands for none
+_WIDER = 1.5  # typical positions span so much more than the recorded ones
+_FURTHER = 0.3  # [rad] and so much, where joints turn
+_LEAST = 0.3  # of the liveliest joint's velocity and acceleration
+_SAMPLES = 200  # random states: the spread's own error is 5 %
 
 
 @dataclass(frozen=True, eq=False)
 class BlockScores:
-    r"""Normal equations of blocks of time, from which any choice of columns is cross-validated.
+    r"""Normal equations of blocks of time, with which any choice of columns can be cross-validated.
 
-    Every block is predicted, raw, from a weighted fit to all other blocks, filtered; the prior
-    regularises as in `ConsistentLeastSquares`, without its constraints.
+    Every block is predicted unfiltered, from a weighted fit to all other blocks, which are
+    filtered; the prior is that of `ConsistentLeastSquares`, without its constraints.
 
     Attributes:
         regression: The filtered equations (names, structure, prior).
@@ -42,7 +59,8 @@ class BlockScores:
     def build(cls, equations: ArmEquations, pi: Array, n_blocks: int = N_BLOCKS) -> BlockScores:
         """Normal equations of blocks of equal time in motion.
 
-        Blocks are cut by time: recordings of different rates are decimated differently.
+        Blocks are divided by time, because recordings with different rates are decimated
+        differently.
 
         Args:
             equations: The data.
@@ -62,7 +80,7 @@ class BlockScores:
     def relative_error(
         self, keep: Sequence[bool] | None = None, prior_weight: float = 1.0
     ) -> float:
-        r"""`||e|| / ||effort||` over all held-out blocks and joints.
+        r"""Relative error `||e|| / ||effort||` over all held-out blocks and joints.
 
         Args:
             keep: Columns in use, shape (p,); None: all.
@@ -71,19 +89,19 @@ class BlockScores:
         return float(np.sqrt(self.block_errors(keep, prior_weight).sum()))
 
     def block_errors(self, keep: Sequence[bool] | None = None, prior_weight: float = 1.0) -> Array:
-        """Its square as the blocks' shares, shape (blocks,)."""
+        """Contribution of each block to the squared relative error, shape (blocks,)."""
         error, signal = self._squares(keep, prior_weight)
         return np.asarray(np.sum(error / self.gains**2, axis=1) / np.sum(signal / self.gains**2))
 
     def joint_errors(self, keep: Sequence[bool] | None = None, prior_weight: float = 1.0) -> Array:
-        """The relative error of each joint, shape (n,)."""
+        """Relative error of each joint, shape (n,)."""
         error, signal = self._squares(keep, prior_weight)
         return np.sqrt(error.sum(axis=0) / np.maximum(signal, _least(signal)))
 
     def fits_without_blocks(
         self, prior_weight: float, parameters: Array, fixed: Sequence[str] = ()
     ) -> Array:
-        """Parameters of the fits without one block each, shape (blocks, p).
+        """Parameters of the fits that each omit one block, shape (blocks, p).
 
         Args:
             prior_weight: rho of the prior.
@@ -105,7 +123,7 @@ class BlockScores:
         return out
 
     def residual(self, parameters: Array) -> Array:
-        """Root mean square residual of every joint with given parameters, shape (n,) [N m]."""
+        """RMS residual of every joint for given parameters, shape (n,) [N m]."""
         squares = _quadratic(np.append(-parameters, 1.0), self.filtered.sum(axis=0))
         return np.sqrt(np.maximum(squares, 0.0) / np.maximum(self.regression.counts, 1.0))
 
@@ -126,7 +144,7 @@ class BlockScores:
         return np.maximum(error, 0.0), raw[:, :, -1, -1].sum(axis=0)
 
     def _weights(self, total: Array, prior: Array, sd: Array, rho: float) -> Array:
-        """Inverse residual variance per joint, from a fit to everything."""
+        """Inverse residual variance of each joint, from a fit to all blocks."""
         weights = np.ones(len(total))
         count = self.regression.counts
         for _ in range(3):
@@ -138,11 +156,11 @@ class BlockScores:
 
 
 def is_better(new: Array, old: Array, least_gain: float) -> bool:
-    """True if a choice predicts clearly better than another, beyond the chance of a few blocks.
+    """True if one choice predicts better than another by more than chance.
 
-    The mean gain over blocks must exceed its standard error (as Breiman's rule of one standard
-    error, Hastie et al. 2009, section 7.10): what some blocks gain and others lose says little of
-    other motions.
+    The mean gain over the blocks must exceed its standard error (Breiman's one-standard-error rule,
+    Hastie et al. 2009, section 7.10), because a gain on some blocks with a loss on others does not
+    carry over to other motions.
 
     Args:
         new: Squared held-out errors of blocks, shape (blocks,).
@@ -165,7 +183,7 @@ def _quadratic(theta: Array, products: Array) -> Array:
 
 
 def _edges(regression: Regression, n_blocks: int) -> Array:
-    """Times that part blocks of equal time in motion, shape (n_blocks - 1,) [s].
+    """Times that divide the motion into blocks of equal duration, shape (n_blocks - 1,) [s].
 
     Motion that comes back belongs to the block in which it first occurred: held out, it is unseen.
     """
@@ -202,3 +220,165 @@ def _solve(products: Array, weights: Array, prior: Array, sd: Array, rho: float)
     except np.linalg.LinAlgError:  # products so large that rho is lost beside them
         step = scipy.linalg.lstsq(A, b)[0]
     return prior + sd * step
+
+
+def choose_prior_weight(
+    equations: ArmEquations,
+) -> tuple[float, dict[float, float]]:
+    """Weight of the prior with the smallest held-out error, and the errors of all candidates.
+
+    The result is the largest weight whose error is not clearly larger than the smallest (Breiman's
+    one-standard-error rule, Hastie et al. 2009, section 7.10), because the blocks of one recording
+    contain little information about other motions.
+
+    Args:
+        equations: The data.
+    """
+    scores = BlockScores.build(equations, rough_loads(equations))
+    errors = {rho: scores.relative_error(None, rho) for rho in WEIGHTS}
+    least = min(errors.values())
+    return max(rho for rho, error in errors.items() if error <= (1.0 + WITHIN) * least), errors
+
+
+def lowered_prior_weight(
+    equations: ArmEquations,
+    weight: float,
+    estimator: Callable[[float], Estimator],
+) -> float:
+    """Weight of the prior, reduced until physical consistency no longer contradicts the prior.
+
+    `choose_prior_weight` judges fits without constraints. If the drive gains contradict each other,
+    a strong prior fits the data only with physically inconsistent bodies; consistent bodies then
+    have a much larger residual than with a weaker prior.
+
+    Args:
+        equations: The data.
+        weight: Weight to begin with.
+        estimator: Makes the constrained estimator for a weight.
+    """
+    scores = BlockScores.build(equations, equations.prior, 1)
+
+    def residual(rho: float) -> float:
+        found = identify_equations(equations, estimator(rho))
+        rms = scores.residual(found.parameters) * np.sqrt(scores.regression.counts)
+        return float(np.linalg.norm(rms / scores.gains))
+
+    least = WEIGHTS[0]
+    if weight <= least:
+        return weight
+    most = (1.0 + WORSE) * residual(least)
+    while weight > least and residual(weight) > most:
+        weight /= 10.0
+    return weight
+
+
+def rough_loads(equations: ArmEquations) -> Array:
+    """Inertial parameters that are accurate enough for the load torque in friction terms.
+
+    Without measured efforts of a joint, the least-squares estimate of the bodies that it carries is
+    arbitrary.
+    """
+    if not equations.friction.needs_load or np.any(equations.unmeasured()):
+        return equations.prior
+    return identify_equations(equations, LeastSquares("joint")).pi.ravel()
+
+
+@dataclass(frozen=True)
+class PredictionSpread:
+    """Scatter of torque predictions over fits that each omit one part of the recordings.
+
+    The typical motion is as fast as the recorded one, and its range is larger by a half plus 0.3
+    rad.
+
+    Attributes:
+        spread: Standard deviation of predicted efforts, in units of the fit's residual.
+        relative: The same in units of the efforts of typical motion.
+        joints: Joint to its own spread.
+    """
+
+    spread: float
+    relative: float
+    joints: dict[str, float]
+
+    @property
+    def worst(self) -> tuple[str, ...]:
+        """Joints with the largest scatter, at most three."""
+        order = sorted(self.joints, key=lambda joint: -self.joints[joint])
+        return tuple(j for j in order[:3] if self.joints[j] > 0.5 * self.joints[order[0]])
+
+
+def prediction_spread(
+    equations: ArmEquations,
+    parameters: Array,
+    prior_weight: float = NO_PRIOR,
+    *,
+    fixed: Sequence[str] = (),
+) -> PredictionSpread:
+    r"""Scatter of predictions of a typical motion over fits that each omit one block of time.
+
+    With predictions y_b, b = 1 … B, of the fits without block b, the jackknife's variance is
+    `(B - 1) / B sum_b (y_b - mean(y))^2`; root mean squares over samples and joints, joints in the
+    unit of their efforts.
+
+    Args:
+        equations: The recordings.
+        parameters: All parameters of the fit, inertial then friction, shape (p,).
+        prior_weight: rho of the fit's prior.
+        fixed: What the fit held, as in an estimator's `fixed`.
+    """
+    split = equations.model.n_bodies * 10
+    scores = BlockScores.build(equations, parameters[:split])
+    fits = scores.fits_without_blocks(prior_weight, parameters, fixed)
+    q, v, a = _typical_motion(equations)
+    rigid = joint_torque_regressor(equations.model, q, v, a)
+    Y = np.concatenate(
+        [rigid, equations.friction.regressor(q, v, a, rigid @ parameters[:split])], axis=2
+    )
+    predicted = np.einsum("kjp,bp->bkj", Y, fits) / scores.gains
+    B = len(predicted)
+    variance = (B - 1) / B * np.sum((predicted - predicted.mean(axis=0)) ** 2, axis=0)
+    used = ~equations.unmeasured()
+    spread = np.sqrt(np.mean(variance, axis=0))[used]
+    residual = (scores.residual(parameters) / np.abs(scores.gains))[used]
+    size = np.sqrt(np.mean((Y @ parameters / scores.gains) ** 2, axis=0))[used]
+
+    def ratio(x: Array, y: Array) -> float:
+        return float(np.linalg.norm(x) / max(float(np.linalg.norm(y)), 1e-300))
+
+    floor = np.maximum(residual, 1e-6 * np.linalg.norm(size))
+    names = np.array(equations.model.joint_names)[used].tolist()
+    joints = dict(zip(names, (spread / floor).tolist(), strict=True))
+    return PredictionSpread(ratio(spread, floor), ratio(spread, size), joints)
+
+
+def _typical_motion(equations: ArmEquations) -> tuple[Array, Array, Array]:
+    """Random states with the spread of the recorded ones, each (K, n)."""
+    rng = np.random.default_rng(0)
+    model = equations.model
+    q, v, a = (
+        np.concatenate([filled(getattr(span.motion, key)) for span in equations.spans])
+        for key in "qva"
+    )
+    middle, half = 0.5 * (q.min(axis=0) + q.max(axis=0)), 0.5 * np.ptp(q, axis=0)
+    slides = np.array([name in model.prismatic_joints for name in model.joint_names])
+    reach = _WIDER * half + np.where(slides, 0.0, _FURTHER)
+    lower, upper = model.position_limits
+    low = np.minimum(np.maximum(middle - reach, lower), middle - half)
+    high = np.maximum(np.minimum(middle + reach, upper), middle + half)
+    shape = (_SAMPLES, model.nv)
+    sd_v, sd_a = (np.sqrt(np.mean(x**2, axis=0)) for x in (v, a))
+    out = [_postures(model, rng.uniform(low, high, shape), q, rng)]
+    for sd in (sd_v, sd_a):
+        least = np.where(slides, 0.0, _LEAST * np.max(sd[~slides], initial=0.0))
+        out.append(rng.normal(size=shape) * np.maximum(sd, least))
+    return out[0], out[1], out[2]
+
+
+def _postures(model: RobotModel, wide: Array, recorded: Array, rng: np.random.Generator) -> Array:
+    """Random positions (K, n); where the loops cannot be closed, recorded positions replace them."""
+    if not isinstance(model, DrivenRobot):
+        return wide
+    lost = ~try_assemble(model.chain, wide).assembled
+    out = wide.copy()
+    out[lost] = recorded[rng.integers(len(recorded), size=int(np.sum(lost)))]
+    return out

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurement equations of a chain, `tau = Y pi + Phi phi` (rigid-body regressor and parameters,
 friction regressor and parameters).
+
+What a model lacks is a function of the motion and comes back with it. Blocks of time that are to
+disagree where the model is wrong must not hold the same motion: periods of a Fourier series, or one
+trajectory played several times.
 """
 
 from __future__ import annotations
@@ -12,38 +16,128 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
+from scipy.spatial import cKDTree
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm.recordings import Processing, earlier, prepare
-from sysid_core.estimation.arm.regressor_blocks import RegressorBlocks, evenly_spread
-from sysid_core.estimation.arm.repeated_motion import first_times
-from sysid_core.estimation.arm.spans import Span, filled, shifted
-from sysid_core.estimation.arm.structure import arm_structural_rows
-from sysid_core.estimation.fit import (
-    Regression,
-    friction_scale_from_squares,
+from sysid_core.estimation.arm.recordings import (
+    Processing,
+    earlier,
+    prepare,
     refuse_unmeasured,
     unmeasured_joints,
 )
+from sysid_core.estimation.arm.spans import RegressorBlocks, Span, evenly_spread, filled, shifted
+from sysid_core.estimation.fit import Regression
+from sysid_core.estimation.fit.regression import friction_scale_from_squares
+from sysid_core.identifiability import random_states
+from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.robot import (
     INERTIAL_UNITS,
     Array,
     FrictionModel,
+    FrictionTerm,
     RobotModel,
     inertial_parameter_names,
     inertial_scale,
     joint_torque_regressor,
 )
 from sysid_core.robot.loops import DrivenRobot
-from sysid_core.signals import Recording
+from sysid_core.signals import JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
+_TURNING_OVER = {FrictionTerm.PLAY, FrictionTerm.BREAKAWAY}  # within some motion after a reversal
+_STEP = 0.1  # [s] between the states that are compared
+_MOST = 4000  # states
+_ALIKE = 0.25  # root mean square distance of states, in standard deviations of each coordinate
+_LATER = 1.0  # [s]: neighbours in time are alike anyway
 HELD = 32e6  # bytes of rigid-body regressors, and of filtered ones, that are held
+
+
+def arm_structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 7) -> Array:
+    """Triangular factor of the rigid-body and friction regressor at random states, shape (p, p).
+
+    Rounded angles of the URDF are replaced by exact ones, because a tilt of 1e-6 rad has no
+    measurable effect.
+    """
+    model = with_exact_angles(model)[0].with_pi(model.pi)
+    rng = np.random.default_rng(seed)
+    n_samples = max(12 * model.n_bodies, len(friction.names)) + 30
+    q, v, a = random_states(model, n_samples, rng)
+    angles = rng.uniform(-np.pi, np.pi, (n_samples, model.nv))
+    if q.shape[1] == model.nv:
+        angles = q
+    Y = joint_torque_regressor(model, q, v, a)
+    # Loads as the robot's own masses cause them, or masses of natural size where it has none.
+    load = Y @ (model.pi.ravel() + 0.1 * inertial_scale(model))
+    # Slow and fast samples, so that the terms near standstill differ from Coulomb friction.
+    slow = v * np.where(rng.random(v.shape) < 0.5, 2e-3, 1.0)
+    Phi = friction.regressor(angles, slow, a, load * rng.choice([-1.0, 1.0], v.shape))
+    # Viscous and inertial columns belong to the same states as the rigid body's.
+    same = friction.regressor(angles, v, a, load)
+    rows = np.concatenate([np.concatenate([Y, same], 2), np.concatenate([Y, Phi], 2)])
+    if _TURNING_OVER & set(friction.all_terms):
+        turned = same.copy()
+        columns, walked = _turning_over(friction, v, a, rng)
+        turned[:, :, columns] = walked[:, :, columns]
+        rows = np.concatenate([rows, np.concatenate([Y, turned], 2)])
+    flat = rows.reshape(-1, rows.shape[2])
+    return np.asarray(np.linalg.qr(flat, mode="r"))
+
+
+def _turning_over(
+    friction: FrictionModel, v: Array, a: Array, rng: np.random.Generator
+) -> tuple[list[int], Array]:
+    """Columns of terms that turn over, and the regressor of a walk by small and large steps.
+
+    Random states are so far apart that all such terms have turned over between them: they would be
+    one and the same.
+    """
+    widths = friction.play_width, friction.breakaway_width
+    sizes = np.exp(rng.uniform(np.log(0.1 * min(widths)), np.log(10.0 * max(widths)), v.shape))
+    angles = np.cumsum(sizes * rng.choice([-1.0, 1.0], v.shape), axis=0)
+    names = {
+        name
+        for axis in friction.drives.axis_names
+        for term in _TURNING_OVER & set(friction.terms_of(axis))
+        for name in friction.parameters_of(axis, term)
+    }
+    columns = [k for k, name in enumerate(friction.names) if name in names]
+    return columns, friction.regressor(angles, v, a, np.zeros_like(v))
+
+
+def first_times(motions: Sequence[JointStream]) -> tuple[Array, ...]:
+    """Times at which the motion of each sample first occurred, for each motion, (K_i,) [s].
+
+    Args:
+        motions: Gapless motions with velocities.
+    """
+    starts = np.cumsum([0.0] + [float(m.time[-1]) for m in motions[:-1]])
+    step = max(_STEP, sum(float(m.time[-1]) for m in motions) / _MOST)
+    states, times = [], []
+    for motion, start in zip(motions, starts, strict=True):
+        v = np.zeros_like(motion.q) if motion.v is None else motion.v
+        rows = np.unique(np.searchsorted(motion.time, np.arange(0.0, motion.time[-1], step)))
+        rows = rows[rows < len(motion.time)]
+        states.append(np.column_stack([motion.q, v])[rows])
+        times.append(start + motion.time[rows])
+    grid, first = np.concatenate(times), np.concatenate(times)
+    X = np.concatenate(states)
+    X = X / np.maximum(np.std(X, axis=0), 1e-3)
+    near = cKDTree(X).query_ball_point(X, _ALIKE * np.sqrt(X.shape[1]))
+    earliest = grid[[min(found) for found in near]]
+    again = grid - earliest > _LATER
+    first[again] = earliest[again]
+    out = []
+    for motion, start in zip(motions, starts, strict=True):
+        time = start + motion.time
+        at = np.clip(np.searchsorted(grid, time, side="right") - 1, 0, len(grid) - 1)
+        out.append(first[at] + (time - grid[at]))
+    return tuple(out)
 
 
 @dataclass(frozen=True, eq=False)
 class ArmEquations:
-    """Recordings of a chain, open or closed, from which regressions are made.
+    """Filtered recordings of an open or closed chain, from which regressions are built.
 
     Attributes:
         model: The robot.
@@ -92,7 +186,7 @@ class ArmEquations:
         ).with_spans(parts)
 
     def with_spans(self, spans: Sequence[Span]) -> ArmEquations:
-        """Copy with other data."""
+        """Copy with other gapless spans of data."""
         size = sum(len(s.tau) for s in spans) * self.model.nv * 10 * self.model.n_bodies
         Y = None
         if 8 * size <= HELD:
@@ -109,7 +203,7 @@ class ArmEquations:
         return replace(self, friction=friction, structure=arm_structural_rows(self.model, friction))
 
     def with_delay(self, delay: float) -> ArmEquations:
-        """Copy with the motion shifted to `delay` [s] before the efforts."""
+        """Copy in which each effort belongs to the motion `delay` [s] earlier."""
         by = delay - self.processing.delay
         Y = self.Y and tuple(
             shifted(Y, s.motion.time, by) for Y, s in zip(self.Y, self.spans, strict=True)
@@ -122,7 +216,7 @@ class ArmEquations:
         )
 
     def with_efforts_earlier(self, shifts: Array) -> ArmEquations:
-        """Copy with the torques of each joint taken `shifts` [s] later, shape (n,)."""
+        """Copy with the torques of each joint advanced by `shifts` [s], shape (n,)."""
         spans = []
         for span in self.spans:
             time, tau = span.motion.time, span.tau.copy()
@@ -132,8 +226,8 @@ class ArmEquations:
         return replace(self, spans=tuple(spans))
 
     def spread(self, samples: int) -> ArmEquations:
-        """About `count` samples in pieces distributed evenly over the recordings, or all
-        samples.
+        """About `samples` samples in pieces that are evenly distributed over the recordings, or all
+        if there are fewer.
         """
         pieces = evenly_spread([len(s.tau) for s in self.spans], samples)
         if sum(len(s.tau) for s in self.spans) <= samples:
@@ -147,7 +241,7 @@ class ArmEquations:
         )
 
     def unmeasured(self) -> NDArray[np.bool_]:
-        """Joints whose efforts are zero throughout, shape (n,)."""
+        """Mask of joints whose efforts are zero throughout, shape (n,)."""
         return unmeasured_joints([span.tau for span in self.spans])
 
     @cached_property
@@ -156,13 +250,13 @@ class ArmEquations:
         return first_times([span.motion for span in self.spans])
 
     def moving(self) -> list[NDArray[np.bool_]]:
-        """Samples of every span in which some joint moves, each (K_i,)."""
+        """Mask of the samples in which at least one joint moves, for every span, each (K_i,)."""
         return [
             np.any(np.abs(filled(s.motion.v)) > self.processing.moving, axis=1) for s in self.spans
         ]
 
     def moving_share(self) -> float:
-        """Share of the samples in which some joint moves."""
+        """Share of the samples in which at least one joint moves."""
         return float(np.mean(np.concatenate(self.moving())))
 
     def regression(
@@ -173,7 +267,7 @@ class ArmEquations:
         raw: bool = False,
         fast: float = 0.0,
     ) -> Regression:
-        """Filtered, trimmed and decimated equations.
+        """Regression from the filtered, trimmed and decimated samples.
 
         Args:
             pi: Inertial parameters that the load-dependent friction is taken from, (10 N,).
@@ -224,7 +318,7 @@ class ArmEquations:
         return tuple(name for name, pi in bodies if not np.any(pi))
 
     def _fast_only(self, regression: Regression, chosen: _Chosen, fast: float) -> Regression:
-        """The equations without those near a joint's standstill or reversal."""
+        """Copy without the equations near standstill or reversal of a joint."""
         used = []
         for span, rows in zip(self.spans, chosen.rows, strict=True):
             reach = int(span.rate_hz / self.processing.torque_cutoff_hz)

@@ -1,31 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole-arm identification, from recordings to a model that predicts torques."""
+"""Identification of a whole arm, from recordings to a model that predicts torques."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
+from pydantic import Field, field_validator
 
+from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.arm.recordings import Processing, predicted_efforts
+from sysid_core.estimation.arm.recordings import Processing, predicted_efforts, unmeasured_notes
 from sysid_core.estimation.arm.spans import Estimator, full_parameters, require_recordings
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.fit import unmeasured_notes
+from sysid_core.files import (
+    FileKind,
+    FileSchema,
+    Name,
+    Number,
+    Positive,
+    Vector3,
+    read_schema,
+    write_yaml,
+)
 from sysid_core.robot import (
     Array,
+    DriveTrain,
     FrictionModel,
+    FrictionTerm,
     RobotModel,
+    Spring,
+    SpringLaw,
+    inertial_parameter_names,
     is_physically_consistent,
     joint_torque_regressor,
+    with_gravity,
 )
 from sysid_core.signals import Recording
+
+SCHEMA = "robot_sysid/identified_robot/1"
+_FILE = FileKind(
+    "identified robot", "Give the folder that `sysid identify` wrote.", EstimationError
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """An identified robot.
+    """Result of the identification of a robot.
 
     Attributes:
         model: The robot as its URDF describes it.
@@ -35,6 +60,8 @@ class Identification:
         parameters: All parameters, inertial then friction, shape (p,): those of the estimate, and
             where it leaves a choice the closest to the URDF.
         names: Names of all parameters.
+        scale: Natural scale of every parameter, which is its prior standard deviation, shape (p,);
+            None if the result was read from a file.
     """
 
     model: RobotModel
@@ -43,6 +70,7 @@ class Identification:
     estimate: Estimate
     parameters: Array
     names: tuple[str, ...]
+    scale: Array | None = None
 
     @property
     def pi(self) -> Array:
@@ -51,13 +79,15 @@ class Identification:
 
     @property
     def friction_parameters(self) -> dict[str, float]:
-        """Friction and drive parameters by name."""
+        """Values of the friction and drive parameters by name."""
         start = 10 * self.model.n_bodies
         return dict(zip(self.names[start:], self.parameters[start:].tolist(), strict=True))
 
     @property
     def physically_consistent(self) -> bool:
-        """True if all bodies of `pi` are consistent and all friction parameters have the right sign."""
+        """True if every body of `pi` is physically consistent and every friction parameter has the
+        right sign.
+        """
         signs = self.parameters[10 * self.model.n_bodies :][
             np.array(self.friction.non_negative, bool)
         ]
@@ -66,12 +96,12 @@ class Identification:
     def torques(self, q: Array, v: Array, a: Array) -> Array:
         """Joint torques along a motion without gaps, shapes (K, n) to (K, n) [N m].
 
-        Known springs give part of them, the drives the rest.
+        Known springs produce a part of these torques, and the drives the rest.
         """
         return self._torques(q, v, a, (self.pi,))[0]
 
     def _torques(self, q: Array, v: Array, a: Array, bodies: Sequence[Array]) -> list[Array]:
-        """The same for several sets of inertial parameters with the identified friction."""
+        """Torques for several sets of inertial parameters, with the identified friction."""
         Y = joint_torque_regressor(self.model, q, v, a)
         beta = self.parameters[10 * self.model.n_bodies :]
         rigid = [Y @ np.ravel(pi) for pi in bodies]
@@ -90,7 +120,9 @@ class Identification:
         return self._predict(recording, (self.pi,))[0]
 
     def predict_beside_nominal(self, recording: Recording) -> tuple[Array, Array]:
-        """`predict`, and the same with the URDF's inertial parameters, each of shape (K, n)."""
+        """Efforts predicted by the identified model and by the URDF's inertial parameters, each of
+        shape (K, n).
+        """
         identified, nominal = self._predict(recording, (self.pi, self.model.pi))
         return identified, nominal
 
@@ -131,7 +163,7 @@ def identify(
 def identify_equations(
     equations: ArmEquations, estimator: Estimator, *, load_rounds: int = 3
 ) -> Identification:
-    """`identify` with given regressors, for the comparison of estimators and friction terms."""
+    """Identify a robot from given equations, to compare estimators and friction terms."""
     pi = equations.prior
     for _ in range(load_rounds if equations.friction.needs_load else 1):
         regression = equations.regression(pi)
@@ -145,16 +177,17 @@ def identify_equations(
         with_provenance(estimate, [equations]),
         parameters,
         regression.names,
+        regression.prior_sd,
     )
 
 
 def with_provenance(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estimate:
-    """Copy of the estimate with notes about robot, data and omitted samples."""
+    """Copy of the estimate with notes on the robot, the data and the omitted samples."""
     together = replace(parts[0], spans=tuple(span for part in parts for span in part.spans))
     share = together.moving_share()
     still = (
-        f"{100.0 * (1.0 - share):.0f} % of the samples are at standstill and were excluded from the fit."
-        "",
+        f"{100.0 * (1.0 - share):.0f} % of the samples are at standstill and were excluded from"
+        " the fit.",
     )
     model = together.model
     return replace(
@@ -168,3 +201,141 @@ def with_provenance(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estima
             *unmeasured_notes(model.joint_names, together.unmeasured()),
         ),
     )
+
+
+def save_identification(identification: Identification, path: str | Path) -> None:
+    """Write `parameters.yaml`: all parameters, friction terms, drives and processing.
+
+    The estimate with its covariance has a file of its own (`Estimate.save`).
+    """
+    friction, drives = identification.friction, identification.friction.drives
+    raw = {
+        "schema": SCHEMA,
+        "robot": identification.model.name,
+        "urdf_hash": identification.model.urdf_hash,
+        "gravity": identification.model.gravity.tolist(),
+        "locked": {name: float(q) for name, q in identification.model.locked.items()},
+        "method": identification.estimate.method,
+        "parameters": dict(
+            zip(identification.names, identification.parameters.tolist(), strict=True)
+        ),
+        "friction": {
+            "terms": [term.value for term in friction.terms],
+            "own_terms": {a: [t.value for t in ts] for a, ts in friction.own_terms.items()},
+            "coulomb_velocity": friction.coulomb_velocity,
+            "stribeck_velocity": friction.stribeck_velocity,
+            "play_width": friction.play_width,
+            "breakaway_width": friction.breakaway_width,
+        },
+        "drives": {
+            "joints": list(drives.joint_names),
+            "gain": drives.gains.tolist(),
+            "springs": [
+                {**dataclasses.asdict(spring), "law": spring.law.value} for spring in drives.springs
+            ],
+            "couplings": {axis: dict(f) for axis, f in drives.couplings.items()},
+            "waves": {
+                kind: {axis: list(waves) for axis, waves in axes.items()}
+                for kind, axes in drives.waves.items()
+            },
+        },
+        "processing": dataclasses.asdict(identification.processing),
+    }
+    write_yaml(path, raw)
+
+
+def load_identification(path: str | Path, model: RobotModel, estimate: Estimate) -> Identification:
+    """Read an identification written by `save_identification`.
+
+    Args:
+        path: `parameters.yaml`.
+        model: The robot that was identified, from the same URDF. Joints that were locked then are
+            locked in the result.
+        estimate: What `estimate.yaml` beside it holds.
+
+    Raises:
+        EstimationError: Another kind of file, or another robot.
+    """
+    file = read_schema(path, _File, _FILE)
+    if model.urdf_hash and file.urdf_hash and file.urdf_hash != model.urdf_hash:
+        raise EstimationError(
+            f"'{path}' was identified with another URDF ({file.urdf_hash}) than this one"
+            f" ({model.urdf_hash}).",
+            remedy="Give the URDF that was used for the identification.",
+        )
+    try:
+        model = model.with_locked({j: q for j, q in file.locked.items() if j in model.joint_names})
+        if file.gravity is not None:
+            model = with_gravity(model, file.gravity)
+        drives = DriveTrain(
+            file.drives.joints,
+            np.array(file.drives.gain),
+            file.drives.couplings,
+            file.drives.waves,
+            tuple(Spring(**dict(spring)) for spring in file.drives.springs),
+        )
+        friction = FrictionModel(drives, **dict(file.friction))
+    except SysIdError as err:
+        raise _FILE.refusal(path, err.message, err.remedy) from err
+    names = (*inertial_parameter_names(model), *friction.names)
+    missing = [name for name in names if name not in file.parameters]
+    unknown = [name for name in file.parameters if name not in names]
+    if missing or unknown:
+        raise _FILE.refusal(
+            path,
+            f"`parameters` lacks {missing} and has {unknown}, which '{model.name}' has not"
+            if unknown
+            else f"`parameters` lacks {missing}",
+        )
+    values = np.array([file.parameters[name] for name in names])
+    return Identification(model, friction, file.processing, estimate, values, names)
+
+
+class _Friction(FileSchema):
+    terms: tuple[FrictionTerm, ...]
+    own_terms: dict[str, tuple[FrictionTerm, ...]]
+    coulomb_velocity: Positive
+    stribeck_velocity: Positive
+    play_width: Positive
+    breakaway_width: Positive
+
+
+class _Spring(FileSchema):
+    axis: Name
+    law: SpringLaw
+    preload: Number
+    stiffness: Number
+    stroke: Number
+    exponent: Number
+    anchors: tuple[Positive, Positive] | None
+    zero: Number
+    identified: bool
+
+
+class _Drives(FileSchema):
+    joints: tuple[Name, ...]
+    gain: list[Number]
+    couplings: dict[str, dict[str, Number]]
+    waves: dict[str, dict[str, list[Number]]]
+    springs: tuple[_Spring, ...] = ()
+
+
+class _File(FileSchema):
+    schema_: Literal["robot_sysid/identified_robot/1"] = Field(alias="schema")
+    robot: str
+    urdf_hash: str
+    gravity: Vector3 | None = None
+    locked: dict[str, Number] = Field(default_factory=dict)
+    method: str
+    parameters: dict[str, Number]
+    friction: _Friction
+    drives: _Drives
+    processing: Processing
+
+    @field_validator("processing", mode="before")
+    @classmethod
+    def _named_as_today(cls, raw: object) -> object:
+        """Rename the key `max_gap` of older files to `max_gap_s`."""
+        if isinstance(raw, dict) and "max_gap" in raw:
+            return {("max_gap_s" if key == "max_gap" else key): x for key, x in raw.items()}
+        return raw

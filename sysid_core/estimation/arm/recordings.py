@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of a chain, open or closed, as gapless, filtered motions with torques at the joints."""
+"""Preprocessing of recordings of open and closed chains: gapless, filtered motions with joint
+torques.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.arm.spans import (
@@ -24,11 +27,45 @@ from sysid_core.settings import require_bounds
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion, split_at_gaps
 
+_FEWEST = 20  # samples of a span: twice what filters need, fewer say nothing beside their ends
 _SAMPLES_PER_PERIOD = 6.0  # of the filter's cut-off: three times what carries it
 
 
+def unmeasured_joints(efforts: Sequence[Array]) -> NDArray[np.bool_]:
+    """Mask of joints without measured efforts, shape (n,).
+
+    Args:
+        efforts: Efforts of every span, each (K_i, n).
+    """
+    return ~np.any([np.any(effort != 0.0, axis=0) for effort in efforts], axis=0)
+
+
+def refuse_unmeasured(unmeasured: NDArray[np.bool_]) -> None:
+    """Raise an error if no joint has measured efforts.
+
+    Raises:
+        EstimationError: No joint's effort is measured.
+    """
+    if np.all(unmeasured):
+        raise EstimationError(
+            "All efforts are zero: the driver does not measure efforts.",
+            remedy="Record from a driver that reports torques or currents.",
+        )
+
+
+def unmeasured_notes(names: Sequence[str], unmeasured: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Sentence for the result about joints without measured efforts; empty if there are none."""
+    joints = [name for name, none in zip(names, unmeasured, strict=True) if none]
+    if not joints:
+        return ()
+    return (
+        f"The efforts of {', '.join(joints)} are zero throughout: parameters that only they"
+        " determine remain undetermined.",
+    )
+
+
 class Differentiation(Kind):
-    """Method that computes velocities and accelerations."""
+    """Source of velocities and accelerations."""
 
     FILTER = "filter"  # measured velocities, or else positions, by a low-pass
     POSITIONS = "positions"  # positions by a low-pass, whatever velocities were measured
@@ -37,10 +74,11 @@ class Differentiation(Kind):
 
 @dataclass(frozen=True, kw_only=True)
 class Processing:
-    r"""Preprocessing of recordings of an open or closed chain.
+    r"""Settings for the preprocessing of recordings of an open or closed chain.
 
-    The regressor is built from lightly filtered motion; it and the torques then pass one filter,
-    which leaves `tau = Y pi` true. Samples in which no joint moves are left out of the fit.
+    The regressor is computed from lightly filtered motion. The same filter is then applied to the
+    regressor and the torques, so that `tau = Y pi` remains true. Samples in which no joint moves
+    are left out of the fit.
 
     Attributes:
         torque_cutoff_hz: Cut-off of the filter for regressor and torque.
@@ -86,11 +124,11 @@ class Processing:
 
     @property
     def low_pass(self) -> ZeroPhaseFilter:
-        """The filter of regressor and torque."""
+        """Low-pass filter of regressor and torque."""
         return ZeroPhaseFilter(self.torque_cutoff_hz)
 
     def kept(self, K: int, rate_hz: float, step: int | None = None) -> slice:
-        """Samples of a span of K that enter the fit.
+        """Slice of the samples of a span of K that enter the fit.
 
         Args:
             K: Samples of the span.
@@ -105,7 +143,7 @@ class Processing:
 def prepare(
     model: RobotModel, recording: Recording, friction: FrictionModel, processing: Processing
 ) -> tuple[Span, ...]:
-    """Filtered spans of a recording, joints in the robot's order.
+    """Filtered gapless spans of a recording, with the joints in the order of the robot.
 
     Args:
         model: The robot.
@@ -129,7 +167,7 @@ def prepare(
 def prepare_motion(
     model: RobotModel, recording: Recording, processing: Processing
 ) -> Iterator[tuple[JointStream, float]]:
-    """Filtered motion of every gapless span with its rate [Hz], efforts or not.
+    """Filtered motion of every gapless span with its sampling rate [Hz]; efforts are not required.
 
     Args:
         model: The robot, whose order the joints get.
@@ -148,25 +186,28 @@ def prepare_motion(
     low_pass = None if splined else ZeroPhaseFilter(processing.motion_cutoff_hz)
     found = False
     for part in in_pieces(split_at_gaps(stream, processing.max_gap_s), processing.rate_hz):
-        if len(part) < 20:
+        if len(part) < _FEWEST:
             continue
         native = (len(part) - 1) / part.time[-1]
         rate = processing.rate_hz if native > 0.8 * processing.rate_hz else native
+        if part.time[-1] * rate < _FEWEST - 1:
+            continue
         motion = smooth_motion(part, rate, low_pass)
         found = True
         yield (earlier(motion, processing.delay) if processing.delay else motion), rate
     if not found:
         raise SignalError(
-            f"'{recording.source}' has no span of 20 samples without a gap of"
+            f"'{recording.source}' has no span of {_FEWEST} samples at its rate or {processing.rate_hz:g} Hz without a gap of"
             f" {processing.max_gap_s} s.",
             remedy="Allow larger gaps, or record again.",
         )
 
 
 def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
-    """The stream's driven joints, in the robot's order.
+    """Joint states of the driven joints only, in the order of the robot.
 
-    Encoders of a closed chain's passive joints, where they are used, say what the driven ones do.
+    If passive joints of a closed chain have encoders that are used, they determine the positions of
+    the driven joints.
 
     Raises:
         SignalError: The stream lacks a joint.
@@ -196,8 +237,8 @@ def predicted_efforts(
     drives: DriveTrain,
     torques: Callable[[Array, Array, Array], Sequence[Array]],
 ) -> tuple[Array, ...]:
-    """Predicted efforts of several models, at the stamps and in the unit of the recording; NaN
-    in gaps.
+    """Efforts predicted by several models, at the stamps and in the unit of the recording; NaN in
+    gaps.
 
     Args:
         model: The robot, whose order the joints get.
@@ -226,6 +267,6 @@ def predicted_efforts(
 
 
 def earlier(motion: JointStream, shift: float) -> JointStream:
-    """Motion shifted to `shift` [s] earlier; the efforts stay in place."""
+    """Motion advanced by `shift` [s]; the efforts are unchanged."""
     q, v, a = (shifted(filled(x), motion.time, shift) for x in (motion.q, motion.v, motion.a))
     return replace(motion, q=q, v=v, a=a)

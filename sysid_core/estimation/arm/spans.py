@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations from recordings: spans of samples, their checks, and the estimators."""
+"""Gapless spans of samples, their checks, and the interface of the estimators."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import Regression
-from sysid_core.robot import Array
+from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regressor
 from sysid_core.signals import EffortKind, JointStream, Recording
+from sysid_core.signals.filters import ZeroPhaseFilter
 
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """Gapless, equally spaced motion with measured torques at the joints.
+    """Gapless, equally spaced motion with measured joint torques.
 
     Attributes:
         motion: Motion of all joints, as it was `delay` before the torques.
@@ -35,12 +37,12 @@ class Span:
 
 
 def shifted(values: Array, time: Array, shift: float) -> Array:
-    """Smooth columns, shape (K, ...), as they were `shift` [s] before; held at the ends."""
+    """Smooth columns, shape (K, ...), delayed by `shift` [s]; constant beyond the ends."""
     return make_interp_spline(time, values, k=1)(np.clip(time - shift, time[0], time[-1]))
 
 
 def filled(values: Array | None) -> Array:
-    """Array that `smooth_motion` has filled.
+    """Array of a span after `smooth_motion` has filled it, with the same shape.
 
     Raises:
         SignalError: It hasn't.
@@ -54,7 +56,7 @@ def filled(values: Array | None) -> Array:
 
 
 def require_recordings(recordings: Sequence[Recording]) -> None:
-    """Refuse to identify from nothing.
+    """Raise an error if there is no recording.
 
     Raises:
         EstimationError: There is not a recording.
@@ -64,7 +66,7 @@ def require_recordings(recordings: Sequence[Recording]) -> None:
 
 
 def require_torques(stream: JointStream, source: str, *, currents: bool = False) -> None:
-    """Refuse efforts that aren't torques.
+    """Raise an error if the efforts are not torques.
 
     Args:
         stream: Joint states.
@@ -92,7 +94,7 @@ def require_torques(stream: JointStream, source: str, *, currents: bool = False)
 
 
 def require_finite(stream: JointStream, source: str) -> None:
-    """Refuse NaN and infinite values.
+    """Raise an error if values are NaN or infinite.
 
     Raises:
         SignalError: Names the signal, the joints and the first sample.
@@ -110,13 +112,15 @@ def require_finite(stream: JointStream, source: str) -> None:
 
 
 class Estimator(Protocol):
-    """Interface of all whole-robot estimators: configuration in the constructor, data in `fit`."""
+    """Interface of all estimators of robot parameters: configuration in the constructor, data in
+    `fit`.
+    """
 
     fixed: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """Name of the method in the result."""
+        """Name of the method, as stored in the result."""
         ...
 
     def fit(self, regression: Regression) -> Estimate:
@@ -125,7 +129,9 @@ class Estimator(Protocol):
 
 
 def full_parameters(regression: Regression, estimate: Estimate, fixed: Sequence[str]) -> Array:
-    """All parameters from an estimate of base or of full ones, closest to the prior, (p,)."""
+    """Full parameter vector from an estimate of base or full parameters, (p,); what the data leave
+    open is closest to the prior.
+    """
     if estimate.names == regression.names:
         return estimate.values
     free = regression.free_columns(fixed)
@@ -137,4 +143,119 @@ def full_parameters(regression: Regression, estimate: Estimate, fixed: Sequence[
     )
     out = regression.prior.copy()
     out[free] += s * step
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class RegressorBlocks:
+    """Stacked rows of rigid-body and friction regressor of several spans of motion, filtered
+    and decimated, and computed again for each use instead of being stored.
+
+    Attributes:
+        model: The robot.
+        friction: Terms that resist.
+        spans: Motions, without gaps.
+        rigid: Rigid-body regressor of each span, (K_i, n, 10 N), where it is held.
+        rows: Samples of each span that are used.
+        pi: Inertial parameters that load-dependent friction is taken from, shape (10 N,).
+        torque_cutoff_hz: Cut-off of the filter; None: raw.
+        unmeasured: Joints without equations, shape (n,).
+    """
+
+    model: RobotModel
+    friction: FrictionModel
+    spans: tuple[Span, ...]
+    rigid: tuple[Array, ...] | None
+    rows: tuple[NDArray[np.intp], ...]
+    pi: Array
+    torque_cutoff_hz: float | None
+    unmeasured: NDArray[np.bool_]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Numbers of samples K, joints n and parameters p."""
+        p = 10 * self.model.n_bodies + len(self.friction.names)
+        return sum(map(len, self.rows)), self.model.nv, p
+
+    def __iter__(self) -> Iterator[Array]:
+        """Iterate over the spans that have rows in use; one block each, shape (k, n, p)."""
+        for i, rows in enumerate(self.rows):
+            if len(rows):
+                yield self._filtered(i, rows)
+
+    def predict(self, parameters: Array) -> Array:
+        """Filtered torques `Y @ parameters` of all rows, shape (K, n)."""
+        split, out = 10 * self.model.n_bodies, []
+        for i, rows in enumerate(self.rows):
+            Y, Phi = self._raw(i)
+            tau = Y @ parameters[:split] + Phi @ parameters[split:]
+            tau[:, self.unmeasured] = 0.0
+            if self.torque_cutoff_hz is not None:
+                tau = ZeroPhaseFilter(self.torque_cutoff_hz).apply(tau, self.spans[i].rate_hz)
+            out.append(tau[rows])
+        return np.concatenate(out)
+
+    def friction_squares(self) -> Array:
+        """Mean square of every unfiltered friction column over the rows in use, shape (n, p_f)."""
+        total = np.zeros((self.model.nv, len(self.friction.names)))
+        for i, rows in enumerate(self.rows):
+            Phi = self._raw(i)[1] if self.friction.needs_load else self._friction(i, None)
+            total += np.sum(Phi[rows] ** 2, axis=0)
+        return total / max(sum(map(len, self.rows)), 1)
+
+    def _raw(self, i: int) -> tuple[Array, Array]:
+        """Unfiltered rigid-body and friction regressors of a span."""
+        motion = self.spans[i].motion
+        Y = (
+            joint_torque_regressor(self.model, motion.q, filled(motion.v), filled(motion.a))
+            if self.rigid is None
+            else self.rigid[i]
+        )
+        return Y, self._friction(i, Y @ self.pi)
+
+    def _friction(self, i: int, load: Array | None) -> Array:
+        motion = self.spans[i].motion
+        return self.friction.regressor(motion.q, filled(motion.v), filled(motion.a), load)
+
+    def _filtered(self, i: int, rows: NDArray[np.intp]) -> Array:
+        """Rows of a span; only columns that aren't zero are filtered, joint by joint."""
+        Y, Phi = self._raw(i)
+        out = np.zeros((len(rows), *self.shape[1:]))
+        for j in np.flatnonzero(~self.unmeasured):
+            for part, offset in ((Y, 0), (Phi, Y.shape[2])):
+                used = np.flatnonzero(np.any(part[:, j] != 0.0, axis=0))
+                columns = part[:, j][:, used]
+                if self.torque_cutoff_hz is not None and len(used):
+                    columns = ZeroPhaseFilter(self.torque_cutoff_hz).apply(
+                        columns, self.spans[i].rate_hz
+                    )
+                out[:, j, offset + used] = columns[rows]
+        return out
+
+
+def evenly_spread(lengths: Sequence[int], total: int, piece: int = 2_000) -> list[list[slice]]:
+    """Pieces of several spans, about `total` samples in all, distributed evenly.
+
+    Args:
+        lengths: Samples of each span.
+        total: How many are wanted.
+        piece: Samples of each piece.
+
+    Returns:
+        Slices of each span; whole spans where there are no more samples than wanted.
+    """
+    if sum(lengths) <= total:
+        return [[slice(0, K)] for K in lengths]
+    stride = max(piece, int(piece * sum(lengths) / total))
+    out: list[list[slice]] = []
+    due = 0  # where the next piece begins, from the start of this span: many spans share a stride
+    for K in lengths:
+        out.append(
+            [
+                slice(a, min(a + piece, K))
+                for a in range(due, K, stride)
+                if min(a + piece, K) - a >= 200
+            ]
+        )
+        due = max(due - K, 0) if due >= K else -(K - due) % stride
     return out

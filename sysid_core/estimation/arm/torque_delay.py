@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Delay of measured torques against measured positions.
+"""Delay of measured torques against measured positions.
+
+`tau(t) = tau_hat(t - d)` is linearised in d, which adds the column `d tau_hat / d d` to the
+regression; Gauss-Newton repeats that with the delay taken out.
 
 Friction turns over at reversals, later than a smooth sign says: where the model lacks that, it looks
 like a delay of ten milliseconds. Equations near a joint's reversal are therefore left out here, and
@@ -8,24 +11,28 @@ the friction terms of geared arms are estimated beside the delay.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sysid_core.estimation.arm.delay_step import (
-    JointDelay,
-    TorqueDelay,
-    delay_step,
-    joint_delays,
-    settled_delay,
-)
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.arm.choices import held_out_error
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import identify_equations
-from sysid_core.estimation.arm.motion_choice import held_out_error
-from sysid_core.estimation.fit import LeastSquares, Regression, compress
+from sysid_core.estimation.arm.spans import full_parameters
+from sysid_core.estimation.fit import LeastSquares, Regression
+from sysid_core.estimation.fit.regression import compress
 from sysid_core.robot import GEARED_ARM_TERMS, Array
 
+_DELAY = "delay"
+_FIT = LeastSquares("joint")
+# Lags of right recordings' single joints beside the common one: friction that isn't modelled and
+# elastic joints look like some milliseconds. Learned from six arms (benchmarks/recordings/delays.py).
+USUAL_S = 5e-3  # [s] standard deviation
+LATE_S = 50e-3  # [s] of a channel that is late: another topic, a filter, an average
+LATE_ODDS = 0.01  # one joint's channel in a hundred
+CLEAR_ODDS = 20.0  # from here on a joint is called late
 REACH = 1e-3  # [s]: how far from the given delay another wave is looked for
 # [s]: other starts, since steps from 0 don't reach 50 ms. What is later is no delay of a channel.
 FAR, APART = 0.1, 0.02
@@ -35,16 +42,167 @@ ENOUGH = 6_000  # samples that are enough for the estimate
 FAST = 0.1  # [rad/s]: slower joints' equations, and those nearby, are left out
 CLEAR = 2.0  # standard deviations, from which on a joint's delay is estimated in several steps
 ROUNDS = 6  # most of them
-_FIT = LeastSquares("joint")
+
+
+@dataclass(frozen=True)
+class TorqueDelay:
+    """Estimated delay of the torques, common to all joints.
+
+    Attributes:
+        seconds: Delay, positive where torques lag behind positions [s].
+        sd: Standard deviation, with the residuals' correlation in time [s].
+        error: Relative error on held-out blocks of time as the equations are.
+        corrected_error: The same with the motion shifted by the delay.
+    """
+
+    seconds: float
+    sd: float
+    error: float = float("nan")
+    corrected_error: float = float("nan")
+
+    @property
+    def shows(self) -> bool:
+        """True if the motion contains enough information about the delay."""
+        return bool(self.sd < LATE_S)
+
+    @property
+    def significant(self) -> bool:
+        """True if the delay exceeds two standard deviations and 0.1 ms."""
+        return abs(self.seconds) > max(2.0 * self.sd, 1e-4)
+
+    @property
+    def worth_correcting(self) -> bool:
+        """True if the delay is significant and correcting it improves held-out predictions."""
+        return self.significant and not self.corrected_error > self.error
+
+
+@dataclass(frozen=True)
+class JointDelay:
+    """Delay of the efforts of one joint relative to those of the other joints.
+
+    Attributes:
+        joint: Name.
+        seconds: Delay beside the common one, positive where the efforts are late [s].
+        sd: Standard deviation, with the residuals' correlation in time [s].
+    """
+
+    joint: str
+    seconds: float
+    sd: float
+
+    @property
+    def odds(self) -> float:
+        """Odds that the torques of this joint are delayed, relative to recordings without delays."""
+        usual, late = self.sd**2 + USUAL_S**2, self.sd**2 + LATE_S**2
+        gain = 0.5 * self.seconds**2 * (1.0 / usual - 1.0 / late) - 0.5 * np.log(late / usual)
+        return float(LATE_ODDS * np.exp(min(gain, 700.0)))
+
+    @property
+    def late(self) -> bool:
+        """True if a delay of this joint is clearly more likely than no delay."""
+        return bool(np.isfinite(self.sd)) and self.odds > CLEAR_ODDS
+
+
+def settled_delay(
+    step: Callable[[float], tuple[float, float]], start: float, rounds: int
+) -> TorqueDelay:
+    """Delay after Gauss-Newton iterations, until the step is small compared with its standard
+    deviation.
+
+    Args:
+        step: From a delay that is taken out to what is left of it, and the deviation of that [s].
+        start: Delay to start from [s].
+        rounds: Most steps; a last one that isn't small yet counts as deviation.
+    """
+    delay, sd, change = start, float("nan"), float("inf")
+    for _ in range(rounds):
+        change, sd = step(delay)
+        delay += change
+        if abs(change) < max(0.1 * sd, 1e-6):
+            return TorqueDelay(delay, sd)
+    return TorqueDelay(delay, max(sd, abs(change)))
+
+
+def delay_step(
+    regression: Regression, torque_change: Callable[[Array], Array]
+) -> tuple[float, float]:
+    """Remaining delay and its standard deviation [s].
+
+    Args:
+        regression: Equations with the delay that is known taken out.
+        torque_change: From all parameters to `d tau_hat / d d`, shape (p,) to (K, n).
+
+    Raises:
+        EstimationError: The torques don't vary.
+    """
+    change = _torque_change(regression, torque_change)
+    if not np.any(change):
+        raise EstimationError(
+            "The torques are constant, so that the delay cannot be determined.",
+            remedy="Give a recording in which the robot moves, or the delay as a number.",
+        )
+    (step,), (sd,) = _fitted_delays(regression, change[:, :, None])
+    return step, sd
+
+
+def joint_delays(
+    regression: Regression, torque_change: Callable[[Array], Array]
+) -> tuple[JointDelay, ...]:
+    """Delays of the efforts of all joints, estimated together.
+
+    Args:
+        regression: Equations with the common delay taken out.
+        torque_change: As in `delay_step`.
+    """
+    change = _torque_change(regression, torque_change)
+    columns = change[:, :, None] * np.eye(len(regression.joints))
+    steps, sds = _fitted_delays(regression, columns)
+    return tuple(map(JointDelay, regression.joints, steps, sds))
+
+
+def _torque_change(regression: Regression, torque_change: Callable[[Array], Array]) -> Array:
+    """Derivative of the torques with respect to the delay, (K, n); zero for unmeasured joints."""
+    values = full_parameters(regression, _FIT.fit(regression), ())
+    used = True if regression.used is None else regression.used
+    return np.where(used, torque_change(values), 0.0)
+
+
+def _fitted_delays(regression: Regression, change: Array) -> tuple[list[float], list[float]]:
+    """Delays with their standard deviations [s], estimated together with all other parameters."""
+    names = [f"{_DELAY}{k}" for k in range(change.shape[2])]
+    estimate = _FIT.fit(_with_delays(regression, change, names))
+    found = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
+    sd = dict(zip(estimate.names, np.sqrt(np.diag(estimate.covariance)).tolist(), strict=True))
+    # Where others explain what a delay would, nothing is known of it.
+    return [found.get(x, 0.0) for x in names], [sd.get(x, float("inf")) for x in names]
+
+
+def _with_delays(regression: Regression, change: Array, names: Sequence[str]) -> Regression:
+    """Equations with the delays as further parameters, whose columns are the derivatives of the
+    torques, (K, n, m).
+    """
+    (s, p), m = regression.structure.shape, len(names)
+    structure = np.zeros((s + m, p + m))
+    structure[:s, :p], structure[s:, p:] = regression.structure, np.eye(m)
+    return replace(
+        regression,
+        Y=np.concatenate([regression.matrix, change], axis=2),
+        names=(*regression.names, *names),
+        units=(*regression.units, *["s"] * m),
+        prior=np.append(regression.prior, np.zeros(m)),
+        prior_sd=np.append(regression.prior_sd, np.ones(m)),
+        non_negative=np.append(regression.non_negative, np.zeros(m, dtype=bool)),
+        structure=structure,
+    )
 
 
 @dataclass(frozen=True)
 class ArmLags:
-    """Delays of efforts behind positions.
+    """Estimated delays of the efforts relative to the positions.
 
     Attributes:
-        common: Of all joints.
-        joints: Of every joint beside the common one.
+        common: Delay common to all joints.
+        joints: Delay of every joint in addition to the common one.
     """
 
     common: TorqueDelay
@@ -52,7 +210,7 @@ class ArmLags:
 
 
 def torque_delay(equations: ArmEquations, rounds: int = 20) -> TorqueDelay:
-    r"""Estimate the delay together with the parameters.
+    r"""Estimate the common delay of the efforts together with the parameters.
 
     Gauss-Newton steps (`delay_step`) with the motion shifted. It starts from the best of
     delays up to `FAR`; where torques are fitted up to frequencies so high that a wave could be
@@ -74,7 +232,7 @@ def torque_delay(equations: ArmEquations, rounds: int = 20) -> TorqueDelay:
 
 
 def torque_lags(equations: ArmEquations) -> ArmLags:
-    """Delays of all joints and of each, estimated together with the parameters.
+    """Estimate the common delay and the delay of each joint together with the parameters.
 
     Args:
         equations: The data.
@@ -116,7 +274,7 @@ def _delay_step(equations: ArmEquations, delay: float, pi: Array) -> tuple[float
 def _around(
     equations: ArmEquations, delay: float, pi: Array
 ) -> tuple[Regression, Callable[[Array], Array]]:
-    """Equations with a delay taken out, and how their torques change with it."""
+    """Equations after removal of a delay, and the derivative of their torques with respect to it."""
     nudge = NUDGE / equations.processing.torque_cutoff_hz
     shifted = equations.with_delay(delay)
     keep = shifted.moving()
@@ -132,7 +290,7 @@ def _around(
 
 
 def _start(equations: ArmEquations) -> float:
-    """Delay to start from [s]: coarse grid search on some thousand samples."""
+    """Initial value of the delay [s], from a coarse grid search on some thousand samples."""
     here = equations.processing.delay
     step = 0.25 / equations.processing.torque_cutoff_hz
     waves, far = int(REACH / step), round(FAR / APART)

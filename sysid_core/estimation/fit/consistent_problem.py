@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,11 +13,6 @@ import scipy
 from numpy.typing import NDArray
 
 from sysid_core.errors import SolverError
-from sysid_core.estimation.fit.pseudo_inertia_lmi import (
-    Certificate,
-    pseudo_inertia_expression,
-    solve_convex,
-)
 from sysid_core.estimation.fit.regression import Regression
 from sysid_core.kinds import Kind
 from sysid_core.lazy import lazy_import
@@ -27,12 +23,193 @@ if TYPE_CHECKING:
 else:
     cp = lazy_import("cvxpy")
 
-
+# Column k: the pseudo-inertia of the k-th unit parameter, row by row.
+_BASIS = pseudo_inertia_from_pi(np.eye(10)).reshape(10, 16).T
 _MARGIN = 1e-5  # smallest eigenvalue of the pseudo-inertia relative to the body's natural one
 
 
+def symmetric(M: Array) -> Array:
+    """Symmetric part of a matrix."""
+    return 0.5 * (M + M.T)
+
+
+def root(M: Array, tolerance: float = 1e-9) -> Array:
+    """Square root R of a symmetric matrix, with `R^T R` the nearest positive semi-definite matrix
+    (after scaling its diagonal to one).
+
+    Args:
+        M: Shape (n, n).
+        tolerance: Eigenvalues below this part of the largest count as zero.
+    """
+    scale = np.sqrt(np.maximum(np.diag(M), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(symmetric(M / np.outer(scale, scale)))
+    values = np.where(values > tolerance * max(float(values[-1]), 0.0), values, 0.0)
+    return (vectors * np.sqrt(values)).T * scale
+
+
+def inverse(M: Array) -> Array:
+    """Inverse of a positive definite matrix after scaling its diagonal to one."""
+    scale = 1.0 / np.sqrt(np.diag(M))
+    factor = scipy.linalg.cho_factor(symmetric(M * np.outer(scale, scale)))
+    return scipy.linalg.cho_solve(factor, np.diag(scale)) * scale[:, None]
+
+
+def pseudo_inertia_expression(pi: cp.Expression, length: float = 1.0) -> cp.Expression:
+    r"""Pseudo-inertia `P(pi)` of one body as an affine 4 x 4 expression: Zhang et al. (2024), eq.
+    (30), (31).
+
+    Args:
+        pi: Inertial parameters, shape (10,).
+        length: Lengths are measured in this unit [m], for the solver's sake: the result is
+            `D P D` with `D = diag(1/length, 1/length, 1/length, 1)`, definite when P is.
+    """
+    d = np.array([1.0 / length] * 3 + [1.0])
+    scaled = np.outer(d, d).ravel()[:, None] * _BASIS
+    return cp.reshape(scaled @ pi, (4, 4), order="C")
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Optimality certificate of a solved convex program.
+
+    Attributes:
+        what: Name of the problem, for sentences.
+        primal_residual: Relative violation of the constraints.
+        dual_residual: Relative violation of the dual ones.
+        gap: Distance of primal and dual objective over their size.
+        almost_solved: Whether the solver stopped at its reduced tolerances (5e-5 of the objective
+            instead of 1e-8).
+    """
+
+    what: str
+    primal_residual: float
+    dual_residual: float
+    gap: float
+    almost_solved: bool
+
+    def is_optimal(self, tolerance: float = 1e-6) -> bool:
+        """True if both residuals and the duality gap are below a tolerance."""
+        return max(self.primal_residual, self.dual_residual, self.gap) <= tolerance
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Note if the problem was solved only approximately; otherwise empty."""
+        if not self.almost_solved:
+            return ()
+        return (
+            f"The convex problem of {self.what} is solved only approximately (gap {self.gap:.1g},"
+            " residuals"
+            f" {self.primal_residual:.1g} and {self.dual_residual:.1g}): the solver reached only"
+            " its reduced accuracy, and weakly excited parameters may have larger errors than"
+            " stated.",
+        )
+
+
+def solve_convex(problem: cp.Problem, what: str) -> Certificate:
+    """Solve a convex program with Clarabel; anything but an optimum is an error.
+
+    Args:
+        problem: Its variables get their values.
+        what: Name of the problem in notes and errors.
+
+    Returns:
+        Residuals and gap as the solver states them.
+
+    Raises:
+        SolverError: Infeasible, unbounded or not solved.
+    """
+    try:
+        with warnings.catch_warnings():  # the certificate says it
+            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+            data, chain, undo = problem.get_problem_data(cp.CLARABEL, solver_opts={})
+            raw = chain.solve_via_data(problem, data, solver_opts={})
+            problem.unpack_results(raw, chain, undo)
+    except cp.error.SolverError as err:
+        raise SolverError(
+            f"The convex problem of {what} could not be solved: {err}.",
+            remedy="Check the data for extreme values, or relax the bounds.",
+        ) from err
+    if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+        raise SolverError(
+            f"The convex problem of {what} is {problem.status}.",
+            remedy="Bounds or fixed parameters contradict physical consistency: relax them.",
+            status=problem.status,
+        )
+    gap = abs(raw.obj_val - raw.obj_val_dual)
+    return Certificate(
+        what,
+        float(raw.r_prim),
+        float(raw.r_dual),
+        float(gap / max(1.0, min(abs(raw.obj_val), abs(raw.obj_val_dual)))),
+        problem.status == cp.OPTIMAL_INACCURATE,
+    )
+
+
+def nearest_consistent(pi: Array, covariance: Array, length: float) -> Array:
+    r"""Physically consistent parameters nearest to pi: `argmin_x (x - pi)^T C^{-1} (x - pi)` with
+    `P(x) > 0` for all bodies.
+
+    Args:
+        pi: Estimated parameters, shape (10,).
+        covariance: C, shape (10, 10).
+        length: About the size of the body [m], for the solver's scaling.
+
+    Returns:
+        Shape (10,).
+
+    Raises:
+        SolverError: No optimum was certified.
+    """
+    sd = np.sqrt(np.diag(covariance))
+    x = cp.Variable(10)  # in standard deviations
+    root = np.linalg.cholesky(inverse(covariance / np.outer(sd, sd)))
+    mass_scale = max(abs(float(pi[0])), float(sd[0]), 1e-6)
+    P = pseudo_inertia_expression(cp.multiply(sd / mass_scale, x), length=length)
+    distance = cp.sum_squares(root.T @ (x - pi / sd))
+    solve_convex(cp.Problem(cp.Minimize(distance), [P >> 1e-7 * np.eye(4)]), "the consistent body")
+    return sd * np.asarray(x.value)
+
+
+def bounded_fit(
+    regression: Regression, free: NDArray[np.bool_], R: Array, r: Array, rho: Array
+) -> Array:
+    r"""Least squares with a prior and non-negative parameters: minimise `||R pi - r||^2 +
+    ||sqrt(rho) (pi - pi_0)/s||^2`.
+
+    Friction and drives alone need no matrix inequality; this is exact and takes milliseconds.
+
+    Args:
+        regression: Prior, scales and signs.
+        free: Parameters that are estimated, shape (p,); the others keep their prior.
+        R: Triangular factor of the free columns.
+        r: Its right side.
+        rho: Weights of the free parameters' priors.
+
+    Returns:
+        All parameters, shape (p,).
+
+    Raises:
+        SolverError: No optimum was found.
+    """
+    s, start = regression.prior_sd[free], regression.prior[free]
+    rows = np.vstack([R * s, np.diag(np.sqrt(rho))])
+    target = np.concatenate([r - R @ start, np.zeros(len(s))])
+    lower = np.where(regression.non_negative[free], -start / s, -np.inf)
+    solution = scipy.optimize.lsq_linear(rows, target, (lower, np.inf), method="bvls", tol=1e-14)
+    if not solution.success:
+        raise SolverError(
+            f"The bounded least-squares problem wasn't solved: {solution.message}.",
+            remedy="Check the data for NaN and extreme values, or use a --method without bounds.",
+        )
+    values = np.array(regression.prior, dtype=float)
+    values[free] = start + s * solution.x
+    bounded = free & regression.non_negative
+    values[bounded] = np.maximum(values[bounded], 0.0)  # rounding
+    return values
+
+
 class Prior(Kind):
-    """Metric of the distance to the prior."""
+    """Metric of the distance from the prior."""
 
     QUADRATIC = "quadratic"  # squared, in natural scales
     ENTROPIC = "entropic"  # Bregman divergence of the log-determinant, per body
@@ -61,7 +238,7 @@ class ConsistentProblem:
 
     @property
     def program(self) -> cp.Problem:
-        """The program for cvxpy."""
+        """Convex program in the form of cvxpy."""
         objective = sum(self.divergence.values(), self.fit)
         return cp.Problem(cp.Minimize(objective), list(self.constraints.values()))
 
@@ -74,7 +251,8 @@ def build_consistent_problem(
     rho: Array,
     prior: Prior,
 ) -> ConsistentProblem:
-    r"""State `min ||R pi - r||^2 + sum rho d(pi, pi_0)` over the consistent parameters.
+    r"""Build the program `min ||R pi - r||^2 + sum rho d(pi, pi_0)` over physically consistent
+    parameters.
 
     Zhang et al. (2024), eq. (32), with a prior and the constraints of eq. (30).
 
@@ -123,7 +301,7 @@ def build_consistent_problem(
 
 
 def solve_consistent(problem: ConsistentProblem) -> tuple[Array, Certificate]:
-    """All parameters at the optimum, shape (p,), and the solver's certificate.
+    """Optimal values of all parameters, shape (p,), and the certificate of the solver.
 
     Raises:
         SolverError: No optimum was found.
@@ -142,6 +320,8 @@ def solve_consistent(problem: ConsistentProblem) -> tuple[Array, Certificate]:
 
 
 def _definite(P: Array, least: float = 1e-4) -> Array:
-    """The same matrix with its eigenvalues lifted to a part of the largest: a usable prior."""
+    """Matrix with its eigenvalues raised to a fraction of the largest, so that it can serve as a
+    prior.
+    """
     lam, U = np.linalg.eigh(P)
     return np.asarray((U * np.maximum(lam, least * max(float(lam[-1]), 1e-12))) @ U.T)

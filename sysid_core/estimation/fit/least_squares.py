@@ -1,21 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares on base parameters: ordinary, weighted by joint, robust."""
+"""Least squares: ordinary, weighted by joint and robust on base parameters, and physically consistent by convex
+optimisation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
+from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
-from sysid_core.estimation.fit.compressed import Compressed, compress
+from sysid_core.estimation.fit.consistent_problem import (
+    Prior,
+    bounded_fit,
+    build_consistent_problem,
+    solve_consistent,
+)
 from sysid_core.estimation.fit.model_error import model_error
-from sysid_core.estimation.fit.regression import Regression
+from sysid_core.estimation.fit.regression import Compressed, Regression, compress
 from sysid_core.estimation.fit.uncertainty import ParameterUncertainty, scores_of_joints
-from sysid_core.estimation.fit.weighting import Weighting, settled_weights
+from sysid_core.estimation.fit.weighting import Weighting, Weights, settled_weights
 from sysid_core.identifiability import BaseParameters, condition_number, measure_excitation
-from sysid_core.robot import Array
+from sysid_core.robot import Array, is_physically_consistent
 
 
 class LeastSquares:
@@ -104,7 +114,9 @@ class LeastSquares:
 def excitation_rows(
     regression: Regression, compressed: Compressed, free: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
-    """Unweighted rows of the data and of ideal motion in the free columns, for their excitation."""
+    """Rows of the data and of ideal motion in the free columns, unweighted, for the measure of
+    excitation.
+    """
     R = compressed.weighted(np.ones(len(regression.joints)))[0]
     return R[:, free], regression.structure[:, free]
 
@@ -123,7 +135,245 @@ def base_verdicts(
 
 
 def combinations_of(base: BaseParameters) -> dict[str, dict[str, float]]:
-    """Linear combination of each base parameter that is not a single parameter."""
+    """Linear combination that each base parameter stands for, except single parameters."""
     return {
         name: base.combination(i) for i, name in enumerate(base.base_names) if not base.is_alone(i)
     }
+
+
+class ConsistentLeastSquares:
+    r"""Least squares over all parameters, with every body physically consistent.
+
+    `min sum_k w_k ||tau_k - Y_k pi||^2 + rho d(pi, pi_0)` subject to a positive definite
+    pseudo-inertia of every body and `F_c, F_v, I_a >= 0` (Zhang et al. 2024, eq. 30-32, as the
+    convex program that it is). The prior determines only the parameters that the data leave
+    undetermined. With `Prior.ENTROPIC`, d is `tr(P_0^-1 P) - log det(P_0^-1 P) - 4` per body (Lee,
+    Wensing and Park 2020), which doesn't depend on frames or units.
+
+    The estimate without prior is stored in `measured`: base parameters with standard deviations. A
+    parameter has a standard deviation if the data determine it alone, or if a prior was declared.
+
+    Args:
+        prior: How the distance to the URDF's values is measured.
+        prior_weight: rho. 1 takes the natural scales of `Regression.prior_sd` as standard
+            deviations; it is weak against thousands of samples. A weight chosen for prediction is
+            no belief: deviations don't depend on it.
+        prior_weights: Link, joint or symbol to a rho of its own.
+        prior_sd: Declared belief: standard deviation of the URDF's inertial parameters relative to
+            their natural scale (a CAD tolerance of .05, say), or link, joint or symbol to one. It
+            replaces rho by `1 / prior_sd^2`.
+        weighting: How residuals are weighted.
+        fixed: Parameters that keep their prior values (see `Regression.free_columns`).
+    """
+
+    def __init__(
+        self,
+        prior: Prior | str = Prior.QUADRATIC,
+        *,
+        prior_weight: float = 1.0,
+        prior_weights: Mapping[str, float] | None = None,
+        prior_sd: float | Mapping[str, float] | None = None,
+        weighting: Weighting | str = Weighting.JOINT,
+        fixed: Sequence[str] = (),
+    ) -> None:
+        self.prior = Prior(prior)
+        self.prior_weight = float(prior_weight)
+        self.prior_weights = dict(prior_weights or {})
+        given = {} if prior_sd is None else prior_sd
+        self.prior_sd = dict(given) if isinstance(given, Mapping) else {"inertials": float(given)}
+        self.weighting = Weighting(weighting)
+        self.fixed = tuple(fixed)
+        weights = (self.prior_weight, *self.prior_weights.values(), *self.prior_sd.values())
+        if not all(rho > 0.0 for rho in weights):
+            raise EstimationError(
+                "The weight of the prior must be positive; otherwise parameters that the data do"
+                " not determine are arbitrary (links of 150 kg fit as well).",
+                remedy="Give a prior weight above zero.",
+            )
+
+    @property
+    def name(self) -> str:
+        """Name of the method: `lmi` or `entropic`."""
+        return "lmi" if self.prior is Prior.QUADRATIC else "entropic"
+
+    def fit(self, regression: Regression) -> Estimate:
+        """Estimate all parameters.
+
+        Args:
+            regression: Measurement equations.
+
+        Raises:
+            EstimationError: Priors name unknown bodies or parameters.
+            SolverError: No optimum was found.
+        """
+        free = regression.free_columns(self.fixed)
+        columns = np.flatnonzero(free)
+        start, s = regression.prior[free], regression.prior_sd[free]
+        rho, declared = self._prior(regression)
+        prior_rows = np.sqrt(rho[free]) / s
+        known = np.where(free, 0.0, regression.prior)
+        compressed = compress(regression)
+        # Without constraints until the weights settle; then once with them.
+        _, weights = settled_weights(
+            regression,
+            compressed,
+            self.weighting,
+            columns,
+            known,
+            (np.diag(prior_rows), prior_rows * start),
+        )
+        values, notes = self._constrained(regression, free, weights, rho)
+        data = compressed.of(columns.tolist(), known)
+        of_data = weights.normal(regression, compressed, columns.tolist(), known)
+        normal = np.vstack([of_data, np.diag(prior_rows)])
+        residual = regression.tau - regression.predict(values)
+        M = scores_of_joints(regression, columns.tolist(), residual, weights, normal)
+        base = regression.base_of(free)
+        independent = list(base.independent)
+        R, natural = of_data[:, independent], (base.regrouping * s**2) @ base.regrouping.T
+        alone = ParameterUncertainty.from_data(R, M[np.ix_(independent, independent)], natural)
+        error = model_error(
+            regression,
+            columns[independent].tolist(),
+            base.base_values(values[free]),
+            residual,
+            weights,
+            alone,
+        )
+        seen = alone.widened(error.factors, error.between)
+        lifted, of_base = _lifted_covariance(base.regrouping, seen, s), seen.covariance
+        if np.any(declared[free]):
+            G = R.T @ R @ base.regrouping
+            scores = G.T @ seen.covariance @ G  # of the right side, with the model's error
+            lifted = _shrunken_covariance(normal, scores, rho[free], declared[free], s)
+            of_base = base.regrouping @ lifted @ base.regrouping.T
+        measured = self._measured(regression, base, columns, values, residual, data, weights, seen)
+        measured = replace(measured, covariance=of_base)
+        covariance = np.zeros((len(free), len(free)))
+        covariance[np.ix_(free, free)] = lifted
+        verdicts = _verdicts(regression, free, base, measured)
+        return replace(
+            measured,
+            method=self.name,
+            names=regression.names,
+            values=values,
+            units=regression.units,
+            covariance=covariance,
+            verdicts=verdicts,
+            consistent=_consistency(regression, values),
+            combinations={},
+            changes=weights.changes,
+            notes=(*notes, *weights.notes, *error.notes, *measured.notes),
+            unknown=tuple(
+                name
+                for name, verdict, told in zip(regression.names, verdicts, declared, strict=True)
+                if verdict is not ParameterVerdict.IDENTIFIABLE and not told
+            ),
+            measured=measured,
+        )
+
+    def _constrained(
+        self, regression: Regression, free: NDArray[np.bool_], weights: Weights, rho: Array
+    ) -> tuple[Array, tuple[str, ...]]:
+        """All parameters with converged weights and the constraints, shape (p,), and notes."""
+        if not np.any(free[: regression.n_inertial]):
+            return bounded_fit(regression, free, weights.R, weights.r, rho[free]), ()
+        values, certificate = solve_consistent(
+            build_consistent_problem(regression, free, weights.R, weights.r, rho, self.prior)
+        )
+        return values, certificate.notes
+
+    def _prior(self, regression: Regression) -> tuple[Array, NDArray[np.bool_]]:
+        """Weight of every parameter's prior, shape (p,), and for which it is a declared belief."""
+        rho = np.full(len(regression.names), self.prior_weight)
+        for name, weight in self.prior_weights.items():
+            rho[regression.columns_of(name)] = weight
+        declared = np.zeros(len(rho), dtype=bool)
+        for name, sd in self.prior_sd.items():
+            of = regression.columns_of(name)
+            rho[of], declared[of] = 1.0 / sd**2, True
+        return rho, declared
+
+    def _measured(
+        self,
+        regression: Regression,
+        base: BaseParameters,
+        columns: NDArray[np.intp],
+        values: Array,
+        residual: Array,
+        data: Compressed,
+        weights: Weights,
+        seen: ParameterUncertainty,
+    ) -> Estimate:
+        """Estimate of the base parameters from the data alone, without the prior."""
+        independent = list(base.independent)
+        unweighted = data.weighted(np.ones(len(regression.joints)))[0]
+        shown = measure_excitation(base, unweighted, regression.structure[:, columns])
+        return Estimate(
+            method=f"{self.name}, base parameters",
+            names=base.base_names,
+            values=base.base_values(values[columns]),
+            units=tuple(regression.units[i] for i in columns[independent]),
+            covariance=seen.covariance,
+            verdicts=base_verdicts(base, seen),
+            residual_rms=regression.residual_rms(residual),
+            condition_number=condition_number(weights.R[:, independent]),
+            rank=shown.rank,
+            structural_rank=base.rank,
+            rank_tolerance=shown.tolerance,
+            n_samples=regression.n_samples,
+            notes=seen.sentences(base.base_names),
+            combinations=combinations_of(base),
+        )
+
+
+def _lifted_covariance(regrouping: Array, seen: ParameterUncertainty, s: Array) -> Array:
+    r"""Covariance of all p parameters whose base parameters have the given one, shape (p, p).
+
+    What the data leave open has its natural spread, `C = L C_b L^T + N - L R N` with the natural
+    covariance N, the regrouping R and `L = N R^T (R N R^T)^{-1}`: then `R C R^T = C_b`.
+    """
+    scale = np.sqrt(np.diag(seen.prior))
+    inverse = scipy.linalg.pinvh(seen.prior / np.outer(scale, scale)) / np.outer(scale, scale)
+    L = (s[:, None] ** 2 * regrouping.T) @ inverse
+    return np.asarray(L @ seen.covariance @ L.T + np.diag(s**2) - L @ (regrouping * s**2))
+
+
+def _shrunken_covariance(
+    normal: Array, M: Array, rho: Array, declared: NDArray[np.bool_], s: Array
+) -> Array:
+    """Sandwich of the estimate that a declared prior shrinks (Huber 1981, 7.6), shape (p, p).
+
+    The prior's own error enters with the belief, which is the natural scale s where none is declared.
+    """
+    belief = np.where(declared, 1.0 / rho, 1.0)
+    M_prior = np.diag(rho**2 * belief / s**2)
+    return ParameterUncertainty.from_data(normal, M + M_prior, np.diag(s**2)).covariance
+
+
+def _consistency(regression: Regression, values: Array) -> dict[str, bool]:
+    bodies = values[: regression.n_inertial].reshape(-1, 10)
+    found = is_physically_consistent(bodies)
+    return {body: bool(ok) for body, ok in zip(regression.bodies, found, strict=True)}
+
+
+def _verdicts(
+    regression: Regression, free: NDArray[np.bool_], base: BaseParameters, measured: Estimate
+) -> tuple[ParameterVerdict, ...]:
+    """From the structure first, then from what the data say of the base parameters."""
+    # The row space of the regrouping is what motion can show; a parameter alone lies inside it.
+    Q = np.linalg.qr(base.regrouping.T)[0]
+    shown = np.zeros(len(free))
+    shown[free] = np.sum(Q**2, axis=1)
+    of_base = dict(zip(measured.names, measured.verdicts, strict=True))
+    out = []
+    for name, is_free, share in zip(regression.names, free, shown, strict=True):
+        if not is_free:
+            out.append(ParameterVerdict.PRIOR_DOMINATED)
+        elif share < 1e-9:
+            out.append(ParameterVerdict.UNIDENTIFIABLE)
+        elif share < 1.0 - 1e-9:
+            out.append(ParameterVerdict.COMBINATION)
+        else:
+            out.append(of_base.get(name, ParameterVerdict.PRIOR_DOMINATED))
+    return tuple(out)

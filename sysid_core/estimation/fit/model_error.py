@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Contribution of the model error to standard deviations, from fits without one block of motion
-each.
+r"""Contribution of model errors to the standard deviations, from fits that each omit one block of
+motion.
 
 What a model lacks (hysteresis, elasticity, temperature) leaves residuals that are functions of the
 motion. They look uncorrelated after a second and come back with the next similar motion, which no
@@ -35,7 +35,7 @@ _OPEN = 0.1  # of a natural deviation: a prior that weak keeps what a block alon
 
 @dataclass(frozen=True, eq=False)
 class ModelError:
-    """Scatter of estimates over blocks of motion, relative to their covariance.
+    """Scatter of the estimates over blocks of motion, relative to their covariance.
 
     Attributes:
         factors: Factors of the deviations of the base parameters, shape (b,).
@@ -53,19 +53,21 @@ class ModelError:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences for the result."""
+        """Sentences on the model error for the result."""
         groups = (self.factors[of] for of in (self.inertial, ~self.inertial))
         inertial, friction = (float(np.median(x)) if len(x) else 1.0 for x in groups)
         out = []
         if max(inertial, friction) > _NOTABLE:
             out.append(
-                "Fits without one block of the motion differ by more than the noise: standard deviations are enlarged by the measured model error, for inertial parameters"
+                "Fits without one block of the motion differ by more than the noise: standard"
+                " deviations are enlarged by the measured model error, for inertial parameters"
                 f" {inertial:.1f} times, for friction and drives"
                 f" {friction:.1f} times (medians)."
             )
         if self.recordings == 1 and not np.all(self.inertial):
             out.append(
-                "Single recording: the standard deviations of friction include a typical day-to-day variation,"
+                "Single recording: the standard deviations of friction include a typical"
+                " day-to-day variation,"
                 f" {100 * self.days:.0f} %, not the variation of this robot."
             )
         return tuple(out)
@@ -79,10 +81,10 @@ def model_error(
     weights: Weights,
     alone: ParameterUncertainty,
 ) -> ModelError:
-    r"""Scatter of the fits without one block of motion each, relative to their covariance.
+    r"""Scatter of fits that each omit one block of motion, relative to their covariance.
 
-    Blocks hold equally many samples, and no motion is in two of them: a model error that comes back in
-    every period would be in all.
+    The blocks have equal numbers of samples, and no motion occurs in two of them; otherwise a model
+    error that repeats in every period would occur in all.
 
     Args:
         regression: K samples of n torques.
@@ -90,7 +92,7 @@ def model_error(
         values: Their estimates, shape (b,).
         residual: Shape (K, n).
         weights: Those of the fit.
-        alone: Of the b parameters, from the residuals' correlation in time alone.
+        alone: Covariance of the b parameters, from the residuals' correlation in time alone.
     """
     inertial = np.asarray(columns) < regression.n_inertial
     sums = _block_sums(regression, columns, residual, weights, regression.motion_blocks(BLOCKS))
@@ -110,7 +112,7 @@ def model_error(
 
 
 def spread_between(size: Array, own: Array, scatter: Array | None, count: int) -> float:
-    r"""Relative deviation of friction between recordings.
+    r"""Relative standard deviation of friction between recordings.
 
     The variance `V_j` of an estimate that R recordings' influences show is `C_j + tau^2 theta_j^2 / R`:
     each parameter says `tau^2`, the clearer the larger the recordings' share of its variance; beside
@@ -135,16 +137,16 @@ def spread_between(size: Array, own: Array, scatter: Array | None, count: int) -
 def scatter_factors(
     H: Array, right: Array, covariance: Array, natural: Array, *, leave_out: bool = True
 ) -> Array:
-    r"""Ratio of the scatter over blocks to the standard deviation by the covariance, shape (b,).
+    r"""Ratio of the scatter of the estimates over blocks to their standard deviations, shape (b,).
 
-    Ratios of variances are chi-square about true ones, which differ from parameter to parameter: they
-    are drawn together as far as their own scatter allows (`moderated`). What the data don't show keeps
-    its deviation.
+    Ratios of variances are chi-square about true ones, which differ from parameter to parameter:
+    they are drawn together as far as their own scatter allows (`moderated`). Parameters that the
+    data do not determine keep their standard deviation.
 
     Args:
         H: Normal matrix of every block, shape (B, b, b).
         right: Right side of every block, shape (B, b).
-        covariance: Of the estimates, from the residuals' correlation in time alone, shape (b, b).
+        covariance: Covariance of the estimates, from the residuals' correlation in time alone, shape (b, b).
         natural: Natural covariance of the parameters, shape (b, b).
         leave_out: As of `block_scatter`.
     """
@@ -162,7 +164,8 @@ def scatter_factors(
 
 
 def block_scatter(H: Array, right: Array, natural: Array, *, leave_out: bool) -> Array:
-    r"""Variances of the fit to all blocks, from the scatter of fits to single blocks, shape (b,).
+    r"""Variances of the estimate from all blocks, computed from the scatter of fits to single
+    blocks, shape (b,).
 
     Without block k of B the estimate moves by `d_k = -(H - H_k + w N^{-1})^{-1} Y_k^T psi_k`, N the
     natural covariance and w small; the delete-a-block jackknife's variance (Kuensch 1989) is
@@ -186,7 +189,7 @@ def block_scatter(H: Array, right: Array, natural: Array, *, leave_out: bool) ->
 
 
 def moderated(ratios: Array, dof: int) -> Array:
-    """Variances with some degrees of freedom, drawn towards their common distribution.
+    """Variance estimates with few degrees of freedom, shrunk towards their common distribution.
 
     True ratios are inverse-gamma; its two parameters come from mean and variance of the logarithms
     (Smyth 2004, "Linear models and empirical Bayes methods", section 6.2). Estimates are then
@@ -221,7 +224,7 @@ def _block_sums(
     weights: Weights,
     block: NDArray[np.intp],
 ) -> tuple[Array, Array]:
-    """Normal matrix and right side `Y^T psi` of every block, (B, b, b) and (B, b)."""
+    """Normal matrix and right-hand side `Y^T psi` of every block, (B, b, b) and (B, b)."""
     chosen, count = list(columns), int(block.max()) + 1
     roots = np.sqrt(weights.of_equations(regression))
     scores = weights.scores(residual)

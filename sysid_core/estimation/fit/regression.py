@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The linear measurement equations of a whole robot."""
+"""The linear measurement equations of a whole robot: scales of their parameters, and triangular factors of long recordings."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import EstimationError
@@ -18,26 +19,65 @@ from sysid_core.robot import Array
 BLOCK = 8192  # samples of a regressor that are held at once
 
 
+def friction_scale(Phi: Array, tau: Array, names: Sequence[str] = ()) -> Array:
+    """Natural scale of friction parameters from the friction regressor, shape (K, n, p); see
+    `friction_scale_from_squares`.
+    """
+    return friction_scale_from_squares(np.mean(Phi**2, axis=0), tau, names)
+
+
+def friction_scale_from_squares(squares: Array, tau: Array, names: Sequence[str] = ()) -> Array:
+    r"""Natural scale of friction parameters: the value with which the parameter alone would explain
+    the joint's torque.
+
+    Args:
+        squares: Mean square of every column of the friction regressor, shape (n, p).
+        tau: Measured torques, shape (K, n).
+        names: Names of the p parameters: where a joint hardly moves, its columns count as at
+            least a hundredth of the same symbol's at the liveliest joint. Sensor noise is no motion.
+
+    Returns:
+        Shape (p,); the torque's RMS over the column's, in the joints where the column acts.
+    """
+    column = np.sqrt(squares)  # (n, p)
+    torque = np.sqrt(np.mean(tau**2, axis=0))[:, None]
+    symbols = np.array([name.rsplit(".", 1)[-1] for name in names])
+    largest = column.max(axis=0, initial=0.0)
+    for symbol in set(symbols.tolist()):
+        alike = symbols == symbol
+        least = 0.01 * float(largest[alike].max())
+        column[:, alike] = np.where(
+            column[:, alike] > 0.0, np.maximum(column[:, alike], least), 0.0
+        )
+    acts = column > 1e-9 * max(float(column.max(initial=0.0)), 1e-300)
+    ratio = np.divide(torque, column, out=np.zeros_like(column), where=acts)
+    scale = ratio.max(axis=0, initial=0.0)
+    return np.where(scale > 0.0, scale, 1.0)
+
+
 class RegressorBlocks(Protocol):
-    """A regressor too large for memory: its rows are computed in blocks for every pass."""
+    """Interface of a regressor that is too large for memory: its rows are computed in blocks for
+    every pass.
+    """
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """K, n and p."""
+        """Numbers of samples K, joints n and parameters p."""
         ...
 
     def __iter__(self) -> Iterator[Array]:
-        """Rows in their order, each block of shape (k, n, p)."""
+        """Iterate over the rows in order, in blocks of shape (k, n, p)."""
         ...
 
     def predict(self, parameters: Array) -> Array:
-        """`Y @ parameters`, shape (K, n)."""
+        """Torques `Y @ parameters`, shape (K, n)."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    r"""`tau_k = Y_k @ pi + noise` for K samples of n torques, open or closed chains alike.
+    r"""Linear equations `tau_k = Y_k @ pi + noise` for K samples of n torques, of open or closed
+    chains.
 
     The first `10 * len(bodies)` parameters are the bodies' inertial ones; the rest belong to
     friction and drives.
@@ -113,7 +153,7 @@ class Regression:
             )
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Samples and their rows of Y, (k, n, p), block by block."""
+        """Iterator over blocks of samples with their rows of Y, (k, n, p)."""
         if isinstance(self.Y, np.ndarray):
             for first in range(0, len(self.tau), BLOCK):
                 rows = slice(first, min(first + BLOCK, len(self.tau)))
@@ -128,24 +168,26 @@ class Regression:
 
     @cached_property
     def matrix(self) -> Array:
-        """Y as one array, shape (K, n, p), for recordings that fit into memory."""
+        """Regressor Y as one array, shape (K, n, p), for recordings that fit into memory."""
         return self.Y if isinstance(self.Y, np.ndarray) else np.concatenate(list(self.Y))
 
     @property
     def counts(self) -> Array:
-        """Equations in use of every joint, shape (n,)."""
+        """Number of equations in use of every joint, shape (n,)."""
         K, n = self.tau.shape
         return np.full(n, float(K)) if self.used is None else self.used.sum(axis=0).astype(float)
 
     def motion_blocks(self, count: int) -> NDArray[np.intp]:
-        """Number of each sample's block, (K,): equally many samples, no motion in two blocks."""
+        """Block number of each sample, (K,), for cross-validation: blocks of equal size, and no
+        motion in two blocks.
+        """
         time = np.arange(len(self.tau)) if self.motion_time is None else self.motion_time
         edges = np.quantile(time, np.arange(1, count) / count)
         return np.searchsorted(edges, time, side="left")
 
     @property
     def n_samples(self) -> int:
-        """K."""
+        """Number K of samples."""
         return len(self.tau)
 
     @property
@@ -154,7 +196,9 @@ class Regression:
         return 10 * len(self.bodies)
 
     def base_of(self, free: NDArray[np.bool_]) -> BaseParameters:
-        """Base parameters among the free columns, from the structure (not from the data)."""
+        """Base parameters of the free columns (mask of shape (p,)), computed from the structure and
+        not from the data.
+        """
         names = tuple(name for name, f in zip(self.names, free, strict=True) if f)
         return sampled_base_parameters(self.structure[:, free], names)
 
@@ -164,7 +208,8 @@ class Regression:
         return self.base_of(np.ones(len(self.names), dtype=bool))
 
     def free_columns(self, fixed: Sequence[str]) -> NDArray[np.bool_]:
-        """Columns that are estimated when some parameters keep their prior values.
+        """Mask of the columns that are estimated, shape (p,); the other parameters keep their prior
+        values.
 
         Args:
             fixed: Parameter names, symbols (`I_a`), joints or links, or the groups `inertials`
@@ -184,7 +229,8 @@ class Regression:
         return free
 
     def columns_of(self, entry: str) -> NDArray[np.bool_]:
-        """Columns of a parameter, symbol (`I_a`), joint, link or group, shape (p,).
+        """Mask of the columns that belong to a parameter, symbol (`I_a`), joint, link or group,
+        shape (p,).
 
         Raises:
             EstimationError: The name fits nothing.
@@ -205,7 +251,7 @@ class Regression:
         return hit
 
     def predict(self, pi: ArrayLike) -> Array:
-        """`Y @ pi`, shape (K, n)."""
+        """Predicted torques `Y @ pi`, shape (K, n)."""
         pi, out = np.asarray(pi, dtype=float), np.empty_like(self.tau)
         if not isinstance(self.Y, np.ndarray):
             return self.Y.predict(pi)
@@ -214,10 +260,112 @@ class Regression:
         return out
 
     def residual_rms(self, residual: Array) -> dict[str, float]:
-        """Root mean square residual of every joint that has equations in use [N m]; from (K, n)."""
+        """RMS of the residuals of every joint that has equations in use [N m]; from (K, n)."""
         squares = np.sum(residual**2, axis=0)
         return {
             joint: float(np.sqrt(total / count))
             for joint, total, count in zip(self.joints, squares, self.counts, strict=True)
             if count
         }
+
+
+@dataclass(frozen=True, eq=False)
+class Compressed:
+    r"""Triangular factors of the least-squares problem, one per joint: `||R_j pi - r_j||^2 +
+    rest_j` is the sum of squares.
+
+    Attributes:
+        R: Factors, each of shape (m_j, p).
+        r: Right-hand sides, each of shape (m_j,).
+        rest: What no parameter explains, shape (n,).
+        counts: Equations of every joint, for variances, shape (n,).
+    """
+
+    R: tuple[Array, ...]
+    r: tuple[Array, ...]
+    rest: Array
+    counts: Array
+
+    def of(self, columns: Sequence[int], known: Array) -> Compressed:
+        """Equations of some columns, with the contribution `R @ known` of the others moved
+        to the right-hand side.
+
+        Args:
+            columns: Indices of the columns that stay.
+            known: Parameters, zero where a column stays, shape (p,).
+        """
+        index = list(columns)
+        r = tuple(r - R @ known for R, r in zip(self.R, self.r, strict=True))
+        return Compressed(tuple(R[:, index] for R in self.R), r, self.rest, self.counts)
+
+    def weighted(self, weights: ArrayLike) -> tuple[Array, Array]:
+        """Triangular factor of all joints, each with its weight: R (m, p) and r (m,) with m <= p.
+
+        Args:
+            weights: Weights of the squared residuals, shape (n,).
+        """
+        root = np.sqrt(np.asarray(weights, dtype=float))
+        pairs = zip(root, self.R, self.r, strict=True)
+        stacked = np.vstack([w * np.column_stack([R, r]) for w, R, r in pairs])
+        R = scipy.linalg.qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0]
+        m = min(R.shape[1] - 1, len(R))
+        return np.triu(R[:m, :-1]), R[:m, -1]
+
+    def variances(self, pi: ArrayLike) -> Array:
+        """Mean squared residual of every joint, shape (n,)."""
+        pi = np.asarray(pi, dtype=float)
+        squares = [np.sum((R @ pi - r) ** 2) for R, r in zip(self.R, self.r, strict=True)]
+        return (np.array(squares) + self.rest) / np.maximum(self.counts, 1.0)
+
+
+def compress(regression: Regression, weights: Array | None = None) -> Compressed:
+    """Triangular factors of the equations of every joint, computed block by block.
+
+    Args:
+        regression: K samples of n torques in p parameters.
+        weights: Weights of every squared residual, shape (K, n); None: all 1.
+    """
+    n, p = len(regression.joints), len(regression.names)
+    factors: list[Array] = [np.zeros((0, p + 1)) for _ in range(n)]
+    for rows, Y in regression.blocks():
+        for j in range(n):
+            stacked = np.column_stack([Y[:, j], regression.tau[rows, j]])
+            if weights is not None:
+                stacked *= np.sqrt(weights[rows, j, None])
+            factors[j] = _factor(np.vstack([factors[j], stacked]) if len(factors[j]) else stacked)
+        del Y
+    return Compressed(
+        tuple(F[:-1, :-1] for F in factors),
+        tuple(F[:-1, -1] for F in factors),
+        np.array([F[-1, -1] ** 2 for F in factors]),
+        regression.counts,
+    )
+
+
+def _factor(rows: Array) -> Array:
+    """Triangular factor of `[Y tau]` from rows (k, p + 1); the last row contains the residual of
+    tau alone.
+    """
+    # Distal joints' rows have few columns that aren't zero.
+    used = np.append(np.flatnonzero(np.any(rows[:, :-1] != 0.0, axis=0)), rows.shape[1] - 1)
+    R = scipy.linalg.qr(rows[:, used], mode="r", overwrite_a=True, check_finite=False)[0]
+    R = np.triu(R[: len(used)])
+    out = np.zeros((len(used), rows.shape[1]))
+    out[: len(R), used] = R
+    return out
+
+
+def solve_compressed(R: Array, r: Array) -> Array:
+    """Least-squares solution after scaling the columns; the minimum-norm solution if they are
+    dependent.
+
+    Args:
+        R: Shape (m, p).
+        r: Shape (m,).
+
+    Returns:
+        Shape (p,).
+    """
+    scale = np.linalg.norm(R, axis=0)
+    scale = np.where(scale > 0.0, scale, 1.0)
+    return scipy.linalg.lstsq(R / scale, r, cond=1e-11, check_finite=False)[0] / scale

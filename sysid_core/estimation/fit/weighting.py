@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weighting of residuals, and the weights of a fit."""
+"""Weighting schemes of residuals, and the resulting weights of a fit."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sysid_core.estimation.fit.compressed import Compressed, compress, solve_compressed
-from sysid_core.estimation.fit.regression import Regression
+from sysid_core.estimation.fit.regression import Compressed, Regression, compress, solve_compressed
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
@@ -41,7 +40,7 @@ def tukey_slope(u: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    r"""Converged weights, and the data for the covariance.
+    r"""Converged weights of a fit, with the data for its covariance.
 
     Attributes:
         of_joints: Inverse residual variance of every joint, shape (n,).
@@ -69,7 +68,7 @@ class Weights:
     def normal(
         self, regression: Regression, compressed: Compressed, columns: list[int], known: Array
     ) -> Array:
-        r"""Factor of the normal matrix of the covariance, shape (m, q).
+        r"""Triangular factor of the normal matrix in the covariance, shape (m, q).
 
         For robust weights `sum_k w_k y_k y_k^T` with the joint's mean slope of the score over its
         mean weight: residuals that are large where some regressor is large weigh less there.
@@ -89,17 +88,17 @@ class Weights:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Note if the iterations did not converge, or none."""
+        """Note if the iterations did not converge; otherwise empty."""
         if self.settled:
             return ()
         return (
-            f"The weights of the residuals did not converge in {ROUNDS} rounds: values may still change by more than 0.001 of their standard deviations."
-            "",
+            f"The weights of the residuals did not converge in {ROUNDS} rounds: values may still"
+            " change by more than 0.001 of their standard deviations.",
         )
 
 
 def variance_floor(tau: Array) -> Array:
-    """Variances below this are rounding, shape (n,)."""
+    """Lower bounds of the variances, below which only rounding errors remain, shape (n,)."""
     return np.maximum(1e-24, 1e-20 * np.mean(tau**2, axis=0))
 
 
@@ -111,7 +110,7 @@ def settled_weights(
     known: Array,
     prior: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Weights]:
-    """Reweight and solve by turns, without constraints, until the values stay.
+    """Iteratively reweighted least squares without constraints, until the parameters converge.
 
     Args:
         regression: Measurement equations.
@@ -161,7 +160,9 @@ def settled_weights(
 
 
 def robust_scales(residual: Array, used: Array | None, floor: Array) -> Array:
-    """Standard deviation of every joint from the median, shape (n,); (K, n) residuals."""
+    """Standard deviation of every joint from the median of its absolute residuals, shape (n,); (K,
+    n) residuals.
+    """
     size = np.abs(residual if used is None else np.where(used, residual, np.nan))
     empty = np.isnan(size).all(axis=0)
     size[0, empty] = 0.0

@@ -1,16 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known and unknown loads from joint torques."""
+"""Known and unknown payloads, estimated from joint torques."""
 
-from sysid_core.estimation.loaded_arm.carried_load import torque_streams, with_load
-from sysid_core.estimation.loaded_arm.drive_gains import DriveGains, drive_gains_from_targets
-from sysid_core.estimation.loaded_arm.identify import (
-    LoadedIdentification,
-    identify_with_load,
-    with_gains,
-)
-from sysid_core.estimation.loaded_arm.known_load import KnownLoad
-from sysid_core.estimation.loaded_arm.payload_from_torques import PayloadFromTorques
-from sysid_core.estimation.loaded_arm.result import ExtraTorque, LoadedArm
+from typing import TYPE_CHECKING
+
+from sysid_core.lazy import names_of
+
+if TYPE_CHECKING:
+    from sysid_core.estimation.loaded_arm.carried_mass import judge_carried_mass
+    from sysid_core.estimation.loaded_arm.drive_gains import DriveGains, drive_gains_from_targets
+    from sysid_core.estimation.loaded_arm.identify import (
+        LoadedIdentification,
+        identify_with_load,
+        with_gains,
+    )
+    from sysid_core.estimation.loaded_arm.known_load import KnownLoad, torque_streams, with_load
+    from sysid_core.estimation.loaded_arm.payload_from_torques import (
+        ExtraTorque,
+        LoadedArm,
+        PayloadFromTorques,
+    )
+
+__getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "DriveGains",
@@ -21,6 +31,7 @@ __all__ = [
     "PayloadFromTorques",
     "drive_gains_from_targets",
     "identify_with_load",
+    "judge_carried_mass",
     "torque_streams",
     "with_gains",
     "with_load",

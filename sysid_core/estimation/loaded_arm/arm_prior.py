@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prior of an arm without load: from its model, or from an earlier estimate."""
+"""Prior of an arm without load, from its model or from an earlier estimate."""
 
 from __future__ import annotations
 
@@ -9,15 +9,9 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.fit import (
-    Regression,
-    autocovariance,
-    correlation_lag,
-    friction_scale,
-    inverse,
-    root,
-    score_covariance,
-)
+from sysid_core.estimation.fit import Regression, friction_scale
+from sysid_core.estimation.fit.consistent_problem import inverse, root
+from sysid_core.estimation.fit.uncertainty import autocovariance, correlation_lag, score_covariance
 from sysid_core.estimation.loaded_arm.drive_gains import GAIN
 from sysid_core.estimation.loaded_arm.known_load import LOAD
 from sysid_core.robot import (
@@ -33,7 +27,7 @@ from sysid_core.signals import JointStream
 
 @dataclass(frozen=True, eq=False)
 class PriorFit:
-    """Solution with all that its covariance needs.
+    """Solution of a least-squares problem with prior, and the terms of its covariance.
 
     Attributes:
         regression: What was fitted.
@@ -55,12 +49,12 @@ class PriorFit:
 
     @property
     def residual(self) -> Array:
-        """Shape (K, n)."""
+        """Residual torques, shape (K, n)."""
         return self.regression.tau - self.regression.predict(self.x)
 
     @property
     def scores(self) -> Array:
-        """Covariance of the right-hand side with noise that is correlated in time, (p, p)."""
+        """Covariance of the right-hand side for noise that is correlated in time, (p, p)."""
         data = self.regression
         noise = score_covariance(
             data.blocks(), self.weights * self.residual, data.starts, self.max_lag
@@ -69,7 +63,7 @@ class PriorFit:
 
 
 def noise_weights(regression: Regression, max_lag: int, x: Array | None = None) -> Array:
-    """Inverse noise variance of each joint, repeated states counted once; (n,).
+    """Inverse noise variance of each joint; repeated samples count once; (n,).
 
     Args:
         regression: K samples of n torques.
@@ -111,7 +105,9 @@ def solve_with_prior(
 
 
 def _repetition(residual: Array, starts: tuple[int, ...], max_lag: int) -> float:
-    """Variance inflation by autocorrelation: how many neighbouring samples say the same."""
+    """Variance inflation by autocorrelation: number of neighbouring samples with the same
+    information.
+    """
     gamma = autocovariance(residual, starts, min(max_lag, len(residual) // 4))
     tail = gamma[1 : correlation_lag(gamma) + 1].sum() / max(gamma[0], 1e-300)
     return max(1.0, 1.0 + 2.0 * float(tail))
@@ -124,7 +120,7 @@ def arm_prior(
     relative_sd: float,
     identified: Estimate | None = None,
 ) -> tuple[Array, Array]:
-    """Mean and covariance of an arm's parameters: inertial, then friction.
+    """Prior mean and covariance of an arm's parameters: inertial parameters, then friction.
 
     Args:
         model: Its inertial parameters are the mean.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drive gains from the model torques and target currents of the controller.
+"""Drive gains from model torques and target currents of the controller.
 
 Without a known load, currents show masses only up to the gains. But many controllers publish their
 own model torque beside the motor current they ask for (UR: `target_moment` and `target_current`),
@@ -31,7 +31,7 @@ def joint_regression(
     loaded_structure: Array,
     parameters: Array | None,
 ) -> Regression:
-    """Columns: the arm's bodies, the load, friction, and the gains' relative changes.
+    """Regression for the bodies of the arm, the load, friction, and relative changes of the gains.
 
     Args:
         parts: Equations of the runs without and with load.
@@ -93,13 +93,13 @@ def _structure(unloaded: Array, loaded: Array, X_L: Array, tau: Array) -> Array:
 def _one_after_the_other(
     first: tuple[int, ...], second: tuple[int, ...], n_first: int
 ) -> tuple[int, ...]:
-    """Samples of two recordings, the second behind the first."""
+    """Samples of two recordings in one sequence."""
     return first + tuple(index + n_first for index in second)
 
 
 @dataclass(frozen=True, eq=False)
 class DriveGains:
-    """Torque per current of each joint.
+    """Drive gain (torque per current) of each joint.
 
     Attributes:
         gains: Shape (n,) [N m/A].
@@ -116,7 +116,7 @@ def drive_gains_from_targets(
     torque: ArrayLike,
     v: ArrayLike,
 ) -> DriveGains:
-    """Drive gains by which a controller converts the torques of its model to motor currents.
+    """Drive gains with which a controller converts model torques to motor currents.
 
     Args:
         current: Desired motor currents, shape (K, n) [A].
@@ -148,7 +148,8 @@ def drive_gains_from_targets(
         slope_sd = np.sqrt(variance * np.linalg.pinv((X / scale).T @ (X / scale))[0, 0]) / scale[0]
         if not slope > 0.0 or slope_sd > _MAX_SD * slope:
             raise EstimationError(
-                f"The desired torque of joint {j + 1} is poorly correlated with its desired current (slope"
+                f"The desired torque of joint {j + 1} is poorly correlated with its desired"
+                " current (slope"
                 f" {slope:.3g} ± {slope_sd:.1g} A/(N m)).",
                 remedy="Use a recording in which every joint moves, or give the gains yourself.",
                 joint=j,

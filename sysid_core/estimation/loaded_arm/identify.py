@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""An arm, its drive gains and a load of known mass, from runs without and with it.
+r"""Identification of an arm, its drive gains and a load of known mass, from runs without and with
+the load.
 
 Currents show `parameters / gain`: only something known in advance fixes the scale. A load of known
 mass in the hand does (Gautier and Briot 2014). With pi of the arm, phi of friction, and of the load
@@ -26,15 +27,14 @@ from sysid_core.estimation.arm import (
     ArmEquations,
     Estimator,
     Identification,
-    arm_structural_rows,
     full_parameters,
     with_provenance,
 )
+from sysid_core.estimation.arm.equations import arm_structural_rows
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import ConsistentLeastSquares
-from sysid_core.estimation.loaded_arm.carried_load import carried_by
 from sysid_core.estimation.loaded_arm.drive_gains import GAIN, DriveGains, joint_regression
-from sysid_core.estimation.loaded_arm.known_load import LOAD, KnownLoad, load_estimate
+from sysid_core.estimation.loaded_arm.known_load import LOAD, KnownLoad, carried_by, load_estimate
 from sysid_core.robot import Array, RobotModel
 
 _ROUNDS = 40  # of the gains at most
@@ -42,7 +42,7 @@ _ROUNDS = 40  # of the gains at most
 
 @dataclass(frozen=True, eq=False)
 class LoadedIdentification:
-    """An arm identified together with its drive gains by a known load.
+    """Arm and drive gains, identified together from runs with a known load.
 
     Attributes:
         identification: The arm without load; its drives have the gains that were found. Its
@@ -64,7 +64,7 @@ def identify_with_load(
     load: KnownLoad,
     estimator: Estimator,
 ) -> LoadedIdentification:
-    """Identify an arm, its drive gains and the rest of a load of known mass.
+    """Identify an arm, its drive gains, and the unknown parameters of a load of known mass.
 
     Args:
         unloaded: Runs without load; its drives' gains are the starting point only.
@@ -117,7 +117,7 @@ def _settled_gains(
     estimator: Estimator,
     X_L: Array,
 ) -> _Settled:
-    """Rounds of fits, each with gains relative to the last one's, until they don't change."""
+    """Iterated fits, each with gains relative to those of the last fit, until the gains converge."""
     model, friction = unloaded.model, unloaded.friction
     first = copy(estimator)
     first.fixed = (*estimator.fixed, GAIN)
@@ -151,7 +151,7 @@ def _settled_gains(
 
 
 def with_gains(equations: ArmEquations, gains: ArrayLike) -> ArmEquations:
-    """Copy with other drive gains, shape (n,)."""
+    """Copy of the recordings with other drive gains, shape (n,)."""
     drives = equations.friction.drives
     found = drives.with_gains(gains)
     return replace(
@@ -168,7 +168,8 @@ def _require_gains(model: RobotModel, silent: NDArray[np.bool_]) -> None:
     """Refuse joints whose gains nothing shows, and a robot that has a link called as the load is."""
     if LOAD in model.body_names:
         raise EstimationError(
-            f"A link of '{model.name}' has the name '{LOAD}', which is reserved for the known load.",
+            f"A link of '{model.name}' has the name '{LOAD}', which is reserved for the known"
+            " load.",
             remedy="Give the link another name in the URDF.",
         )
     if np.any(silent):
@@ -191,7 +192,7 @@ def _with_known_load(estimator: Estimator, load: KnownLoad) -> Estimator:
 
 
 def _with_absolute_gains(estimate: Estimate, gains: Array) -> Estimate:
-    """Gains in N m per unit of effort instead of their relative changes, which are zero."""
+    """Estimate with gains in N m per unit of effort instead of relative changes."""
     values, units = estimate.values.copy(), list(estimate.units)
     scale, notes = np.ones(len(values)), []
     of_gains = [i for i, name in enumerate(estimate.names) if name.endswith(f".{GAIN}")]
@@ -200,7 +201,8 @@ def _with_absolute_gains(estimate: Estimate, gains: Array) -> Estimate:
         relative = estimate.standard_deviations[i]
         if relative > 0.1:
             notes.append(
-                f"The drive gain {estimate.names[i]} is known to {100 * relative:.0f} % only, because the weight of the load has little effect on that joint."
+                f"The drive gain {estimate.names[i]} is known to {100 * relative:.0f} % only,"
+                " because the weight of the load has little effect on that joint."
             )
     return replace(
         estimate,

@@ -1,32 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known load in the hand of an arm, and its use in an identification."""
+"""Known load in the hand of an arm: its use in an identification, and the joint torques of any carried body."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
+from sysid_core.estimation.arm import Processing, filled, prepare
+from sysid_core.estimation.arm.spans import require_finite, require_torques
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
-from sysid_core.estimation.fit import nearest_consistent, root
-from sysid_core.estimation.payload import MIN_MASS, PAYLOAD_NAMES, DensityPrior, ball_prior
+from sysid_core.estimation.fit.consistent_problem import nearest_consistent, root
+from sysid_core.estimation.payload import DensityPrior
+from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior
+from sysid_core.estimation.payload.result import PAYLOAD_NAMES
+from sysid_core.identifiability import numerical_rank, random_states
 from sysid_core.robot import (
     INERTIAL_NAMES,
     INERTIAL_UNITS,
     Array,
+    FrictionModel,
+    RobotModel,
     is_physically_consistent,
+    joint_torque_regressor,
+    parameter_transform,
     pi_from_mass_com_inertia,
 )
+from sysid_core.signals import EffortKind, JointStream, Recording
 
 LOAD = "load"  # its name among the bodies
 # Where nothing is known of the load but its mass: as large as a hand can hold.
 _REACH, _RADIUS = 0.2, 0.1  # [m]
+# Of chi-squared with ten degrees of freedom, once in a thousand.
+_MAX_SURPRISE = 29.6
+RANK_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class KnownLoad:
-    """Known parameters of the load in the loaded runs.
+    """Known parameters of the load that the arm carries in the loaded runs.
 
     Attributes:
         mass: [kg].
@@ -55,25 +69,25 @@ class KnownLoad:
 
     @property
     def prior(self) -> Array:
-        """Parameters `pi` in the frame, shape (10,); a ball if nothing else is known."""
+        """Prior `pi` of the load in its frame, shape (10,); a ball if only the mass is known."""
         com = np.zeros(3) if self.com is None else self.com
         return pi_from_mass_com_inertia(self.mass, com, np.eye(3) * 0.4 * self.mass * _RADIUS**2)
 
     @property
     def prior_sd(self) -> Array:
-        """Natural scale of `pi`, shape (10,)."""
+        """Prior standard deviations of `pi`, shape (10,)."""
         return self.mass * np.array([1.0] + [_REACH] * 3 + [_REACH**2] * 6)
 
     @property
     def fixed(self) -> tuple[str, ...]:
-        """Parameters that aren't estimated."""
+        """Names of the parameters that keep their known values."""
         known = INERTIAL_NAMES[: 1 if self.com is None else 4]
         return tuple(f"{LOAD}.{name}" for name in known)
 
 
 def load_estimate(estimate: Estimate, pi_L: Array, load: KnownLoad) -> Estimate:
-    """Estimate of the load. Directions identifiable only in combination have their natural
-    scale.
+    """Estimate of the load. Directions that are identifiable only in combination have their natural
+    scale as standard deviation.
     """
     names = [f"{LOAD}.{name}" for name in INERTIAL_NAMES]
     index = {name: i for i, name in enumerate(estimate.names)}
@@ -104,13 +118,9 @@ def load_estimate(estimate: Estimate, pi_L: Array, load: KnownLoad) -> Estimate:
     )
 
 
-# Of chi-squared with ten degrees of freedom, once in a thousand.
-_MAX_SURPRISE = 29.6
-
-
 @dataclass(frozen=True)
 class SupposedLoad:
-    """A ball about the frame, or a shape of known density.
+    """Assumption about a load: a ball about the frame, or a shape of known density.
 
     Attributes:
         frame: Frame that carries the load.
@@ -125,7 +135,7 @@ class SupposedLoad:
     density: DensityPrior | None
 
     def prior(self, pi: Array) -> tuple[Array, Array]:
-        """Mean and covariance of the payload, from an approximate description."""
+        """Prior mean and covariance of the load."""
         if self.density is not None:
             mass = max(float(pi[0]), MIN_MASS)
             shape = self.density.cells
@@ -158,7 +168,8 @@ class SupposedLoad:
         if not bool(is_physically_consistent(pi)):
             pi = nearest_consistent(pi, covariance, self.size)
             notes.append(
-                "The unconstrained estimate was not physically consistent: this is the nearest consistent one."
+                "The unconstrained estimate was not physically consistent: this is the nearest"
+                " consistent one."
             )
         return pi, notes
 
@@ -171,3 +182,106 @@ def _surprise(R: Array, innovation: Array, prior: Array) -> float:
     """
     U, s, _ = np.linalg.svd(R @ np.linalg.cholesky(prior))
     return float(np.sum((U.T @ innovation) ** 2 / (1.0 + s**2)))
+
+
+def payload_torque_regressor(
+    model: RobotModel, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
+) -> Array:
+    """Regressor of the joint torques of a body that is fixed to a frame, for its parameters in that
+    frame.
+
+    Args:
+        model: The robot.
+        frame: A link or frame of it.
+        q: Joint positions, shape (K, nv).
+        v: Velocities, shape (K, nv).
+        a: Accelerations, shape (K, nv).
+
+    Returns:
+        Y_L, shape (K, nv, 10).
+    """
+    return joint_torque_regressor(model, q, v, a) @ carried_by(model, frame)
+
+
+def carried_by(model: RobotModel, frame: str) -> Array:
+    """Matrix from `pi` of a body in a frame to the parameters of all N bodies, shape (10 N, 10).
+
+    Raises:
+        EstimationError: The frame doesn't move.
+    """
+    placed = model.pin_model.frames[model.frame_id(frame)]
+    body = int(placed.parentJoint) - 1
+    if body < 0:
+        raise EstimationError(
+            f"'{frame}' is fixed to the base of '{model.name}': no joint carries it.",
+            remedy="Give a frame on the moving part of the arm, such as the flange.",
+        )
+    out = np.zeros((10 * model.n_bodies, 10))
+    out[10 * body : 10 * body + 10] = parameter_transform(placed.placement.homogeneous)
+    return out
+
+
+def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
+    """Robot with an additional body fixed to one of its frames.
+
+    Args:
+        model: The robot without it.
+        frame: What carries the body.
+        pi: Its parameters in that frame, shape (10,).
+    """
+    added = carried_by(model, frame) @ np.asarray(pi, dtype=float)
+    return model.with_pi(model.pi.ravel() + added)
+
+
+def structural_verdicts(model: RobotModel, frame: str) -> tuple[int, tuple[ParameterVerdict, ...]]:
+    """Structural rank of the ten load parameters at a frame of this arm, with a verdict for each."""
+    states = random_states(model, 40, np.random.default_rng(0))
+    Y = payload_torque_regressor(model, frame, *states).reshape(-1, 10)
+    length = np.linalg.norm(Y, axis=0)
+    unseen = length <= RANK_TOLERANCE * length.max(initial=1e-300)
+    rank = numerical_rank(Y, RANK_TOLERANCE).rank
+    kernel = np.linalg.svd(Y / np.where(unseen, np.inf, length))[2][rank:]
+    leak = np.where(unseen, 0.0, np.linalg.norm(kernel, axis=0))
+    return rank, tuple(
+        ParameterVerdict.UNIDENTIFIABLE
+        if none
+        else (ParameterVerdict.COMBINATION if x > 1e-6 else ParameterVerdict.IDENTIFIABLE)
+        for none, x in zip(unseen, leak, strict=True)
+    )
+
+
+def torque_streams(
+    model: RobotModel,
+    recording: Recording,
+    friction: FrictionModel,
+    processing: Processing,
+) -> tuple[JointStream, ...]:
+    """Filtered gapless spans of motion and joint torques, with trimmed ends, for
+    `PayloadFromTorques`.
+
+    Args:
+        model: The robot.
+        recording: Joint states with declared efforts.
+        friction: Its drives turn efforts into torques.
+        processing: Rates and cut-offs.
+    """
+    out = []
+    for span in prepare(model, recording, friction, processing):
+        trim = round(processing.end_trim * span.rate_hz)
+        inside = slice(trim, len(span.tau) - trim)
+        if len(span.tau) > 2 * trim + 2:
+            motion = span.motion.select(inside)
+            torque = EffortKind.ACTUATOR_TORQUE
+            out.append(replace(motion, effort=span.tau[inside], effort_kind=torque))
+    return tuple(out)
+
+
+def require_filtered(stream: JointStream, source: str) -> None:
+    """Raise an error for a stream without velocities, accelerations or true joint torques.
+
+    Raises:
+        SignalError: Says what is missing.
+    """
+    require_torques(stream, source)
+    require_finite(stream, source)
+    filled(stream.v), filled(stream.a)

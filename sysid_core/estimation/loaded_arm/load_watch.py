@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Change of the load of an arm without a force-torque sensor during the motion."""
+"""Detection of a change of the load during the motion of an arm without a force-torque sensor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sysid_core.estimation.payload_live import ChangeDetector, PayloadChange, kind_of_change
+from sysid_core.estimation.payload_live.change import ChangeDetector, PayloadChange, kind_of_change
 from sysid_core.robot import Array
 from sysid_core.signals import JointStream, Recording
 
@@ -19,11 +19,11 @@ _AGREE_S = 1.0  # for which residuals are alike: friction errors last as long as
 
 
 class LoadWatch:
-    """Follows the load by least squares and reports when it is another.
+    """Detector that tracks the load by least squares.
 
-    The residual of all joints is projected on what a load would add,
-    `s_i = y_i^T W r / sqrt(y_i^T W y_i)` with the columns y_i of the payload's regressor: of unit
-    variance while the load stays.
+    The residual of all joints is projected on the torques of an additional load, `s_i = y_i^T W r /
+    sqrt(y_i^T W y_i)` with the columns y_i of the payload's regressor; it has unit variance while
+    the load is constant.
 
     Args:
         noise: Root mean square of the torque residual of each joint, shape (n,) [N m].
@@ -72,7 +72,7 @@ class LoadWatch:
 def load_changes(
     time: Array, extra: Array, Y: Array, noise: Array, prior: Array
 ) -> tuple[PayloadChange, ...]:
-    """Changes of the load along one recording.
+    """All changes of the load in one recording.
 
     Args:
         time: Shape (K,) [s].
@@ -106,7 +106,9 @@ Part = tuple[Array, Array] | None  # mass and moments, (4,), and their covarianc
 
 
 def _fit(rows: Array, time: Array, extra: Array, Y: Array, weights: Array, prior: Array) -> Part:
-    """The load in a part of the run, with the scatter of its seconds; None: too short a part."""
+    """Load during a part of the run, with the scatter between its seconds; None if the part is too
+    short.
+    """
     if not rows.any() or np.ptp(time[rows]) < _SETTLED_S:
         return None
     X, x = Y[rows], extra[rows]
@@ -132,7 +134,7 @@ def _contrast(before: Part, after: Part) -> float:
 def change_note(
     stream: JointStream, extra: Array, Y: Array, noise: Array, prior: Array, run: Recording | None
 ) -> tuple[str, ...]:
-    """Note about the largest change of the load in a span, or none.
+    """Note about the largest change of the load in a span; empty without a change.
 
     Args:
         stream: The span, K samples; the other arrays as for `load_changes`.
@@ -150,6 +152,6 @@ def change_note(
     where = "a recording" if run is None else f"'{run.source}'"
     return (
         f"The load probably changes {begins + largest.stamp_s:.1f} s into {where}"
-        f" ({largest.kind.value}, {largest.mass:+.2g} kg): weigh the parts before and after separately."
-        "",
+        f" ({largest.kind.value}, {largest.mass:+.2g} kg): weigh the parts before and after"
+        " separately.",
     )

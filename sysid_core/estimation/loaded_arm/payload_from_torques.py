@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Payload from joint torques: difference between the loaded and the unloaded arm.
+"""Payload from joint torques: the difference between the loaded and the unloaded arm.
 
 Both recordings are fitted at once. With the arm's parameters pi, its friction phi, the change d of
 friction between the runs, and the payload pi_L in frame F of a link,
@@ -14,19 +14,18 @@ own uncertainty into the payload's covariance. The arm may also be known from an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
+from sysid_core.estimation.arm import filled
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
-from sysid_core.estimation.fit import (
-    inverse,
-    span_slices,
-    symmetric,
-)
+from sysid_core.estimation.fit import Regression
+from sysid_core.estimation.fit.consistent_problem import inverse, symmetric
+from sysid_core.estimation.fit.uncertainty import span_slices
 from sysid_core.estimation.loaded_arm.arm_prior import (
     PriorFit,
     arm_prior,
@@ -34,21 +33,16 @@ from sysid_core.estimation.loaded_arm.arm_prior import (
     noise_weights,
     solve_with_prior,
 )
-from sysid_core.estimation.loaded_arm.carried_load import (
+from sysid_core.estimation.loaded_arm.known_load import (
     RANK_TOLERANCE,
+    SupposedLoad,
     carried_by,
     require_filtered,
     structural_verdicts,
 )
-from sysid_core.estimation.loaded_arm.known_load import SupposedLoad
 from sysid_core.estimation.loaded_arm.load_watch import change_note
-from sysid_core.estimation.loaded_arm.loaded_equations import LoadedEquations
-from sysid_core.estimation.loaded_arm.result import ExtraTorque, LoadedArm
-from sysid_core.estimation.payload import (
-    PAYLOAD_NAMES,
-    DensityPrior,
-    verdicts_from_prior,
-)
+from sysid_core.estimation.payload import DensityPrior
+from sysid_core.estimation.payload.result import PAYLOAD_NAMES, verdicts_from_prior
 from sysid_core.robot import (
     GEARED_ARM_TERMS,
     INERTIAL_UNITS,
@@ -56,7 +50,9 @@ from sysid_core.robot import (
     DriveTrain,
     FrictionModel,
     RobotModel,
+    inertial_parameter_names,
     is_physically_consistent,
+    joint_torque_regressor,
 )
 from sysid_core.signals import JointStream, Recording
 
@@ -64,8 +60,97 @@ _PASSES = 3  # of noise levels, load-dependent friction and the prior's scale
 _SETTLED = 0.3  # of its standard deviation that the last pass may change the mass by
 
 
+@dataclass(frozen=True, eq=False)
+class ExtraTorque:
+    """Contribution of the payload to the joint torques along one loaded recording.
+
+    Attributes:
+        time: Shape (K,) [s].
+        measured: Torque minus what the unloaded arm needs, shape (K, n) [N m].
+        predicted: By the estimated payload, shape (K, n) [N m].
+    """
+
+    time: Array
+    measured: Array
+    predicted: Array
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedArm:
+    """Estimated payload with the joint torques that it explains.
+
+    Attributes:
+        estimate: Estimate of the payload.
+        joint_names: Columns of the torques.
+        extra: One entry for each loaded recording.
+        added: Mass that the loaded recordings carry more than the unloaded ones, by least squares
+            alone, and its standard deviation [kg]; negative where they carry less.
+    """
+
+    estimate: Estimate
+    joint_names: tuple[str, ...]
+    extra: tuple[ExtraTorque, ...]
+    added: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedEquations:
+    """Linear equations for the arm, the change of its friction, and the payload.
+
+    Attributes:
+        model: The unloaded robot.
+        friction: Its friction terms.
+        frame: Frame that carries the payload.
+    """
+
+    model: RobotModel
+    friction: FrictionModel
+    frame: str
+
+    @property
+    def arm_names(self) -> tuple[str, ...]:
+        """Names of the arm parameters: inertial parameters, then friction."""
+        return inertial_parameter_names(self.model) + self.friction.names
+
+    def regression(self, streams: Sequence[tuple[JointStream, bool]], x: Array) -> Regression:
+        """Equations of all recordings for the arm, the drift of its friction and the payload."""
+        parts = [self._rows(stream, x, with_load) for stream, with_load in streams]
+        starts = tuple(np.cumsum([0, *(len(stream) for stream, _ in streams[:-1])]).tolist())
+        friction = self.friction
+        names = (*self.arm_names, *(f"change of {name}" for name in friction.names), *PAYLOAD_NAMES)
+        arm_units = INERTIAL_UNITS * self.model.n_bodies + friction.units
+        return Regression(
+            Y=np.concatenate(parts),
+            tau=np.concatenate(
+                [np.asarray(s.ordered(self.model.joint_names).effort) for s, _ in streams]
+            ),
+            names=names,
+            units=(*arm_units, *friction.units, *INERTIAL_UNITS),
+            joints=self.model.joint_names,
+            bodies=self.model.body_names,
+            prior=x,
+            prior_sd=np.ones(len(x)),
+            non_negative=np.zeros(len(x), dtype=bool),
+            structure=np.empty((0, len(x))),
+            starts=starts,
+            recordings=starts,
+        )
+
+    def _rows(self, stream: JointStream, x: Array, with_load: bool) -> Array:
+        """`[Y, Phi, Phi, Y_L]`, the last two zero without load, shape (K, n, p)."""
+        stream = stream.ordered(self.model.joint_names)
+        require_filtered(stream, "the recording")
+        q, v, a = stream.q, filled(stream.v), filled(stream.a)
+        Y = joint_torque_regressor(self.model, q, v, a)
+        Y_L = Y @ carried_by(self.model, self.frame)
+        n_pi = Y.shape[2]
+        rigid = Y @ x[:n_pi] + (Y_L @ x[-10:] if with_load else 0.0)
+        Phi = self.friction.regressor(q, v, a, rigid)
+        return np.concatenate([Y, Phi, with_load * Phi, with_load * Y_L], axis=2)
+
+
 class PayloadFromTorques:
-    """Payload of an arm without force-torque sensor.
+    """Estimator of the payload of an arm without force-torque sensor.
 
     Args:
         model: The unloaded robot. Its inertial parameters are the prior of the arm's.
@@ -125,7 +210,7 @@ class PayloadFromTorques:
 
     @property
     def arm_names(self) -> tuple[str, ...]:
-        """Names of the arm parameters: inertial, then friction."""
+        """Names of the arm's parameters: inertial parameters, then friction."""
         return self._equations.arm_names
 
     def fit(
@@ -136,7 +221,7 @@ class PayloadFromTorques:
         identified: Estimate | None = None,
         source: str = "",
     ) -> Estimate:
-        """Estimate the payload, with the arguments and errors of `compare`."""
+        """Estimate the payload; arguments and errors as in `compare`."""
         return self.compare(loaded, unloaded, identified=identified, source=source).estimate
 
     def compare(
@@ -148,7 +233,7 @@ class PayloadFromTorques:
         source: str = "",
         runs: Sequence[Recording] = (),
     ) -> LoadedArm:
-        """Estimate the payload, with the data that support it.
+        """Estimate the payload, and return the torques that support the estimate.
 
         Args:
             loaded: Spans at equal steps with q, v, a and torques [N m] (`smooth_motion`).
@@ -173,7 +258,8 @@ class PayloadFromTorques:
         notes = estimate.notes
         if step > _SETTLED * added[1]:
             notes += (
-                "The iterations for noise and load-dependent friction have not converged: the last one changed the mass by"
+                "The iterations for noise and load-dependent friction have not converged: the last"
+                " one changed the mass by"
                 f" {step:.2g} kg.",
             )
         starts = fit.regression.recordings[len(unloaded) :]
@@ -203,7 +289,9 @@ class PayloadFromTorques:
     def _estimate(
         self, fit: PriorFit, mean: Array, prior: Array, source: str
     ) -> tuple[Estimate, tuple[float, float]]:
-        """The payload's part of a solution, made consistent; and `LoadedArm.added`."""
+        """Payload part of a solution, made physically consistent, with its torques
+        (`LoadedArm.added`).
+        """
         rows = fit.gain[-10:]
         by_gain = (rows @ fit.per_joint.T) * self.gain_sd  # d pi_L / d ln(gain_j), each column
         covariance = symmetric(rows @ fit.scores @ rows.T + by_gain @ by_gain.T)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies that are shifted, stretched and turned a little."""
+"""Derivatives of inertial parameters for small shifts, stretches and rotations of a body."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from sysid_core.robot import Array, pi_from_pseudo_inertia, pseudo_inertia_from_
 
 
 def affine_derivatives(pi: Array, centre: Array) -> Array:
-    """Derivatives of a body's parameters by shifting and linearly mapping it about a centre.
+    """Derivatives of a body's parameters with respect to an affine map of the body (shift, scaling,
+    rotation) about a centre.
 
     `dP = G P + P G^T` with the generators G of `X` in `P -> X P X^T`.
 

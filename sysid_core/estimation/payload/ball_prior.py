@@ -30,11 +30,12 @@ def ball_prior(
     mass_spread: float = _MASS_SPREAD,
     inertia_spread: float = 1.0,
 ) -> tuple[Array, Array]:
-    r"""Mean and covariance of `pi` for something as large as a ball, somewhere within reach.
+    r"""Mean and covariance of `pi` for a body of the size of a ball at an uncertain position.
 
     Mass, centre of mass and inertia about it are independent: any mass, a centre at 0 ± reach, and
-    the inertia of an even ball, known to itself. Moved to `pi` linearly about the payload found so
-    far, so that the inertia about the origin moves with the centre of mass.
+    the inertia of a uniform ball with a standard deviation of its own size. Moved to `pi` linearly
+    about the payload found so far, so that the inertia about the origin moves with the centre of
+    mass.
 
     Args:
         pi: Parameters found so far, shape (10,).
@@ -66,7 +67,7 @@ def ball_prior(
 
 
 def ball_first(R: Array, r: Array, extent: float) -> Array:
-    """A consistent body about the balls' average; shape (10,).
+    """Physically consistent body near the mean of the prior of balls; shape (10,).
 
     Raises:
         EstimationError: Neither weight nor acceleration: no mass shows.
@@ -94,7 +95,7 @@ def ball_first(R: Array, r: Array, extent: float) -> Array:
 
 
 def probabilities(logs: Array) -> Array:
-    """Probabilities from logarithms that lack a constant."""
+    """Normalised probabilities from unnormalised log-probabilities."""
     found = np.exp(logs - logs.max())
     return np.asarray(found / found.sum())
 
@@ -114,7 +115,7 @@ def conditioned(R: Array, r: Array, means: Array, covariances: Array) -> tuple[A
 
 
 def nearest_body(pi: Array) -> Array:
-    """Nearest body with the same mass and centre of mass and positive second moments about it."""
+    """Nearest physically consistent body with the same mass and centre of mass."""
     if is_physically_consistent(pi):
         return pi
     P = pseudo_inertia_from_pi(pi)

@@ -34,7 +34,7 @@ _MARGIN = 1e-7  # of the scaled pseudo-inertia, so that the result is consistent
 
 
 class PayloadLMI(WrenchEstimator):
-    """Least squares over the physically consistent parameters.
+    """Least squares over physically consistent payload parameters.
 
     Args:
         shape: Bounds the density by the ellipsoid around the shape's bounding box; None: only the
@@ -48,13 +48,13 @@ class PayloadLMI(WrenchEstimator):
 
     @property
     def method(self) -> str:
-        """Name in reports."""
+        """Name of the method in reports."""
         return "LMI" if self.shape is None else "LMI (realisable density)"
 
     def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
         """Estimate from compressed data.
 
-        The covariance is that of the unconstrained solution: an upper bound.
+        The covariance is that of the unconstrained solution, which is an upper bound.
 
         Raises:
             SolverError: No optimum was found.
@@ -73,7 +73,7 @@ class PayloadLMI(WrenchEstimator):
         )
 
     def _is_allowed(self, pi: Array) -> bool:
-        """Whether the unconstrained solution keeps all constraints."""
+        """True if the unconstrained solution satisfies all constraints."""
         P = pseudo_inertia_from_pi(pi)
         d = np.array([1.0 / self.length] * 3 + [1.0])
         if not pi[0] > 0 or np.linalg.eigvalsh(P * np.outer(d, d))[0] < _MARGIN * pi[0]:
@@ -81,7 +81,7 @@ class PayloadLMI(WrenchEstimator):
         return self.shape is None or float(np.trace(P @ bounding_ellipsoid(self.shape))) >= 0.0
 
     def _nearest_allowed(self, R: Array, free: Array) -> Array:
-        """Minimise `|R (pi - free)|` under the constraints, R of shape (p, 10)."""
+        """Minimise `|R (pi - free)|` subject to the constraints, R of shape (p, 10)."""
         mass = max(abs(float(free[0])), 1e-3)
         scale = mass * np.array([1.0] + [self.length] * 3 + [self.length**2] * 6)
         d = np.array([1.0 / self.length] * 3 + [1.0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Data, compressed data and the presentation of results, shared by all payload estimators.
+r"""Payload data, in full and in compressed form, shared by all payload estimators.
 
 Frames: everything in the axes of the force-torque sensor S, at its origin. The wrench is the one
 that the sensor exerts on the object, `wrench = wrench_regressor(a, omega, alpha) @ pi`, with the
@@ -26,13 +26,14 @@ _SHAPES: dict[str, tuple[int, ...]] = {
     "wrench": (6,),
     **dict.fromkeys(("a", "omega", "alpha", "gravity"), (3,)),
     "R_WS": (3, 3),
+    "p_WS": (3,),
     "covariance": (9, 9),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class PayloadData:
-    """Wrenches and motions of a held object, K samples in the axes of the sensor.
+    """Wrenches and motion of a held object, K samples in the axes of the sensor.
 
     Attributes:
         time: Shape (K,) [s], increasing.
@@ -44,6 +45,7 @@ class PayloadData:
         source: Where it came from.
         R_WS: Orientation of the sensor, shape (K, 3, 3); lets an error of gravity's direction be
             estimated along. None where it isn't known.
+        p_WS: Position of the sensor, shape (K, 3) [m], or None.
         covariance: Of (a, omega, alpha), shape (K, 9, 9), NaN where the filter gives none; None
             where nothing is known of the motion's error.
     """
@@ -57,6 +59,7 @@ class PayloadData:
     source: str = ""
     R_WS: Array | None = None
     covariance: Array | None = None
+    p_WS: Array | None = None
 
     def __post_init__(self) -> None:
         K = len(self.time)
@@ -95,14 +98,16 @@ class PayloadData:
         source: str = "",
         covariance: Array | None = None,
     ) -> PayloadData:
-        """Wrenches with the motion of the sensor's frame."""
+        """Payload data from stamps (K,) [s], wrenches (K, 6) and the motion of the sensor frame;
+        covariance of the motion (K, 9, 9).
+        """
         vectors = (motion.a, motion.omega, motion.alpha, motion.gravity)
         t, b = np.asarray(time, dtype=float), np.asarray(wrench, dtype=float)
-        return cls(t, b, *vectors, source, motion.R_WF, covariance)
+        return cls(t, b, *vectors, source, motion.R_WF, covariance, motion.p_WF)
 
     @classmethod
     def joined(cls, parts: Sequence[PayloadData]) -> PayloadData:
-        """Concatenated parts; a value missing in one part is missing in the result."""
+        """Concatenation of several parts; a value missing in one part is missing in the result."""
         columns = {key: [getattr(part, key) for part in parts] for key in _SHAPES}
         known = {k: x for k, x in columns.items() if not any(one is None for one in x)}
         return cls(**{k: np.concatenate(x) for k, x in known.items()}, source=parts[0].source)
@@ -116,7 +121,7 @@ class PayloadData:
         return wrench_regressor(self.a, self.omega, self.alpha)
 
     def select(self, rows: slice | Array) -> PayloadData:
-        """Some of the samples."""
+        """Copy with some of the samples, given by a slice, a mask (K,) or indices."""
         columns = {key: getattr(self, key) for key in _SHAPES}
         known = {key: x[rows] for key, x in columns.items() if x is not None}
         return replace(self, **known)
@@ -125,7 +130,8 @@ class PayloadData:
 def dynamism(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike, gravity: ArrayLike) -> Array:
     r"""Magnitude of the motion (Nadeau et al. 2022, eq. 4), n1 = n2 = 1, n3 = 0.5.
 
-    `nu = |a + g|^2 + |alpha|^2 + |omega / 0.5|^2`, gravity taken out of the acceleration.
+    It is `nu = |a + g|^2 + |alpha|^2 + |omega / 0.5|^2`, with gravity removed from the
+    acceleration.
 
     Args:
         a: Proper acceleration, shape (..., 3).
@@ -144,8 +150,8 @@ def dynamism(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike, gravity: ArrayLik
 class CompressedWrenches:
     r"""Payload data compressed to small triangular factors, whatever the number of samples.
 
-    For rows `X` of a linear model, `|X y|` is `|R y|` with the QR factor R: nothing that an
-    estimator of `pi` needs is lost. Samples can be added one by one.
+    For rows `X` of a linear model, `|X y|` equals `|R y|` with the QR factor R, so that no
+    information about `pi` is lost. Samples can be added one by one.
 
     Args:
         dynamism_scale: `c_1` of the dynamism weight `w = tanh(3 nu / c_1)`
@@ -167,22 +173,24 @@ class CompressedWrenches:
 
     @property
     def force(self) -> Array:
-        """Factor of the force rows of `[A | b]`, shape (11, 11)."""
+        """Triangular factor of the force rows of `[A | b]`, shape (11, 11)."""
         return self._factors[0]
 
     @property
     def torque(self) -> Array:
-        """Factor of the torque rows, shape (11, 11)."""
+        """Triangular factor of the torque rows of `[A | b]`, shape (11, 11)."""
         return self._factors[1]
 
     @property
     def full(self) -> Array:
-        """Factor of `w [A | b]`, shape (11, 11); zero without a dynamism scale."""
+        """Triangular factor of `w [A | b]`, shape (11, 11); zero without a dynamism scale."""
         return self._factors[2]
 
     @property
     def reduced(self) -> Array:
-        """Factor of `(1 - w) [Ã | A | b]`, where Ã, of 4 columns, knows gravity only; shape (15, 15)."""
+        """Triangular factor of `(1 - w) [Ã | A | b]`, where the 4 columns of Ã describe gravity
+        only; shape (15, 15).
+        """
         return self._factors[3]
 
     @classmethod
@@ -206,7 +214,7 @@ class CompressedWrenches:
         return wrenches
 
     def add(self, data: PayloadData, *, residual_frame: ArrayLike | None = None) -> None:
-        """Add samples; `residual_frame` as of `from_data`."""
+        """Add samples; `residual_frame`, shape (4, 4), as in `from_data`."""
         self.n_samples += len(data)
         poses = None if residual_frame is None else np.asarray(residual_frame, dtype=float)
         for first in range(0, len(data), _BLOCK):  # memory stays bounded
@@ -236,7 +244,9 @@ class CompressedWrenches:
 
     @property
     def scaled_singular_values(self) -> Array:
-        """Singular values of the regressor with columns of unit length (zero columns stay), shape (10,)."""
+        """Singular values of the regressor after scaling its columns to unit length (zero columns
+        stay zero), shape (10,).
+        """
         R = np.vstack([self.force[:, :10], self.torque[:, :10]])
         length = np.linalg.norm(R, axis=0)
         return np.linalg.svd(R / np.where(length > 0, length, 1.0), compute_uv=False)
@@ -254,7 +264,7 @@ class CompressedWrenches:
         return float(s[0] / s[-1]) if s[-1] > 0 else float("inf")
 
     def residual_rms(self, pi: Array) -> dict[str, float]:
-        """RMS of `A pi - b` over the force and over the torque axes [N, N m]."""
+        """RMS of the residual `A pi - b` of force and of torque [N, N m]; pi of shape (10,)."""
         y = np.append(pi, -1.0)
         count = np.sqrt(max(1, 3 * self.n_samples))
         return {
@@ -263,7 +273,9 @@ class CompressedWrenches:
         }
 
     def noise_sd(self) -> tuple[float, float]:
-        """Force and torque noise [N, N m], from the residual of the best unconstrained fit."""
+        """Standard deviation of force and torque noise [N, N m], from the residual of the
+        unconstrained fit.
+        """
         R = np.vstack([self.force, self.torque])
         length = np.linalg.norm(R[:, :10], axis=0)
         length = np.where(length > 0, length, 1.0)
@@ -273,9 +285,7 @@ class CompressedWrenches:
         return rms["force"] * free, rms["torque"] * free
 
     def noise_moment(self) -> Array:
-        """Increase of the normal matrix by independent noise of the forces and of the
-        torques, (10, 10).
-        """
+        """Increase of the normal matrix due to independent noise of forces and torques, (10, 10)."""
         sd_force, sd_torque = self.noise_sd()
         F, T = self.force[:, :10], self.torque[:, :10]
         return sd_force**2 * F.T @ F + sd_torque**2 * T.T @ T
@@ -299,7 +309,7 @@ def positive_mass(moment: float, power: float) -> float:
 
 
 def _updated(R: Array, rows: Array) -> Array:
-    """The triangular factor with more rows; rows of shape (K, r, p)."""
+    """Triangular factor after adding rows of shape (K, r, p)."""
     p = R.shape[0]
     stack = np.vstack([R, rows.reshape(-1, p)])
     return np.asarray(np.linalg.qr(stack, mode="r"))

@@ -68,8 +68,8 @@ class DensityPrior:
 
     @cached_property
     def cells(self) -> Shape:
-        """Cells of the shape, each cut in eight, so that a single layer of cells can be
-        unbalanced.
+        """Cells of the shape, each divided into eight, so that a single layer of cells can have an
+        eccentric mass.
         """
         return self.shape.refined()
 

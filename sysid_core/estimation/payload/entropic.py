@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Payload by entropic regression (Lee, Wensing and Park 2020): close to a prior body in P.
+r"""Payload estimation by entropic regression (Lee, Wensing and Park 2020), which stays close to a
+prior body.
 
     min_pi |A pi - b|^2 + gamma [ tr(P_0^-1 P) - log det(P_0^-1 P) - 4 ]
 
@@ -25,7 +26,8 @@ _BASIS = pseudo_inertia_from_pi(np.eye(10))  # (10, 4, 4)
 
 
 class EntropicRegression(WrenchEstimator):
-    """Least squares with the entropic distance to the homogeneous body of a shape.
+    """Least squares with the entropic distance from the homogeneous body of a shape as
+    regularisation.
 
     Args:
         shape: Shape of the object, in the sensor frame.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prior of a payload of which only the opening of the gripper is known."""
+"""Prior of a payload when only the opening of the gripper is known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _ALONG, _ACROSS = 0.3, 0.4  # how far it may be stretched along the closing axis
 
 
 def grasp_priors(pi: Array, grasp: Shape, extent: float) -> list[tuple[Array, Array]]:
-    """Boxes as wide as the opening of the gripper, of any length, centred at the centre of mass.
+    """Priors of boxes as wide as the opening of the gripper, with any length, centred at the centre
+    of mass.
 
     Args:
         pi: Parameters found so far, shape (10,); mass and centre of mass are used.

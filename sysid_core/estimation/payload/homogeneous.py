@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Baseline for all methods: mass from the forces, and uniform density."""
+"""Baseline for all methods: mass from the forces, with uniform density."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from sysid_core.robot.shapes import Shape
 
 
 class HomogeneousBody(WrenchEstimator):
-    """Mass from the forces; everything else from the shape.
+    """Estimator of the mass from the forces; all other parameters follow from the shape with
+    uniform density.
 
     Args:
         shape: Shape of the object, in the sensor frame.
@@ -40,7 +41,7 @@ class HomogeneousBody(WrenchEstimator):
 
 
 def weigh(shape: Shape, wrenches: CompressedWrenches) -> float:
-    """Mass of the homogeneous body that explains the forces best [kg].
+    """Mass of the homogeneous body that fits the forces best [kg].
 
     Raises:
         EstimationError: It isn't positive.

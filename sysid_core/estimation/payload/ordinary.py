@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payload by ordinary least squares (Atkeson, An and Hollerbach 1986): no shape, no constraints."""
+"""Payload estimation by ordinary least squares (Atkeson, An and Hollerbach 1986), without shape or
+constraints.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,11 @@ from sysid_core.robot import Array
 
 
 class PayloadOLS(WrenchEstimator):
-    """`min |A pi - b|`, all six axes weighted alike. May give impossible bodies.
+    """Ordinary least squares `min |A pi - b|` with equal weights of all six axes; the result may be
+    physically inconsistent.
 
-    Where the motion doesn't show everything, the smallest solution is taken (columns scaled).
+    If the motion does not excite all parameters, the minimum-norm solution is used (with scaled
+    columns).
 
     Examples:
         >>> from sysid_core.estimation.payload import PayloadData
@@ -45,7 +49,7 @@ class PayloadOLS(WrenchEstimator):
 
 
 def least_squares_solution(wrenches: CompressedWrenches) -> Array:
-    """The unconstrained, unweighted solution, shape (10,)."""
+    """Unconstrained, unweighted solution, shape (10,)."""
     R = np.vstack([wrenches.force, wrenches.torque])
     length = np.linalg.norm(R[:, :10], axis=0)
     length = np.where(length > 0, length, 1.0)
@@ -54,7 +58,8 @@ def least_squares_solution(wrenches: CompressedWrenches) -> Array:
 
 
 def least_squares_covariance(wrenches: CompressedWrenches) -> Array:
-    """Its covariance under independent noise of the forces and of the torques, shape (10, 10).
+    """Covariance of the unconstrained solution for independent noise of forces and torques, shape
+    (10, 10).
 
     Directions that the data don't show get a variance of 1e6 in the parameters' units.
     """

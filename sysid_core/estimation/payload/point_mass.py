@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Point mass discretisation: non-negative masses in the cells of the object's shape.
+r"""Point-mass discretisation: non-negative masses in the cells of the object's shape.
 
 Nadeau, Giamou, Kelly 2022, problem 1 (eq. 8):
 
@@ -40,7 +40,8 @@ else:
 
 
 class PointMassDiscretization(WrenchEstimator):
-    """Problem 1 of the paper, as a cone program or, with squared terms, a quadratic one.
+    """Point-mass discretisation, problem 1 of Nadeau et al. (2022), as a cone program or, with
+    squared terms, a quadratic program.
 
     Nadeau, Giamou and Kelly (2022), eq. (8).
 
@@ -77,7 +78,7 @@ class PointMassDiscretization(WrenchEstimator):
 
     @property
     def method(self) -> str:
-        """Name in reports."""
+        """Name of the method in reports."""
         return "PMD (squared)" if self.squared else "PMD"
 
     def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
@@ -93,7 +94,7 @@ class PointMassDiscretization(WrenchEstimator):
         return shrunk_estimate(self.method, pi, covariance, prior, wrenches, source)
 
     def masses(self, wrenches: CompressedWrenches) -> Array:
-        """The cells' masses, shape (n,) [kg].
+        """Estimated masses of the cells, shape (n,) [kg].
 
         Raises:
             EstimationError: The forces ask for a negative mass, or the wrenches were compressed
@@ -115,7 +116,7 @@ class PointMassDiscretization(WrenchEstimator):
         return _solve_socp(E1, e1, E2, e2, self.regularization)
 
     def _covariance(self, wrenches: CompressedWrenches, m: Array, pi: Array) -> tuple[Array, Array]:
-        """Expected squared error of the linearised estimator, and the prior covariance.
+        """Expected squared error of the linearised estimator, and the covariance of the prior.
 
         Three parts: sensor noise, what the gravity-only model and the regularisation pull away
         from the truth (at the estimate), and the spread of the density that they hide.
@@ -202,7 +203,8 @@ def _solve_qp(E: Array, e: Array, weight: float) -> Array:
 def solve_cone_program(
     P: scipy.sparse.csc_matrix, q: Array, A: Array, b: Array, cones: list[Any], what: str
 ) -> Array:
-    """`min x^T P x / 2 + q^T x, b - A x in cones`, by Clarabel itself: cvxpy takes longest to load.
+    """Solve `min x^T P x / 2 + q^T x, b - A x in cones` with Clarabel directly, because importing
+    cvxpy is slow.
 
     Args:
         P: Upper triangle, shape (n, n).

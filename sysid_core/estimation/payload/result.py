@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of payload estimates: verdicts, deviations, and mass, centre of mass and inertia."""
+"""Results of payload estimators: verdicts, standard deviations, and mass, centre of mass and
+inertia.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ PAYLOAD_NAMES = tuple(f"payload.{name}" for name in INERTIAL_NAMES)
 
 
 def linear_error_covariance(response: Array, noise: Array, pi: Array, spread: Array) -> Array:
-    """Expected squared error of an estimator that pulls towards something it assumes.
+    """Expected squared error of an estimator that is biased towards a prior.
 
     Args:
         response: How the estimate follows the truth, `d pi_hat / d pi`, shape (10, 10).
@@ -49,7 +51,7 @@ def payload_estimate(
     source: str = "",
     warnings: tuple[Reason, ...] = (),
 ) -> Estimate:
-    """Result type of all payload estimators."""
+    """`Estimate` of a payload, as all payload estimators return it."""
     return Estimate(
         method=method,
         names=PAYLOAD_NAMES,
@@ -77,7 +79,7 @@ def shrunk_estimate(
     wrenches: CompressedWrenches,
     source: str,
 ) -> Estimate:
-    """Result of an estimator that pulls towards a prior of covariance `prior`, (10, 10)."""
+    """Result of an estimator that is biased towards a prior with covariance `prior`, (10, 10)."""
     verdicts = verdicts_from_prior(covariance, prior)
     return payload_estimate(method, pi, covariance, verdicts, wrenches, source=source)
 
@@ -85,7 +87,8 @@ def shrunk_estimate(
 def verdicts_from_prior(
     covariance: Array, prior_covariance: Array, mass_sd: float | None = None
 ) -> tuple[ParameterVerdict, ...]:
-    """Prior-dominated if the data have reduced the prior variance to less than a half.
+    """Verdict of each parameter: prior-dominated unless the data reduced the prior variance to less
+    than a half.
 
     Moments of inertia are judged with mass and centre of mass given: knowing these from gravity
     alone narrows the inertia about the sensor's origin, but says nothing of the spread of the mass.
@@ -110,7 +113,7 @@ def verdicts_from_prior(
 
 
 def _given_first_moments(covariance: Array) -> Array:
-    """Covariance of the six moments of inertia where mass and first moments are known."""
+    """Covariance of the six moments of inertia for given mass and first moments."""
     known, cross = covariance[:4, :4], covariance[:4, 4:]
     scale = np.sqrt(np.clip(np.diag(known), np.finfo(float).tiny, None))
     inverse = np.linalg.pinv(known / np.outer(scale, scale), rcond=1e-12, hermitian=True)
@@ -156,7 +159,8 @@ class PayloadSummary:
 
 
 def summarise_payload(estimate: Estimate) -> PayloadSummary:
-    """Mass, centre of mass and inertia about it, with first-order standard deviations.
+    """Mass, centre of mass and inertia about the centre of mass, with first-order standard
+    deviations.
 
     Raises:
         EstimationError: It isn't a payload estimate, or the mass is not positive.

@@ -63,7 +63,7 @@ _SIZE, _SHIFT, _TURN = TYPED_SD, 0.02, 0.1
 
 
 def _shape_covariances() -> tuple[Array, ...]:
-    """Shape (12, 12) each."""
+    """Covariances of the affine changes of the shape, shape (12, 12) each."""
     alike = np.append(np.zeros(3), np.eye(3).ravel())
     found = []
     for shift, turn, stretch in ((0.0, 0.0, 0.1), (_SHIFT, _TURN, 0.2)):
@@ -81,7 +81,7 @@ MASS_SPREAD = 2.0  # of the mass, relative: left to the data
 
 @dataclass(frozen=True, eq=False)
 class PayloadPosterior:
-    """Posterior of a payload.
+    """Posterior distribution of the payload parameters.
 
     Attributes:
         pi: Mean, shape (10,).
@@ -105,7 +105,7 @@ class PayloadPosterior:
 
 
 class ShapePrior:
-    """Prior of a payload whose shape is given, perhaps wrongly, or unknown.
+    """Prior of a payload whose shape is given (possibly with errors) or unknown.
 
     Args:
         shape: In the sensor frame; None: anything within the extent. Of a grasped thing
@@ -129,24 +129,26 @@ class ShapePrior:
 
     @property
     def guessed(self) -> float:
-        """Uncertainty of the shape: 0 for an exact shape, 1 for a typed one."""
+        """Uncertainty of the shape between 0 (exact) and 1 (dimensions typed in by a user)."""
         return 0.0 if self.shape is None else min(1.0, self.shape.size_sd / TYPED_SD)
 
     @cached_property
     def solids(self) -> tuple[DensityPrior, ...]:
-        """The given shape with every density contrast; these are the first hypotheses."""
+        """Bodies of the given shape with different density contrasts: the first hypotheses."""
         if self.shape is None:
             return ()
         return tuple(DensityPrior(self.shape, contrast) for contrast in self.contrasts)
 
     @property
     def _middle(self) -> int:
-        """Which of the solids gives the first answer."""
+        """Index of the density contrast of the first estimate."""
         return len(self.contrasts) // 2
 
     @cached_property
     def _kinds(self) -> tuple[Array, Array, Array]:
-        """Mean bodies (H, 10), covariances (H, 10, 10) and log probabilities, all of unit mass."""
+        """Mean bodies (H, 10), covariances (H, 10, 10) and log-probabilities of all hypotheses, for
+        unit mass.
+        """
         if self.shape is None:
             return np.zeros((0, 10)), np.zeros((0, 10, 10)), np.zeros((2, 0))
         solid = self.shape.homogeneous(1.0)
@@ -190,7 +192,7 @@ class ShapePrior:
         return np.array(bodies * (n + 1)), np.array(spreads), logs
 
     def posterior(self, R: Array, r: Array) -> PayloadPosterior:
-        """Posterior mean and covariance of the payload parameters, given compressed data (R, r).
+        """Posterior mean and covariance of the payload parameters from compressed data (R, r).
 
         Args:
             R: Whitened factor of the data, shape (p, 10).
@@ -232,7 +234,8 @@ class ShapePrior:
         return PayloadPosterior(nearest_body(pi), covariance, spread, wrong, total)
 
     def moments(self, about: Array, R: Array, r: Array) -> tuple[Array, Array]:
-        """Mean (10,) and covariance (10, 10) of all hypotheses about a body, as the data weigh them.
+        """Mean (10,) and covariance (10, 10) over all hypotheses, weighted by their evidence in the
+        data.
 
         Args:
             about: Parameters found so far, shape (10,).
@@ -247,8 +250,8 @@ class ShapePrior:
         return mean, np.einsum("h,hij->ij", weights, spreads + off[:, :, None] * off[:, None, :])
 
     def log_evidences(self, data: Sequence[tuple[Array, Array]], first: Array) -> list[float]:
-        """Log-evidences for several compressed data (R, r) near a first solution, shape
-        (10,); faster than `posterior`.
+        """Log-evidences of several compressed data sets (R, r) near a first solution, shape (10,);
+        faster than `posterior`.
         """
         means, spreads, logs = self._hypotheses(first)
         wide = spreads + MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
@@ -276,7 +279,7 @@ class ShapePrior:
         )
 
     def _balls(self, first: Array) -> list[tuple[Array, Array]]:
-        """Bodies of no given shape about a first answer (10,): means and covariances."""
+        """Means and covariances of bodies without a given shape, about a first estimate (10,)."""
         reach = self.extent / 2.0
         return [
             ball_prior(first, reach, x * self.extent, mass_spread=0.0, inertia_spread=BALL_SPREAD)
@@ -284,7 +287,9 @@ class ShapePrior:
         ]
 
     def first(self, R: Array, r: Array) -> Array:
-        """Fast consistent estimate: the solid of middle contrast, or a ball; shape (10,)."""
+        """Fast, physically consistent first estimate: the body of medium density contrast, or a
+        ball; shape (10,).
+        """
         if self.shape is not None:
             solid = self.solids[self._middle]
             try:
@@ -294,9 +299,10 @@ class ShapePrior:
         return ball_first(R, r, self.extent)
 
     def gaussian(self, R: Array, r: Array, mass: float) -> tuple[Array, Array]:
-        """Gaussian version of `first`, about a known mass: mean and covariance.
+        """Gaussian approximation of the prior for a known mass, about the estimate of `first`: mean
+        and covariance.
 
-        A shape that the data contradict isn't insisted on.
+        A shape that the data contradict is not used.
         """
         if self.shape is not None:
             mean = self.shape.homogeneous(mass)

@@ -14,11 +14,12 @@ from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 
 
 class RecursiveTotalLeastSquares(WrenchEstimator):
-    r"""Errors in the motion as well as in the wrench: the smallest singular vector of `[A | b]`.
+    r"""Recursive total least squares: noise in the motion as well as in the wrench; the estimate is
+    the smallest singular vector of `[A | b]`.
 
-    The triangular factor of `[A | b]` is brought up to date sample by sample; its singular
-    vectors are those of all the data, which is what updating a singular value decomposition
-    gives. Of several vectors without residual, the smallest solution is taken.
+    The triangular factor of `[A | b]` is brought up to date sample by sample; its singular vectors
+    are those of all the data, which is what updating a singular value decomposition gives. If
+    several vectors have zero residual, the minimum-norm solution is used.
     """
 
     method = "RTLS"

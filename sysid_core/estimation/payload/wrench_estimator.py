@@ -12,7 +12,7 @@ from sysid_core.estimation.payload.data import CompressedWrenches, PayloadData
 
 
 class WrenchEstimator(ABC):
-    """Fits whole recordings by compressing them first.
+    """Base class of estimators that compress a recording before they fit it.
 
     Attributes:
         dynamism_scale: `c_1` with which the wrenches must be weighted (Nadeau et al. 2022, eq. 9);
@@ -24,14 +24,15 @@ class WrenchEstimator(ABC):
     @property
     @abstractmethod
     def method(self) -> str:
-        """Name in reports."""
+        """Name of the method in reports."""
 
     @abstractmethod
     def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
         """Estimate from compressed wrenches."""
 
     def fit(self, data: PayloadData, *, residual_frame: ArrayLike | None = None) -> Estimate:
-        """Estimate from a whole recording.
+        """Estimate the payload from a whole recording; `residual_frame`, shape (4, 4), as in
+        `CompressedWrenches.from_data`.
 
         Args:
             data: The recording.

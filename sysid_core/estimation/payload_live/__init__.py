@@ -2,49 +2,44 @@
 """Live payload estimation from streams."""
 
 from sysid_core.estimation.payload_live.any_motion import held_likelihood, weigh_motion
-from sysid_core.estimation.payload_live.change import ChangeDetector, PayloadChange, kind_of_change
-from sysid_core.estimation.payload_live.clocks import motion_window, on_one_clock
-from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState, object_size
-from sysid_core.estimation.payload_live.parts import (
-    KnownLoad,
-    judge_part,
-    load_parts,
-    part_probabilities,
+from sysid_core.estimation.payload_live.knowledge import (
+    PayloadKnowledge,
+    PayloadState,
+    object_size,
 )
+from sysid_core.estimation.payload_live.marks import motion_window
+from sysid_core.estimation.payload_live.online import OnlinePayload
+from sysid_core.estimation.payload_live.parts import judge_part, load_parts, part_probabilities
+from sysid_core.estimation.payload_live.replay import replay_payload
 from sysid_core.estimation.payload_live.session import (
     MOTION_SEGMENTS,
     TARE_PREFIX,
-    PayloadMoment,
     PayloadSession,
 )
+from sysid_core.estimation.payload_live.streams import RUN_START
 from sysid_core.estimation.payload_live.weighing import (
     Weighing,
     judge_weighing,
     repeatability,
-    weigh_recording,
 )
 
 __all__ = [
     "MOTION_SEGMENTS",
+    "RUN_START",
     "TARE_PREFIX",
-    "ChangeDetector",
-    "KnownLoad",
     "OnlinePayload",
-    "PayloadChange",
-    "PayloadMoment",
+    "PayloadKnowledge",
     "PayloadSession",
     "PayloadState",
     "Weighing",
     "held_likelihood",
     "judge_part",
     "judge_weighing",
-    "kind_of_change",
     "load_parts",
     "motion_window",
     "object_size",
-    "on_one_clock",
     "part_probabilities",
     "repeatability",
+    "replay_payload",
     "weigh_motion",
-    "weigh_recording",
 ]

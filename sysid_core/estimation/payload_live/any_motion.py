@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +12,9 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live.clocks import on_one_clock
+from sysid_core.estimation.payload_live.marks import marked_spans
+from sysid_core.estimation.payload_live.online import OnlinePayload
+from sysid_core.estimation.payload_live.session import LoadChange
 from sysid_core.estimation.payload_live.weighing import MASS_LIMIT, Weighing
 from sysid_core.estimation.payload_map import (
     PayloadMAP,
@@ -30,7 +33,10 @@ from sysid_core.signals.wrench import (
     WrenchAxes,
     WrenchConvention,
     WrenchSign,
+    accelerations_tell,
     find_convention,
+    static_postures,
+    tare_static,
     usable_readings,
 )
 
@@ -57,8 +63,10 @@ def weigh_motion(
 ) -> Weighing:
     """Estimate the payload carried throughout a recording.
 
-    Sign and axes of the wrench are found where they aren't given; the bias is found with the load
-    where nobody has tared the sensor: what doesn't turn with gravity.
+    If the recording has marks, the sensor is tared in the marked postures, and the payload is
+    estimated from the marked motion. Without a tare, sign and axes of the wrench are estimated if
+    they are not declared, and the bias (the part that does not rotate with gravity) together with
+    the load. With a tare, only the samples after the last change of the load are used.
 
     Args:
         recording: Joint states and wrench, cut anywhere; marks aren't needed.
@@ -76,50 +84,147 @@ def weigh_motion(
         EstimationError: There is no wrench, too few postures, or nothing that weighs.
     """
     _require_wrench(recording)
+    tares, motions = marked_spans(recording)
+    if calibration is None and tares and motions:
+        calibration = _tared(recording, model, frame, tares)
     fresh = sensor or SensorModel()
-    errors = fresh.untared if calibration is None else fresh.tared(calibration)
+    run = recording if not motions else _within(recording, motions)
     known = calibration or _nothing_known(frame)
-    run, notes = (recording, [*recording.notes]) if still else _usable(recording, known)
+    errors = fresh.untared if calibration is None else fresh.tared(calibration, _age_s(run, known))
+    run, notes = (run, [*run.notes]) if still else _usable(run, known)
     motion_of = _postures if still else _at_motion
     data, belief = motion_of(run, model, frame)
     assert data.R_WS is not None
-    net = (known.matrix @ (data.wrench - known.bias)[:, :, None])[:, :, 0]
-    convention = find_convention(
-        net,
-        FrameMotion(data.R_WS, data.omega, data.alpha, data.a, data.gravity),
-        bias=[(share * errors.bias[0], share * errors.bias[1]) for share in errors.bias_scales],
-        zeroed=fresh.bias if calibration is None else None,
-        sign=sign,
-        axes=axes,
-        may_be_inverse=model.joint_names == POSE_JOINTS,
-        shifts=_shifts(data, still),
-    )
+    net = known.net(data.wrench, data.R_WS, data.p_WS)
+    poses = model.joint_names == POSE_JOINTS
+    shifts = (0,) if still or calibration is not None else _shifts(data)
+    if not still and not accelerations_tell(
+        net, _motion(data), may_be_inverse=poses, shifts=shifts
+    ):
+        motion_of = _by_gravity
+        data, belief = motion_of(run, model, frame)
+        assert data.R_WS is not None
+        notes.append(
+            "The accelerations explain the forces worse than gravity alone: only gravity was used. Check"
+            " stamps and noise of the positions."
+        )
+    convention = WrenchConvention()  # a tare has found sign and axes
+    if calibration is None:
+        convention = find_convention(
+            net,
+            _motion(data),
+            bias=[(share * errors.bias[0], share * errors.bias[1]) for share in errors.bias_scales],
+            zeroed=fresh.bias,
+            sign=sign,
+            axes=axes,
+            may_be_inverse=poses,
+            shifts=shifts,
+        )
     if convention.is_inverse:
         model, recording = _inverted(model, frame, recording)
         run = replace(run, joints=recording.joints)
         data, belief = motion_of(run, model, frame)
-    assert data.R_WS is not None
+    assert data.R_WS is not None and run.wrench is not None
     net = convention.apply(net, data.R_WS)
     notes += convention.notes
+    run = replace(run, wrench=replace(run.wrench, wrench=net)) if not still else run
     if clock and not still:
-        assert run.wrench is not None
-        moved, _ = on_one_clock(
-            replace(run, wrench=replace(run.wrench, wrench=net)), model, frame, calibration
-        )
+        moved, _ = on_one_clock(run, model, frame, calibration)
         if moved.notes:
             notes += moved.notes
             assert moved.wrench is not None
-            inside = _covered(moved.wrench, recording.joints.stamps_ns)
-            data, belief = _at_motion(replace(moved, wrench=inside), model, frame)
+            run = replace(moved, wrench=_covered(moved.wrench, recording.joints.stamps_ns))
+            data, belief = motion_of(run, model, frame)
             net = data.wrench
     data = replace(data, wrench=net - data.regressor @ known.tool_pi)
+    changes: tuple[LoadChange, ...] = ()
+    running = None
+    if calibration is not None and not still:
+        data, belief, changes, running = _since_the_last_change(
+            data, belief, run, OnlinePayload(shape, sensor=errors), motion_of, (model, frame)
+        )
     estimate = PayloadMAP(shape, sensor=errors).fit(data, belief)
     if calibration is None:
         notes.append(
             "The sensor was not tared: its bias was estimated together with the load, from the rotation of the weight."
         )
     estimate, doubts = _doubted(estimate, convention)
-    return Weighing(estimate, data, frame, calibration, notes=tuple(notes), doubts=doubts)
+    return Weighing(
+        estimate,
+        data,
+        frame,
+        calibration,
+        changes,
+        notes=tuple(notes),
+        doubts=doubts,
+        running=running,
+        smoothed=_smoothed(belief, run, len(data)),
+    )
+
+
+def _since_the_last_change(
+    data: PayloadData,
+    belief: SplineMotion | None,
+    run: Recording,
+    online: OnlinePayload,
+    motion_of: Callable[..., tuple[PayloadData, SplineMotion | None]],
+    sensor: tuple[RobotModel, str],
+) -> tuple[PayloadData, SplineMotion | None, tuple[LoadChange, ...], Estimate | None]:
+    """Samples since the load changed last, their motion, the changes, and the running estimate."""
+    assert run.wrench is not None
+    stamps = run.wrench.stamps_ns
+    changes = []
+    for change in online.update(data):
+        first = int(np.searchsorted(data.time, change.stamp_s))
+        changes.append(LoadChange(int(stamps[first]), change.kind, change.mass))
+    try:
+        running = online.estimate()
+    except EstimationError:  # nothing that weighs is held
+        running = None
+    if changes:
+        left = data.select(slice(first, None))
+        later = replace(run, wrench=run.wrench.select(slice(first, None)))
+        _, belief = motion_of(later, *sensor)
+        data = replace(left, time=left.time - left.time[0])
+    return data, belief, tuple(changes), running
+
+
+def _smoothed(belief: SplineMotion | None, run: Recording, count: int) -> JointStream | None:
+    """Joint states as they were weighed."""
+    if belief is None or run.wrench is None:
+        return None
+    q, v, a = belief.joints()
+    return JointStream(belief.joint_names, run.wrench.stamps_ns[-count:], q, v, a)
+
+
+def _within(recording: Recording, spans: Sequence[tuple[int, int]]) -> Recording:
+    """The recording with the readings of some spans."""
+    assert recording.wrench is not None
+    stamps = recording.wrench.stamps_ns
+    inside = np.any([(stamps >= first) & (stamps <= last) for first, last in spans], axis=0)
+    return replace(recording, wrench=recording.wrench.select(np.flatnonzero(inside)))
+
+
+def _tared(
+    recording: Recording, model: RobotModel, frame: str, spans: Sequence[tuple[int, int]]
+) -> SensorCalibration:
+    """Calibration from marked postures."""
+    postures = static_postures(recording, model, frame, spans=spans)
+    found = tare_static(
+        postures.wrench,
+        postures.gravity_S,
+        R_WS=postures.R_WS,
+        frame=frame,
+        noise=postures.noise,
+    )
+    return replace(found, stamp_ns=max(last for _, last in spans), notes=postures.notes)
+
+
+def _age_s(run: Recording, calibration: SensorCalibration) -> float:
+    """Time since the tare [s]; 0 where it isn't known."""
+    assert run.wrench is not None
+    age = calibration.age_s(int(run.wrench.stamps_ns[0])) if len(run.wrench) else 0.0
+    return age if np.isfinite(age) else 0.0
 
 
 def held_likelihood(
@@ -129,9 +234,9 @@ def held_likelihood(
     calibration: SensorCalibration,
     *,
     sensor: SensorModel | None = None,
-    convention: WrenchConvention | None = None,
 ) -> tuple[Array, Array]:
-    """Likelihood of any load from a few tenths of a second of data, in compressed form (R, r).
+    """Gaussian likelihood of any payload from a few tenths of a second of data, in compressed form
+    (R, r).
 
     Args:
         recording: Joint states and wrench.
@@ -139,7 +244,6 @@ def held_likelihood(
         frame: The sensor's frame.
         calibration: Of a tare with nothing held.
         sensor: What the sensor's errors may be before the tare; None: an ordinary one's.
-        convention: Sign and axes; None: as described.
 
     Raises:
         EstimationError: There is no wrench, or no joint states around it.
@@ -147,8 +251,7 @@ def held_likelihood(
     _require_wrench(recording)
     data, _ = _at_motion(_usable(recording, calibration)[0], model, frame)
     assert data.R_WS is not None
-    net = (calibration.matrix @ (data.wrench - calibration.bias)[:, :, None])[:, :, 0]
-    net = (convention or WrenchConvention()).apply(net, data.R_WS)
+    net = calibration.net(data.wrench, data.R_WS, data.p_WS)
     data = replace(data, wrench=net - data.regressor @ calibration.tool_pi)
     running = RunningMAP(sensor=(sensor or SensorModel()).tared(calibration))
     for k in range(len(data)):
@@ -203,7 +306,7 @@ def _doubted(
 
 
 def _inverted(model: RobotModel, frame: str, run: Recording) -> tuple[RobotModel, Recording]:
-    """Robot and recording of poses with the inverse of their rotations."""
+    """Robot and recording of poses with inverted rotations."""
     q = run.joints.ordered(model.joint_names).q
     R = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q)).R_WF
     urdf, names, q = robot_of_poses(q[:, :3], R.transpose(0, 2, 1))
@@ -211,13 +314,25 @@ def _inverted(model: RobotModel, frame: str, run: Recording) -> tuple[RobotModel
     return RobotModel.from_urdf(urdf), replace(run, joints=joints, urdf_xml=urdf)
 
 
-def _shifts(data: PayloadData, still: bool) -> Sequence[int]:
-    """Delays in samples among which the sign and the axes are looked for."""
+def _motion(data: PayloadData) -> FrameMotion:
+    assert data.R_WS is not None
+    return FrameMotion(data.R_WS, data.omega, data.alpha, data.a, data.gravity)
+
+
+def _by_gravity(
+    run: Recording, model: RobotModel, frame: str
+) -> tuple[PayloadData, SplineMotion | None]:
+    """Readings at the postures of their instants, as if the robot stood still in each."""
+    data, _ = _at_motion(run, model, frame)
+    rest = np.zeros_like(data.a)
+    return replace(data, a=-data.gravity, omega=rest, alpha=rest), None
+
+
+def _shifts(data: PayloadData) -> Sequence[int]:
+    """Delays, in samples, at which sign and axes of the wrench are tested."""
     period = float(np.median(np.diff(data.time)))
     most = int(min(_LATEST / period, len(data) / 4))
-    return (
-        (0,) if still or most < 1 else range(-most, most + 1, max(1, round(_DELAY_STEP / period)))
-    )
+    return (0,) if most < 1 else range(-most, most + 1, max(1, round(_DELAY_STEP / period)))
 
 
 def _at_motion(

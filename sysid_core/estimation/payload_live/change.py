@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection of a load that is picked up, put down or slips during the estimation."""
+"""Detection of a payload that is picked up, put down or slips during the estimation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sysid_core.robot import Array
 
 
 class ChangeKind(Kind):
-    """Kind of change of the load."""
+    """Kind of change of the payload."""
 
     ATTACHED = "attached"
     DETACHED = "detached"
@@ -25,7 +25,7 @@ _CROSSTALK = 0.025  # [m] of a force in the torques, of which a share is an erro
 
 @dataclass(frozen=True)
 class PayloadChange:
-    """Change of the load.
+    """Detected change of the payload.
 
     Attributes:
         stamp_s: When it was noticed [s].
@@ -39,11 +39,12 @@ class PayloadChange:
 
 
 class ChangeDetector:
-    """Detector of changes in the residual of the wrench or of the joint torques.
+    """Detector of payload changes from the residual of the wrench or of the joint torques.
 
-    An exponentially weighted mean of the residual (Roberts 1959) is held against its deviation: noise,
-    what the estimate itself leaves open, and a share of the signal for gains and delay. A change is
-    reported when it stays beyond the limit for some samples, so that spikes and knocks don't count.
+    An exponentially weighted mean of the residual (Roberts 1959) is compared with its standard
+    deviation, which includes noise, the uncertainty of the estimate, and a share of the signal for
+    errors of gain and delay. A change is reported if the mean stays beyond the limit for several
+    samples, so that spikes and impacts do not count.
 
     Args:
         noise_sd: Deviation of one sample of each signal, shape (n,).
@@ -70,7 +71,7 @@ class ChangeDetector:
         self.reset()
 
     def reset(self) -> None:
-        """Delete all samples, as after a change."""
+        """Delete all samples, for example after a change."""
         self._mean = np.zeros(len(self.noise_sd))
         self._signal = np.zeros(len(self.noise_sd))
         self._last: float | None = None
@@ -78,13 +79,13 @@ class ChangeDetector:
 
     @property
     def mean(self) -> Array:
-        """The averaged residual, shape (n,)."""
+        """Time average of the residual, shape (n,)."""
         return self._mean
 
     def update(
         self, stamp_s: float, residual: ArrayLike, predicted: ArrayLike, open_sd: ArrayLike
     ) -> bool:
-        """Add one sample; True if the load has changed.
+        """Add one sample; returns True if the payload has changed.
 
         Args:
             stamp_s: Time [s], increasing.
@@ -115,7 +116,9 @@ class ChangeDetector:
 
 
 def kind_of_change(mass: float, sd: float) -> ChangeKind:
-    """Heavier, lighter, or neither, by three deviations [kg]."""
+    """Kind of a payload change: heavier, lighter, or neither, if |change| is below three standard
+    deviations [kg].
+    """
     if abs(mass) < 3.0 * sd:
         return ChangeKind.SLIPPED
     return ChangeKind.ATTACHED if mass > 0 else ChangeKind.DETACHED

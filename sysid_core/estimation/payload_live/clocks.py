@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payload recordings of devices with separate clocks, converted to one clock."""
+"""Payload recordings from devices with separate clocks, converted to one clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from sysid_core.errors import EstimationError, SignalError
-from sysid_core.estimation.payload_live.session import MOTION_SEGMENTS
+from sysid_core.estimation.payload_live.marks import motion_window
 from sysid_core.estimation.payload_map import JointSplines
 from sysid_core.robot import Array, FrameMotion, RobotModel
 from sysid_core.signals import Recording
@@ -26,9 +26,11 @@ def on_one_clock(
     frame: str,
     calibration: SensorCalibration | None = None,
 ) -> tuple[Recording, ClockOffset | None]:
-    """Recording with the wrench on the clock of the joints, if they differ by more than 5 ms.
+    """Recording with the wrench stamps converted to the clock of the joint states, if the clocks
+    differ by more than 5 ms.
 
-    Smaller offsets are left: the estimator takes them in, and so live and recorded runs agree.
+    Smaller offsets are not corrected, because the estimator includes them; live and recorded runs
+    therefore agree.
 
     Args:
         recording: Joint states, wrench and marks.
@@ -69,16 +71,3 @@ def _splined(recording: Recording, model: RobotModel, frame: str) -> tuple[Array
     time = np.arange(0.0, end, max(1.0 / _RATE_HZ, end / max(len(longest) - 1, 1)))
     splines = JointSplines.fit(longest.time, longest.q)
     return time, model.frame_motion(frame, *splines.at(time)), int(longest.stamps_ns[0])
-
-
-def motion_window(recording: Recording) -> tuple[int, int] | None:
-    """First start and last end of the marked motion segments [ns]; None without such marks."""
-    edges = {"start": [0], "end": [0]}
-    for mark in recording.marks:
-        label, _, edge = mark.label.rpartition(":")
-        if label in MOTION_SEGMENTS and edge in edges:
-            edges[edge].append(mark.stamp_ns)
-    if len(edges["start"]) < 2 or len(edges["end"]) < 2:
-        return None
-    window = (min(edges["start"][1:]), max(edges["end"][1:]))
-    return window if window[0] < window[1] else None

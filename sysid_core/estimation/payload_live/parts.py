@@ -17,17 +17,16 @@ from pydantic import Field
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload import (
+from sysid_core.estimation.payload.affine import affine_derivatives
+from sysid_core.estimation.payload.ball_prior import (
     BALL_SPREAD,
     BALLS,
-    EXTENT,
-    MASS_SPREAD,
-    PAYLOAD_NAMES,
-    affine_derivatives,
     ball_prior,
     conditioned,
     probabilities,
 )
+from sysid_core.estimation.payload.result import PAYLOAD_NAMES
+from sysid_core.estimation.payload.shape_prior import EXTENT, MASS_SPREAD
 from sysid_core.files import FileKind, FileSchema, Name, NotNegative, Positive, Vector3, read_schema
 from sysid_core.reasons import Reason, failure, held, not_judged
 from sysid_core.robot import Array, pi_from_mass_com_inertia
@@ -43,7 +42,7 @@ _FILE = FileKind(
 
 
 class _Part(FileSchema):
-    """One load: measured by hand, weighed before, or several of the others together."""
+    """Entry of one load: measured by hand, weighed before, or a combination of other loads."""
 
     mass: Positive | None = None
     mass_sd: NotNegative | None = None
@@ -55,14 +54,14 @@ class _Part(FileSchema):
 
 
 class _Parts(FileSchema):
-    """Schema of the file of known loads."""
+    """Schema of the file with known loads."""
 
     parts: Annotated[dict[Name, _Part], Field(min_length=1)]
 
 
 @dataclass(frozen=True, eq=False)
 class KnownLoad:
-    """Known load with its uncertainty.
+    """Load with known inertial parameters and their uncertainty.
 
     Attributes:
         mean: The ten parameters in the sensor's frame, shape (10,).
@@ -76,7 +75,7 @@ class KnownLoad:
     def measured(
         cls, mass: float, mass_sd: float, com: Array, com_sd: float, size: float
     ) -> KnownLoad:
-        """Weighed on a scale.
+        """Load whose mass was measured with a scale.
 
         Args:
             mass, mass_sd: [kg].
@@ -133,7 +132,7 @@ def load_parts(path: Path) -> dict[str, KnownLoad]:
 
 
 def part_probabilities(R: Array, r: Array, parts: Mapping[str, KnownLoad]) -> dict[str, float]:
-    """Probability of each load, of none and of an unknown one, most probable first.
+    """Probabilities of each known load, of no load and of an unknown load, the most probable first.
 
     Args:
         R: Whitened factor of the readings, `|R pi - r|` (`RunningMAP.likelihood`), shape (p, 10).
@@ -161,7 +160,8 @@ def part_probabilities(R: Array, r: Array, parts: Mapping[str, KnownLoad]) -> di
 
 
 def judge_part(found: Mapping[str, float], expected: str = "") -> Reason:
-    """Verdict on the expected load or, without one, on any known load or none.
+    """Verdict on whether the expected load is held; without an expected load, on whether any known
+    load or none is held.
 
     Args:
         found: Probabilities, the likeliest first (`part_probabilities`).

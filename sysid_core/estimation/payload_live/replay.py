@@ -1,28 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded payload identification, run as the live nodes run it."""
+"""Replay of a recorded payload identification, as the live nodes process it."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.payload_live.session import MOTION_SEGMENTS, PayloadSession
+from sysid_core.estimation.payload_live.session import PayloadSession
 from sysid_core.signals import Recording
 from sysid_core.signals.filters import FilteredJointStream, filter_joints
 from sysid_core.signals.wrench import require_sensor_frame
 
-_RARER = 0.1  # of the motion so far, between remembered estimates: what changes, changes early
+_STEP_NS = 100_000_000  # between advances
 
 
-def replay_payload(
-    recording: Recording, session: PayloadSession, *, history_period_s: float = 0.1
-) -> FilteredJointStream:
+def replay_payload(recording: Recording, session: PayloadSession) -> FilteredJointStream:
     """Process a recording in a session, as the live nodes do.
 
     Args:
         recording: Raw joint states, wrenches and marks.
         session: Fresh.
-        history_period_s: Between remembered estimates, at first; later a share of the time passed [s].
 
     Returns:
         The filtered joint states.
@@ -51,12 +48,7 @@ def replay_payload(
         q, v, a, *sd = (x[k] for x in states)
         session.add_joints(stamp, q, v, a, sd)
     start, end = int(recording.wrench.stamps_ns.min()), int(recording.wrench.stamps_ns.max())
-    due_s = 0.0
-    for until in range(start, end, round(history_period_s * 1e9)):
+    for until in range(start, end, _STEP_NS):
         session.advance(until)
-        if session.segment in MOTION_SEGMENTS and session.motion_s >= due_s:
-            session.remember()
-            due_s = (1.0 + _RARER) * session.motion_s
     session.finish()
-    session.remember()
     return filtered

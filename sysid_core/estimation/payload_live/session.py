@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload identification from start to end, live or replayed: tare, motion, estimate.
+"""Complete payload identification, live or replayed: tare, motion, estimate.
 
 Joint states, wrenches and marks may come in any order: what comes out depends on their stamps and
 values alone. What comes too late lets the run be done over.
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError, SysIdError
-from sysid_core.estimation.payload import PayloadData, summarise_payload
+from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live.change import ChangeKind
-from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState
+from sysid_core.estimation.payload_live.online import OnlinePayload
 from sysid_core.estimation.payload_live.streams import RUN_END, RUN_START, PayloadStreams
-from sysid_core.estimation.payload_map import motion_covariance
+from sysid_core.estimation.payload_map.motion_error import motion_covariance
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import Stamps, WrenchStream
 from sysid_core.signals.wrench import (
@@ -33,6 +33,9 @@ from sysid_core.signals.wrench import (
 
 MOTION_SEGMENTS = ("still", "oscillation", "settle")
 TARE_PREFIX = "tare_"
+# Without a mark for so long a run is over: whoever marks it was killed, or its mark was lost. At 1 kHz
+# the streams of so long take 0.3 GB; segments of planned motions last up to a minute.
+LONGEST_SEGMENT_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -50,31 +53,13 @@ class LoadChange:
     mass: float
 
 
-@dataclass(frozen=True, eq=False)
-class PayloadMoment:
-    """Estimate at one time of the run, for the convergence chart.
-
-    Attributes:
-        time: Since the first wrench used [s].
-        mass, mass_sd: [kg].
-        com, com_sd: Shape (3,) [m].
-        state: State of the running estimator.
-    """
-
-    time: float
-    mass: float
-    mass_sd: float
-    com: Array
-    com_sd: Array
-    state: PayloadState
-
-
 class PayloadSession:
-    """Processes streams and marks; gives the calibration of the sensor and the running payload
-    estimate.
+    """Live payload identification from streams and marks: calibrates the sensor and gives the
+    running payload estimate.
 
-    Marks `<segment>:start` and `<segment>:end` (those of the trajectory's segments) say which
-    samples are what: segments `tare_…` are still postures, and the motion segments are identified.
+    Marks `<segment>:start` and `<segment>:end` (of the trajectory's segments) define the use of the
+    samples: segments `tare_…` are static postures, and the payload is identified from the motion
+    segments.
 
     Args:
         model: The robot without the payload.
@@ -87,7 +72,6 @@ class PayloadSession:
     Attributes:
         calibration: Calibration of the sensor, once it is tared.
         problem: Why it can't be, or None.
-        history: Remembered estimates.
         tare_age_s: Time from the tare to the motion [s]; 0 where unknown.
         n_without_motion: Wrenches left out because no joint states surround them.
         n_repeated: Wrenches of the motion left out because they repeat the one before, as of a sensor
@@ -116,16 +100,16 @@ class PayloadSession:
         self._lag_ns = 0 if calibration is None else max(0, round(calibration.delay[0] * 1e9))
         self._settle_ns = round(settle_s * 1e9)
         self._streams = PayloadStreams(max_gap_s)
+        self._last_mark = 0  # stamp [ns]
         self._restart()
         self._idle = True  # no run is under way
 
     def _restart(self) -> None:
-        """Begin the run again, with the streams as they are."""
+        """Restart the run with the existing streams."""
         self._streams.rewind()
         self._trimmed = False  # whether what was read is gone
         self.online.reset(self._given_calibration)
         self.calibration = self._given_calibration
-        self.history: list[PayloadMoment] = []
         self.n_without_motion = 0
         self.n_repeated = 0
         self._newest_wrench: Array | None = None  # of the motion
@@ -143,13 +127,13 @@ class PayloadSession:
         self.changes: list[LoadChange] = []
 
     def tare_anew(self) -> None:
-        """Take the bias from the marked postures instead of the calibration that was given."""
+        """Estimate the bias from the marked postures instead of using the given calibration."""
         self._given_calibration, self._lag_ns = None, 0
         self._restart()
 
     @property
     def segment(self) -> str:
-        """Label of the current segment, "" between segments."""
+        """Label of the current segment; "" between segments."""
         return self._segment
 
     def add_joints(
@@ -160,22 +144,24 @@ class PayloadSession:
         a: ArrayLike,
         sd: ArrayLike | None = None,
     ) -> None:
-        """A filtered joint state, in the model's order, each (n,); `sd`, (3, n): the filter's, if any."""
+        """Add a filtered joint state in the order of the model, each (n,); `sd` are the filter's
+        standard deviations, (3, n), if known.
+        """
         state = np.array([q, v, a], dtype=float)
         sds = np.full(state.shape, np.nan) if sd is None else np.asarray(sd, dtype=float)
         self._streams.add_joints(stamp_ns, np.concatenate([state, sds]))
 
     def add_wrench(self, stamp_ns: int, wrench: ArrayLike) -> None:
-        """A raw reading of the sensor, shape (6,)."""
+        """Add a raw reading of the sensor, shape (6,)."""
         self._streams.add_wrench(stamp_ns, wrench)
 
     def add_mark(self, stamp_ns: int, label: str) -> None:
-        """A labelled instant, such as `tare_1:start`."""
+        """Add a mark: a label such as `tare_1:start` with its stamp."""
         self._streams.add_mark(stamp_ns, label)
 
     def advance(self, until_ns: int | None = None) -> None:
-        """Use the data that are complete up to a stamp, live a few tenths of a second ago;
-        default: all.
+        """Process all data up to a stamp, which live is a few tenths of a second ago; by default
+        all data.
         """
         if self._streams.late:
             if self._trimmed and self._idle:
@@ -190,10 +176,13 @@ class PayloadSession:
         self._use_waiting()
 
     def keep_newest(self, seconds: float) -> None:
-        """Between runs, drop the samples that were read, except the newest seconds.
+        """Delete old samples between runs, and keep those of the last seconds.
 
-        Live streams go on for days. What comes late by more than that is of no run any more.
+        Without this deletion, live streams would fill the memory. Samples that arrive later than
+        this are ignored.
         """
+        if self._streams.newest_ns - self._last_mark > LONGEST_SEGMENT_S * 1e9:
+            self._idle, self._segment, self._tare = True, "", []
         if self._idle and not self._segment:
             self._streams.keep_newest(seconds)
             self._trimmed = True
@@ -221,6 +210,8 @@ class PayloadSession:
         if label == RUN_START:
             self._streams.forget_before(stamp_ns - self._streams.max_gap_ns - self._lag_ns)
             self._restart()
+        self._last_mark = stamp_ns
+        if label == RUN_START:
             self._idle = False
             return
         if label == RUN_END:
@@ -247,7 +238,7 @@ class PayloadSession:
             self._segment = ""
 
     def _use_calibration(self, stamp_ns: int) -> None:
-        """Tare, unless it is done, and believe what is left of the sensor's errors by now."""
+        """Tare, unless a calibration exists, and set the remaining errors of the sensor."""
         if self.calibration is None:
             self.calibration, self.problem = self._calibrate(), None
         age = self.calibration.age_s(stamp_ns)
@@ -295,7 +286,7 @@ class PayloadSession:
         self._waiting.append((stamp, wrench, state))
 
     def _use_waiting(self) -> None:
-        """Samples of a motion segment, their kinematics computed together."""
+        """Process the waiting samples of a motion segment; their kinematics are computed together."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
@@ -327,29 +318,10 @@ class PayloadSession:
         return PayloadData.of(time, wrench, motion, covariance=covariance)
 
     def recent_wrenches(self, seconds: float) -> WrenchStream:
-        """Newest readings, for checks of the sensor."""
+        """Readings of the last seconds, for checks of the sensor."""
         return self._streams.recent_wrenches(self.sensor_frame, seconds)
 
     # ---- results
-
-    def remember(self) -> None:
-        """Add the present estimate to the history."""
-        if not self._used or self.online.n_samples < 3:
-            return
-        try:
-            payload = summarise_payload(self.online.estimate())
-        except EstimationError:  # nothing that weighs is held, so far
-            return
-        self.history.append(
-            PayloadMoment(
-                time=self.motion_s,
-                mass=payload.mass,
-                mass_sd=payload.mass_sd,
-                com=payload.com,
-                com_sd=payload.com_sd,
-                state=self.online.state,
-            )
-        )
 
     @property
     def motion_s(self) -> float:
@@ -358,7 +330,7 @@ class PayloadSession:
 
     @property
     def last_change(self) -> LoadChange | None:
-        """Last change of the load; the estimate uses only later samples."""
+        """Last change of the payload; the estimate uses only later samples."""
         return self.changes[-1] if self.changes else None
 
     @property
@@ -378,7 +350,7 @@ class PayloadSession:
         return np.asarray(self._stamps_ns - self._lag_ns)
 
     def data(self) -> PayloadData:
-        """All samples used, bias and tool removed, for other estimators and pictures.
+        """Motion samples in use, with bias and tool removed, for other estimators and for charts.
 
         Raises:
             EstimationError: No sample has been used.

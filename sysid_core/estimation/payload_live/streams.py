@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states, wrenches and marks of a run in the order of their stamps, whenever they came."""
+"""Joint states, wrenches and marks of a run in the order of their stamps, even if they arrive in
+another order.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,16 @@ RUN_START = "motion:start"  # a new run: what came before is forgotten
 RUN_END = "motion:end"
 
 
-def _mark_order(mark: tuple[int, str]) -> tuple[int, int]:
-    """By stamp; at the same instant a run begins first, and a segment ends before the next begins."""
+def mark_order(mark: tuple[int, str]) -> tuple[int, int]:
+    """By stamp; at the same instant segments end, then their run, the next run begins, then segments."""
     stamp, label = mark
-    return stamp, 0 if label == RUN_START else 1 if label.endswith(":end") else 2
+    runs = {RUN_END: 1, RUN_START: 2}
+    return stamp, runs.get(label, 0 if label.endswith(":end") else 3)
 
 
 class PayloadStreams:
-    """Everything since the run began, and how far it has been read.
+    """Buffers of all streams since the start of the run, with the position up to which they have
+    been read.
 
     Where stamps of the joint states go back by more than a second (another bag is replayed, simulated
     time is reset), a new run has begun, and the old one is forgotten. Joint states come in order. Up
@@ -55,7 +59,7 @@ class PayloadStreams:
         self.rewind()
 
     def rewind(self) -> None:
-        """Read from the beginning again."""
+        """Restart reading at the beginning."""
         self._next = {"joints": 0, "wrench": 0, "mark": 0}
         self._last_wrench = -1
         self.late = False
@@ -64,7 +68,9 @@ class PayloadStreams:
     # ---- in
 
     def add_joints(self, stamp_ns: int, state: ArrayLike) -> None:
-        """A joint state, shape (6, n): position, velocity, acceleration, and their sds."""
+        """Add a joint state, shape (6, n): position, velocity, acceleration, and their standard
+        deviations.
+        """
         if self._now is not None and stamp_ns < self._now - _BACK_NS:
             self._begin_run(stamp_ns)
         if not self._joints or stamp_ns > self._joints[-1][0]:
@@ -81,7 +87,7 @@ class PayloadStreams:
             self._take("wrench", (stamp_ns, tuple(values.tolist())))
 
     def add_mark(self, stamp_ns: int, label: str) -> None:
-        """A labelled instant, such as `tare_1:start`."""
+        """Add a mark: a label such as `tare_1:start` with its stamp."""
         self._take("mark", (stamp_ns, label))
 
     def end(self) -> None:
@@ -110,7 +116,7 @@ class PayloadStreams:
         if stream == "wrench":
             bisect.insort(self._wrenches, item)
         else:
-            bisect.insort(self._marks, item, key=_mark_order)
+            bisect.insort(self._marks, item, key=mark_order)
 
     def _release(self, until_ns: int | None) -> None:
         """Read what came so long ago that no new run has begun with it: it was only late."""
@@ -131,18 +137,24 @@ class PayloadStreams:
         self.late = True
 
     def forget_before(self, stamp_ns: int) -> None:
-        """Drop the samples that were read, except joint states since `stamp_ns`, and rewind."""
+        """Delete the samples that were read, except joint states since `stamp_ns`, and restart
+        reading.
+        """
         self._joints = [sample for sample in self._joints if sample[0] >= stamp_ns]
         self._wrenches = self._wrenches[self._next["wrench"] :]
         self._marks = self._marks[self._next["mark"] :]
         self.rewind()
 
+    @property
+    def newest_ns(self) -> int:
+        """Newest stamp of the joint states, or of the wrenches of a sensor without a robot."""
+        if self._now is not None:
+            return self._now
+        return self._wrenches[-1][0] if self._wrenches else 0
+
     def keep_newest(self, seconds: float) -> None:
-        """Drop older samples, used or not, and those that arrive later; reading continues."""
-        newest = self._now
-        if newest is None:  # a sensor without a robot
-            newest = self._wrenches[-1][0] if self._wrenches else 0
-        self._forgotten = max(self._forgotten, newest - round(seconds * 1e9))
+        """Delete older samples, including those that arrive later; reading continues."""
+        self._forgotten = max(self._forgotten, self.newest_ns - round(seconds * 1e9))
         for stream, rows in (
             ("wrench", self._wrenches),
             ("mark", self._marks),
@@ -154,7 +166,7 @@ class PayloadStreams:
             self._next[stream] = max(self._next[stream] - n, 0)
 
     def read_again(self) -> None:
-        """Read on from the earliest that came late."""
+        """Continue reading at the earliest sample that arrived late."""
         start, self.late, self._late_from = self._late_from, False, None
         if start is not None:
             self._last_wrench = start - 1
@@ -184,7 +196,7 @@ class PayloadStreams:
         return np.array(wrench)
 
     def next_mark(self, until_ns: int | None = None) -> tuple[int, str] | None:
-        """Stamp and label, or None."""
+        """Stamp and label of the next mark, or None."""
         k = self._next["mark"]
         if k == len(self._marks) or (until_ns is not None and self._marks[k][0] > until_ns):
             return None
@@ -192,7 +204,7 @@ class PayloadStreams:
         return self._marks[k]
 
     def joints_at(self, stamp: int) -> Array | None:
-        """Linear interpolation between the joint states around a stamp, shape (6, n)."""
+        """Joint state at a stamp by linear interpolation, shape (6, n)."""
         joints, k = self._joints, self._next["joints"]
         while k + 1 < len(joints) and joints[k + 1][0] <= stamp:
             k += 1
@@ -209,7 +221,7 @@ class PayloadStreams:
         return np.asarray((1 - s) * before + s * after)
 
     def recent_wrenches(self, frame: str, seconds: float) -> WrenchStream:
-        """The newest readings of the sensor in `frame`."""
+        """Newest readings of the sensor in `frame`."""
         newest = self._wrenches[-1][0] if self._wrenches else 0
         first = bisect.bisect_left(self._wrenches, (newest - round(seconds * 1e9),))
         rows = self._wrenches[first:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded payload weighed by the default estimator, once or several times."""
+"""Identification of a payload from one or several recordings with the default estimator."""
 
 from __future__ import annotations
 
@@ -11,22 +11,18 @@ import numpy as np
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.payload import PayloadData, summarise_payload
-from sysid_core.estimation.payload_live.replay import replay_payload
-from sysid_core.estimation.payload_live.session import LoadChange, PayloadSession
-from sysid_core.estimation.payload_map import PayloadMAP, SensorModel, smoothed_payload_data
+from sysid_core.estimation.payload_live.session import LoadChange
 from sysid_core.reasons import Reason, Verdict, failure, held, not_judged, warning
 from sysid_core.robot import Array
-from sysid_core.robot.shapes import Shape
-from sysid_core.signals import Recording
-from sysid_core.signals.filters import FilteredJointStream
-from sysid_core.signals.wrench import REPEATING, SensorCalibration, repeating_note
+from sysid_core.signals import JointStream
+from sysid_core.signals.wrench import SensorCalibration
 
 MASS_LIMIT = 0.3  # of the mass: beyond, nothing is known
 
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
-    """Result of weighing one recording.
+    """Result of the payload identification from one recording.
 
     Attributes:
         estimate: By `PayloadMAP`.
@@ -36,8 +32,8 @@ class Weighing:
         changes: Of the load during the motion.
         notes: What was done to the readings, and found of the sensor, one sentence each.
         doubts: Reasons not to believe it that only the readings show.
-        filtered: Joint states as the live nodes filter them; None where they weren't.
-        session: As it was run live; None where it wasn't.
+        running: Estimate of the live estimator from the same samples; None without a tare.
+        smoothed: Joint states as they were weighed; None for still postures.
     """
 
     estimate: Estimate
@@ -47,56 +43,8 @@ class Weighing:
     changes: tuple[LoadChange, ...] = ()
     notes: tuple[str, ...] = ()
     doubts: tuple[Reason, ...] = ()
-    filtered: FilteredJointStream | None = None
-    session: PayloadSession | None = None
-
-
-def weigh_recording(
-    recording: Recording,
-    session: PayloadSession,
-    shape: Shape | None,
-    *,
-    sensor: SensorModel | None = None,
-    history_period_s: float = 0.1,
-) -> Weighing:
-    """Tare and weigh as live, then once more with all samples together.
-
-    Args:
-        recording: Raw joint states, wrenches and marks.
-        session: Fresh.
-        shape: Shape of the object, in the sensor frame; None where it isn't known.
-        sensor: What the sensor's errors may be before the tare; None: an ordinary one's.
-        history_period_s: Between remembered running estimates [s].
-
-    Raises:
-        SysIdError: There is no wrench, no motion, or the sensor can't be tared.
-    """
-    filtered = replay_payload(recording, session, history_period_s=history_period_s)
-    data = session.data()
-    model = sensor or SensorModel()
-    if session.calibration is not None:
-        model = model.tared(session.calibration, session.tare_age_s)
-    estimate = PayloadMAP(shape, sensor=model).fit(
-        *smoothed_payload_data(
-            session.model,
-            session.sensor_frame,
-            recording.joints,
-            session.motion_stamps_ns(),
-            data.wrench,
-            source=recording.source,
-        )
-    )
-    repeated = session.n_repeated / (session.n_repeated + len(data))
-    return Weighing(
-        estimate,
-        data,
-        session.sensor_frame,
-        session.calibration,
-        tuple(session.changes),
-        (repeating_note(repeated),) if repeated > REPEATING else (),
-        filtered=filtered,
-        session=session,
-    )
+    running: Estimate | None = None
+    smoothed: JointStream | None = None
 
 
 def judge_weighing(
@@ -104,10 +52,10 @@ def judge_weighing(
     calibration: SensorCalibration | None,
     changes: Sequence[LoadChange] = (),
 ) -> Verdict:
-    """Judge if a payload may be sent to a controller.
+    """Verdict on whether a payload estimate may be sent to a controller.
 
-    It fails without a positive mass that is known to 30 %, or where no body has these parameters; it
-    warns of what the estimate and the tare say against themselves.
+    The verdict is a failure if the mass is not positive and known to 30 %, or if the parameters are
+    physically inconsistent; it contains the warnings of the estimate and of the tare.
 
     Args:
         estimate: Estimate of a payload.
@@ -135,7 +83,7 @@ def judge_weighing(
 
 @dataclass(frozen=True, eq=False)
 class Repeatability:
-    """Repeatability of several weighings of one object.
+    """Repeatability of several payload estimates of one object.
 
     Attributes:
         mass: Mass of each, shape (K,) [kg].
@@ -151,7 +99,7 @@ class Repeatability:
 
     @property
     def mass_scatter(self) -> float:
-        """Standard deviation of the masses as a part of their mean."""
+        """Standard deviation of the masses relative to their mean."""
         return float(self.mass.std(ddof=1) / self.mass.mean())
 
     @property
@@ -161,7 +109,7 @@ class Repeatability:
 
     @property
     def chi(self) -> float:
-        """Scatter in units of the stated deviations; 1 if these are correct."""
+        """Ratio of the scatter to the stated standard deviations; 1 if these are correct."""
         z = np.hstack(
             [
                 ((self.mass - self.mass.mean()) / self.mass_sd)[:, None],
@@ -172,7 +120,7 @@ class Repeatability:
 
 
 def repeatability(estimates: Sequence[Estimate]) -> Repeatability:
-    """Scatter of several weighings.
+    """Scatter of several weighings of the same payload.
 
     Raises:
         EstimationError: Fewer than two.

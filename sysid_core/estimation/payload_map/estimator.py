@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""The default payload estimator: motion, sensor errors and payload estimated together.
+r"""Default payload estimator: motion, sensor errors and payload are estimated together.
 
 Maximum a posteriori of
 
@@ -22,17 +22,14 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload import (
+from sysid_core.estimation.payload import CompressedWrenches, PayloadData, ShapePrior
+from sysid_core.estimation.payload.ball_prior import nearest_body, probabilities
+from sysid_core.estimation.payload.result import payload_estimate
+from sysid_core.estimation.payload.shape_prior import (
     CONTRASTS,
     EXTENT,
     MASS_SPREAD,
-    CompressedWrenches,
-    PayloadData,
     PayloadPosterior,
-    ShapePrior,
-    nearest_body,
-    payload_estimate,
-    probabilities,
 )
 from sysid_core.estimation.payload_map.misfit import (
     Misfit,
@@ -61,7 +58,7 @@ _SPIKED = 1e6  # by which a spike's noise is larger
 
 
 class PayloadMAP:
-    """Maximum a posteriori of payload, motion and sensor errors.
+    """Maximum a posteriori estimator of payload, motion and sensor errors.
 
     Args:
         shape: Shape of the object, in the sensor frame; None where it isn't known.
@@ -88,7 +85,7 @@ class PayloadMAP:
         self.passes = passes
 
     def fit(self, data: PayloadData, belief: MotionBelief | None = None) -> Estimate:
-        """Estimate from a whole recording.
+        """Estimate the payload from a whole recording.
 
         Args:
             data: Wrenches and motions.
@@ -149,7 +146,7 @@ class PayloadMAP:
         )
 
     def _posterior(self, fit: _Fit) -> PayloadPosterior:
-        """The payload by what the bias may be, averaged by evidence."""
+        """Posterior of the payload, averaged over the possible sizes of the bias by their evidence."""
         if len(fit.priors) == 1:
             return self.prior.posterior(fit.R, fit.r)
         found, evidence = [], []
@@ -170,7 +167,7 @@ class PayloadMAP:
         return replace(best, pi=nearest_body(pi), covariance=covariance)
 
     def _floor(self, data: PayloadData, unexplained: Array) -> Array:
-        """Least noise: what is declared or what samples scatter by; shape (6,).
+        """Lower bound of the noise: the declared noise, or the scatter of the samples; shape (6,).
 
         Of wrenches or of what least squares leave, (K, 6): either may change fast for other reasons.
         """
@@ -182,7 +179,7 @@ class PayloadMAP:
         return np.maximum(np.maximum(declared, scatter), arithmetic)
 
     def _start(self, compressed: CompressedWrenches) -> Array:
-        """A first body, whatever the bias makes of its weight; shape (10,)."""
+        """Initial payload, tolerant of an unknown bias; shape (10,)."""
         unit = self.homogeneous(1.0)
         predicted, measured = compressed.force[:, :10] @ unit, compressed.force[:, 10]
         power = float(predicted @ predicted)
@@ -190,8 +187,8 @@ class PayloadMAP:
         return self.homogeneous(max(mass, _LIGHT))
 
     def homogeneous(self, mass: float) -> Array:
-        """Uniform body of the shape, or a ball at the origin of the sensor without one;
-        shape (10,).
+        """Inertial parameters of the shape with uniform density; without a shape, of a ball at the
+        origin of the sensor; shape (10,).
         """
         if self.shape is not None:
             return self.shape.homogeneous(mass)
@@ -201,7 +198,7 @@ class PayloadMAP:
 
 @dataclass(eq=False)
 class _Fit:
-    """Maximum a posteriori of payload, sensor errors and motion, by Levenberg and Marquardt.
+    """Maximum a posteriori estimation of payload, sensor errors and motion by Levenberg-Marquardt.
 
     Noise, hypotheses about the body, and the body with which errors of motion and sensor are linearised
     are constant during `run` and updated by `settle`: if the errors grew with the estimate, the mass
@@ -227,16 +224,14 @@ class _Fit:
         self._believe(self.estimator.prior.first(self.R, self.r))
 
     def whitened(self) -> tuple[Array, Array]:
-        """Linear model (K, 6, u + 10) and residuals (K, 6) about the last estimate, in
-        units of noise.
-        """
+        """Linear model (K, 6, u + 10) and residuals (K, 6) at the last estimate, in units of noise."""
         rows = self._rows(self.belief.corrected(), self.pi)
         X = np.concatenate([rows(part)[1] for part in chunks(len(self.data))])
         X = X / self.noise_sd[:, :, None]
         return X[:, :, :-1], X[:, :, -1]
 
     def run(self) -> Array:
-        """Iterate until the payload converges; the residual of the wrench, shape (K, 6)."""
+        """Iterate until the payload converges; returns the residual of the wrench, shape (K, 6)."""
         self._take(self._at(self.pi))
         damping = 0.0
         for _ in range(self.estimator.passes):
@@ -265,9 +260,9 @@ class _Fit:
         return np.asarray(scale * np.linalg.solve(H, scale * self.gradient))
 
     def settle(self) -> bool:
-        """Update the body and the hypotheses; True if the body has converged.
+        """Update payload and hypotheses; returns True if the payload has converged.
 
-        If a step is no shorter than the one before, this and all later ones are halved.
+        If a step is not shorter than the previous one, this and all later steps are halved.
         """
         before, change = self.body, self.change
         found = nearest_body(self.pi) if self.pi[0] > 0 else before
@@ -356,7 +351,7 @@ class _Fit:
 
 
 def _rate(time: Array, wrench: Array) -> Array:
-    """Time derivative, shape of the signal."""
+    """Time derivative of a signal, with the same shape."""
     return np.gradient(wrench, time, axis=0) if len(time) > 2 else np.zeros_like(wrench)
 
 
@@ -394,7 +389,7 @@ def _is_simpler_better(
 
 
 def _deviations(level: Array, spiked: NDArray[np.bool_]) -> Array:
-    """Of every sample, shape (K, 6)."""
+    """Standard deviations of every sample, shape (K, 6)."""
     return level * np.where(spiked, _SPIKED, 1.0)[:, None]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrench expected from the current payload estimate if the load does not change."""
+"""Wrench that the current payload estimate predicts if the payload does not change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.estimation.payload import ball_prior, conditioned
+from sysid_core.estimation.payload.ball_prior import ball_prior, conditioned
 from sysid_core.robot import Array
 
 
@@ -46,6 +46,8 @@ class ExpectedWrench:
         return cls(found, left, bias)
 
     def at(self, regressor: Array) -> tuple[Array, Array]:
-        """Wrench and its standard deviation, shape (6,) each, of a motion's regressor (6, 10)."""
+        """Predicted wrench and its standard deviation, shape (6,) each, for the regressor of a
+        motion (6, 10).
+        """
         variance = ((regressor @ self.covariance) * regressor).sum(axis=1)
         return regressor @ self.pi + self.bias, np.sqrt(np.maximum(variance, 0.0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Joint motion as smoothing splines, whose noise levels follow from the data.
+r"""Joint motion as smoothing splines, whose noise levels are estimated from the data.
 
 The posterior mean of a joint driven by white jerk and seen through encoder noise is a quintic
 spline (Wahba 1978). Here its knots lie somewhat wider than the samples: then everything is banded,
@@ -28,7 +28,7 @@ _DENSITY_FLOOR = 1e-9  # [rad^2/s^5]
 
 @dataclass(frozen=True, eq=False)
 class SplineBasis:
-    """Quintic B-splines on even knots.
+    """Quintic B-splines on equally spaced knots.
 
     Attributes:
         start: First knot [s].
@@ -42,7 +42,7 @@ class SplineBasis:
 
     @classmethod
     def covering(cls, time: Array, spacing: float) -> SplineBasis:
-        """Knots from the first to the last stamp, about `spacing` apart."""
+        """Spline basis from the first to the last stamp, with knots about `spacing` apart."""
         length = float(time[-1] - time[0])
         spans = max(1, int(np.ceil(length / spacing)))
         return cls(float(time[0]), max(length, 1e-6) / spans, spans)
@@ -63,7 +63,7 @@ class SplineBasis:
         return np.searchsorted(inner, time, side="right")
 
     def values(self, time: ArrayLike, derivative: int) -> Array:
-        """The six functions that live on each stamp's interval, shape (N, 6).
+        """Values of the six non-zero basis functions at each stamp, shape (N, 6).
 
         By `B_{i,k}' = (B_{i,k-1} - B_{i+1,k-1}) / h` of even knots (de Boor 1978, ch. X).
         """
@@ -79,7 +79,9 @@ class SplineBasis:
 
     @cached_property
     def jerk_rows(self) -> tuple[NDArray[np.intp], Array]:
-        """Spans (N,) and rows (N, 6) whose squares sum to the integral of the squared jerk."""
+        """Interval indices (N,) and rows (N, 6) whose squares sum to the integral of the squared
+        jerk.
+        """
         nodes, weights = np.polynomial.legendre.leggauss(3)  # exact for quartic integrands
         u = 0.5 * (nodes + 1.0)
         span = np.repeat(np.arange(self.spans), 3)
@@ -89,7 +91,7 @@ class SplineBasis:
 
 
 def banded_gram(span: NDArray[np.intp], rows: Array, size: int) -> Array:
-    """`rows^T rows` in lower banded form, shape (6, size); rows have six entries each."""
+    """Matrix `rows^T rows` in lower banded form, shape (6, size); each row has six entries."""
     blocks = np.zeros((size - DEGREE, _WIDTH, _WIDTH))
     np.add.at(blocks, span, rows[:, :, None] * rows[:, None, :])
     band = np.zeros((_WIDTH, size))
@@ -128,7 +130,8 @@ class JointSplines:
         encoder_sd: float | None = None,
         knot_spacing: float | None = None,
     ) -> JointSplines:
-        """Smooth encoder readings; noise levels by maximum likelihood, joint by joint.
+        """Fit smoothing splines to encoder readings; the noise level of each joint is estimated by
+        maximum likelihood.
 
         Args:
             time: Shape (K,), increasing [s].
@@ -166,7 +169,7 @@ class JointSplines:
         return cls(basis, coefficients, time, q, sd, density)
 
     def at(self, time: ArrayLike) -> tuple[Array, Array, Array]:
-        """Positions, velocities and accelerations at stamps, each of shape (N, n)."""
+        """Positions, velocities and accelerations at given stamps, each of shape (N, n)."""
         time = np.asarray(time, dtype=float)
         index = self.basis.span_of(time)[:, None] + np.arange(_WIDTH)
         local = self.coefficients[index]  # (N, 6, n)

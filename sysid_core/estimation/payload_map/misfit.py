@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Residual of the wrench: noise, spikes, slow remainders, unlikely sensor errors."""
+"""Checks of the wrench residual: noise, spikes, slow errors, unlikely sensor errors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Misfit:
 
 
 def white_noise_sd(wrench: Array) -> Array:
-    """Noise of force and torque from fourth differences, which remove slow motion; (6,).
+    """Noise of force and torque from fourth differences, which remove the slow motion; (6,).
 
     The median makes it indifferent to steps, such as between postures.
     """
@@ -61,12 +61,12 @@ def white_noise_sd(wrench: Array) -> Array:
 
 
 def nuisance_misfit(u: Array, precision: Array) -> float:
-    """The most unlikely sensor error, in three of its standard deviations (more is no chance)."""
+    """Most unlikely sensor error, divided by three standard deviations (above 1 is no chance)."""
     return float(np.max(np.abs(u) * np.sqrt(precision)) / 3.0) if len(u) else 0.0
 
 
 def spikes(relative: Array) -> NDArray[np.bool_]:
-    """Samples far from all others, shape (K,); none if they are too many to be spikes."""
+    """Mask of samples far from all others, shape (K,); none if there are too many for spikes."""
     scale = np.maximum(1.4826 * np.median(np.abs(relative), axis=0), 1.0)
     found = np.any(np.abs(relative) > _SPIKE * scale, axis=1)
     return found if 0 < found.sum() <= _MAX_SPIKES * len(found) else np.zeros_like(found)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Motion estimate used by the payload estimator, with its uncertainty.
+r"""Uncertain motion, as the payload estimator uses it.
 
 The motion x = (a, omega, alpha) of the sensor is never known exactly. With the wrench's sensitivity
 `T = d(A(x) pi)/dx`, an estimator marginalises the motion's error: rows `X` (regressor, nuisances,
@@ -34,18 +34,18 @@ _KEPT = 20_000  # samples whose sensitivities are kept between passes (1.5 kB ea
 
 
 def chunks(count: int) -> list[slice]:
-    """Slices of about `size` samples that cover all."""
+    """Consecutive slices of about `size` samples."""
     return [slice(first, min(first + _CHUNK, count)) for first in range(0, count, _CHUNK)]
 
 
 class MotionBelief(Protocol):
-    """Motion at K wrench samples, with its uncertainty."""
+    """Interface of an uncertain motion at K wrench samples."""
 
     def motion(self) -> Array:
-        """Motion (a, omega, alpha) at which to linearise, shape (K, 9)."""
+        """Motion (a, omega, alpha) about which the equations are linearised, shape (K, 9)."""
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
-        """`X^T Sigma^-1 X`; the last column of X is the residual.
+        """Normal matrix `X^T Sigma^-1 X`; the last column of X is the residual.
 
         Args:
             rows: Gives for a slice of the samples: sensitivity T of the wrench to the motion, shape
@@ -57,13 +57,15 @@ class MotionBelief(Protocol):
         """
 
     def accept(self) -> None:
-        """Let corrections start from the last `information`, not from one accepted before."""
+        """Make the last `information` the starting point of corrections."""
 
     def correct(self, y: Array) -> None:
-        """Take in the wrenches, with the solution `X[..., :-1] @ y` of the `information` accepted."""
+        """Correct the motion by the wrenches, with the solution `X[..., :-1] @ y` of the accepted
+        `information`; y of shape (p,).
+        """
 
     def corrected(self) -> Array:
-        """Best motion (a, omega, alpha), wrenches taken in by `correct`, shape (K, 9)."""
+        """Motion (a, omega, alpha) after the corrections by the wrenches, shape (K, 9)."""
 
 
 class ExactMotion:
@@ -83,7 +85,7 @@ class ExactMotion:
         return self._x
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
-        """`X^T R^-1 X`."""
+        """Normal matrix `X^T R^-1 X`."""
         total = None
         for part in chunks(len(noise_sd)):
             X = rows(part)[1]
@@ -92,10 +94,10 @@ class ExactMotion:
         return np.asarray(total)
 
     def accept(self) -> None:
-        """Nothing to correct."""
+        """No effect, because an exact motion is never corrected."""
 
     def correct(self, y: Array) -> None:
-        """No correction."""
+        """No effect, because an exact motion is never corrected."""
 
     def corrected(self) -> Array:
         """Motion as given."""
@@ -103,7 +105,7 @@ class ExactMotion:
 
 
 class WhiteMotion:
-    """Motion with independent errors at every sample, such as an accelerometer's.
+    """Motion with independent errors at every sample, such as those of an accelerometer.
 
     Args:
         a: Proper acceleration, shape (K, 3).
@@ -120,12 +122,12 @@ class WhiteMotion:
         self._last: tuple[Array, Array, Array] | None = None
 
     def motion(self) -> Array:
-        """The measured motion, corrected by the wrenches."""
+        """Measured motion after the corrections by the wrenches, shape (K, 9)."""
         return self._x
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
-        """Information sample by sample; the residual is that at the measured motion, to
-        first order.
+        """Normal matrix, summed over the samples, shape (p + 1, p + 1); the residual is that at the
+        measured motion, to first order.
         """
         T, X = rows(slice(0, len(noise_sd)))
         X[:, :, -1] += np.einsum("kij,kj->ki", T, self._x - self._measured)
@@ -135,12 +137,12 @@ class WhiteMotion:
         return np.einsum("kip,kiq->pq", X, weighted)
 
     def accept(self) -> None:
-        """Corrections start from here."""
+        """Make the last `information` the starting point of corrections."""
         self._last = self._tried
 
     def correct(self, y: Array) -> None:
-        """Correct the motion by the residual of the wrench: `x = x_measured + Lambda T^T
-        Sigma^-1 residual`.
+        """Correct the motion by the residual of the wrench, `x = x_measured + Lambda T^T Sigma^-1
+        residual`; y of shape (p,).
         """
         if self._last is None:
             raise EstimationError(
@@ -152,12 +154,12 @@ class WhiteMotion:
         self._x = self._measured + self._variance * np.einsum("kij,ki->kj", T, left)
 
     def corrected(self) -> Array:
-        """Corrected motion, here the motion as measured."""
+        """Motion (a, omega, alpha) after the corrections by the wrenches, shape (K, 9)."""
         return self._x
 
 
 class SplineMotion:
-    """Motion of a robot's frame from smoothed joints, with correlated errors.
+    """Motion of a robot's frame from smoothed joint positions, with correlated errors.
 
     Args:
         model: The robot.
@@ -180,8 +182,17 @@ class SplineMotion:
         self._solved: Array | None = None
         self._sensitivities: dict[tuple[int, int], Array] = {}  # by first and last sample
 
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Of the columns of `joints`."""
+        return self._model.joint_names
+
+    def joints(self) -> tuple[Array, Array, Array]:
+        """Smoothed positions, velocities and accelerations, shape (K, n) each."""
+        return self._joints(self._c)
+
     def frame_motion(self) -> FrameMotion:
-        """The joints' splines through the kinematics."""
+        """Motion of the frame from the joint splines and the kinematics."""
         return self._uncorrected
 
     @cached_property
@@ -189,11 +200,15 @@ class SplineMotion:
         return self._model.frame_motion(self._frame, *self._joints(self._c))
 
     def motion(self) -> Array:
-        """The joints' splines, not corrected by the wrenches."""
+        """Motion of the frame from the joint splines, without corrections by the wrenches, shape
+        (K, 9).
+        """
         return _stack(self._uncorrected)
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
-        """Splines, encoders and wrenches in one banded system, the splines eliminated."""
+        """Normal matrix of encoders and wrenches, from which the spline coefficients are
+        eliminated, shape (p + 1, p + 1).
+        """
         n, width = self._n, (DEGREE + 1) * self._n
         band, gradient = self._encoder_and_jerk()
         rhs: Array = np.zeros((0, 0))
@@ -227,7 +242,7 @@ class SplineMotion:
         return np.asarray(total - rhs.T @ solved)
 
     def accept(self) -> None:
-        """Corrections start from here."""
+        """Make the last `information` the starting point of corrections."""
         self._solved = self._tried
 
     def _sensitivity(self, part: slice) -> Array:
@@ -241,7 +256,7 @@ class SplineMotion:
         return known
 
     def correct(self, y: Array) -> None:
-        """Correct the splines' coefficients."""
+        """Correct the spline coefficients by the wrenches; y of shape (p,)."""
         if self._solved is None:
             raise EstimationError(
                 "`information` comes before `correct`.",
@@ -251,7 +266,7 @@ class SplineMotion:
         self._corrected = self._c + step.reshape(-1, self._n)
 
     def corrected(self) -> Array:
-        """The joints' splines, corrected by the wrenches."""
+        """Motion of the frame from the corrected joint splines, shape (K, 9)."""
         joints = self._joints(self._corrected)
         return _stack(self._model.frame_motion(self._frame, *joints))
 
@@ -280,7 +295,7 @@ class SplineMotion:
 
 
 def _stack(motion: FrameMotion) -> Array:
-    """(a, omega, alpha), shape (K, 9)."""
+    """Array of (a, omega, alpha), shape (K, 9)."""
     return np.hstack([motion.a, motion.omega, motion.alpha])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of the motion, and how they show in the wrench."""
+"""Errors of the motion, and their effect on the wrench."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def motion_covariance(
     a: ArrayLike,
     sd: ArrayLike,
 ) -> Array:
-    """Covariance of (a, omega, alpha) of a frame from that of joints, shape (K, 9, 9).
+    """Covariance of a frame's motion (a, omega, alpha) from the covariance of the joint motion,
+    shape (K, 9, 9).
 
     Args:
         model: The robot, with n joints.
@@ -37,7 +38,8 @@ def motion_covariance(
 
 
 def filtered_motion_covariance(model: RobotModel, frame: str, joints: FilteredJointStream) -> Array:
-    """Covariance of (a, omega, alpha) of a frame from filtered joints, shape (K, 9, 9).
+    """Covariance of a frame's motion (a, omega, alpha) from the standard deviations of filtered
+    joints, shape (K, 9, 9).
 
     Args:
         model: The robot, its joints in the stream's order.

@@ -18,13 +18,9 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload import (
-    CONTRASTS,
-    EXTENT,
-    CompressedWrenches,
-    PayloadData,
-    payload_estimate,
-)
+from sysid_core.estimation.payload import CompressedWrenches, PayloadData
+from sysid_core.estimation.payload.result import payload_estimate
+from sysid_core.estimation.payload.shape_prior import CONTRASTS, EXTENT
 from sysid_core.estimation.payload_map.estimator import PayloadMAP
 from sysid_core.estimation.payload_map.expected_wrench import ExpectedWrench
 from sysid_core.estimation.payload_map.misfit import reported_misfit
@@ -54,7 +50,7 @@ _AGAIN = (20, 40, 80, 160)  # samples after which all are whitened anew
 
 
 class RunningMAP:
-    """Maximum a posteriori of payload and sensor errors, sample by sample.
+    """Recursive maximum a posteriori estimator of payload and sensor errors.
 
     Args:
         shape: Shape of the object, in the sensor frame; None where it isn't known.
@@ -109,7 +105,7 @@ class RunningMAP:
         self.information = CompressedWrenches()
 
     def take(self, data: PayloadData, k: int) -> None:
-        """Add sample `k`; a typical covariance of its motion is used if the data contain none."""
+        """Add sample `k`; without a covariance of its motion, a typical one is used."""
         b, A = data.wrench[k], data.regressor[k]
         self._noise.follow(b)
         if self._is_spike(b, A):
@@ -126,7 +122,7 @@ class RunningMAP:
             self._take_again()
 
     def _take_waiting(self) -> None:
-        """Whiten the samples since the payload was last refreshed, all with the same payload."""
+        """Whiten the samples since the last update of the payload, all with the same payload."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
@@ -137,7 +133,7 @@ class RunningMAP:
         self._take(samples, np.array([noise_sd for _, _, noise_sd in waiting]))
 
     def _take(self, samples: PayloadData, noise_sd: Array) -> None:
-        """Whiten samples, with the payload as it is known by now, and add them up."""
+        """Whiten samples with the present payload estimate, and add them to the sums."""
         x = np.hstack([samples.a, samples.omega, samples.alpha])
         g, A, b = samples.gravity, samples.regressor, samples.wrench
         motion = np.tile(self._motion, (len(samples), 1, 1))
@@ -179,7 +175,9 @@ class RunningMAP:
         return np.asarray(np.einsum("eik,il,elj->kj", errors, weight, errors, optimize=True))
 
     def _take_again(self) -> None:
-        """All samples so far once more: the first were whitened with a payload hardly known."""
+        """Process all samples so far once more, because the first were whitened with a very
+        uncertain payload.
+        """
         if self._pi is None:
             return
         self._sum = RunningBelief(self._batch.sensor, self._batch.prior)
@@ -191,14 +189,14 @@ class RunningMAP:
         self._refresh()
 
     def fit(self, data: PayloadData) -> Estimate:
-        """Delete all samples, use all samples of a recording, and estimate."""
+        """Delete all samples, add all samples of a recording, and estimate the payload."""
         self.reset()
         for k in range(len(data)):
             self.take(data, k)
         return self.estimate(source=data.source)
 
     def estimate(self, *, source: str = "") -> Estimate:
-        """Estimate from all samples so far.
+        """Estimate the payload from all samples so far.
 
         Raises:
             EstimationError: No samples, or nothing that weighs is held.
@@ -219,10 +217,10 @@ class RunningMAP:
         )
 
     def likelihood(self) -> tuple[Array, Array]:
-        """Likelihood of any body given the samples, in compressed form (R, r), with the
-        declared sensor errors.
+        """Likelihood of the payload parameters given the samples, as compressed data (R, r), with
+        the declared sensor errors.
 
-        Noise is no less than what no body explains.
+        The noise is at least the part of the readings that no body explains.
 
         Returns:
             R, shape (p, 10), and r, shape (p,).
@@ -240,7 +238,7 @@ class RunningMAP:
         return R / noise, r / noise
 
     def prediction(self, regressor: Array) -> tuple[Array, Array, Array] | None:
-        """Wrench predicted for the load from the samples so far, its uncertainty, and the noise.
+        """Wrench predicted by the estimate so far, with its covariance, and the noise.
 
         Args:
             regressor: `wrench_regressor` of the sensor's motion, shape (6, 10).
@@ -254,7 +252,7 @@ class RunningMAP:
         return *self._expected.at(regressor), self._noise.sd
 
     def _is_spike(self, b: Array, A: Array) -> bool:
-        """Whether the wrench jumps and the motion doesn't; what lasts is no spike."""
+        """True if the wrench jumps without a change of the motion, for a short time only."""
         before, self._before = self._before, (b, A)
         pi = self._pi
         if before is None or pi is None or not self._noise.known:
@@ -268,7 +266,7 @@ class RunningMAP:
         return True
 
     def _weigh(self, A: Array, b: Array) -> None:
-        """First idea of the mass, from the forces so far."""
+        """Set the initial estimate of the mass from the forces so far."""
         unit = self._batch.homogeneous(1.0)
         f = A[:3] @ unit
         self._weighing += [float(f @ b[:3]), float(f @ f)]
@@ -276,7 +274,9 @@ class RunningMAP:
             self._pi = self._batch.homogeneous(self._weighing[0] / self._weighing[1])
 
     def _refresh(self) -> None:
-        """The payload that whitens: the Gaussian version of the estimate."""
+        """Update the payload that is used for whitening: the Gaussian approximation of the
+        estimate.
+        """
         mass = self._weighing[0] / self._weighing[1] if self._weighing[1] > 0 else 0.0
         if self._pi is None or not mass > 0:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accumulation of samples under several sensor models: as declared, or worse.
+"""Accumulation of samples for several sensor models: as declared, or worse.
 
 A tare may be stale, and a hum near a multiple of the sampling rate looks like a bias that wanders.
 All beliefs take the same samples, and are weighed by their evidence (MacKay 2003, Information
@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sysid_core.estimation.payload import PayloadPosterior, ShapePrior
+from sysid_core.estimation.payload import ShapePrior
+from sysid_core.estimation.payload.shape_prior import PayloadPosterior
 from sysid_core.estimation.payload_map.misfit import MISFIT_LIMIT, Misfit, nuisance_misfit
 from sysid_core.estimation.payload_map.running_information import RunningInformation
 from sysid_core.estimation.payload_map.sensor_model import SensorModel
@@ -25,7 +26,7 @@ _LITTLE = 0.01  # probability below which a belief isn't followed up
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    """Payload, residual and log-evidence under one sensor model."""
+    """Payload, residual and log-evidence for one sensor model."""
 
     found: PayloadPosterior
     misfit: Misfit
@@ -33,7 +34,7 @@ class _Answer:
 
 
 class RunningBelief:
-    """Sum of whitened samples under each belief.
+    """Sums over whitened samples for each sensor model.
 
     Args:
         sensor: What the sensor's errors may be, as declared.
@@ -51,7 +52,7 @@ class RunningBelief:
             one.add(gram, attenuation)
 
     def drift(self, seconds: float) -> None:
-        """Let the bias wander."""
+        """Increase the uncertainty of the bias by its drift."""
         for one in self._sums:
             one.drift(seconds)
 
@@ -64,7 +65,7 @@ class RunningBelief:
         return self._sums[0].left(u, pi, samples)
 
     def posterior(self, samples: int) -> tuple[PayloadPosterior, Misfit]:
-        """Average over the sensor models.
+        """Posterior, averaged over the sensor models.
 
         Args:
             samples: How many there were.

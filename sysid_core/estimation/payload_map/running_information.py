@@ -45,7 +45,7 @@ class RunningInformation:
         return precision
 
     def add(self, gram: Array, attenuation: Array | None = None) -> None:
-        """One sample.
+        """Add one sample.
 
         Args:
             gram: Its `X^T Sigma^-1 X`, shape (u + 11, u + 11).
@@ -56,7 +56,7 @@ class RunningInformation:
             self._attenuation += attenuation
 
     def left(self, u: Array, pi: Array, samples: int) -> float:
-        """Root mean square of the whitened residual with sensor errors u, shape (u,), and pi."""
+        """RMS of the whitened residual with sensor errors u, shape (u,), and payload pi."""
         y = np.concatenate([u, pi, [-1.0]])
         return float(np.sqrt(max(y @ self._gram @ y, 0.0) / (6 * samples)))
 

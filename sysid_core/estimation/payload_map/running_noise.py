@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise of a wrench that arrives sample by sample."""
+"""Noise of a wrench, estimated sample by sample."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RunningNoise:
 
     @property
     def known(self) -> bool:
-        """True if there are enough samples."""
+        """True if there are enough samples for an estimate."""
         return self._count >= _ENOUGH
 
     def follow(self, wrench: Array) -> None:
@@ -44,7 +44,7 @@ class RunningNoise:
 
     @property
     def sd(self) -> Array:
-        """Standard deviations of the six axes, as known by now."""
+        """Current estimates of the standard deviations of the six axes."""
         if self._sd is None:
             self._sd = np.repeat(self._levels(), 3)
         return self._sd

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Magnitudes of the errors of a force-torque sensor, and their effect on the wrench."""
+"""Error magnitudes of a force-torque sensor, and their effect on the wrench."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ _UNTARED = (
 _UNCHECKED_GAIN = (
     0.05  # of an axis; the best interval score of real sensors, on either half of them
 )
+_SHARED = np.sqrt(0.5)  # of a gain's deviation: half of its variance is that of all axes
 _STALE, _WANDERING = 6.0, 10.0  # times the bias, and the drift, that are declared
 _RAMP_S = 5.0  # [s] over which a drift may change
 _MAX_RAMPS = 6
 
 
 class SensorQuality(Kind):
-    """Quality of a force-torque sensor: knowledge of gains, axes and delay."""
+    """Quality class of a force-torque sensor: knowledge of gains, axes and delay."""
 
     ORDINARY = "ordinary"
     CALIBRATED = "calibrated"
@@ -34,7 +35,7 @@ class SensorQuality(Kind):
 
 @dataclass(frozen=True)
 class SensorModel:
-    """Errors of a force-torque sensor as standard deviations.
+    """Standard deviations of the errors of a force-torque sensor.
 
     Attributes:
         noise: Least deviation of force and torque per sample [N, N m]; learned from the data when None.
@@ -47,6 +48,8 @@ class SensorModel:
         gravity: Tilt of gravity about each horizontal axis [rad].
         crosstalk_length: What makes forces and torques comparable in the gain matrix [m]: the ratio
             of torque to force noise (0.005 N m / 0.1 N in Nadeau et al. 2022, table II).
+        force_gain: Deviations of the gain that the forces share and of each entry of their 3x3 gain matrix,
+            after a calibration [-]; None: as `gain` and `crosstalk` say.
         bias_scales: Shares of `bias` that are as likely: the evidence says which it is.
     """
 
@@ -59,11 +62,12 @@ class SensorModel:
     mounting: float = 0.0175
     gravity: float = 0.0175
     crosstalk_length: float = 0.05
+    force_gain: tuple[float, float] | None = None
     bias_scales: tuple[float, ...] = (1.0,)
 
     @classmethod
     def named(cls, quality: str) -> SensorModel:
-        """A sensor of a `SensorQuality`.
+        """Sensor model for a quality class (`SensorQuality`).
 
         Raises:
             EstimationError: There is no such quality.
@@ -72,20 +76,23 @@ class SensorModel:
         return _OF_QUALITY[found]
 
     def tared(self, calibration: SensorCalibration, age_s: float = 0.0) -> SensorModel:
-        """Errors after a tare: its own uncertainty and the drift since; gains are unchanged.
+        """Sensor model after a tare: the bias has the uncertainty of the tare plus the drift since.
 
-        A full calibration says itself what is left of mounting and gravity. Gains of torques are not
-        seen by it: they are an ordinary sensor's, whatever was declared.
+        A full calibration states the remaining errors of the forces' gains, of mounting and of
+        gravity. It does not determine the gains of torques, for which those of an ordinary sensor
+        are assumed.
 
         Args:
             calibration: From the tare.
             age_s: Time since it [s]; never more is left than before the tare.
         """
         if np.isfinite(calibration.mounting_left):
+            shared, entry = calibration.gain_left
             ordinary = SensorModel(
                 noise=self.noise,
                 mounting=calibration.mounting_left,
                 gravity=calibration.tilt_left,
+                force_gain=(shared if np.isfinite(shared) else _SHARED * SensorModel.gain, entry),
             )
             return ordinary.tared(replace(calibration, mounting_left=float("nan")), age_s)
         delay = calibration.delay[1]
@@ -102,24 +109,26 @@ class SensorModel:
 
     @property
     def untared(self) -> SensorModel:
-        """Sensor without a tare: zeroed by its driver or never, gains unchecked."""
+        """Sensor model without a tare: the bias is unknown and the gains are unchecked."""
         gain = max(self.gain, _UNCHECKED_GAIN)
         return replace(self, bias=_UNTARED, bias_scales=(0.01, 0.1, 1.0), gain=gain)
 
     @property
     def stale(self) -> SensorModel:
-        """Sensor long after its tare, with a much larger uncertainty of the bias."""
+        """Sensor model long after a tare: the uncertainty of the bias is much larger."""
         bias = (_STALE * self.bias[0], _STALE * self.bias[1])
         return replace(self, bias=bias)
 
     @property
     def wandering(self) -> SensorModel:
-        """Sensor with a large and varying bias, due to aliased hum or cable pull."""
+        """Sensor model with a large, varying bias, caused by an aliased periodic disturbance or the
+        pull of a cable.
+        """
         drift = (_WANDERING * self.drift[0], _WANDERING * self.drift[1])
         return replace(self.stale, drift=drift)
 
     def ramps(self, duration: float) -> int:
-        """Number of straight pieces of a drift over `duration` seconds."""
+        """Number of linear segments that model the drift over `duration` seconds."""
         if max(self.drift) <= 0 or duration <= 0:
             return 0
         return int(np.clip(np.ceil(duration / _RAMP_S), 1, _MAX_RAMPS))
@@ -135,16 +144,23 @@ class SensorModel:
         if self.delay > 0:
             sd.append(self.delay)
         if max(self.gain, self.crosstalk) > 0:
-            each = max(np.sqrt(0.5) * self.gain, 1e-9)
+            each = max(_SHARED * self.gain, 1e-9)
             matrix = np.full((6, 6), max(self.crosstalk, 1e-9))
             np.fill_diagonal(matrix, each)
-            sd += [each, *matrix.ravel().tolist()]
+            shared = each
+            if self.force_gain is not None:
+                shared, entry = np.maximum(self.force_gain, 1e-9)
+                matrix[:3, :3] = entry
+                matrix[3:, 3:][np.eye(3, dtype=bool)] = max(self.gain, 1e-9)
+            sd += [shared, *matrix.ravel().tolist()]
         sd += [self.mounting] * 3 if self.mounting > 0 else []
         sd += [self.gravity] * 2 if self.gravity > 0 else []
         return np.array(sd)
 
     def priors(self, duration: float = 0.0) -> list[Array]:
-        """Precisions of the errors, (u,) each, by what the bias may be: as likely each, widest last."""
+        """Precisions of the sensor errors, (u,) each, for several equally probable sizes of the
+        bias, the largest last.
+        """
         sd = self.prior_sd(duration)
         scale = np.ones((len(self.bias_scales), len(sd)))
         scale[:, : self.biases] = np.sort(self.bias_scales)[:, None]
@@ -152,7 +168,7 @@ class SensorModel:
 
     @property
     def biases(self) -> int:
-        """Number of bias errors; they come first."""
+        """Number of bias errors, which precede the other errors."""
         return 6 if max(self.bias) > 0 else 0
 
     def columns(
@@ -166,7 +182,7 @@ class SensorModel:
         time: Array | None = None,
         duration: float = 0.0,
     ) -> Array:
-        """Columns of the wrench due to each assumed sensor error.
+        """Regressor columns of the assumed sensor errors in the wrench.
 
         Args:
             wrench: Wrench of the object, shape (K, 6).

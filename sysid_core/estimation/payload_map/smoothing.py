@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data of the default payload estimator from recorded joints and wrenches."""
+"""Input of the default payload estimator from recorded joint states and wrenches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def smoothed_payload_data(
     *,
     source: str = "",
 ) -> tuple[PayloadData, SplineMotion]:
-    """Smooth raw encoder readings and evaluate them at the wrenches' stamps.
+    """Payload data from raw encoder readings, smoothed and evaluated at the stamps of the wrenches.
 
     Use as `PayloadMAP(shape).fit(*smoothed_payload_data(...))`.
 

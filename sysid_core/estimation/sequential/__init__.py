@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One joint at a time (Lin 1992)."""
+"""Sequential identification, one joint at a time (Lin 1992)."""
 
 from sysid_core.estimation.sequential.identify import (
     LockedTorque,

@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Identification one joint at a time, from the last joint to the first (Lin 1992)."""
+"""Sequential identification from the last joint to the first (Lin 1992)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
-from sysid_core.estimation.fit import Regression, combinations_of
-from sysid_core.estimation.sequential.equations import (
-    SolvableEquations,
-    at_once_sd,
-    compress_joint,
-    solvable_equations,
-    starts_of,
-)
-from sysid_core.identifiability import BaseParameters
+from sysid_core.estimation.fit import Regression
+from sysid_core.estimation.fit.least_squares import combinations_of
+from sysid_core.estimation.fit.model_error import BLOCKS, scatter_factors
+from sysid_core.estimation.fit.uncertainty import score_covariance, span_slices
+from sysid_core.identifiability import BaseParameters, sampled_base_parameters
 from sysid_core.identifiability.composite_bodies import (
     BackwardSolution,
     MinimalConstants,
@@ -28,18 +25,143 @@ from sysid_core.identifiability.composite_bodies import (
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
+ROUNDED = 1e-5  # relative: a dependence broken by no more than a URDF's 1.5708 is one
 MOVING = 0.01  # [rad/s or m/s]: a joint moves above this speed
 
 
+@dataclass(frozen=True, eq=False)
+class SolvableEquations:
+    """Equations for minimal constants and friction after regrouping of dependent columns.
+
+    Attributes:
+        Y: Regressor of the q unknowns, shape (K, n, q).
+        names: Names of the unknowns.
+        units: Units of each.
+        joints: The joint (or coupled axis) that each belongs to.
+        prior: Shape (q,).
+        prior_covariance: Natural scale, shape (q, q).
+        to_base: To the base parameters of the regression, shape (b, q).
+    """
+
+    Y: Array
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    joints: tuple[str, ...]
+    prior: Array
+    prior_covariance: Array
+    to_base: Array
+
+
+def solvable_equations(minimal: MinimalConstants, regression: Regression) -> SolvableEquations:
+    """Change from link parameters to minimal constants; friction columns stay."""
+    n_inertial = regression.n_inertial
+    if minimal.parameter_names != regression.names[:n_inertial]:
+        raise EstimationError(
+            "The minimal constants belong to another robot than the regression.",
+            remedy="Compute them by minimal_constants(model) for the same model.",
+        )
+    n_friction = len(regression.names) - n_inertial
+    lift = scipy.linalg.block_diag(minimal.right_inverse, np.eye(n_friction))
+    names = minimal.names + regression.names[n_inertial:]
+    units = minimal.units + regression.units[n_inertial:]
+    bodies = tuple(regression.joints[body] for body in minimal.bodies)
+    joints = bodies + tuple(name.rsplit(".", 1)[0] for name in regression.names[n_inertial:])
+    # Drive inertia of a joint that nothing before it accelerates can't be told from the link's.
+    groups = sampled_base_parameters(regression.structure @ lift, names, ROUNDED)
+    chosen = list(groups.independent)
+    from_full = groups.regrouping @ scipy.linalg.block_diag(minimal.matrix, np.eye(n_friction))
+    Y = np.concatenate(
+        [
+            regression.matrix[:, :, :n_inertial] @ minimal.right_inverse,
+            regression.matrix[:, :, n_inertial:],
+        ],
+        axis=2,
+    )[:, :, chosen]
+    return SolvableEquations(
+        Y=Y,
+        names=tuple(names[i] for i in chosen),
+        units=tuple(units[i] for i in chosen),
+        joints=tuple(joints[i] for i in chosen),
+        prior=from_full @ regression.prior,
+        prior_covariance=(from_full * regression.prior_sd**2) @ from_full.T,
+        to_base=regression.base.regrouping @ lift[:, chosen],
+    )
+
+
+def compress_joint(
+    name: str, Y: Array, tau: Array, starts: tuple[int, ...], natural: Array
+) -> StepRows:
+    """Rows (K, p) and torques (K,) of one joint, compressed to a few equations with their noise.
+
+    The noise has the residuals' correlation in time and the model error that fits without one
+    block of the motion each show; natural is the natural covariance of the unknowns, (p, p).
+    """
+    K, p = Y.shape
+    scale = np.linalg.norm(Y, axis=0)
+    scale = np.where(scale > 0.0, scale, 1.0)
+    Q_tall, R = np.linalg.qr(Y / scale)
+    Q_small, s, Vt = np.linalg.svd(R, full_matrices=False)
+    m = int(np.sum(s > 1e-11 * s[0])) if s.size and s[0] > 0 else 0
+    if m == 0:
+        return StepRows(name, np.zeros((0, p)), np.zeros(0), np.zeros((0, 0)))
+    if m >= K:
+        raise EstimationError(
+            f"Joint '{name}' has {K} torque samples for {m} unknowns.",
+            remedy="Record longer, or lower the speed above which a joint counts as moving.",
+        )
+    Q, s, Vt = Q_tall @ Q_small[:, :m], s[:m], Vt[:m]
+    values = Q.T @ tau
+    residual = tau - Q @ values
+    variance = max(float(residual @ residual) / (K - m), 1e-24, 1e-22 * float(np.mean(tau**2)))
+    scores = residual[:, None] * np.sqrt(K / (K - m))
+    noise = score_covariance([(slice(0, K), Q[:, None, :])], scores, starts)[0]
+    # The fit itself makes residuals look anticorrelated: noise never counts less than white.
+    lam, U = np.linalg.eigh(noise)
+    noise = (U * np.maximum(lam, variance)) @ U.T
+    rows = (s[:, None] * Vt) * scale
+    parts = np.array_split(np.arange(K), BLOCKS)
+    H = np.array([Q[part].T @ Q[part] for part in parts])
+    right = np.array([Q[part].T @ residual[part] for part in parts])
+    natural = rows @ natural @ rows.T
+    # Influences: without one of its few postures a joint would show less, not something else.
+    factors = scatter_factors(H, right, noise, natural, leave_out=False)
+    return StepRows(name, rows, values, noise * np.outer(factors, factors))
+
+
+def starts_of(rows: NDArray[np.bool_], starts: tuple[int, ...]) -> tuple[int, ...]:
+    """First sample of each gapless span among the chosen rows."""
+    out, count = [], 0
+    for part in span_slices(starts, len(rows)):
+        chosen = np.flatnonzero(rows[part])
+        breaks = np.flatnonzero(np.diff(chosen) > 1) + 1
+        if len(chosen):
+            out += [count, *(count + breaks).tolist()]
+            count += len(chosen)
+    return tuple(out) or (0,)
+
+
+def at_once_sd(blocks: list[StepRows], prior_covariance: Array) -> Array:
+    """Standard deviations of generalised least squares on all rows together, shape (q,), for
+    comparison.
+    """
+    root = np.linalg.cholesky(prior_covariance)
+    H = np.eye(len(root))
+    for block in blocks:
+        if len(block.rows):
+            white = np.linalg.solve(np.linalg.cholesky(block.noise), block.rows @ root)
+            H = H + white.T @ white
+    return np.sqrt(np.diag(root @ np.linalg.inv(H) @ root.T))
+
+
 class LockedTorque(Kind):
-    """Meaning of the measured torque of a locked joint."""
+    """Interpretation of the measured torque of a locked joint."""
 
     MEASURED = "measured"  # read behind the gear: it is what the links exert
     HIDDEN = "hidden"  # read at the motor: friction at standstill takes up what it likes
 
 
 class Unexcited(Kind):
-    """Treatment of constants that no step excites."""
+    """Treatment of minimal constants that no step excites."""
 
     REFUSE = "refuse"
     PRIOR = "prior"  # they keep the URDF's values and say so
@@ -73,22 +195,26 @@ class SequentialFit:
 
     @property
     def standard_deviations(self) -> Array:
-        """Deviations of the constants, shape (q,)."""
+        """Standard deviations of the minimal constants, shape (q,)."""
         return np.sqrt(np.diag(self.solution.covariance))
 
     def inherited_shares(self) -> Array:
-        """Share of each constant's variance that each step's noise causes, (n_steps, q)."""
+        """Share of the variance of each constant that is due to the noise of each step, (n_steps,
+        q).
+        """
         variance = np.diagonal(self.solution.shares, axis1=1, axis2=2)
         total = np.maximum(np.diag(self.solution.covariance), 1e-300)
         return np.asarray(variance / total)
 
 
 class SequentialLeastSquares:
-    r"""Least squares joint by joint, backward, in the minimal constants of composite bodies.
+    r"""Sequential least squares (Lin 1992), joint by joint from the last to the first, for the
+    minimal constants of composite bodies.
 
-    Joint j's torque rows settle what they show and is unknown; constants settled before are taken
-    as known, and their errors are carried along. Friction of the moving joint is estimated with
-    its body. What a step shows too weakly is left to the joints before it.
+    The torques of joint j determine those constants that they excite and that are still unknown;
+    constants from earlier steps are used as known, with propagation of their errors. Friction of
+    the moving joint is estimated with its body. Constants that a step excites too weakly are
+    postponed to the steps of the joints before it.
 
     Args:
         minimal: The robot's constants.
@@ -111,7 +237,7 @@ class SequentialLeastSquares:
 
     @property
     def fast(self) -> float:
-        """Speed below which equations of a joint, and nearby ones, are omitted [rad/s or m/s]."""
+        """Minimum speed: equations of a joint near and below it are omitted [rad/s or m/s]."""
         return MOVING if self.locked is LockedTorque.HIDDEN else 0.0
 
     @property
@@ -131,7 +257,9 @@ class SequentialLeastSquares:
         return self.fit_steps(regression).estimate
 
     def fit_steps(self, regression: Regression) -> SequentialFit:
-        """`fit`, also returning the steps, the constants and the growth of the error."""
+        """Estimate the base parameters; also returns the steps, the constants and the growth of the
+        error.
+        """
         system = solvable_equations(self.minimal, regression)
         usable = self._usable_rows(regression)
         n = len(regression.joints)
@@ -196,7 +324,8 @@ class SequentialLeastSquares:
             name = f"{joint}.F_v"
             if name not in regression.names:
                 raise EstimationError(
-                    f"Without the viscous friction of '{joint}' the start of its motion cannot be detected.",
+                    f"Without the viscous friction of '{joint}' the start of its motion cannot be"
+                    " detected.",
                     remedy="Use friction terms that include 'viscous', or declare that torques are"
                     " measured behind the gears (link_torque).",
                 )
@@ -209,7 +338,8 @@ class SequentialLeastSquares:
     ) -> EstimationError:
         hidden = self.locked is LockedTorque.HIDDEN
         why = (
-            " Torques of joints at standstill were excluded, because friction is undetermined there."
+            " Torques of joints at standstill were excluded, because friction is undetermined"
+            " there."
             if hidden
             else ""
         )
@@ -238,7 +368,7 @@ class SequentialLeastSquares:
 
 
 def _open_constants(solution: BackwardSolution, system: SolvableEquations) -> tuple[str, ...]:
-    """The directions that stayed open, in words, by their largest parts in natural units."""
+    """Sentences on undetermined directions, by their largest components in natural units."""
     scale = np.sqrt(np.diag(system.prior_covariance))
     out = []
     for direction in solution.open_directions.T:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequential estimate from recordings in which one joint moves at a time."""
+"""Sequential identification from recordings in which one joint moves at a time."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def moving_joints(time: ArrayLike, v: ArrayLike, threshold: float) -> NDArray[np
 def motion_segments(
     time: ArrayLike, v: ArrayLike, names: Sequence[str], threshold: float = 0.01
 ) -> tuple[Segment, ...]:
-    """Intervals in which the same joints move, from the data alone.
+    """Time intervals in which the same joints move, found in the data.
 
     Args:
         time: Shape (K,) [s].
@@ -89,9 +89,9 @@ def identify_sequentially(
 ) -> SequentialIdentification:
     """Identify an arm from recordings in which one joint moves at a time.
 
-    Segments are found from the data. With the plan at hand, those are used whose joints and
-    posture it names, two-joint swings too; with marks `<label>:start` and `<label>:end` in the
-    recording, those between them; with neither, those with one moving joint.
+    Segments of single-joint motion are detected in the data. With the plan, only segments with the
+    planned joints and posture are used, including moves of two joints; with marks `<label>:start`
+    and `<label>:end`, those between the marks; otherwise, those with one moving joint.
 
     Args:
         model: The robot.
@@ -124,7 +124,13 @@ def identify_sequentially(
     )
     return SequentialIdentification(
         Identification(
-            model, friction, equations.processing, estimate, parameters, regression.names
+            model,
+            friction,
+            equations.processing,
+            estimate,
+            parameters,
+            regression.names,
+            regression.prior_sd,
         ),
         replace(fit, estimate=estimate),
         segments,
@@ -165,7 +171,8 @@ def _choose_segments(
     if left_out:
         joints = max(left_out, key=lambda key: left_out[key])
         notes.append(
-            f"{sum(left_out.values()):.1f} s of motion were excluded: transfers and unplanned motions of joints (longest:"
+            f"{sum(left_out.values()):.1f} s of motion were excluded: transfers and unplanned"
+            " motions of joints (longest:"
             f" {', '.join(joints)})."
         )
     missing = plan.not_found(used)
@@ -175,7 +182,7 @@ def _choose_segments(
 
 
 class _Plan:
-    """Commanded motion: swings of a trajectory, or marks in the recordings."""
+    """Commanded motion: the single-joint moves of a trajectory, or marks in the recordings."""
 
     def __init__(
         self,
@@ -212,7 +219,7 @@ class _Plan:
         return found if len(found.joints) == 1 else None
 
     def not_found(self, used: Sequence[Segment]) -> list[str]:
-        """Labels that were to be played and aren't in the data."""
+        """Labels of planned moves that are missing in the data."""
         labels = {segment.label for segment in used}
         planned = [s.label for s, _ in self.swings] or [label for label, _, _ in self.marked]
         return [label for label in planned if label not in labels]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lin's minimal constants of composite bodies."""
+"""Minimal constants of composite bodies (Lin 1992)."""
 
 from sysid_core.identifiability.composite_bodies.backward_recursion import (
     CLEAR,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Least squares joint by joint, from the last to the first, with the error carried along.
+r"""Least squares joint by joint, from the last to the first, with propagation of the errors.
 
 Torques of joint j depend on bodies j ... n only. Each step estimates what its rows show and what
 is still unknown, and takes the rest as known from the steps before (Lin 1992, algorithm 2). What
@@ -43,7 +43,7 @@ class StepRows:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """Result of one step.
+    """Result of one step of the sequential estimation.
 
     Attributes:
         name: The joint whose torque was used.
@@ -62,7 +62,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class BackwardSolution:
-    """Result of the recursion.
+    """Result of the sequential estimation of all joints.
 
     Attributes:
         x: Shape (p,).
@@ -80,14 +80,14 @@ class BackwardSolution:
 
     @property
     def covariance(self) -> Array:
-        """Shape (p, p)."""
+        """Covariance of all parameters, shape (p, p)."""
         return self.shares.sum(axis=0) + self.prior_share
 
 
 def solve_backward(
     blocks: Sequence[StepRows], prior: Array, prior_covariance: Array
 ) -> BackwardSolution:
-    """Settle the parameters step by step.
+    """Estimate the parameters step by step, from the last joint to the first.
 
     Args:
         blocks: One per joint, in the order of the recursion: last joint first.

@@ -38,7 +38,8 @@ _REVOLUTE_ROWS = (
 
 @dataclass(frozen=True, eq=False)
 class MinimalConstants:
-    r"""The minimal inertia constants of a serial arm, linear in its parameters: `c = L @ pi`.
+    r"""Minimal inertia constants of a serial arm (Lin 1992), linear in its parameters: `c = L @
+    pi`.
 
     Lin (1992), eqs. (5), (6), (7).
 
@@ -65,17 +66,18 @@ class MinimalConstants:
 
     @property
     def rank(self) -> int:
-        """Number of minimal constants b."""
+        """Number b of minimal constants."""
         return len(self.names)
 
     @property
     def matrix(self) -> Array:
-        """L, shape (b, 10 n)."""
+        """Matrix L with `c = L @ pi`, shape (b, 10 n)."""
         return self.selection @ self.constants_from_pi
 
     @property
     def right_inverse(self) -> Array:
-        """Parameters that have given constants, `L @ L_right = 1`, shape (10 n, b).
+        """Right inverse of L, `L @ L_right = 1`, which gives parameters with the given constants,
+        shape (10 n, b).
 
         Joint torques depend on pi through the constants only, so `Y_c = Y @ L_right` is the
         regressor of the constants: `tau = Y_c @ c`.
@@ -83,20 +85,22 @@ class MinimalConstants:
         return np.linalg.solve(self.constants_from_pi, self.lift)
 
     def values(self, pi: ArrayLike) -> Array:
-        """The constants of a robot with parameters pi, (n, 10) or (10 n,) to (b,)."""
+        """Minimal constants of a robot with parameters pi, (n, 10) or (10 n,) to (b,)."""
         return self.matrix @ np.asarray(pi, dtype=float).reshape(-1)
 
     def all_constants(self, values: ArrayLike) -> Array:
-        """Constants of every body, those outside the minimal set zero; (..., b) to (..., n, 10)."""
+        """Constants of every body; those outside the minimal set are zero; (..., b) to (..., n,
+        10).
+        """
         full = np.asarray(values) @ self.lift.T
         return full.reshape(*full.shape[:-1], self.chain.n, 10)
 
     def regressor(self, Y: ArrayLike) -> Array:
-        """Columns of the constants from those of the parameters, (..., 10 n) to (..., b)."""
+        """Regressor of the constants from the regressor of the parameters, (..., 10 n) to (..., b)."""
         return np.asarray(Y, dtype=float) @ self.right_inverse
 
     def base_map(self, base: BaseParameters, tolerance: float = 1e-8) -> Array:
-        r"""The square matrix M with `pi_b = M @ c`, for base parameters of the same robot.
+        r"""Square matrix M with `pi_b = M @ c`, for base parameters of the same robot.
 
         Args:
             base: Base parameters in the order of the model's parameters.
@@ -120,14 +124,17 @@ class MinimalConstants:
         error = self.span_error(base)
         if error > tolerance:
             raise IdentifiabilityError(
-                f"The minimal constants and the base parameters span different spaces: {error:.1e}.",
+                "The minimal constants and the base parameters span different spaces:"
+                f" {error:.1e}.",
                 remedy="Nearly parallel axes in the URDF have this effect: round its angles.",
                 error=error,
             )
         return M
 
     def span_error(self, base: BaseParameters) -> float:
-        """Largest entry of `R - M L` relative to that of `R`: zero when the spans agree."""
+        """Largest entry of `R - M L` relative to that of `R`; zero if base parameters and minimal
+        constants span the same space.
+        """
         R = base.regrouping
         gap = R - R @ self.right_inverse @ self.matrix
         return float(np.max(np.abs(gap)) / np.max(np.abs(R)))
@@ -143,7 +150,8 @@ def minimal_constants(model: RobotModel) -> MinimalConstants:
     chain = DrivingAxisChain.from_model(model)
     if not np.any(chain.gravity):
         raise IdentifiabilityError(
-            f"Theorem 2 holds under gravity; '{model.name}' has none, and fewer constants may matter.",
+            f"Theorem 2 holds under gravity; '{model.name}' has none, and fewer constants may"
+            " matter.",
             remedy="Load the robot with its gravity, or use the exact structural analysis.",
         )
     names, units, bodies, rows = _minimal_rows(chain)
@@ -210,7 +218,7 @@ def shows_first_moment(chain: DrivingAxisChain, j: int) -> bool:
 
 
 def direction_in_body(chain: DrivingAxisChain, m: int, i: int, q: ArrayLike | None = None) -> Array:
-    r"""`u_m^(i)`, the axis of joint m in E_i, for m <= i; at q = 0 unless given. Shape (3,).
+    r"""Axis `u_m^(i)` of joint m in frame E_i, for m <= i, at q = 0 unless given; shape (3,).
 
     Lin (1992), eq. (42).
     """

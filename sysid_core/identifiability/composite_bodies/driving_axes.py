@@ -23,7 +23,8 @@ LENGTH_TOLERANCE = 1e-7  # [m]
 
 @dataclass(frozen=True, eq=False)
 class DrivingAxisChain:
-    r"""Geometry of a serial chain of n revolute and prismatic joints.
+    r"""Geometry of a serial chain of n revolute and prismatic joints, in frames on the joint axes
+    (Lin 1992).
 
     Attributes:
         joint_names: In the model's order, which is from the base outward.
@@ -49,7 +50,7 @@ class DrivingAxisChain:
 
     @classmethod
     def from_model(cls, model: RobotModel) -> DrivingAxisChain:
-        """Find the frames of a serial arm.
+        """Driving-axis frames of a serial arm.
 
         Joint frames that are normal driving-axis coordinates already (a URDF made from modified
         DH parameters) are kept as they are.
@@ -81,12 +82,16 @@ class DrivingAxisChain:
         return len(self.joint_names)
 
     def rotations(self, q: ArrayLike) -> Array:
-        r"""`^{i}_{i-1}R`, E_{i-1} from E_i, equation (4); q (..., n) to (..., n, 3, 3), complex too."""
+        r"""Rotation matrices `^{i}_{i-1}R`, from E_i to E_{i-1}, equation (4); q (..., n) to (...,
+        n, 3, 3), also complex.
+        """
         theta = self.theta + np.where(self.revolute, np.asarray(q), 0.0)
         return _rotations(self.beta, theta)
 
     def distances(self, q: ArrayLike) -> Array:
-        r"""`^{i}_{i-1}s` in E_{i-1}, equation (3); q (..., n) to (..., n, 3)."""
+        r"""Position `^{i}_{i-1}s` of the next origin in E_{i-1}, equation (3); q (..., n) to (...,
+        n, 3).
+        """
         d = self.d + np.where(self.revolute, 0.0, np.asarray(q))
         return np.stack([self.b + 0.0 * d, -d * np.sin(self.beta), d * np.cos(self.beta)], axis=-1)
 
@@ -102,13 +107,13 @@ class DrivingAxisChain:
 
     @cached_property
     def first_revolute(self) -> int:
-        """Index of joint r, the first revolute one; n if there is none."""
+        """Index r of the first revolute joint; n if there is none."""
         return int(np.argmax(self.revolute)) if self.revolute.any() else self.n
 
     @cached_property
     def first_not_parallel(self) -> int:
-        """Index of joint s, the first revolute one after r that is not parallel to r; n if
-        there is none.
+        """Index s of the first revolute joint after r that is not parallel to joint r; n if there
+        is none.
         """
         z = self.axes_at_zero
         for j in range(self.first_revolute + 1, self.n):
@@ -117,11 +122,11 @@ class DrivingAxisChain:
         return self.n
 
     def is_vertical(self, axis: ArrayLike) -> bool:
-        """True if an axis in E_0 is parallel to gravity."""
+        """True if an axis in E_0, shape (3,), is parallel to gravity."""
         return are_parallel(axis, self.gravity)
 
     def axis_lines(self, q: ArrayLike) -> tuple[Array, Array]:
-        """Origins (n, 3) and axes (n, 3) of all joints in E_0."""
+        """Origins (n, 3) and directions (n, 3) of all joint axes in E_0."""
         R, p = np.eye(3), np.zeros(3)
         origins, axes = np.empty((self.n, 3)), np.empty((self.n, 3))
         for i, (R_i, s_i) in enumerate(zip(self.rotations(q), self.distances(q), strict=True)):
@@ -132,7 +137,9 @@ class DrivingAxisChain:
 
 
 def are_parallel(u: ArrayLike, w: ArrayLike) -> bool:
-    """True if two vectors are parallel or opposite within `PARALLEL_TOLERANCE`, or zero."""
+    """True if two vectors of shape (3,) are parallel or antiparallel within `PARALLEL_TOLERANCE`,
+    or if one is zero.
+    """
     u, w = np.asarray(u, dtype=float), np.asarray(w, dtype=float)
     size = np.linalg.norm(u) * np.linalg.norm(w)
     return bool(np.linalg.norm(np.cross(u, w)) <= PARALLEL_TOLERANCE * size)
@@ -164,7 +171,8 @@ def _joint_frames(model: RobotModel) -> tuple[Array, Array, NDArray[np.bool_]]:
             )
         if pin_model.parents[j] != j - 1:
             raise ModelError(
-                f"'{model.name}' is not a serial arm: joint '{name}' is not a child of '{names[j - 2]}'.",
+                f"'{model.name}' is not a serial arm: joint '{name}' is not a child of"
+                f" '{names[j - 2]}'.",
                 remedy="Lock the joints of the other branches (`RobotModel.with_locked`, `--lock`).",
                 joint=name,
             )

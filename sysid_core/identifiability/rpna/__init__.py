@@ -4,15 +4,12 @@
 from sysid_core.identifiability.rpna.answer import Identifiability
 from sysid_core.identifiability.rpna.coupled_chain import coupling_matrix
 from sysid_core.identifiability.rpna.regrouping import combination_text
-from sysid_core.identifiability.rpna.rounded_angles import with_exact_angles
-from sysid_core.identifiability.rpna.structural import structural_identifiability
-from sysid_core.identifiability.rpna.subspace import reduced_nullspace
+from sysid_core.identifiability.rpna.structural import structural_identifiability, with_exact_angles
 
 __all__ = [
     "Identifiability",
     "combination_text",
     "coupling_matrix",
-    "reduced_nullspace",
     "structural_identifiability",
     "with_exact_angles",
 ]

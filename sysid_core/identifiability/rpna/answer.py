@@ -27,7 +27,8 @@ from sysid_core.robot import INERTIAL_NAMES, Array
 
 
 def system_nullspace(layout: Layout, results: Sequence[StageResult], n_parameters: int) -> Array:
-    r"""All undetectable changes: block upper-bidiagonal, `R_ii = null(N_i)`, `R_pi = -B_i R_ii`.
+    r"""Undetectable parameter changes: block upper-bidiagonal, `R_ii = null(N_i)`, `R_pi = -B_i
+    R_ii`.
 
     Wensing, Niemeyer and Slotine (2023), eqs. (9), (43), appendix G.
 
@@ -53,7 +54,8 @@ def system_nullspace(layout: Layout, results: Sequence[StageResult], n_parameter
 def identifiable_combinations(
     layout: Layout, results: Sequence[StageResult], n_parameters: int
 ) -> Array:
-    r"""Rows that data can excite: block upper-triangular, `N_ii = N_i`, `N_ij = N_i,p(j) B_j`.
+    r"""Parameter combinations that data can excite: block upper-triangular, `N_ii = N_i`, `N_ij =
+    N_i,p(j) B_j`.
 
     Wensing, Niemeyer and Slotine (2023), eqs. (28), (45), appendix G.
 
@@ -97,7 +99,7 @@ class StructuralVerdict(Kind):
 
     @property
     def symbol(self) -> str:
-        """The symbol of the paper's tables."""
+        """Symbol of the verdict in the tables of the paper."""
         return {"ALONE": "★", "BASE": "●", "ABSORBED": "○", "UNIDENTIFIABLE": "✕"}[self.name]
 
 
@@ -129,7 +131,7 @@ class BodyIdentifiability:
 
 @dataclass(frozen=True)
 class ParameterVerdict:
-    """Parameter with its name, its verdict, and its role as a base parameter."""
+    """Identifiability of one parameter, with its name and its role as a base parameter."""
 
     name: str
     verdict: StructuralVerdict
@@ -138,8 +140,8 @@ class ParameterVerdict:
 
 @dataclass(frozen=True, eq=False)
 class Identifiability:
-    """Exact identifiability of one robot. Parameters are in pinocchio's order, those of rotors
-    last.
+    """Exact structural identifiability of one robot. Parameters are in the order of pinocchio,
+    those of rotors last.
 
     Attributes:
         robot: Name of the robot.
@@ -172,27 +174,27 @@ class Identifiability:
 
     @property
     def n_parameters(self) -> int:
-        """Number of the bodies' inertial parameters, ten each."""
+        """Number of inertial parameters of the bodies, ten each."""
         return 10 * len(self.bodies)
 
     @property
     def n_base(self) -> int:
-        """Number of base parameters of the bodies, rotors not counted."""
+        """Number of base parameters of the bodies without rotors."""
         return int(np.count_nonzero(self.is_base[: self.n_parameters]))
 
     @property
     def n_base_with_rotors(self) -> int | None:
-        """Number of base parameters of bodies and rotors; None when no rotors were given."""
+        """Number of base parameters of bodies and rotors; None without rotors."""
         return int(np.count_nonzero(self.is_base)) if self.rotor_names else None
 
     @property
     def practical(self) -> Identifiability:
-        """Result for use with real data: with exact instead of rounded angles of the URDF."""
+        """Result for real data, with rounded angles of the URDF replaced by exact ones."""
         return self if self.exact_angles is None else self.exact_angles
 
     @cached_property
     def parameters(self) -> tuple[ParameterVerdict, ...]:
-        """Verdict of every parameter."""
+        """Verdicts of all parameters."""
         return tuple(
             ParameterVerdict(name, _VERDICTS[code], bool(chosen))
             for name, code, chosen in zip(
@@ -201,7 +203,7 @@ class Identifiability:
         )
 
     def verdict(self, name: str) -> StructuralVerdict:
-        """Verdict of the parameter of that name.
+        """Verdict of the parameter with the given name.
 
         Raises:
             IdentifiabilityError: There is no such parameter.
@@ -216,7 +218,7 @@ class Identifiability:
 
     @cached_property
     def base(self) -> BaseParameters:
-        """The base parameters with the map from all parameters; dense, (b, p)."""
+        """Base parameters with the dense map from all parameters, (b, p)."""
         return structural_base_parameters(
             self._layout, self._results, self.parameter_names, self.is_base
         )
@@ -228,14 +230,14 @@ class Identifiability:
 
     @cached_property
     def nullspace(self) -> Array:
-        r"""Parameter changes without effect on any data, one per column; R of appendix G,
-        (p, d).
+        r"""Changes of the parameters without effect on any torque, one per column: matrix R of
+        appendix G, (p, d).
         """
         return system_nullspace(self._layout, self._results, len(self.parameter_names))
 
     @cached_property
     def combinations(self) -> Array:
-        r"""Identifiable combinations, one per row; N of appendix G, (b, p).
+        r"""Identifiable parameter combinations, one per row: matrix N of appendix G, (b, p).
 
         Its row-reduced form, with the preferred parameters as pivots, is `base.regrouping`.
         """
@@ -243,7 +245,7 @@ class Identifiability:
 
     @cached_property
     def transfers(self) -> tuple[Transfer, ...]:
-        """Undetectable transfers of each body to its parent."""
+        """Transfers of inertial parameters from each body to its parent that no torque shows."""
         return transfers_of(
             self._layout,
             self._results,
@@ -254,12 +256,12 @@ class Identifiability:
 
     @property
     def bodies_of_parameters(self) -> tuple[str, ...]:
-        """Link (or rotor) of each parameter."""
+        """Name of the link (or rotor) of each parameter."""
         links = [body.name for body in self.bodies for _ in INERTIAL_NAMES]
         return tuple(links) + tuple(f"rotor of {name[:-3]}" for name in self.rotor_names)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers and words, for JSON."""
+        """Result as plain data for JSON."""
         return {
             "schema": "robot_sysid/identifiability/1",
             "robot": self.robot,

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains whose joints are coupled: mimic joints, and the transmission that several axes share."""
+"""Chains with coupled joints: mimic joints, and transmissions shared by several axes.
+
+Spatial vectors are in pinocchio's order, linear before angular. Everything is batched over a leading
+axis and used in natural units, see `scaling`.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,89 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_core.errors import IdentifiabilityError
-from sysid_core.identifiability.rpna.spatial import motion_transforms, parameter_transforms
-from sysid_core.robot import Array, RobotModel, wrench_regressor
+from sysid_core.robot import (
+    Array,
+    RobotModel,
+    pi_from_pseudo_inertia,
+    pseudo_inertia_from_pi,
+    skew,
+    wrench_regressor,
+)
 from sysid_core.robot.loops import mimic_joints
+
+# Unit pseudo-inertias U[l] = P(e_l), and W with pi_k = W[k] : P for symmetric P.
+_UNIT = pseudo_inertia_from_pi(np.eye(10))
+_READ = pi_from_pseudo_inertia(np.eye(16).reshape(16, 4, 4)).T.reshape(10, 4, 4)
+_READ = 0.5 * (_READ + np.swapaxes(_READ, 1, 2))
+# B = einsum("kab,nac,lcd,nbd->nkl", _READ, X, _UNIT, X), as one matrix product of size 256.
+_CONGRUENCE = np.einsum("kab,lcd->abcdkl", _READ, _UNIT).reshape(256, 100)
+# A(phi) = einsum over xi: xi P + P xi^T, linear in the 4x4 twist matrix xi.
+_RATE = 2.0 * np.einsum("kab,lcb->ackl", _READ, _UNIT).reshape(16, 100)
+N_VALUES = 64  # of q at which the functions of a coupled joint are sampled
+_REACH = 2.5  # [rad, or natural lengths]: the values of q lie within this of zero
+
+
+def motion_transforms(X_PC: Array) -> Array:
+    r"""Transforms X of spatial velocities from the frame of the parent to that of the child, `v_C =
+    X @ v_P`.
+
+    Wensing, Niemeyer and Slotine (2023), eqs. (65), (66).
+
+    Args:
+        X_PC: Poses of the child in the parent, shape (n, 4, 4).
+
+    Returns:
+        Shape (n, 6, 6).
+    """
+    Rt = np.swapaxes(X_PC[:, :3, :3], 1, 2)
+    X = np.zeros((len(X_PC), 6, 6))
+    X[:, :3, :3] = X[:, 3:, 3:] = Rt
+    X[:, :3, 3:] = -Rt @ skew(X_PC[:, :3, 3])
+    return X
+
+
+def parameter_transforms(X_PC: Array) -> Array:
+    r"""Maps of the ten parameters of a body from its frame to that of the parent (eq. 39); (n,
+    4, 4) to (n, 10, 10).
+
+    Wensing, Niemeyer and Slotine (2023), eqs. (39), (42).
+    """
+    pairs = X_PC[:, :, None, :, None] * X_PC[:, None, :, None, :]  # n a b c d: X_ac X_bd
+    return (pairs.reshape(-1, 256) @ _CONGRUENCE).reshape(-1, 10, 10)
+
+
+def parameter_rates(phi: Array) -> Array:
+    r"""Rates of the ten parameters in the parent frame along a free mode of the joint (eq. 40).
+
+    Wensing, Niemeyer and Slotine (2023), eqs. (13), (40).
+
+    Args:
+        phi: Free modes [v; omega], shape (n, 6).
+
+    Returns:
+        Shape (n, 10, 10).
+    """
+    twist = np.zeros((len(phi), 4, 4))
+    twist[:, :3, :3] = skew(phi[:, 3:])
+    twist[:, :3, 3] = phi[:, :3]
+    return (twist.reshape(-1, 16) @ _RATE).reshape(-1, 10, 10)
+
+
+def motion_crosses(phi: Array) -> Array:
+    """Motion cross-product matrices, (n, 6) to (n, 6, 6).
+
+    Wensing, Niemeyer and Slotine (2023), eq. (11): `d/dq X = -(phi x) X`.
+    """
+    W = skew(phi[:, 3:])
+    out = np.zeros((len(phi), 6, 6))
+    out[:, :3, :3] = out[:, 3:, 3:] = W
+    out[:, :3, 3:] = skew(phi[:, :3])
+    return out
 
 
 @dataclass(frozen=True)
 class CoupledGroup:
-    """Joints moved by one coordinate q: `q_j = multiplier * q + offset`.
+    """Joints that move with one coordinate q: `q_j = multiplier * q + offset`.
 
     Attributes:
         joints: Pinocchio's indices, ascending, with multiplier and offset.
@@ -31,7 +110,7 @@ class CoupledGroup:
 
 
 def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
-    """Groups of joints that mimic each other; they must be mounted on one link.
+    """Groups of mimic joints; all joints of a group must be mounted on one link.
 
     Raises:
         IdentifiabilityError: Between members there is a joint that isn't one, or one has several
@@ -51,7 +130,8 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
         carriers = {int(pin_model.parents[j]) for j in ids} - ids
         if first == 0:
             raise IdentifiabilityError(
-                f"The joints {[pin_model.names[j] for j, _, _ in followers]} mimic '{leader}', which"
+                f"The joints {[pin_model.names[j] for j, _, _ in followers]} mimic '{leader}',"
+                " which"
                 f" isn't a moving joint of '{model.name}'.",
                 remedy="Correct the URDF, lock them too, or choose mimic='independent'"
                 " (--mimic independent on the command line).",
@@ -62,8 +142,8 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
         ):
             names = [pin_model.names[j] for j, _, _ in followers]
             raise IdentifiabilityError(
-                f"The joints {names} of '{model.name}' mimic '{leader}', but are mounted on another link than it, which the structural recursion does not cover."
-                "",
+                f"The joints {names} of '{model.name}' mimic '{leader}', but are mounted on"
+                " another link than it, which the structural recursion does not cover.",
                 remedy="Analyse them as independent joints (mimic='independent'; --mimic"
                 " independent on the command line), which is an upper bound, or lock them.",
                 joints=names,
@@ -75,8 +155,8 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
 
 
 def coupling_matrix(model: RobotModel) -> Array:
-    r"""Matrix that maps the leading joint velocities to all joint velocities of a model with
-    coupled mimic joints.
+    r"""Matrix from the velocities of the leading joints to those of all joints, for models with
+    mimic joints.
 
     Returns:
         Shape (nv, m), m being nv without the followers.
@@ -97,10 +177,6 @@ def coupling_matrix(model: RobotModel) -> Array:
         leader = pin_model.joints[pin_model.getJointId(mimic.leader)].idx_v
         G[row, columns[leader]] = mimic.multiplier
     return G
-
-
-N_VALUES = 64  # of q at which the functions of a coupled joint are sampled
-_REACH = 2.5  # [rad, or natural lengths]: the values of q lie within this of zero
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base parameters from the transfers of the RPNA, and the regroupings in words."""
+"""Base parameters from the transfers of the RPNA, and regroupings in words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Regrouping:
 
 @dataclass(frozen=True)
 class Transfer:
-    """Parameters that can be transferred from a body to its parent without any effect.
+    """Transfer of parameters from a body to its parent that has no effect on any torque.
 
     Attributes:
         body: Where it is taken from.
@@ -54,7 +54,7 @@ class Transfer:
 
 
 def combination_text(terms: dict[str, float]) -> str:
-    """A linear combination as people write it: `Ixx + 0.25 m`."""
+    """Linear combination as text, such as `Ixx + 0.25 m`."""
     parts: list[str] = []
     for name, value in terms.items():
         size = "" if f"{abs(value):.6g}" == "1" else f"{abs(value):.6g} "
@@ -69,7 +69,7 @@ def structural_base_parameters(
     names: tuple[str, ...],
     is_base: NDArray[np.bool_],
 ) -> BaseParameters:
-    r"""The map `pi_b = R @ pi` that follows from the undetectable transfers.
+    r"""Base parameters (`pi_b = R @ pi`) that follow from the undetectable transfers.
 
     A transfer that removes the dependent parameter d of body i says that one unit of d acts like
     `-c` units of i's other parameters and `B (e_d + c)` units of the parent's, which are base
@@ -130,7 +130,7 @@ def transfers_of(
     parents: Sequence[str],
     joints: Sequence[str],
 ) -> tuple[Transfer, ...]:
-    """The transfers of every stage in SI units, by name."""
+    """Undetectable transfers of every stage in SI units, by name."""
     transfers = []
     for stage, result in zip(layout.stages, results, strict=True):
         several = len(stage.bodies) > 1

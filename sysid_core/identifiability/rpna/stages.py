@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Robot in the form of the RPNA: one stage per coordinate set, in natural units.
+"""Robot in the form of the RPNA: one stage per joint or group of coupled joints, in natural units.
 
 A stage holds the bodies that one joint moves: nearly always one link; with a rotor, its spin as a
 seventh velocity; with coupled mimic joints, several links of the same parent (remark 11). Velocities
@@ -8,6 +8,7 @@ and parameters of the members are stacked, so that the recursion is the same for
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,9 +18,10 @@ import scipy
 from numpy.typing import NDArray
 
 from sysid_core.errors import IdentifiabilityError
-from sysid_core.identifiability.rpna.coupled_chain import CoupledChain, CoupledGroup, coupled_groups
-from sysid_core.identifiability.rpna.joint_steps import joint_steps
-from sysid_core.identifiability.rpna.spatial import (
+from sysid_core.identifiability.rpna.coupled_chain import (
+    CoupledChain,
+    CoupledGroup,
+    coupled_groups,
     motion_crosses,
     motion_transforms,
     parameter_rates,
@@ -27,6 +29,96 @@ from sysid_core.identifiability.rpna.spatial import (
 )
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, RobotModel, Rotor, rotors_of, wrench_regressor
+
+_UNIT_MODES = {
+    **{f"JointModelP{axis}": k for k, axis in enumerate("XYZ")},
+    **{f"JointModelR{axis}": 3 + k for k, axis in enumerate("XYZ")},
+    **{f"JointModelRUB{axis}": 3 + k for k, axis in enumerate("XYZ")},
+}
+_KINDS = {
+    "JointModelFreeFlyer": "floating",
+    "JointModelPlanar": "planar",
+    "JointModelSpherical": "spherical",
+    "JointModelSphericalZYX": "spherical",
+    "JointModelTranslation": "translation",
+    "JointModelUniversal": "universal",
+    "JointModelComposite": "composite",
+    "JointModelHelicalUnaligned": "helical",
+    **{f"JointModelH{axis}": "helical" for axis in "XYZ"},
+    **{f"JointModelR{axis}": "revolute" for axis in "XYZ"},
+    **{f"JointModelRUB{axis}": "continuous" for axis in "XYZ"},
+    **{f"JointModelP{axis}": "prismatic" for axis in "XYZ"},
+    "JointModelRevoluteUnaligned": "revolute",
+    "JointModelRevoluteUnboundedUnaligned": "continuous",
+    "JointModelPrismaticUnaligned": "prismatic",
+}
+
+
+def joint_types(model: RobotModel) -> list[str]:
+    """Common names of the joint types, such as "revolute"."""
+    names = [joint.shortname() for joint in model.pin_model.joints][1:]
+    return [_KINDS.get(name, name.removeprefix("JointModel").lower()) for name in names]
+
+
+@functools.cache
+def _unit_mode(k: int) -> Array:
+    mode = np.zeros((1, 6))
+    mode[0, k] = 1.0
+    mode.setflags(write=False)
+    return mode
+
+
+def joint_steps(model: RobotModel) -> list[list[tuple[Array | None, Array]]]:
+    r"""Every joint as a sequence of steps with constant free modes.
+
+    Nearly every joint is a single step. A universal or composite joint consists of several steps,
+    with massless bodies between them. Spherical joints in Euler angles reach every rotation, so
+    that their spans are those of a ball joint.
+
+    Args:
+        model: The robot.
+
+    Returns:
+        For every joint, and every step of it, the pose of the step's frame in the frame before
+        (None: the same) and its free modes [v; omega], shape (n_modes, 6).
+
+    Raises:
+        IdentifiabilityError: A joint's free modes depend on its position in another way.
+    """
+    joints, names = model.pin_model.joints, model.pin_model.names
+    return [_steps(joint, name) for joint, name in list(zip(joints, names, strict=True))[1:]]
+
+
+def _steps(joint: pin.JointModel, name: str) -> list[tuple[Array | None, Array]]:
+    kind = joint.shortname()
+    k = _UNIT_MODES.get(kind)
+    if k is not None:
+        return [(None, _unit_mode(k))]
+    if kind == "JointModelSphericalZYX":
+        return [(None, np.eye(6)[3:])]
+    # Generic joints come wrapped; the members of a composite joint too.
+    inner = joint.extract() if hasattr(joint, "extract") else joint
+    if kind == "JointModelUniversal":
+        return [
+            (None, np.concatenate([np.zeros(3), axis])[None]) for axis in (inner.axis1, inner.axis2)
+        ]
+    if kind == "JointModelComposite":
+        steps: list[tuple[Array | None, Array]] = []
+        for member, placement in zip(inner.joints, inner.jointPlacements, strict=True):
+            (first, modes), *rest = _steps(member, name)
+            pose = np.asarray(placement.homogeneous)
+            steps += [(pose if first is None else pose @ first, modes), *rest]
+        return steps
+    if kind not in _KINDS:
+        raise IdentifiabilityError(
+            f"Joint '{name}' is a {kind}, whose free modes change with its position.",
+            remedy="Model it with revolute, prismatic, planar, spherical or floating joints"
+            " (a mimic joint: build the robot without it and choose mimic='coupled').",
+            joint=name,
+        )
+    data = joint.createData()
+    joint.calc(data, joint.lieGroup().neutral)
+    return [(None, np.asarray(data.S, dtype=float).reshape(6, -1).T)]
 
 
 class Mimic(Kind):
@@ -38,7 +130,7 @@ class Mimic(Kind):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Step:
-    """One set of constant free modes; D velocities, P parameters, k modes.
+    """Set of constant free modes of a joint: k modes, D velocities, P parameters.
 
     `momenta` is M of Wensing, Niemeyer and Slotine (2023), eqs. (36), (52).
 
@@ -114,7 +206,9 @@ class Layout:
     rotors: tuple[str, ...]
 
     def parameter_places(self) -> list[NDArray[np.intp]]:
-        """Indices of the parameters of each stage among all: bodies in order, rotors last."""
+        """Indices of the parameters of each stage among all parameters: bodies in order, rotors
+        last.
+        """
         n_links = 10 * sum(len(stage.bodies) for stage in self.stages)
         rotor_at = {name: n_links + i for i, name in enumerate(self.rotors)}
         places = []
@@ -125,7 +219,7 @@ class Layout:
         return places
 
     def parameter_scales(self, n: int) -> Array:
-        """SI units per natural unit of all n parameters, shape (n,)."""
+        """Conversion factor from natural to SI units for all n parameters, shape (n,)."""
         scales = np.ones(n)
         for stage, where in zip(self.stages, self.parameter_places(), strict=True):
             scales[where] = np.concatenate(
@@ -141,7 +235,7 @@ def build_layout(
     rotors: Sequence[Rotor] = (),
     mimic: Mimic = Mimic.INDEPENDENT,
 ) -> Layout:
-    """Lay out a robot.
+    """Stages of a robot.
 
     Args:
         model: The robot.
@@ -178,9 +272,7 @@ def build_layout(
 
 
 class _Joints:
-    """Steps of all joints in flat arrays in natural units, so that the maps are computed at
-    once.
-    """
+    """Steps of all joints as flat arrays in natural units, so that all maps are computed at once."""
 
     def __init__(self, model: RobotModel, groups: Sequence[CoupledGroup]) -> None:
         pin_model = model.pin_model

@@ -26,7 +26,8 @@ MAX_CONDITION = 1e3  # of J_u: beyond it a dead centre is near
 
 @dataclass(frozen=True, eq=False)
 class AssemblyMap:
-    """Test of Assumption 1 of Zhang et al. 2024 at random actuated postures.
+    """Test of Assumption 1 of Zhang et al. 2024 (unique closure of the loops) at random actuated
+    postures.
 
     Attributes:
         q: Postures of all joints, shape (K, n); not closed where `assembled` is False.
@@ -46,7 +47,7 @@ class AssemblyMap:
 
     @property
     def unique(self) -> bool:
-        """True if no posture had a second solution within the limits."""
+        """True if the loops close in only one way, within the limits, at every tested posture."""
         return not np.any(self.alternatives)
 
 
@@ -58,7 +59,7 @@ def assembly_map(
     box: MotionBox | None = None,
     restarts: int = 5,
 ) -> AssemblyMap:
-    """Try random actuated postures, in a box or in the joints' limits.
+    """Test the closure of the loops at random actuated postures, within a box or the joint limits.
 
     Args:
         chain: The mechanism.
@@ -92,10 +93,11 @@ def assembly_map(
 
 
 def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
-    """Box of the chain, or one found by search; motors that share a loop move by sum and difference.
+    """Range of the actuated joints, given or found by a search; motors that share a loop are moved
+    by their sum and difference.
 
-    Each coordinate is widened on its own, then all are shrunk together until every random posture
-    of the box, and its corners, assemble within the limits and away from dead centres.
+    Each coordinate is first widened alone. Then all are reduced together until the loops close
+    within the limits and away from singularities, at random postures of the box and at its corners.
 
     Raises:
         ExcitationError: Not even the home posture assembles within the limits.
@@ -121,7 +123,8 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
     stuck = [name for name, reach in zip(names, half, strict=True) if reach <= 0.0]
     if stuck:
         raise ExcitationError(
-            f"At the home posture of '{chain.name}' the loops or joint limits prevent {stuck} from moving.",
+            f"At the home posture of '{chain.name}' the loops or joint limits prevent {stuck} from"
+            " moving.",
             remedy="Name fewer joints as actuated than the mechanism has degrees of freedom, or"
             " give `home` a posture off its limits.",
             coordinates=stuck,
@@ -142,7 +145,7 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
 
 
 def reach_alone(chain: ClosedChain, box: MotionBox) -> MotionBox:
-    """Box with every coordinate as wide as possible while the others are at the centre."""
+    """Box in which each coordinate is as wide as possible while the others stay at the centre."""
     steps = np.linspace(0.0, 1.6, 65)[1:]
     half = np.array(box.half)
     for i in range(chain.n_actuated):
@@ -154,7 +157,7 @@ def reach_alone(chain: ClosedChain, box: MotionBox) -> MotionBox:
 
 
 def coupled_drives(chain: ClosedChain) -> tuple[tuple[str, ...], ...]:
-    """Groups of actuated joints that move the same passive ones through the loops."""
+    """Groups of actuated joints that move the same passive joints."""
     q = assemble(chain, chain.actuated_home)
     touched = np.abs(loop_jacobian(chain, q)[0]) > 1e-9  # (n_c, n)
     groups = [set(np.flatnonzero(row).tolist()) for row in touched]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exciting motions of a closed chain as one trajectory of all joints, slow enough for its limits."""
+"""Exciting motions of a closed chain as one trajectory of all joints, within their limits."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ import dataclasses
 import numpy as np
 import scipy
 
-from sysid_core.planning.closed_chain.plan import LoopExcitation, Progress, plan_loop_excitation
-from sysid_core.planning.closed_chain.structure import shown_by_motions
-from sysid_core.planning.compose import MotionBuilder
+from sysid_core.planning.closed_chain.plan import (
+    LoopExcitation,
+    Progress,
+    plan_loop_excitation,
+    shown_by_motions,
+)
 from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.motion_check import MotionChecker
 from sysid_core.planning.trajectory import Trajectory
+from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.planning.violations import LimitKind, MotionCheck, Violation
 from sysid_core.robot.loops import ClosedChain, constrained_motion, constrained_torques
 
@@ -21,7 +25,7 @@ _MARGIN = 0.99  # of the limits that the fastest sample may use
 
 
 def of_all_joints(chain: ClosedChain, trajectory: Trajectory) -> Trajectory:
-    """Motion including the passive joints, so that it can be checked and monitored."""
+    """Motion of all joints, passive ones included, for checks and monitoring."""
     motion = constrained_motion(chain, trajectory.q, trajectory.v, trajectory.a)
     return dataclasses.replace(
         trajectory, joint_names=chain.model.joint_names, q=motion.q, v=motion.v, a=motion.a
@@ -29,7 +33,7 @@ def of_all_joints(chain: ClosedChain, trajectory: Trajectory) -> Trajectory:
 
 
 def slowed(trajectory: Trajectory, pace: float, rate_hz: float) -> Trajectory:
-    """Path at another pace: velocities times `pace`, accelerations times its square."""
+    """Path at another speed: velocities times `pace`, accelerations times its square."""
     path = scipy.interpolate.BPoly.from_derivatives(
         trajectory.time, np.stack([trajectory.q, trajectory.v, trajectory.a], axis=1)
     )
@@ -57,9 +61,10 @@ def plan_loop_motion(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[Trajectory, MotionCheck]:
-    """Plan exciting motions of all joints, separated by rests.
+    """Plan exciting motions of all driven joints, separated by rests.
 
-    Where a limit of speed, acceleration or jerk is broken, all are slowed down until it holds.
+    If a limit of velocity, acceleration or jerk is violated, all motions are slowed down until it
+    is respected.
 
     Args:
         chain: The mechanism.
@@ -126,13 +131,14 @@ def _with_closed_loops(
         usage={**check.usage, "effort": float(share.max())},
         notes=(
             *check.notes,
-            "The efforts are those of the nominal motors, including the loop closures and the held mass.",
+            "The efforts are those of the nominal motors, including the loop closures and the held"
+            " mass.",
         ),
     )
 
 
 def _haste(check: MotionCheck) -> tuple[float, str]:
-    """Factor by which the motion is too fast, and the limit that it exceeds."""
+    """Factor by which the motion exceeds a limit, and the name of that limit."""
     orders = {"velocity": 1, "tcp speed": 1, "acceleration": 2, "jerk": 3}
     return max(
         (share ** (1.0 / orders[kind]), kind)

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of a closed chain that make the projected observation matrix well conditioned."""
+"""Motions of a closed chain with a well-conditioned projected observation matrix."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
 from sysid_core.errors import ExcitationError
-from sysid_core.identifiability import condition_number, measure_excitation, sampled_base_parameters
+from sysid_core.identifiability import (
+    Excitation,
+    condition_number,
+    measure_excitation,
+    sampled_base_parameters,
+)
+from sysid_core.identifiability.rpna import with_exact_angles
+from sysid_core.planning.bases import FourierBasis
 from sysid_core.planning.closed_chain.box import motion_box
-from sysid_core.planning.closed_chain.structure import structural_rows
-from sysid_core.planning.fourier import FourierBasis
 from sysid_core.planning.trajectory import Trajectory
 from sysid_core.planning.transfer import sample_times
 from sysid_core.robot import Array
@@ -29,12 +34,54 @@ from sysid_core.robot.loops import (
     projected_regressor,
 )
 
+_SAMPLES = 400  # of a motion
+_STATES = 120  # random ones: torques of six drives are four times the unknowns of a leg
+
+
+def shown_by_motions(chain: ClosedChain, motions: Sequence[Trajectory]) -> Excitation:
+    """Excitation of all inertial and drive parameters by planned motions.
+
+    Args:
+        chain: The mechanism.
+        motions: Motions of its actuated joints at least.
+    """
+    names = constrained_parameter_names(chain, chain.actuated)
+    structure = structural_rows(chain, chain.actuated)
+    rows = []
+    for motion in motions:
+        k = [motion.joint_names.index(name) for name in chain.actuated]
+        few = slice(None, None, max(1, len(motion.time) // _SAMPLES))
+        states = (x[few][:, k] for x in (motion.q, motion.v, motion.a))
+        W = projected_regressor(chain, constrained_motion(chain, *states))
+        rows.append(W.reshape(-1, len(names)))
+    return measure_excitation(sampled_base_parameters(structure, names), np.vstack(rows), structure)
+
+
+def structural_rows(chain: ClosedChain, drives: tuple[str, ...]) -> Array:
+    """Triangular factor of the projected regressor at random consistent states, shape (p, p).
+
+    Rounded angles of the URDF count as the exact ones.
+
+    Args:
+        chain: The mechanism.
+        drives: Joints with friction and drive columns.
+    """
+    rng = np.random.default_rng(7)
+    chain = chain.with_model(with_exact_angles(chain.model)[0].with_pi(chain.model.pi))
+    box = motion_box(chain, rng)
+    q_a = box.positions(rng.uniform(-1.0, 1.0, (_STATES, chain.n_actuated)))
+    v_a, a_a = rng.normal(size=(2, *q_a.shape)) * np.array([2.0, 8.0])[:, None, None]
+    motion = constrained_motion(chain, q_a, v_a, a_a, ordered=False)
+    W = projected_regressor(chain, motion, drives)
+    return np.asarray(np.linalg.qr(W.reshape(-1, W.shape[2]), mode="r"))
+
+
 Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True)
 class LoopExcitation:
-    """Settings for the excitation of a closed chain.
+    """Settings of an exciting motion for a closed chain.
 
     Attributes:
         duration: Duration of each trajectory [s]; about: whole periods are played, at least one.
@@ -68,10 +115,11 @@ def plan_loop_excitation(
     config: LoopExcitation | None = None,
     progress: Progress | None = None,
 ) -> tuple[Trajectory, ...]:
-    """Fourier series in the box's coordinates, each minimising the condition number of all so far.
+    """Fourier series in the coordinates of the box; each one minimises the condition number of all
+    series so far.
 
-    Zhang et al. 2024, section IV-B: several trajectories, for generalisation. Every candidate
-    stays in the box, so it assembles; it starts and ends at rest in the box's centre.
+    Zhang et al. 2024, section IV-B: several trajectories, for generalisation. Every candidate stays
+    in the box, where the loops close; it starts and ends at rest in the centre.
 
     Args:
         chain: With nominal parameters.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimality criteria of motions: functions of their expected information matrix."""
+"""Optimality criteria of motions, as functions of their expected information matrix."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def build_score(
     targets: tuple[str, ...] = (),
     task: tuple[Array, Array, Array] | None = None,
 ) -> Score:
-    """A criterion for some unknowns and motions of a duration.
+    """Optimality criterion for given unknowns and motions of a given duration.
 
     Args:
         unknowns: What is estimated.
@@ -140,7 +140,9 @@ def build_score(
 
 
 def orthonormal_map(unknowns: Unknowns) -> Array:
-    """`R V`: from base columns of the inertials to those of an orthonormal base, (b, b)."""
+    """Matrix `R V` from the base columns of the inertial parameters to those of an orthonormal
+    base, (b, b).
+    """
     p = 10 * unknowns.model.n_bodies
     R = unknowns.base.regrouping[: unknowns.n_rigid, :p]
     _, _, Vt = np.linalg.svd(R, full_matrices=False)
@@ -167,7 +169,8 @@ def _wanted(
 
 @dataclass(frozen=True, eq=False)
 class Conditioning:
-    """Conditioning of the inertial base parameters by a motion, in the definitions of papers.
+    """Condition numbers of the inertial base parameters for a motion, as several papers define
+    them.
 
     Attributes:
         excitation: Numerical rank against the exact structural rank, with columns of unit length.
@@ -179,12 +182,14 @@ class Conditioning:
 
     @property
     def unit(self) -> float:
-        """cond(W) with columns of unit length."""
+        """Condition number of the regressor W after scaling its columns to unit length."""
         return self.excitation.condition_number
 
     @property
     def eigenvalue_ratio(self) -> float:
-        """Largest over smallest eigenvalue of `W^T W`, orthonormal base in SI units."""
+        """Ratio of the largest to the smallest eigenvalue of `W^T W`, for an orthonormal base in SI
+        units.
+        """
         return self.orthonormal**2
 
     def __str__(self) -> str:
@@ -199,7 +204,7 @@ class Conditioning:
 
 
 def conditioning(unknowns: Unknowns, q: Array, v: Array, a: Array) -> Conditioning:
-    """Rank and condition numbers of a motion's inertial base regressor; q, v, a (K, n)."""
+    """Rank and condition numbers of the inertial base regressor of a motion; q, v, a (K, n)."""
     Y = joint_torque_regressor(unknowns.model, q, v, a)
     rigid = unknowns.base.independent[: unknowns.n_rigid]
     base = np.asarray(Y[..., list(rigid)]).reshape(-1, len(rigid))

@@ -1,27 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The optimisation problem behind exciting motions: its value and gradient."""
+"""Optimisation problem of exciting motions, with value and gradient."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
+from sysid_core.errors import ExcitationError
+from sysid_core.planning.bases import MotionBasis
 from sysid_core.planning.design.criteria import Score
 from sysid_core.planning.design.limit_penalties import LimitPenalties
 from sysid_core.planning.design.tree_motion import BodySlopes, Tree
 from sysid_core.planning.design.unknowns import Unknowns
-from sysid_core.planning.fourier import MotionBasis
 from sysid_core.planning.motion_check import MotionChecker
-from sysid_core.planning.violations import LimitKind
-from sysid_core.robot import Array, FrictionTerm, joint_torque_regressor
+from sysid_core.planning.trajectory import Trajectory
+from sysid_core.planning.transfer import MotionBuilder, sample_times
+from sysid_core.planning.violations import LimitKind, Violation
+from sysid_core.robot import Array, FrictionTerm, RobotModel, joint_torque_regressor
 
 BETWEEN = 4  # samples of the fine grid per sample of the coarse one
 NOTICED = 1e-6  # squared excess of one sample
 CONTACT_RATE = 12.0  # [Hz], at which contacts are asked for: most of an evaluation's time
 TCP_STEPS, TCP_AIM = 10, 0.96  # scalings until the TCP is slow enough; share of its limit
+ASKED = 40  # random postures that tell what is in the way
+# Shares of the amplitude that are tried until the dense check passes.
+AMPLITUDES = np.concatenate([np.arange(1.0, 0.9, -0.01), np.geomspace(0.9, 0.05, 10)])
 
 
 class ExcitationProblem:
-    r"""A criterion of the expected information plus penalties, over centre and coefficients.
+    r"""Optimality criterion plus penalties, as a function of centre and coefficients of the motion.
 
     The gradient is exact, in closed form: through the information, the regressor, the bodies'
     motion (`TreeMotion`) and the linear series. The penalties are quadratic in what exceeds a
@@ -62,11 +72,11 @@ class ExcitationProblem:
 
     @property
     def n_variables(self) -> int:
-        """Centre and free coefficients of all joints."""
+        """Number of variables: centre and free coefficients of all joints."""
         return self.checker.model.nv * (1 + self.basis.n_free)
 
     def split(self, x: Array) -> tuple[Array, Array]:
-        """Centre (n,) and coefficients (n_free, n) of a vector of variables."""
+        """Centre (n,) and coefficients (n_free, n) from a vector of variables."""
         n = self.checker.model.nv
         return x[:n], x[n:].reshape(self.basis.n_free, n)
 
@@ -95,13 +105,13 @@ class ExcitationProblem:
         return np.asarray(np.linalg.inv(np.linalg.cholesky(square)).transpose(0, 2, 1))
 
     def motion(self, x: Array) -> tuple[Array, Array, Array, Array]:
-        """q, v, a and jerk on the coarse grid, each (K, n)."""
+        """Motion on the coarse grid: q, v, a and jerk, each (K, n)."""
         centre, coefficients = self.split(x)
         Q, V, A, B = (matrix @ coefficients for matrix in self._matrices)
         return centre + Q, V, A, B
 
     def fitted_to_joint_limits(self, x: Array) -> Array:
-        """Series with the amplitude of every joint scaled to 0.9 of its tightest limit."""
+        """Motion with the amplitude of every joint scaled to 0.9 of its tightest limit."""
         centre, coefficients = self.split(x)
         q, v, a, jerk = self.motion(x)
         limits = self.checker.limits
@@ -116,7 +126,7 @@ class ExcitationProblem:
         return np.concatenate([centre, (coefficients * 0.9 / np.max(used, axis=0)).ravel()])
 
     def fitted_to_tcp_speed(self, x: Array) -> Array:
-        """All amplitudes scaled down together until the TCP is slow enough."""
+        """Motion with all amplitudes reduced until the TCP speed respects its limit."""
         centre, coefficients = self.split(x)
         for _ in range(TCP_STEPS):  # speeds are nearly linear in the amplitude
             q, v, _, _ = self.motion(np.concatenate([centre, coefficients.ravel()]))
@@ -127,7 +137,9 @@ class ExcitationProblem:
         return np.concatenate([centre, coefficients.ravel()])
 
     def watch(self, x: Array) -> int:
-        """Add instants between samples at which a motion exceeds its limits most; how many."""
+        """Add the times between samples at which a motion violates its limits most; returns their
+        number.
+        """
         n = BETWEEN * self._n_even
         time = np.arange(n) * self.basis.period / n
         centre, coefficients = self.split(x)
@@ -145,14 +157,14 @@ class ExcitationProblem:
         return len(new)
 
     def forget(self) -> None:
-        """Back to the coarse grid, as when the problem was new."""
+        """Return to the initial coarse grid."""
         self.limits.forget()
         self._time = self._time[: self._n_even]
         self._contact_weights = self._contact_weights[: self._n_even]
         self._matrices = self.basis.matrices(self._time)
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        """Objective and its gradient, shape (n_variables,)."""
+        """Objective function and its gradient, shape (n_variables,)."""
         q, v, a, jerk = self.motion(x)
         K, unknowns = self._n_even, self.unknowns
         motion = self._tree.move(q, v, a)
@@ -206,3 +218,113 @@ def _contact_weights(n_samples: int, period: float, rate_hz: float) -> Array:
     """Weight of contact at each of evenly spaced samples, (K,); 0 without contact checks."""
     stride = max(1, round(n_samples / period / rate_hz))
     return np.where(np.arange(n_samples) % stride == 0, float(stride), 0.0)
+
+
+def build_series_motion(
+    checker: MotionChecker,
+    basis: MotionBasis,
+    centre: Array,
+    coefficients: Array,
+    *,
+    n_periods: int = 1,
+    still: float = 1.0,
+    rate_hz: float = 100.0,
+    seed: int | None = None,
+) -> Trajectory:
+    """Motion of a rest, some periods of a series, and a rest; it is not checked yet.
+
+    Args:
+        checker: Checker of the robot and its limits.
+        basis: Basis of the series.
+        centre: Where it starts and ends, shape (n,).
+        coefficients: Shape (n_free, n).
+        n_periods: How often it is repeated.
+        still: Duration of each still phase [s].
+        rate_hz: Rate of the samples.
+        seed: That it was found with.
+    """
+    builder = MotionBuilder(checker, centre, rate_hz=rate_hz)
+    builder.rest(still, "still")
+    time = sample_times(n_periods * basis.period, rate_hz)
+    builder.play(time, *basis.motion(time, centre, coefficients), basis.label)
+    builder.rest(still, "settle")
+    series = {"begins": still, **basis.as_dict(centre, coefficients)}
+    return dataclasses.replace(builder.build(seed=seed), series=series)
+
+
+def largest_safe(
+    problem: ExcitationProblem, x: Array
+) -> tuple[Array | None, float, tuple[Violation, ...]]:
+    """Motion with its amplitude reduced until the dense check passes, and the remaining share.
+
+    None if it never does; then all that the smallest breaks.
+    """
+    checker, basis = problem.checker, problem.basis
+    centre, coefficients = problem.split(x)
+    # Not by bisection: on the way to the centre the arm may pass through what it went around.
+    for share in AMPLITUDES:
+        motion = build_series_motion(checker, basis, centre, share * coefficients, still=0.1)
+        check = checker.check(motion, stop_early=True)
+        if check.is_safe:
+            return np.concatenate([centre, share * coefficients.ravel()]), float(share), ()
+    return None, 0.0, checker.check(motion).violations
+
+
+def infeasible(
+    model: RobotModel, blame: Sequence[Violation], excess: Sequence[Mapping[LimitKind, float]]
+) -> ExcitationError:
+    """Error that names the limit that prevents the motion, and the necessary change of it.
+
+    Args:
+        model: The robot.
+        blame: What the smallest motions break.
+        excess: Squared excess that was left of each motion that was improved.
+    """
+    worst: dict[tuple[str, str], Violation] = {}
+    for violation in blame:
+        key = (violation.kind, violation.where)
+        if key not in worst or violation.excess < worst[key].excess:
+            worst[key] = violation
+    kinds: dict[str, float] = {}
+    for left in excess:
+        for kind, amount in left.items():
+            kinds[kind] = kinds.get(kind, 0.0) + amount
+    ranked = sorted((k for k in kinds if kinds[k] > 1e-9), key=lambda k: -kinds[k])
+    order = {kind: i for i, kind in enumerate(ranked)}
+    first = sorted(worst.values(), key=lambda v: order.get(v.kind, len(order)))[:4]
+    details = "; ".join(v.demand for v in first)
+    coarse = all(v.kind is LimitKind.CONSISTENCY for v in first)
+    ways = ", ".join(
+        ranked if any(v.kind in ranked for v in first) else sorted({v.kind for v in first})
+    )
+    return ExcitationError(
+        f"No motion of '{model.name}' was found that keeps to its limits. Limiting: {ways}."
+        f" Even the smallest motions violate: {details}.",
+        remedy="The series is too fast for its sampling: choose fewer harmonics or spans, a longer period, or a higher rate."
+        if coarse
+        else "Widen that limit, hold joints still, or try another seed.",
+        blame=ranked,
+        violations=tuple(worst.values()),
+    )
+
+
+def all_in_contact(checker: MotionChecker, n_postures: int) -> ExcitationError:
+    """Error that names the bodies that are in contact in nearly all postures.
+
+    Args:
+        checker: Checker of the robot and its limits.
+        n_postures: How many random ones were tried in vain.
+    """
+    lower, upper = (np.clip(x, -np.pi, np.pi) for x in (checker.limits.lower, checker.limits.upper))
+    rng, postures, pairs = np.random.default_rng(0), Counter[str](), Counter[str]()
+    for q in rng.uniform(lower, upper, (ASKED, len(lower))):
+        bodies = [name for pair in checker.contacts(q) for name in pair]
+        postures.update(set(bodies))
+        pairs.update(bodies)
+    # Of bodies that touch as often the one that touches most others is to blame.
+    first = sorted(postures, key=lambda name: (-postures[name], -pairs[name], name))[:3]
+    most = ", ".join(f"'{name}' in {postures[name]} of {ASKED}" for name in first)
+    return ExcitationError(
+        f"All of {n_postures} random postures of '{checker.model.name}' are in contact: {most}.",
+        remedy="Correct or move that body, check collision shapes, or hold joints still.",
+    )

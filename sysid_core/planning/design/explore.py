@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An experiment that ends when it knows enough: pieces of motion, each planned after the last.
+"""Adaptive experiment: each motion is planned after the last one was measured, until the accuracy
+suffices.
 
 `Explorer` holds what is known; whoever moves the robot asks it for the next piece, plays it, and
 gives it what the robot really did. Between pieces the robot stands; every piece passes the same
@@ -15,18 +16,15 @@ import numpy as np
 
 from sysid_core.errors import ExcitationError
 from sysid_core.kinds import Kind
-from sysid_core.planning.compose import MotionBuilder
-from sysid_core.planning.design.bspline import BSplineBasis
+from sysid_core.planning.bases import BSplineBasis
 from sysid_core.planning.design.criteria import Criterion, build_score
-from sysid_core.planning.design.excitation_problem import ExcitationProblem
-from sysid_core.planning.design.expectation import Expectation
-from sysid_core.planning.design.feasible import largest_safe
+from sysid_core.planning.design.excitation_problem import ExcitationProblem, largest_safe
 from sysid_core.planning.design.search import improve
-from sysid_core.planning.design.unknowns import Unknowns
+from sysid_core.planning.design.unknowns import Expectation, Unknowns
 from sysid_core.planning.motion_check import MotionChecker
 from sysid_core.planning.ties import best_first
 from sysid_core.planning.trajectory import Trajectory
-from sysid_core.planning.transfer import sample_times
+from sysid_core.planning.transfer import MotionBuilder, sample_times
 from sysid_core.robot import Array
 
 LEAST_GAIN = 0.01  # of the mean open deviation, below which further pieces are in vain
@@ -37,7 +35,7 @@ SHORTEST = 2.0  # piece [s]
 
 
 class Ending(Kind):
-    """Reason for the end of an exploration, or running."""
+    """State of an exploration: running, or the reason why it ended."""
 
     OPEN = "open"  # more pieces are wanted
     REACHED = "reached"  # everything that was asked for is known well enough
@@ -69,7 +67,7 @@ class Goal:
 
 @dataclass(eq=False)
 class Explorer:
-    """Current knowledge of the parameters, and the next motion.
+    """Adaptive experiment: current knowledge of the parameters, and the next motion.
 
     Attributes:
         checker: Checker of the robot and its limits.
@@ -102,7 +100,7 @@ class Explorer:
 
     @property
     def expectation(self) -> Expectation:
-        """Current expectation of the standard deviations."""
+        """Current standard deviations of the parameters."""
         return self._known(self.unknowns)
 
     def _known(self, unknowns: Unknowns) -> Expectation:
@@ -111,7 +109,7 @@ class Explorer:
 
     @property
     def open_names(self) -> tuple[str, ...]:
-        """Requested base parameters that are not yet accurate enough."""
+        """Requested base parameters that do not yet have the requested accuracy."""
         return self._open_after(self.unknowns)
 
     def _open_after(self, unknowns: Unknowns) -> tuple[str, ...]:
@@ -124,7 +122,7 @@ class Explorer:
 
     @property
     def ending(self) -> Ending:
-        """Decision to end or to continue."""
+        """Reason to end the exploration now, or running."""
         if not self.open_names:
             return Ending.REACHED
         if self._poor >= PATIENCE:
@@ -133,7 +131,7 @@ class Explorer:
 
     @property
     def _left(self) -> float:
-        """Time that is left for motion [s]."""
+        """Remaining time for motion [s]."""
         return self.goal.longest - self.duration
 
     def __str__(self) -> str:
@@ -142,7 +140,8 @@ class Explorer:
         return text + (f"; not known well enough: {', '.join(left[:8])}" if left else "")
 
     def next_piece(self, q_now: Array, stop: Callable[[], bool] = lambda: False) -> Trajectory:
-        """Checked motion from the current posture, for the parameters that are still unknown.
+        """Next motion from the current posture, planned for the parameters that are still
+        inaccurate, and checked.
 
         Args:
             q_now: Where the robot stands, shape (n,).
@@ -165,7 +164,7 @@ class Explorer:
         return piece
 
     def _suffices(self, piece: Trajectory) -> bool:
-        """True if a piece leaves no parameter open."""
+        """True if all parameters would be accurate enough after a motion."""
         information = self.unknowns.information(piece.q, piece.v, piece.a, piece.duration)
         return not self._open_after(self.unknowns.after_information(information))
 
@@ -187,7 +186,7 @@ class Explorer:
         )
 
     def add(self, q: Array, v: Array, a: Array, duration: float) -> None:
-        """Take account of motion as it was measured; a piece that was broken off counts too.
+        """Add the measured motion; an aborted motion counts, too.
 
         Args:
             q: Evenly spaced samples in the model's order, shape (K, n).

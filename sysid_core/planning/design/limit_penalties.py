@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Violation of limits by a sampled motion as a smooth function with gradients.
+"""Violation of limits by a sampled motion, as a smooth function with gradients.
 
 Position, velocity, acceleration and jerk are held to the share of their limits that keeps the
 series inside between samples (`share_between_samples`); torques, speeds and distances, which are no
@@ -25,7 +25,7 @@ DISTANCE_SCALE = 0.1  # [m], what counts as one limit
 
 @dataclass(eq=False)
 class Excess:
-    """Squared excess of the limits, and its slopes.
+    """Sum of squared violations of the limits, and its gradients.
 
     Attributes:
         by_kind: Squared excess of every kind of limit, summed over samples.
@@ -57,7 +57,7 @@ class Excess:
 
 
 class LimitPenalties:
-    """Penalties for the limits of one robot.
+    """Penalty functions for the limits of one robot.
 
     Args:
         checker: Checker of the robot and its limits.
@@ -109,7 +109,7 @@ class LimitPenalties:
         motion: TreeMotion,
         contact_weights: Array,
     ) -> Excess:
-        """Excess of a motion over its limits.
+        """Violation of the limits by a motion.
 
         Args:
             q, v, a, jerk: Samples, (K, n) each.
@@ -178,7 +178,9 @@ class LimitPenalties:
                 carried[:, body, 3:] += cross(centre + total * motion.p[:, body], normal)
 
     def _contacts(self, out: Excess, q: Array, weights: Array) -> None:
-        """Distances are asked for anew only where joints moved far enough to matter."""
+        """Add the penalties of small distances; distances are computed again only if joints have
+        moved far enough.
+        """
         geometry, n_pairs = self.checker.geometry, len(self._levers)
         if geometry is None or not n_pairs:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of a whole arm that show most of its parameters, inside its limits."""
+"""Motions of a whole arm that excite most of its parameters, within its limits."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.planning.design.bspline import BSplineBasis
+from sysid_core.errors import ExcitationError
+from sysid_core.planning.bases import BSplineBasis, FourierBasis, MotionBasis
 from sysid_core.planning.design.criteria import (
     Conditioning,
     Criterion,
     build_score,
     conditioning,
 )
-from sysid_core.planning.design.excitation_problem import ExcitationProblem
-from sysid_core.planning.design.expectation import Expectation
-from sysid_core.planning.design.feasible import (
+from sysid_core.planning.design.excitation_problem import (
+    ExcitationProblem,
     all_in_contact,
     build_series_motion,
     infeasible,
     largest_safe,
 )
 from sysid_core.planning.design.search import Report, improve_all, random_starts
-from sysid_core.planning.design.unknowns import Unknowns
-from sysid_core.planning.fourier import FourierBasis, MotionBasis
+from sysid_core.planning.design.unknowns import Expectation, Unknowns
 from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.motion_check import MotionChecker
 from sysid_core.planning.ties import first_best
@@ -36,11 +35,14 @@ from sysid_core.robot import Array, RobotModel
 SAFE_STARTS = 3  # random motions whose safe amplitude is sought, for comparison
 BANDWIDTH = 2.0  # [Hz], highest frequency of the series by default
 MOST_HARMONICS = 48  # of a series: 24 s at the default bandwidth
+DIFFERENT = 0.5  # of the typical distance between two postures of the training motion
+TRIES = 8  # safe motions at most that are compared with the training motion
+SEED = 7919  # added to the training motion's
 
 
 @dataclass(frozen=True, eq=False)
 class ArmPlan:
-    """An exciting motion of a whole arm that passed its check.
+    """Exciting motion of a whole arm that passed all checks.
 
     Attributes:
         trajectory: With segments `still`, `fourier` or `bspline`, `settle`.
@@ -72,9 +74,9 @@ class ArmPlan:
     unknowns: Unknowns
 
     def alternatives(self) -> list[tuple[str, Expectation]]:
-        """Expectations for the same motion if it is repeated, slower or faster.
+        """Expected standard deviations if the same motion is repeated, slower or faster.
 
-        Faster ones break limits: they show what wider limits would bring.
+        Faster motions violate limits; they show the benefit of higher limits.
         """
         duration = self.expectation.duration
         out = [("as planned", self.expectation)]
@@ -93,7 +95,7 @@ class ArmPlan:
 
 
 def default_harmonics(period: float) -> int:
-    """Harmonics up to `BANDWIDTH`, at least 5."""
+    """Number of harmonics up to the frequency `BANDWIDTH`, at least 5."""
     return int(np.clip(round(BANDWIDTH * period), 5, MOST_HARMONICS))
 
 
@@ -118,11 +120,12 @@ def plan_arm_motion(
     rate_hz: float = 100.0,
     progress: Report | None = None,
 ) -> ArmPlan:
-    """Plan the Fourier motion after which an arm's parameters will be known best.
+    """Plan the Fourier motion with the smallest expected errors of an arm's parameters.
 
-    Random series are drawn; the best are improved by L-BFGS on the criterion of the expected
-    covariance with penalties, soft ones first; each is then shrunk until the dense check passes,
-    and the best wins. The seed decides the result, not the number of processes.
+    Many random series are generated. The best are improved by L-BFGS on the criterion of the
+    expected covariance with increasing penalties; each is then reduced until the dense check
+    passes, and the best is returned. The result depends on the seed, but not on the number of
+    processes.
 
     Args:
         model: The robot.
@@ -224,3 +227,68 @@ def plan_arm_motion(
 def _score(problem: ExcitationProblem, x: Array) -> float:
     problem.value_and_gradient(x)
     return problem.last_score
+
+
+def nearness(model: RobotModel, one: Trajectory, other: Trajectory) -> float:
+    """Distance between the postures of two motions, relative to the spread of the second.
+
+    Mean distance of `one`'s postures and velocities to the nearest of `other`, over the mean
+    distance between two random samples of `other`: 0 for the same motion.
+    """
+
+    def states(trajectory: Trajectory) -> Array:
+        columns = model.columns_from(trajectory.joint_names)
+        step = max(1, len(trajectory.time) // 300)
+        return np.hstack([trajectory.q[::step, columns], trajectory.v[::step, columns]])
+
+    a, b = states(one), states(other)
+    between = np.linalg.norm(a[:, None] - b[None], axis=2)
+    own = np.linalg.norm(b[:, None] - b[None], axis=2)
+    return float(between.min(axis=1).mean() / max(float(own.mean()), 1e-12))
+
+
+def plan_validation_motion(
+    model: RobotModel,
+    limits: MotionLimits,
+    training: Trajectory,
+    *,
+    period: float = 12.0,
+    n_harmonics: int = 6,
+    still: float = 1.0,
+    rate_hz: float = 100.0,
+) -> Trajectory:
+    """Plan a validation motion whose postures, velocities and frequencies differ from those of the
+    identification motion.
+
+    Args:
+        model: The robot.
+        limits: What to keep to.
+        training: What the parameters are identified from; its seed decides this one's.
+        period: Period of the series [s].
+        n_harmonics: Harmonics of the series.
+        still: Duration of each still phase [s].
+        rate_hz: Rate of the samples.
+
+    Raises:
+        ExcitationError: No safe motion differs enough.
+    """
+    training.belongs_to(model)
+    for i in range(TRIES):
+        plan = plan_arm_motion(
+            model,
+            limits,
+            period=period,
+            n_harmonics=n_harmonics,
+            seed=(training.seed or 0) + SEED + i,
+            n_candidates=12,
+            n_starts=1,
+            n_iterations=40,
+            still=still,
+            rate_hz=rate_hz,
+        )
+        if nearness(model, plan.trajectory, training) > DIFFERENT:
+            return plan.trajectory
+    raise ExcitationError(
+        f"None of {TRIES} safe motions differs enough from the training motion.",
+        remedy="Widen the limits, or validate on another task.",
+    )

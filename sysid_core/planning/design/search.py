@@ -1,23 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multi-start search: random motions, the best of them improved, several processes at once."""
+"""Multi-start search: the best of many random motions are improved, in several processes."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+import queue
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy
 
-from sysid_core.planning.design.excitation_problem import ExcitationProblem
-from sysid_core.planning.design.feasible import largest_safe
-from sysid_core.planning.design.processes import run_searches
+from sysid_core.errors import SolverError
+from sysid_core.planning.design.excitation_problem import ExcitationProblem, largest_safe
 from sysid_core.planning.violations import LimitKind
 from sysid_core.robot import Array
 
+Result = TypeVar("Result")
+# Tells its share of the work that is done, and is told whether to go on.
+Search = Callable[[Callable[[float], bool]], Result]
+
+POLL = 0.1  # [s], between two looks at the processes
+TALK = 0.3  # [s], between two messages of a search
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+_parent: tuple[Any, Any]  # in a process of the pool: where shares are told, and the event to end
 PENALTIES = (50.0, 2000.0)  # soft first, to find a good shape, then hard
 SHARES = (0.4, 0.3, 0.1, 0.1, 0.1)  # of the iterations: soft, hard, and
 # rounds that mend what exceeds limits between samples
@@ -25,12 +41,90 @@ DIGITS = 7  # that count of values, scaled variables and gradients
 ENOUGH, MEND = 0.95, 0.5  # share of the amplitude that is mended below; of the iterations for it
 MAIN = 0.7  # of the progress that is told
 
+
+def run_searches(
+    searches: Sequence[Search[Result]], workers: int, report: Callable[[float, bool], None]
+) -> list[Result]:
+    """Results of all searches in their order; on Ctrl-C each search returns its best result.
+
+    Args:
+        searches: Sent to the processes.
+        workers: Processes.
+        report: Called with the share that is done, and whether all were asked to end.
+
+    Raises:
+        SolverError: A process died.
+    """
+    context = multiprocessing.get_context("spawn")
+    shares, end = context.Queue(), context.Event()
+    done = [0.0] * len(searches)
+    with ProcessPoolExecutor(workers, context, _begin, (shares, end)) as pool:
+        with _for_children():
+            futures = [pool.submit(_run, i, search) for i, search in enumerate(searches)]
+        while not all(future.done() for future in futures):
+            try:
+                with suppress(queue.Empty):
+                    i, done[i] = shares.get(timeout=POLL)
+                report(sum(done) / len(done), end.is_set())
+            except KeyboardInterrupt:
+                if end.is_set():
+                    raise
+                end.set()
+        try:
+            return [future.result() for future in futures]
+        except BrokenProcessPool as err:
+            raise SolverError(
+                "A process of the search ended prematurely.",
+                remedy="Provide more memory, or use fewer processes: --workers 1.",
+            ) from err
+
+
+def _begin(shares: Any, end: Any) -> None:
+    global _parent
+    _parent = shares, end
+
+
+def _run(number: int, search: Search[Result]) -> Result:
+    shares, end = _parent
+    last = 0.0
+
+    def said(share: float) -> bool:
+        nonlocal last
+        if time.monotonic() - last >= TALK:
+            shares.put((number, share))
+            last = time.monotonic()
+        return not end.is_set()
+
+    return search(said)
+
+
+@contextmanager
+def _for_children() -> Iterator[None]:
+    """Context manager in which new processes use one thread and ignore Ctrl-C, so that only this
+    process handles it.
+    """
+    before = {name: os.environ.get(name) for name in _THREADS}
+    main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
+    os.environ.update((name, "1") for name in _THREADS)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+        if main:
+            signal.signal(signal.SIGINT, handler)
+
+
 Report = Callable[[float, str], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Improved:
-    """Local optimum reached from one start.
+    """Local optimum of one start.
 
     Attributes:
         x: Centre and coefficients.
@@ -52,7 +146,7 @@ class Improved:
 def random_starts(
     problem: ExcitationProblem, n_candidates: int, rng: np.random.Generator, report: Report
 ) -> list[Array]:
-    """Random motions inside the joint limits about postures without contact, best first."""
+    """Random motions within the joint limits about postures without contact, the best first."""
     checker = problem.checker
     limits, n = checker.limits, checker.model.nv
     lower, upper = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
@@ -72,7 +166,7 @@ def random_starts(
 
 
 class _Variables:
-    """A problem in the units in which it is improved, `ExcitationProblem.units`, and rounded.
+    """Optimisation problem in the scaled variables of `ExcitationProblem.units`.
 
     Sums differ in the last digits with where arrays lie in memory; the search shall not.
     """
@@ -118,7 +212,7 @@ def improve(
     fixed: bool = False,
     wary: bool = False,
 ) -> Improved:
-    """L-BFGS on the penalised criterion, soft penalties first.
+    """Minimise the penalised criterion with L-BFGS, with increasing penalties.
 
     Args:
         problem: Value and gradient.
@@ -178,8 +272,8 @@ def improve_safely(
     n_iterations: int,
     report: Callable[[float], bool],
 ) -> Improved:
-    """`improve`, repeated from the largest safe amplitude if the dense check requires a large
-    reduction.
+    """Minimise as in `improve`, again from the largest safe amplitude if the dense check requires a
+    large reduction.
     """
     run = improve(problem, start, n_iterations, lambda share: report(MAIN * share))
     if run.interrupted:
@@ -200,9 +294,9 @@ def improve_all(
     workers: int,
     report: Report,
 ) -> list[Improved]:
-    """Improve every start, in parallel; the result does not depend on the number of processes.
+    """Improve all starts in parallel; the result does not depend on the number of processes.
 
-    Ctrl-C ends the search and keeps what was found until then.
+    Ctrl-C ends the search and keeps the best results so far.
 
     Args:
         problem: Built again in every process.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""A motion that shows position servos: no torques are planned with, since none are known.
+r"""Motions for position servos, planned without torques, because these are unknown.
 
 Where a servo slides, its position lags behind its target r by what its terms ask for,
 
@@ -17,18 +17,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.errors import ExcitationError
-from sysid_core.planning.compose import MotionBuilder
+from sysid_core.planning.bases import FourierBasis
 from sysid_core.planning.design.criteria import Criterion, build_score
-from sysid_core.planning.design.excitation_problem import ExcitationProblem
-from sysid_core.planning.design.feasible import all_in_contact, infeasible, largest_safe
+from sysid_core.planning.design.excitation_problem import (
+    ExcitationProblem,
+    all_in_contact,
+    infeasible,
+    largest_safe,
+)
 from sysid_core.planning.design.plan import SAFE_STARTS, default_harmonics
 from sysid_core.planning.design.search import Report, random_starts
 from sysid_core.planning.design.unknowns import Unknowns
-from sysid_core.planning.fourier import FourierBasis
 from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.motion_check import MotionChecker
 from sysid_core.planning.trajectory import Trajectory
-from sysid_core.planning.transfer import sample_times
+from sysid_core.planning.transfer import MotionBuilder, sample_times
 from sysid_core.planning.violations import MotionCheck, Violation
 from sysid_core.robot import Array, RobotModel
 
@@ -43,7 +46,7 @@ _CHECKED = 10  # motions whose safe amplitude is sought, until a few are found
 
 @dataclass(frozen=True, eq=False)
 class ServoPlan:
-    """A motion for position servos.
+    """Motion for position servos.
 
     Attributes:
         trajectory: At rest, the slow pass, at rest, the full pass, at rest.
@@ -73,7 +76,7 @@ def plan_servo_motion(
     rate_hz: float = 100.0,
     progress: Report = lambda share, text: None,
 ) -> ServoPlan:
-    """Plan a motion after which the terms of all servos are known best.
+    """Plan the motion with the smallest expected errors of the parameters of all position servos.
 
     Args:
         model: The robot; all its joints move.
@@ -149,7 +152,9 @@ def _harmonics(limits: MotionLimits, period: float) -> int:
 def servo_information(
     model: RobotModel, limits: MotionLimits, q: Array, v: Array, a: Array, slow: float
 ) -> float:
-    """Mean log-determinant of the joints' regressors over a slow and a full pass; q, v, a of (K, n)."""
+    """Mean log-determinant of the information of all joints over a slow and a full pass; q, v, a of
+    (K, n).
+    """
     zero = np.zeros_like(q)
     g = model.inverse_dynamics(q, zero, zero)
     g = g / max(float(np.abs(g).max()), 1e-12)

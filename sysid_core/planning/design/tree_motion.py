@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Motion of a tree of bodies at many samples at once, and slopes of scalars through it.
+r"""Motion of a tree of bodies at many samples at once, and gradients of scalar functions of it.
 
 All spatial vectors are in the world's axes about its origin, linear part first: joint axes `J_j`,
 velocities `V_i`, accelerations `A_i` (with gravity: `A_0 = -g`). Then, for k on the way to i,
@@ -23,26 +23,26 @@ from sysid_core.robot import Array, RobotModel
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Vector product along the last axis, broadcast; faster than numpy's."""
+    """Vector product along the last axis with broadcasting; faster than numpy's."""
     x, y, z = a[..., 0], a[..., 1], a[..., 2]
     u, v, w = b[..., 0], b[..., 1], b[..., 2]
     return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=-1)
 
 
 def motion_cross(a: Array, b: Array) -> Array:
-    """`a x b` of spatial motions, (..., 6)."""
+    """Cross product `a x b` of spatial motions, (..., 6)."""
     lin = cross(a[..., 3:], b[..., :3]) + cross(a[..., :3], b[..., 3:])
     return np.concatenate([lin, cross(a[..., 3:], b[..., 3:])], axis=-1)
 
 
 def force_cross(a: Array, f: Array) -> Array:
-    """`a x* f` of a spatial motion and a spatial force, (..., 6)."""
+    """Cross product `a x* f` of a spatial motion and a spatial force, (..., 6)."""
     ang = cross(a[..., 3:], f[..., 3:]) + cross(a[..., :3], f[..., :3])
     return np.concatenate([cross(a[..., 3:], f[..., :3]), ang], axis=-1)
 
 
 class Tree:
-    """Part of a robot's kinematics that is independent of its posture.
+    """Part of a robot's kinematics that is independent of the posture.
 
     Args:
         model: Joints of one degree of freedom each.
@@ -79,7 +79,7 @@ class Tree:
                 j = self.parents[j]
 
     def move(self, q: Array, v: Array, a: Array) -> TreeMotion:
-        """Poses and spatial vectors at K samples, q, v and a (K, n)."""
+        """Poses and spatial vectors at K samples of q, v and a (K, n)."""
         K, n = q.shape
         q, v, a = (x[:, self.order] for x in (q, v, a))
         R, p = np.empty((K, n, 3, 3)), np.empty((K, n, 3))
@@ -135,11 +135,12 @@ class TreeMotion:
         return self.p[:, body] + self.R[:, body] @ offset
 
     def point_velocity(self, body: int, x: Array) -> Array:
-        """Velocity of the body's point at x (K, 3), shape (K, 3) [m/s]."""
+        """Velocity of the point of a body at x (K, 3), shape (K, 3) [m/s]."""
         return self.V[:, body, :3] + cross(self.V[:, body, 3:], x)
 
     def regressor_pull(self, pull: Array) -> BodySlopes:
-        r"""Slopes of `g = sum pull * Y` by the bodies' motion, `pull` (K, n, 10 n) held fixed.
+        r"""Gradient of `g = sum pull * Y` with respect to the bodies' motion, for fixed `pull` (K,
+        n, 10 n).
 
         With `I_ri` the spatial inertia of the ten numbers of row r and body i,
         `g = sum_ri J_r . (I_ri A_i + V_i x* I_ri V_i)`.
@@ -152,8 +153,8 @@ class TreeMotion:
         return BodySlopes(*parts)
 
     def joint_slopes(self, by: BodySlopes) -> tuple[Array, Array, Array]:
-        """Gradients by q, v and a of every joint, each (K, n), from those by the motion of
-        the bodies.
+        """Gradients with respect to q, v and a of every joint, each (K, n), from those with respect
+        to the bodies' motion.
         """
         to_subtree = self.tree.subtree
 
@@ -183,7 +184,7 @@ class TreeMotion:
 
 @dataclass(frozen=True, eq=False)
 class BodySlopes:
-    """Slopes of a scalar by the bodies' motion, world forces, each (K, n, 6).
+    """Gradients of a scalar with respect to the bodies' motion, each (K, n, 6).
 
     Attributes:
         velocity: By V.
@@ -199,7 +200,7 @@ class BodySlopes:
 
     @classmethod
     def sum(cls, one: BodySlopes, other: BodySlopes, factor: float) -> BodySlopes:
-        """`one + factor * other`."""
+        """Linear combination `one + factor * other`."""
         return cls(
             one.velocity + factor * other.velocity,
             one.acceleration + factor * other.acceleration,
@@ -208,7 +209,7 @@ class BodySlopes:
         )
 
     def add_point(self, body: int, x: Array, by_x: Array, by_velocity: Array, omega: Array) -> None:
-        """Add slopes by the position x and velocity of a point of a body, each (K, 3)."""
+        """Add gradients with respect to position x and velocity of a point of a body, each (K, 3)."""
         self.velocity[:, body, :3] += by_velocity
         self.velocity[:, body, 3:] += cross(x, by_velocity)
         force = by_x + cross(by_velocity, omega)

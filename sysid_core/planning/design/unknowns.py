@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of an identification, their prior, and the noise of efforts."""
+"""Unknown parameters of an identification, their prior, and the noise of efforts."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ SMOOTH_SIGN = 0.05  # [rad/s or m/s], of Coulomb friction while a motion is impr
 # Natural size of friction, by the drive's largest effort and velocity.
 COULOMB_SHARE, OFFSET_SHARE, ROTOR_ACCELERATION = 0.05, 0.02, 100.0  # [-], [-], [rad/s^2]
 PLANNED_TERMS = (*USUAL_TERMS, FrictionTerm.ASYMMETRY, FrictionTerm.STRIBECK)
+GOOD, ROUGH = 0.1, 0.5  # of the natural size: known well, known roughly
 
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
-    """Inertial and friction parameters of an arm, as an identification sees them.
+    """Inertial and friction parameters of an arm that an identification estimates.
 
     Attributes:
         model: The robot; its parameters are the nominal ones.
@@ -70,7 +71,7 @@ class Unknowns:
         effort_sd: ArrayLike | None = None,
         correlation: float = CORRELATION,
     ) -> Unknowns:
-        """Unknowns of an arm of which only the URDF is known.
+        """Unknown parameters of an arm of which only the URDF is known.
 
         Args:
             model: The robot.
@@ -105,17 +106,17 @@ class Unknowns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The b base parameters."""
+        """Names of the b base parameters."""
         return self.base.base_names
 
     @property
     def n_rigid(self) -> int:
-        """Number of inertial base parameters; they come first."""
+        """Number of inertial base parameters, which precede the others."""
         return sum(i < 10 * self.model.n_bodies for i in self.base.independent)
 
     @cached_property
     def prior_information(self) -> Array:
-        """Prior information of the base parameters, shape (b, b)."""
+        """Information matrix of the prior about the base parameters, shape (b, b)."""
         R = self.base.regrouping
         covariance = R @ self.prior_covariance @ R.T / np.outer(self.size, self.size)
         covariance += 1e-12 * np.eye(len(covariance))
@@ -127,9 +128,10 @@ class Unknowns:
         return replace(self, friction=replace(self.friction, coulomb_velocity=v_0))
 
     def after(self, names: Sequence[str], covariance: ArrayLike) -> Unknowns:
-        """Copy with the knowledge of an earlier estimate.
+        """Copy with the information of an earlier estimate.
 
-        Information is added, `P^-1 = P_prior^-1 + P_estimate^-1`: nothing is known less than before.
+        The information is added, `P^-1 = P_prior^-1 + P_estimate^-1`, so that no standard deviation
+        increases.
 
         Args:
             names: Parameters of the estimate.
@@ -184,14 +186,16 @@ class Unknowns:
 
 
 def typical_efforts(model: RobotModel) -> Array:
-    """Effort limits, with their median where the URDF has none; shape (n,) [N m or N]."""
+    """Effort limits, replaced by their median where the URDF has none; shape (n,) [N m or N]."""
     effort = model.effort_limits
     usable = np.isfinite(effort) & (effort > 0)
     return np.where(usable, effort, float(np.median(effort[usable])) if usable.any() else 1.0)
 
 
 def friction_scale_of(model: RobotModel, friction: FrictionModel) -> Array:
-    """Natural size of friction parameters by the drives' efforts and velocities, shape (p,)."""
+    """Natural scale of friction parameters from the efforts and velocities of the drives, shape
+    (p,).
+    """
     effort = typical_efforts(model)
     velocity = model.velocity_limits
     velocity = np.where(np.isfinite(velocity) & (velocity > 0), velocity, 1.0)
@@ -230,3 +234,88 @@ def _base(model: RobotModel, structure: Identifiability, friction: FrictionModel
     lift[exact.rank :, 10 * model.n_bodies :] = np.eye(len(friction.names))
     index = [names.index(name) for name in found.base_names]
     return BaseParameters(names, tuple(index), found.regrouping @ lift, False, found.tolerance)
+
+
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """Expected standard deviations of the base parameters after a motion.
+
+    Attributes:
+        names: Base parameters, inertial ones first, b of them.
+        n_rigid: How many are inertial.
+        deviation: After the motion and what was known before, shape (b,).
+        prior: Before the motion, shape (b,).
+        size: Natural size, shape (b,).
+        data: From the motion alone, shape (b,); infinite where it shows nothing.
+        duration: Duration of the motion [s].
+    """
+
+    names: tuple[str, ...]
+    n_rigid: int
+    deviation: Array
+    prior: Array
+    size: Array
+    data: Array
+    duration: float
+
+    @classmethod
+    def of(cls, unknowns: Unknowns, information: Array, duration: float) -> Expectation:
+        """Expected standard deviations from the information matrix (b, b) of a motion."""
+        size = unknowns.size
+        scaled = information * np.outer(size, size)
+        prior = unknowns.prior_information * np.outer(size, size)
+        after = np.sqrt(np.diag(np.linalg.inv(scaled + prior)))
+        before = np.sqrt(np.diag(np.linalg.inv(prior)))
+        values, U = np.linalg.eigh(scaled)
+        seen = values > 1e-13 * values[-1]
+        alone = np.sqrt(np.sum((U[:, seen] ** 2) / values[seen], axis=1))
+        hidden = np.any(np.abs(U[:, ~seen]) > 1e-6, axis=1)
+        return cls(
+            unknowns.names,
+            unknowns.n_rigid,
+            after * size,
+            before * size,
+            size,
+            np.where(hidden, np.inf, alone) * size,
+            duration,
+        )
+
+    @property
+    def relative(self) -> Array:
+        """Expected standard deviations divided by the natural scales, shape (b,)."""
+        return self.deviation / self.size
+
+    @property
+    def mean_deviation(self) -> float:
+        """Geometric mean of the relative standard deviations of the inertial base parameters."""
+        return float(np.exp(np.mean(np.log(self.relative[: self.n_rigid]))))
+
+    @property
+    def mean_friction_deviation(self) -> float:
+        """Geometric mean of the relative standard deviations of friction and drive parameters; NaN
+        if none is estimated.
+        """
+        own = self.relative[self.n_rigid :]
+        return float(np.exp(np.mean(np.log(own)))) if len(own) else float("nan")
+
+    def __str__(self) -> str:
+        r = self.relative
+        good, rough = int(np.sum(r <= GOOD)), int(np.sum((r > GOOD) & (r <= ROUGH)))
+        unknown = [n for n, x in zip(self.names, r, strict=True) if x > ROUGH]
+        text = f"{good} of {len(r)} base parameters will be known better than 10 %, {rough} roughly"
+        if unknown:
+            more = f" and {len(unknown) - 6} more" if len(unknown) > 6 else ""
+            text += f"; not: {', '.join(unknown[:6])}{more}"
+        return text
+
+    def rows(self) -> list[tuple[str, float, float, str]]:
+        """Table rows: name, standard deviation before and after the motion [SI], and a verdict in
+        words.
+        """
+        words = ["well" if x <= GOOD else "roughly" if x <= ROUGH else "not" for x in self.relative]
+        return [
+            (name, float(before), float(after), word)
+            for name, before, after, word in zip(
+                self.names, self.prior, self.deviation, words, strict=True
+            )
+        ]

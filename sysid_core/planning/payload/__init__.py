@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exciting motions of a payload."""
+"""Planning of exciting motions for a payload."""
 
-from sysid_core.planning.payload.information import FORCE_NOISE, TORQUE_NOISE
 from sysid_core.planning.payload.motion import AMPLITUDE, frequencies_for_speed, wrist_columns
-from sysid_core.planning.payload.plan import plan_payload_motion
+from sysid_core.planning.payload.plan import FORCE_NOISE, TORQUE_NOISE, plan_payload_motion
 
 __all__ = [
     "AMPLITUDE",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Oscillations of the wrist, the paper's motion for payloads."""
+"""Oscillations of the wrist: the payload motion of Nadeau et al. (2022)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PHASE_PERIOD = 100.0  # after which all three sines repeat
 
 
 def wrist_columns(model: RobotModel, frame: str) -> NDArray[np.intp]:
-    """Columns of the last three joints on the way to a frame, shape (3,).
+    """Indices of the last three joints between base and frame, shape (3,).
 
     Raises:
         ExcitationError: There are fewer than three, or joints with several degrees of freedom.
@@ -43,7 +43,7 @@ def oscillation(
     ramp: float = 1.0,
     rate_hz: float = 100.0,
 ) -> tuple[Array, Array, Array, Array]:
-    r"""Sines of some joints, `alpha + A sin(2 pi f phi(t))`, starting and ending at rest.
+    r"""Sine motion of some joints, `alpha + A sin(2 pi f phi(t))`, which starts and ends at rest.
 
     The phase speed rises and falls along a minimum-jerk profile, so the path stays that of the
     sines, velocity and acceleration vanish at both ends, and no velocity exceeds the sines'.
@@ -95,7 +95,7 @@ def frequencies_for_speed(
     ratio: tuple[float, float, float] = FREQUENCY_RATIO,
     amplitude: float = AMPLITUDE,
 ) -> tuple[float, float, float]:
-    """Frequencies of the wrist joints that give the last link a mean angular speed.
+    """Frequencies of the wrist joints at which the last link has a given mean angular speed.
 
     The mean is over the whole period of the three sines at full speed.
 

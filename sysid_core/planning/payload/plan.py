@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions for payload identification: static postures, then an oscillation of the wrist."""
+"""Planning of payload motions: static postures, then an oscillation of the wrist."""
 
 from __future__ import annotations
 
@@ -8,32 +8,222 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ExcitationError
-from sysid_core.planning.design import all_in_contact
+from sysid_core.planning.design.excitation_problem import all_in_contact
 from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.motion_check import MotionChecker
-from sysid_core.planning.payload.assembled import PayloadMotion
-from sysid_core.planning.payload.information import (
-    choose_tare_postures,
-)
 from sysid_core.planning.payload.motion import (
     AMPLITUDE,
     FREQUENCY_RATIO,
+    frequencies_for_speed,
+    oscillation,
     wrist_columns,
 )
+from sysid_core.planning.ties import first_best
 from sysid_core.planning.trajectory import Trajectory
+from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.planning.violations import LimitKind, MotionCheck, Violation
-from sysid_core.robot import Array, RobotModel
+from sysid_core.robot import Array, RobotModel, wrench_regressor
 
+# What makes force and torque comparable: noise (moderate, of Nadeau, Giamou and Kelly 2022) and
+# the size of a typical load.
+FORCE_NOISE, TORQUE_NOISE = 0.1, 0.005  # [N], [N m]
+TYPICAL_MASS, TYPICAL_LENGTH = 1.0, 0.1  # [kg], [m]
+LOAD_SCALE = TYPICAL_MASS * np.array([1.0] + [TYPICAL_LENGTH] * 3 + [TYPICAL_LENGTH**2] * 6)
+BIAS_SCALE = (1.0, 0.1)  # [N], [N m]
+TARE_MARGIN = 0.1  # [rad], of static postures from the planned range
+MOVE_SHARE = 0.6  # of the limits, on the way from one posture to the next
 FREE = 0.5  # of the logarithm of each free frequency, from the published ratio
 MAX_TRIED = 60  # of the postures, best first, before giving up
 
 
+def payload_information(
+    model: RobotModel, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
+) -> Array:
+    r"""Information matrix of a motion about a payload held at a frame.
+
+    With independent wrench noise of `FORCE_NOISE` and `TORQUE_NOISE` per sample.
+
+    Args:
+        model: The robot.
+        frame: Frame of the force-torque sensor.
+        q: Shape (K, n).
+        v: Shape (K, n).
+        a: Shape (K, n).
+
+    Returns:
+        Shape (10, 10), in the units of the parameter vector.
+    """
+    motion = model.frame_motion(frame, q, v, a)
+    A = wrench_regressor(motion.a, motion.omega, motion.alpha)
+    A = A / np.array([FORCE_NOISE] * 3 + [TORQUE_NOISE] * 3)[:, None]
+    return np.einsum("kri,krj->ij", A, A)
+
+
+def log_determinant(information: Array) -> float:
+    """Log-determinant of the information matrix (10, 10), in units of a typical payload, with a
+    small prior to keep it finite.
+    """
+    return float(np.linalg.slogdet(information * np.outer(LOAD_SCALE, LOAD_SCALE) + 1e-12)[1])
+
+
+def choose_tare_postures(
+    checker: MotionChecker, posture: ArrayLike, n_postures: int, rng: np.random.Generator
+) -> Array:
+    """Static postures of the wrist that separate the bias of the sensor from the weight of the load
+    best.
+
+    Greedily maximises the information about six bias components, mass and first moment.
+
+    Args:
+        checker: Checker of the robot and its limits.
+        posture: The other joints stay here, shape (n,).
+        n_postures: At least 3; fewer can't separate bias and weight.
+        rng: Draws the candidates.
+
+    Returns:
+        Shape (n_postures, n), ordered for short ways.
+
+    Raises:
+        ExcitationError: Fewer than three postures, or no candidates without contact.
+    """
+    if n_postures < 3:
+        raise ExcitationError(
+            f"Bias and weight need 3 or more static postures, not {n_postures}.",
+            remedy="Plan three postures or more.",
+        )
+    model, frame = checker.model, checker.limits.tcp_frame
+    columns = wrist_columns(model, frame)
+    lower = np.maximum(checker.limits.lower[columns] + TARE_MARGIN, -np.pi)
+    upper = np.minimum(checker.limits.upper[columns] - TARE_MARGIN, np.pi)
+    drawn = np.tile(np.asarray(posture, dtype=float), (200, 1))
+    drawn[:, columns] = rng.uniform(lower, upper, size=(len(drawn), 3))
+    drawn = np.array([q for q in drawn if not checker.contacts(q)])
+    if len(drawn) < n_postures:
+        raise ExcitationError(
+            "Almost no posture of the wrist is free of contact.",
+            remedy="Free the space around the robot, start elsewhere, or check the cell's obstacles.",
+        )
+    still = np.zeros_like(drawn)
+    gravity = model.frame_motion(frame, drawn, still, still).gravity
+    A = np.zeros((len(drawn), 6, 10))
+    A[:, :, :6] = np.diag([BIAS_SCALE[0]] * 3 + [BIAS_SCALE[1]] * 3)
+    A[:, :, 6:] = wrench_regressor(-gravity, still[:, :3], still[:, :3])[:, :, :4] * LOAD_SCALE[:4]
+    A /= np.array([FORCE_NOISE] * 3 + [TORQUE_NOISE] * 3)[:, None]
+    gains = np.einsum("kri,krj->kij", A, A)
+    total, chosen = 1e-6 * np.eye(10), []
+    for _ in range(n_postures):
+        best = first_best(np.linalg.slogdet(total + gains)[1])
+        total = total + gains[best]
+        chosen.append(drawn[best])
+    ordered, rest = [np.asarray(posture, dtype=float)], chosen
+    while rest:
+        nearness = [-np.max(np.abs(q - ordered[-1])) for q in rest]
+        ordered.append(rest.pop(first_best(nearness)))
+    return np.array(ordered[:0:-1])  # the nearest to the oscillation comes last
+
+
+def build_payload_motion(
+    checker: MotionChecker,
+    posture: ArrayLike,
+    tare_postures: ArrayLike,
+    frequencies_hz: tuple[float, float, float],
+    *,
+    duration: float,
+    amplitude: float = AMPLITUDE,
+    still: float = 1.0,
+    rate_hz: float = 100.0,
+    seed: int | None = None,
+) -> Trajectory:
+    """Payload motion: static postures, a rest, the oscillation and a rest, connected by moves.
+
+    Args:
+        checker: Checker of the robot and its limits.
+        posture: Centre of the oscillation, shape (n,).
+        tare_postures: Shape (N, n); N may be 0.
+        frequencies_hz: Frequencies of the three wrist joints.
+        duration: Duration of the oscillation with its ramps [s].
+        amplitude: [rad].
+        still: Duration of every still phase [s].
+        rate_hz: Rate of the samples.
+        seed: That the postures were drawn with.
+
+    Returns:
+        The trajectory, not checked yet.
+    """
+    posture = np.asarray(posture, dtype=float)
+    stations = np.asarray(tare_postures, dtype=float).reshape(-1, len(posture))
+    builder = MotionBuilder(
+        checker, stations[0] if len(stations) else posture, rate_hz=rate_hz, share=MOVE_SHARE
+    )
+    for i, station in enumerate(stations):
+        builder.move_to(station)
+        builder.rest(still, f"tare_{i + 1}")
+    builder.move_to(posture)
+    builder.rest(still, "still")
+    columns = wrist_columns(checker.model, checker.limits.tcp_frame)
+    motion = oscillation(
+        posture, columns, frequencies_hz, duration, amplitude=amplitude, rate_hz=rate_hz
+    )
+    builder.play(*motion, "oscillation")
+    builder.rest(still, "settle")
+    return builder.build(seed=seed)
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadMotion:
+    """Construction of the payload motion about a given posture; fields as in `plan_payload_motion`."""
+
+    checker: MotionChecker
+    columns: NDArray[np.intp]
+    mean_angular_speed: float
+    duration: float
+    amplitude: float
+    still: float
+    rate_hz: float
+    ratio: tuple[float, ...] = FREQUENCY_RATIO
+
+    def frequencies(self, q: Array) -> tuple[float, float, float]:
+        """Frequencies of the wrist joints for the given mean speed [Hz]."""
+        model, frame = self.checker.model, self.checker.limits.tcp_frame
+        a, b, c = self.ratio
+        return frequencies_for_speed(
+            model, frame, q, self.mean_angular_speed, ratio=(a, b, c), amplitude=self.amplitude
+        )
+
+    def information(self, q: Array) -> float:
+        """Log-determinant of the information matrix of the oscillation about the payload."""
+        _, *motion = oscillation(
+            q,
+            self.columns,
+            self.frequencies(q),
+            self.duration,
+            amplitude=self.amplitude,
+            rate_hz=5.0,
+        )
+        model, frame = self.checker.model, self.checker.limits.tcp_frame
+        return log_determinant(payload_information(model, frame, *motion))
+
+    def trajectory(self, q: Array, tare: ArrayLike, seed: int | None = None) -> Trajectory:
+        """Tare postures, standstill and oscillation about a posture."""
+        return build_payload_motion(
+            self.checker,
+            q,
+            tare,
+            self.frequencies(q),
+            duration=self.duration,
+            amplitude=self.amplitude,
+            still=self.still,
+            rate_hz=self.rate_hz,
+            seed=seed,
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class PayloadPlan:
-    """A payload motion that passed its check.
+    """Payload motion that passed its check.
 
     Attributes:
         trajectory: With segments `tare_1`…, `still`, `oscillation`, `settle` and moves between.
@@ -92,8 +282,8 @@ def plan_payload_motion(
 ) -> PayloadPlan:
     """Plan and check a payload motion for an arm.
 
-    The posture is the one, among random ones without contact, that says most about the load
-    (largest log-determinant of the information) and passes every limit.
+    Among random postures without contact, the one with the most information about the load (largest
+    log-determinant) is selected in which the motion respects all limits.
 
     Args:
         model: The robot.

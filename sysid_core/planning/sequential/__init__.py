@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of one joint at a time."""
+"""Planning of motions of one joint at a time."""
 
 from sysid_core.planning.sequential.plan import SequentialPlan, plan_sequential
 

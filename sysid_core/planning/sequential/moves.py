@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Swings of one or two joints about a posture of the others."""
+"""Moves of one or two joints about a posture of the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ METRES_PER_RADIAN = 0.25  # of the swings of prismatic joints
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """One swing; it starts and ends at rest in its posture.
+    """Move of one or two joints; it starts and ends at rest in its posture.
 
     Attributes:
         joints: Indices of the joints that move.
@@ -48,16 +48,16 @@ class Move:
 
     @property
     def duration(self) -> float:
-        """[s]."""
+        """Duration of the move [s]."""
         return float(self.time[-1])
 
 
 def strokes(
     checker: MotionChecker, posture: Array, joints: Sequence[int], amplitude: Sequence[float]
 ) -> Move:
-    """Strokes in both directions, fast and slow, so that both signs of friction are excited.
+    """Strokes in both directions, fast and slow, so that friction is excited with both signs.
 
-    One joint: to +A, to -A, slowly to +A, back. Two joints: along both diagonals.
+    With one joint: to +A, to -A, slowly to +A, back. With two joints: along both diagonals.
 
     Args:
         checker: Checker of the robot and its limits; gives the durations.
@@ -95,7 +95,7 @@ def candidate_moves(
     amplitude: float,
     progress: Callable[[float], None] | None = None,
 ) -> list[Move]:
-    """Random single-joint swings that start, turn and end in free postures.
+    """Random single-joint moves that start, reverse and end in postures without contact.
 
     Raises:
         ExcitationError: A joint has no room, or no free posture is found for it.
@@ -139,7 +139,7 @@ def candidate_moves(
 
 
 def pair_moves(checker: MotionChecker, singles: list[Move]) -> list[Move]:
-    """Swings of two joints about the same postures as single ones."""
+    """Moves of two joints about the postures of single-joint moves."""
     n = checker.model.nv
     out = []
     for i in range(n):

@@ -1,15 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Closed chains: mechanism, constraints, actuation map, regressors."""
 
-from sysid_core.robot.loops.actuation import closure_state, passive_condition, require_determined
-from sysid_core.robot.loops.assembly import assemble, try_assemble
-from sysid_core.robot.loops.chain import ClosedChain, JointDrive, Loop, LoopEnd, LoopKind, MotionBox
-from sysid_core.robot.loops.constraints import loop_jacobian, loop_residual
-from sysid_core.robot.loops.coupling import Coupling
-from sysid_core.robot.loops.driven import DrivenRobot
-from sysid_core.robot.loops.file import load_closed_chain
-from sysid_core.robot.loops.mimic import mimic_joints
-from sysid_core.robot.loops.projection import project_velocities
+from sysid_core.robot.loops.actuation import (
+    assemble,
+    closure_state,
+    passive_condition,
+    require_determined,
+    try_assemble,
+)
+from sysid_core.robot.loops.chain import (
+    ClosedChain,
+    Coupling,
+    JointDrive,
+    Loop,
+    LoopEnd,
+    LoopKind,
+    MotionBox,
+)
+from sysid_core.robot.loops.constraints import loop_jacobian
+from sysid_core.robot.loops.driven import DrivenRobot, project_velocities
+from sysid_core.robot.loops.file import load_closed_chain, mimic_joints
 from sysid_core.robot.loops.regressor import (
     DRIVE_NAMES,
     ConstrainedMotion,
@@ -44,7 +54,6 @@ __all__ = [
     "drive_friction",
     "load_closed_chain",
     "loop_jacobian",
-    "loop_residual",
     "mimic_joints",
     "passive_condition",
     "project_velocities",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Motion of all joints from the actuated ones: G with q̇ = G q̇_a, and Ġ.
+"""Motion of all joints from the actuated ones: Γ(q_a) by Newton's method, G with q̇ = G q̇_a, and Ġ.
 
 Zhang, Haugk, Vasudevan 2024, section II-C: with J split into actuated and passive columns,
 `G_u = -J_u^{-1} J_a`, `G_a = 1`, `q̇ = G q̇_a`, `q̈ = G q̈_a + Ġ q̇_a`. More equations than passive
@@ -8,31 +8,213 @@ joints (a planar four-bar closed by a point in space) are solved by least square
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.loops.chain import ClosedChain
 from sysid_core.robot.loops.constraints import (
+    jacobian_at,
     loop_jacobian,
     loop_jacobian_rate,
     loop_residual,
     postures_of,
+    residual_at,
 )
 
+ASSEMBLY_TOLERANCE = 1e-12  # [m] (rad for the angles of a weld)
+_STAGE = 0.25  # [rad], a step of the path from home to a posture
+_MAX_NEWTON_STEP = 0.35  # [rad]
+_COARSE = 20  # samples between the postures that a trajectory is warm-started from
 _SINGULAR = 1e-9  # least singular value of J_u over the largest
 
 
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """Postures after an attempt to close the loops.
+
+    Attributes:
+        q: All joints, shape (K, n); where it isn't assembled, the closest that was found.
+        assembled: Shape (K,).
+        residual: Largest closure error per loop, shape (K, n_closures) [m or rad].
+    """
+
+    q: Array
+    assembled: NDArray[np.bool_]
+    residual: Array
+
+
+def try_assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None) -> Assembly:
+    """Posture that closes the loops at given actuated positions, as accurately as possible.
+
+    Without a start, the path from the home posture is followed, so that the robot can reach the
+    solution; with a start, Newton's method begins there.
+
+    Args:
+        chain: The mechanism.
+        q_a: Shape (K, n_a).
+        start: Guess for all joints, shape (K, n).
+    """
+    q_a = _actuated(chain, q_a)
+    if start is not None:
+        q = np.array(postures_of(chain, start))
+        q[:, chain.actuated_columns] = q_a
+        return _assembly(chain, _newton(chain, q))
+    home = _home(chain)
+    home_a = home[chain.actuated_columns]
+    q = np.tile(home, (len(q_a), 1))
+    stages = max(1, int(np.ceil(np.max(np.abs(q_a - home_a), initial=0.0) / _STAGE)))
+    for i in range(1, stages + 1):
+        q[:, chain.actuated_columns] = home_a + (q_a - home_a) * (i / stages)
+        q = _newton(chain, q, iterations=4 if i < stages else 40)
+    found = _assembly(chain, q)
+    if not np.all(found.assembled):  # the straight path may leave the reachable postures
+        lost = ~found.assembled
+        direct = np.tile(home, (int(lost.sum()), 1))
+        direct[:, chain.actuated_columns] = q_a[lost]
+        again = _assembly(chain, _newton(chain, direct))
+        q[np.flatnonzero(lost)[again.assembled]] = again.q[again.assembled]
+        found = _assembly(chain, q)
+    return found
+
+
+def assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None) -> Array:
+    """Positions of all joints from those of the actuated joints: Γ of eq. 18 by Newton iterations;
+    (K, n_a) to (K, n).
+
+    Args:
+        chain: The mechanism.
+        q_a: Shape (K, n_a).
+        start: Guess for all joints, shape (K, n); default: the path from home is followed.
+
+    Raises:
+        ModelError: A loop doesn't close; the message names it and the posture.
+
+    Examples:
+        >>> from sysid_core.robot.loops import load_closed_chain, loop_residual
+        >>> leg = load_closed_chain("own-leg")
+        >>> q = assemble(leg, leg.actuated_home + 0.1)
+        >>> q.shape, bool(np.abs(loop_residual(leg, q)).max() < 1e-12)
+        ((1, 15), True)
+    """
+    found = try_assemble(chain, q_a, start)
+    _require_assembled(chain, found)
+    return found.q
+
+
+def assemble_along(chain: ClosedChain, q_a: ArrayLike) -> Array:
+    """Positions of all joints along a recording or trajectory, (K, n_a) to (K, n); each sample
+    starts from its neighbour.
+
+    Raises:
+        ModelError: A loop doesn't close somewhere.
+    """
+    q_a = _actuated(chain, q_a)
+    K = len(q_a)
+    if K <= _COARSE or not chain.passive:
+        return assemble(chain, q_a)
+    knots = np.unique(np.append(np.arange(0, K, _COARSE), K - 1))
+    coarse = assemble(chain, q_a[knots])
+    guess = np.column_stack(
+        [np.interp(np.arange(K), knots, coarse[:, j]) for j in range(coarse.shape[1])]
+    )
+    return assemble(chain, q_a, guess)
+
+
+def _actuated(chain: ClosedChain, q_a: ArrayLike) -> Array:
+    q_a = np.atleast_2d(np.asarray(q_a, dtype=float))
+    if q_a.ndim != 2 or q_a.shape[1] != chain.n_actuated:
+        raise ModelError(
+            f"Actuated positions have {q_a.shape[-1]} columns, expected {chain.n_actuated}:"
+            f" {', '.join(chain.actuated)}.",
+            remedy="Give one column for each actuated joint, in this order.",
+        )
+    if not np.all(np.isfinite(q_a)):
+        raise ModelError(
+            "Actuated positions hold NaN or infinite values.",
+            remedy="Remove non-finite samples.",
+        )
+    return q_a
+
+
+def _home(chain: ClosedChain) -> Array:
+    assert chain.home is not None  # set by ClosedChain itself
+    return _newton(chain, chain.home[None].copy())[0]
+
+
+def _newton(chain: ClosedChain, q: Array, iterations: int = 40) -> Array:
+    """Newton on the passive joints of each posture until its residual stops falling."""
+    if not chain.passive or not len(q):
+        return q
+    q = q.copy()
+    best, best_error = q.copy(), np.full(len(q), np.inf)
+    active = np.arange(len(q))
+    for _ in range(iterations):
+        at = chain.ends.jacobians(q[active])
+        c = residual_at(chain, at)
+        error = np.max(np.abs(c), axis=1, initial=0.0)
+        better = error < best_error[active]
+        best[active[better]] = q[active[better]]
+        # Converged once below rounding, or when small and no longer improving.
+        done = (error < 1e-15) | (~better & (best_error[active] < ASSEMBLY_TOLERANCE))
+        best_error[active[better]] = error[better]
+        if np.all(done):
+            break
+        active, c = active[~done], c[~done]
+        J = jacobian_at(chain, at)[~done][:, :, chain.passive_columns]
+        step = -solve_passive(J, c[:, :, None])[:, :, 0]
+        largest = np.max(np.abs(step), axis=1, keepdims=True)
+        step *= np.minimum(1.0, _MAX_NEWTON_STEP / np.maximum(largest, 1e-300))
+        q[np.ix_(active, chain.passive_columns)] += step
+    return best
+
+
+def _assembly(chain: ClosedChain, q: Array) -> Assembly:
+    c = np.abs(loop_residual(chain, q))
+    edges = np.cumsum([0] + [closure.size for closure in chain.closures])
+    per_loop = np.stack(
+        [c[:, i:j].max(axis=1) for i, j in itertools.pairwise(edges)] or [np.zeros(len(q))],
+        axis=1,
+    )
+    return Assembly(q, np.all(per_loop <= ASSEMBLY_TOLERANCE, axis=1), per_loop)
+
+
+def _require_assembled(chain: ClosedChain, found: Assembly) -> None:
+    lost = np.flatnonzero(~found.assembled)
+    if not len(lost):
+        return
+    k = int(lost[0])
+    loop = chain.closures[int(np.argmax(found.residual[k]))]
+    posture = {
+        joint: float(found.q[k, i])
+        for joint, i in zip(chain.actuated, chain.actuated_columns, strict=True)
+    }
+    where = ", ".join(f"{joint} = {value:.4f}" for joint, value in posture.items())
+    raise ModelError(
+        f"Loop '{loop.name}' of '{chain.name}' does not close at {where} [rad] (sample {k} of"
+        f" {len(found.q)}, {len(lost)} such samples): a gap of {1e3 * found.residual[k].max():.3g}"
+        " mm remains.",
+        remedy="Keep the actuated joints within the range of the mechanism (see `sysid loops check`), or correct the points of the loop."
+        "",
+        loop=loop.name,
+        posture=posture,
+        samples=lost.tolist(),
+    )
+
+
 def actuation_map(chain: ClosedChain, q: ArrayLike) -> Array:
-    """G with q̇ = G q̇_a (eq. 19-21); closed postures (K, n) to (K, n, n_a)."""
+    """Matrix G with q̇ = G q̇_a (eq. 19-21); closed postures (K, n) to (K, n, n_a)."""
     return _map_from_jacobian(chain, loop_jacobian(chain, q))
 
 
 def actuation_map_rate(chain: ClosedChain, q: ArrayLike, v: ArrayLike) -> Array:
-    """Ġ of eq. 22 for consistent q and v, each (K, n): `Ġ_u = -J_u^{-1} J̇ G`; (K, n, n_a)."""
+    """Time derivative Ġ of eq. 22 for consistent q and v, each (K, n): `Ġ_u = -J_u^{-1} J̇ G`; (K,
+    n, n_a).
+    """
     J = loop_jacobian(chain, q)
     G = _map_from_jacobian(chain, J)
     G_dot = np.zeros_like(G)
@@ -63,7 +245,7 @@ class ClosureState:
 def closure_state(
     chain: ClosedChain, q: ArrayLike, v_a: ArrayLike, *, correct: bool = False
 ) -> ClosureState:
-    """Velocities, G and drift at given postures, with the kinematics computed once.
+    """Velocities, the matrix G and the drift term of the closed loops at given postures.
 
     Args:
         chain: The mechanism.
@@ -93,9 +275,7 @@ def closure_state(
 
 
 def passive_condition(chain: ClosedChain, q: ArrayLike) -> Array:
-    """Condition number of J_u, shape (K,); very large near a dead centre, where Assumption 1
-    fails.
-    """
+    """Condition number of J_u, shape (K,); very large near a singularity, where Assumption 1 fails."""
     if not chain.passive:
         return np.ones(len(postures_of(chain, q)))
     J_u = loop_jacobian(chain, q)[:, :, chain.passive_columns]
@@ -104,7 +284,7 @@ def passive_condition(chain: ClosedChain, q: ArrayLike) -> Array:
 
 
 def require_determined(chain: ClosedChain, q: ArrayLike) -> None:
-    """Refuse loops that leave passive joints free to move while the actuated ones stand still.
+    """Raise an error if passive joints can move while the actuated joints are at rest.
 
     Args:
         chain: The mechanism.
@@ -122,7 +302,8 @@ def require_determined(chain: ClosedChain, q: ArrayLike) -> None:
     motion = np.abs(V_T[lost[0], -1])
     free = [j for j, x in zip(chain.passive, motion, strict=True) if x > 0.1 * motion.max()]
     raise ModelError(
-        f"The loops of '{chain.name}' do not determine the passive joints {free}: they can move while the actuated ones are at rest ("
+        f"The loops of '{chain.name}' do not determine the passive joints {free}: they can move"
+        " while the actuated ones are at rest ("
         f"{len(lost)} of {len(s)} postures).",
         remedy="Check both ends of the loops, name a further joint as actuated, or keep away from"
         " dead centres.",
@@ -140,7 +321,9 @@ def _map_from_jacobian(chain: ClosedChain, J: Array) -> Array:
 
 
 def solve_passive(A: Array, B: Array) -> Array:
-    """`A^{-1} B`, (K, m, u) and (K, m, c) to (K, u, c); least squares where A is tall or singular."""
+    """Solution `A^{-1} B`, (K, m, u) and (K, m, c) to (K, u, c); least squares if A is tall or
+    singular.
+    """
     if A.shape[1] == A.shape[2]:
         try:
             return np.linalg.solve(A, B)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closed chains: a tree of joints, the loops that close it, and which joints are driven."""
+"""Closed chains: a tree of joints, the loops that close it, and the driven joints."""
 
 from __future__ import annotations
 
@@ -15,9 +15,39 @@ from numpy.typing import NDArray
 from sysid_core.errors import ModelError
 from sysid_core.kinds import Kind
 from sysid_core.robot.inertia import Array
-from sysid_core.robot.loops.coupling import Coupling
 from sysid_core.robot.loops.ends import Attachment, LoopEnds
 from sysid_core.robot.model import RobotModel
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling:
+    """Linear coupling of joints: `sum_j k_j q_j = offset`.
+
+    A parallelogram that keeps a link's direction has coefficients 1; a joint that follows another,
+    `q_j = m q_i + b`, has 1 and -m.
+
+    Attributes:
+        name: For messages.
+        joints: Joint to its coefficient k_j, none of them zero.
+        offset: Right side [rad or m].
+    """
+
+    name: str
+    joints: Mapping[str, float]
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "joints", MappingProxyType(dict(self.joints)))
+        if len(self.joints) < 2 or not all(self.joints.values()):
+            raise ModelError(
+                f"Coupling '{self.name}' doesn't tie two joints.",
+                remedy="Give `joints: {a: 1.0, b: -2.0}`: two joints at least, none with a factor of 0.",
+            )
+
+    @property
+    def size(self) -> int:
+        """Number of scalar equations."""
+        return 1
 
 
 class LoopKind(Kind):
@@ -33,7 +63,7 @@ _SIZES = {LoopKind.POINT: 3, LoopKind.ROD: 1, LoopKind.WELD: 6}
 
 @dataclass(frozen=True, eq=False)
 class LoopEnd:
-    """One side of a closure: a frame on a link.
+    """One end of a loop closure: a frame on a link.
 
     Attributes:
         link: A link (or any frame of the URDF).
@@ -60,7 +90,7 @@ class LoopEnd:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """One closure.
+    """Loop closure.
 
     Attributes:
         name: For messages.
@@ -85,13 +115,14 @@ class Loop:
 
     @property
     def size(self) -> int:
-        """Number of scalar equations."""
+        """Number of scalar closure equations."""
         return _SIZES[self.kind]
 
 
 @dataclass(frozen=True)
 class JointDrive:
-    """Friction and drive of one joint, joint side (Zhang et al. 2024, eq. 7).
+    """Friction and drive parameters of one joint, on the joint side of the gear (Zhang et al. 2024,
+    eq. 7).
 
     Attributes:
         F_c: Coulomb friction [N m].
@@ -111,16 +142,16 @@ class JointDrive:
 
     @property
     def values(self) -> tuple[float, float, float, float]:
-        """`[F_c, F_v, I_a, beta]`."""
+        """Drive parameters `[F_c, F_v, I_a, beta]`."""
         return (self.F_c, self.F_v, self.I_a, self.beta)
 
 
 @dataclass(frozen=True, eq=False)
 class MotionBox:
-    """Range of the actuated joints: a box in coordinates that can combine several joints.
+    """Range of the actuated joints: a box in coordinates that may combine several joints.
 
-    Two toe motors that drive one foot assemble in a diagonal band only: their sum and difference
-    are the coordinates to move in.
+    Example: two toe motors that drive one foot can close their loops only in a diagonal band, so
+    that their sum and difference are used as coordinates.
 
     Attributes:
         names: Names of the coordinates.
@@ -149,7 +180,7 @@ class MotionBox:
 
 @dataclass(frozen=True, eq=False)
 class ClosedChain:
-    """A robot whose tree of joints is closed by loops. Without loops: an ordinary open chain.
+    """Robot whose kinematic tree is closed by loops; without loops it is an open chain.
 
     Joint arrays have all n joints in the order of `model.joint_names`, or the n_a actuated ones in
     the order of `actuated`.
@@ -208,7 +239,7 @@ class ClosedChain:
 
     @property
     def name(self) -> str:
-        """The robot's name."""
+        """Name of the robot."""
         return self.model.name
 
     @property
@@ -218,7 +249,7 @@ class ClosedChain:
 
     @property
     def actuated_home(self) -> Array:
-        """Driven joints of the home posture, shape (n_a,)."""
+        """Positions of the driven joints in the home posture, shape (n_a,)."""
         assert self.home is not None  # set in `__post_init__`
         return self.home[self.actuated_columns]
 
@@ -234,12 +265,12 @@ class ClosedChain:
 
     @property
     def closures(self) -> tuple[Loop | Coupling, ...]:
-        """Loops, then couplings: the order of their equations."""
+        """Loops, then couplings, in the order of their equations."""
         return (*self.loops, *self.couplings)
 
     @cached_property
     def coupling_law(self) -> tuple[Array, Array]:
-        """Coefficients and right sides of the couplings, shapes (m, n) and (m,)."""
+        """Coefficients and right-hand sides of the couplings, shapes (m, n) and (m,)."""
         K = np.array(
             [[c.joints.get(j, 0.0) for j in self.model.joint_names] for c in self.couplings]
         )
@@ -247,38 +278,40 @@ class ClosedChain:
 
     @cached_property
     def passive(self) -> tuple[str, ...]:
-        """Names of the joints without a drive, in the model's order."""
+        """Names of the joints without a drive, in the order of the model."""
         return tuple(name for name in self.model.joint_names if name not in self.actuated)
 
     @cached_property
     def actuated_columns(self) -> NDArray[np.intp]:
-        """Indices of the actuated joints among all."""
+        """Indices of the actuated joints among all, shape (n_a,)."""
         return np.array([self.model.joint_names.index(j) for j in self.actuated], dtype=np.intp)
 
     @cached_property
     def passive_columns(self) -> NDArray[np.intp]:
-        """Indices of the passive joints among all."""
+        """Indices of the passive joints among all, shape (n - n_a,)."""
         return np.array([self.model.joint_names.index(j) for j in self.passive], dtype=np.intp)
 
     @cached_property
     def ends(self) -> LoopEnds:
-        """Kinematics of the loops' ends: a and b of the first loop, of the second, …"""
+        """Kinematics of the ends of the loops: both ends of the first loop, then of the second, …"""
         return LoopEnds(self.model, [end for ends in self.attachments for end in ends])
 
     @cached_property
     def attachments(self) -> tuple[tuple[Attachment, Attachment], ...]:
-        """Both ends of every loop, fixed to the bodies that joints move."""
+        """Both ends of every loop, each fixed to the moving body that carries it."""
         return tuple(
             (self._attach(loop, loop.a), self._attach(loop, loop.b)) for loop in self.loops
         )
 
     def drive(self, joint: str) -> JointDrive:
-        """Nominal drive of a joint."""
+        """Nominal drive parameters of a joint."""
         return self.drives.get(joint, JointDrive())
 
     @property
     def torque_limits(self) -> Array:
-        """Effort limits of the actuated joints, shape (n_a,) [N m]: the drives', else the URDF's."""
+        """Effort limits of the actuated joints, shape (n_a,) [N m]: those of the drives, otherwise
+        of the URDF.
+        """
         effort = dict(zip(self.model.joint_names, self.model.effort_limits, strict=True))
         limits = []
         for joint in self.actuated:
@@ -291,7 +324,7 @@ class ClosedChain:
         return replace(self, model=model)
 
     def with_drives(self, drives: Mapping[str, JointDrive]) -> ClosedChain:
-        """Copy with other friction and drive values; joints not named keep theirs."""
+        """Copy with other friction and drive parameters; other joints keep theirs."""
         return replace(self, drives={**self.drives, **drives})
 
     def _attach(self, loop: Loop, end: LoopEnd) -> Attachment:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closure equations of loops: c(q) = 0, J = ∂c/∂q and its rate, for many postures at once."""
+"""Closure equations of loops: c(q) = 0, J = ∂c/∂q and its time derivative, for many postures at
+once.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from sysid_core.robot.loops.ends import EndMotion
 
 
 def loop_residual(chain: ClosedChain, q: ArrayLike) -> Array:
-    """c(q), zero where the loops close; (K, n) to (K, n_c) [m; rad for angles].
+    """Closure residual c(q), zero if the loops are closed; (K, n) to (K, n_c) [m; rad for angles].
 
     Zhang, Haugk and Vasudevan (2024), eq. (4).
     """
@@ -24,7 +26,7 @@ def loop_residual(chain: ClosedChain, q: ArrayLike) -> Array:
 
 
 def residual_at(chain: ClosedChain, at: EndMotion) -> Array:
-    """`loop_residual` from the poses of the ends."""
+    """Closure residual (as in `loop_residual`) from the poses of the ends."""
     parts = [np.empty((at.p.shape[1], 0))]
     for loop, a, b in _pairs(chain):
         d = at.p[a] - at.p[b]
@@ -43,7 +45,7 @@ def residual_at(chain: ClosedChain, at: EndMotion) -> Array:
 
 
 def loop_jacobian(chain: ClosedChain, q: ArrayLike) -> Array:
-    """J = ∂c/∂q, exact where the loops close; (K, n) to (K, n_c, n).
+    """Jacobian J = ∂c/∂q of the closure, exact if the loops are closed; (K, n) to (K, n_c, n).
 
     Zhang, Haugk and Vasudevan (2024), eq. (5).
     """
@@ -51,7 +53,7 @@ def loop_jacobian(chain: ClosedChain, q: ArrayLike) -> Array:
 
 
 def jacobian_at(chain: ClosedChain, at: EndMotion) -> Array:
-    """`loop_jacobian` from the poses and Jacobians of the ends."""
+    """Jacobian of the closure (as in `loop_jacobian`) from the poses and Jacobians of the ends."""
     blocks = [np.empty((at.p.shape[1], 0, chain.n))]
     for loop, a, b in _pairs(chain):
         J = at.J[a] - at.J[b]
@@ -65,7 +67,7 @@ def jacobian_at(chain: ClosedChain, at: EndMotion) -> Array:
 
 
 def loop_jacobian_rate(chain: ClosedChain, q: ArrayLike, v: ArrayLike) -> Array:
-    """dJ/dt on the closed mechanism; (K, n) and (K, n) to (K, n_c, n)."""
+    """Time derivative dJ/dt of the Jacobian for closed loops; (K, n) and (K, n) to (K, n_c, n)."""
     q, v = postures_of(chain, q), postures_of(chain, v)
     at = chain.ends.rates(q, v)
     blocks = [np.empty((len(q), 0, chain.n))]
@@ -95,7 +97,8 @@ def postures_of(chain: ClosedChain, q: ArrayLike) -> Array:
     q = np.atleast_2d(np.asarray(q, dtype=float))
     if q.ndim != 2 or q.shape[1] != chain.n:
         raise ModelError(
-            f"Postures of '{chain.name}' have {q.shape[-1]} columns, expected all {chain.n} joints.",
+            f"Postures of '{chain.name}' have {q.shape[-1]} columns, expected all {chain.n}"
+            " joints.",
             remedy="Use `assemble` to get all joints from the actuated ones.",
         )
     return q

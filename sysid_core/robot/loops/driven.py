@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""A closed chain as a robot of its driven joints: everything else follows from them.
+"""Closed chain as a robot of its driven joints, which determine the motion of all others.
 
 `q = Γ(q_a)`, `q̇ = G q̇_a`, and torques are projected, `u = G^T tau` (Zhang et al. 2024, eqs. 16-23).
 Whatever is done with an open chain's joints is thus done with a closed chain's driven ones.
+
+Encoders on passive joints (the tarsus of Digit) replace a missing actuated encoder, choose the branch,
+and reduce noise: the closed posture and velocity with the smallest difference from the measured ones
+count.
 """
 
 from __future__ import annotations
@@ -17,9 +21,8 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import ModelError
 from sysid_core.robot.friction import usual_friction
 from sysid_core.robot.inertia import Array
-from sysid_core.robot.loops.assembly import assemble, assemble_along
+from sysid_core.robot.loops.actuation import actuation_map, assemble, assemble_along
 from sysid_core.robot.loops.chain import ClosedChain
-from sysid_core.robot.loops.projection import project_positions
 from sysid_core.robot.loops.regressor import (
     ConstrainedMotion,
     constrained_motion,
@@ -27,13 +30,102 @@ from sysid_core.robot.loops.regressor import (
 )
 from sysid_core.robot.model import FrameMotion, RobotModel
 
+_STEPS = 8  # most Gauss-Newton steps; three settle what readings leave
 _FEW = 5  # postures that are tried first
 _NEIGHBOURS = 0.25  # [rad or m]: samples of a motion lie closer together; assembly may start there
 
 
+def project_positions(chain: ClosedChain, names: Sequence[str], q: ArrayLike) -> Array:
+    r"""Postures with closed loops nearest to measured positions, `argmin sum_j (q_j -
+    measured_j)^2`, by Gauss-Newton in q_a.
+
+    Args:
+        chain: The mechanism.
+        names: Measured joints, actuated or passive.
+        q: Their positions, shape (K, m), in the order of time.
+
+    Returns:
+        All joints, shape (K, n), closing the loops.
+
+    Raises:
+        ModelError: Unknown joints, or they don't determine the posture.
+    """
+    columns, q = _measured(chain, names, q)
+    K = len(q)
+    start = np.tile(chain.actuated_home, (K, 1))
+    for i, joint in enumerate(names):
+        if joint in chain.actuated:
+            start[:, chain.actuated.index(joint)] = q[:, i]
+    posture = assemble_along(chain, start)
+    for _ in range(_STEPS):
+        S = _seen(chain, actuation_map(chain, posture)[:, columns], names)
+        step = _least_squares(S, q - posture[:, columns])
+        step = np.clip(step, -0.3, 0.3)
+        target = posture[:, chain.actuated_columns] + step
+        posture = assemble(chain, target, posture + _passive_step(chain, posture, step))
+        if np.max(np.abs(step)) < 1e-12:
+            break
+    return posture
+
+
+def project_velocities(
+    chain: ClosedChain, posture: ArrayLike, names: Sequence[str], v: ArrayLike
+) -> Array:
+    """Velocities of the actuated joints that fit the measured velocities of all joints best, (K,
+    n_a).
+
+    Args:
+        chain: The mechanism.
+        posture: Closed postures, shape (K, n).
+        names: Measured joints.
+        v: Their velocities, shape (K, m).
+    """
+    columns, v = _measured(chain, names, v)
+    S = _seen(chain, actuation_map(chain, posture)[:, columns], names)
+    return _least_squares(S, v)
+
+
+def _measured(
+    chain: ClosedChain, names: Sequence[str], values: ArrayLike
+) -> tuple[list[int], Array]:
+    unknown = [name for name in names if name not in chain.model.joint_names]
+    values = np.atleast_2d(np.asarray(values, dtype=float))
+    if unknown or values.shape[1] != len(names):
+        raise ModelError(
+            f"Measured joints {list(names)} don't fit '{chain.name}' or {values.shape[1]} columns.",
+            remedy=f"Joints: {', '.join(chain.model.joint_names)}.",
+            unknown=unknown,
+        )
+    return [chain.model.joint_names.index(name) for name in names], values
+
+
+def _seen(chain: ClosedChain, S: Array, names: Sequence[str]) -> Array:
+    """The measured joints' rows of G, if they determine the motion."""
+    s = np.linalg.svd(S, compute_uv=False)
+    if S.shape[1] < chain.n_actuated or np.any(s[:, -1] < 1e-6 * s[:, 0]):
+        missing = [joint for joint in chain.actuated if joint not in names]
+        raise ModelError(
+            f"The measured joints {list(names)} don't determine the posture of '{chain.name}'.",
+            remedy=f"Measure {', '.join(missing) or 'more joints'} too, or passive joints that"
+            " move with them.",
+            missing=missing,
+        )
+    return S
+
+
+def _least_squares(S: Array, y: Array) -> Array:
+    S_T = np.swapaxes(S, 1, 2)
+    return np.linalg.solve(S_T @ S, S_T @ y[:, :, None])[:, :, 0]
+
+
+def _passive_step(chain: ClosedChain, posture: Array, step: Array) -> Array:
+    return np.einsum("kij,kj->ki", actuation_map(chain, posture), step)
+
+
 @dataclass(frozen=True, eq=False)
 class DrivenRobot(RobotModel):
-    """Robot whose joints are the n_a driven ones of a closed chain; bodies are all of them.
+    """Closed chain as a robot whose joints are the n_a driven joints; its bodies are all bodies of
+    the chain.
 
     Attributes:
         mechanism: Loops, driven joints, and friction of the passive ones. Its bodies don't count:
@@ -52,16 +144,16 @@ class DrivenRobot(RobotModel):
 
     @property
     def tree(self) -> RobotModel:
-        """The robot with its loops cut open."""
+        """Open kinematic tree of the robot, without loop closures."""
         return RobotModel(self.name, self.pin_model, self.urdf_hash, self.urdf_xml, self.locked)
 
     def on_tree(self, tree: RobotModel) -> DrivenRobot:
-        """Loops on another tree with the same joints."""
+        """Copy with the loops on another tree that has the same joints."""
         return DrivenRobot.of(self.chain.with_model(tree))
 
     @cached_property
     def chain(self) -> ClosedChain:
-        """The closed chain, with this robot's bodies."""
+        """Closed chain with the bodies of this robot."""
         if self.mechanism is None:
             raise ModelError(
                 f"'{self.name}' has no loops.", remedy="Make it by `DrivenRobot.of(chain)`."
@@ -80,12 +172,12 @@ class DrivenRobot(RobotModel):
 
     @property
     def degrees_of_freedom(self) -> tuple[int, ...]:
-        """One of each driven joint."""
+        """Degrees of freedom of each driven joint: 1."""
         return (1,) * self.nv
 
     @property
     def prismatic_joints(self) -> tuple[str, ...]:
-        """Names of the driven joints that slide."""
+        """Names of the prismatic driven joints."""
         return tuple(name for name in self.tree.prismatic_joints if name in self.joint_names)
 
     @property
@@ -96,21 +188,24 @@ class DrivenRobot(RobotModel):
 
     @property
     def velocity_limits(self) -> Array:
-        """Shape (n_a,) [rad/s or m/s]."""
+        """Velocity limits of the driven joints, shape (n_a,) [rad/s or m/s]."""
         return self.tree.velocity_limits[self.chain.actuated_columns]
 
     @property
     def effort_limits(self) -> Array:
-        """Shape (n_a,) [N m or N]."""
+        """Effort limits of the driven joints, shape (n_a,) [N m or N]."""
         return self.chain.torque_limits
 
     @property
     def home(self) -> Array:
-        """Positions of the driven joints at which the loops close, shape (n_a,)."""
+        """Positions of the driven joints in the home posture, in which the loops are closed, shape
+        (n_a,).
+        """
         return self.chain.actuated_home
 
     def configuration(self, q: ArrayLike) -> Array:
-        """Pinocchio's configuration of all joints from the driven ones, (..., n_a) to (..., nq).
+        """Configuration vector of pinocchio for all joints from the driven joints, (..., n_a) to
+        (..., nq).
 
         Raises:
             ModelError: A loop doesn't close.
@@ -120,7 +215,8 @@ class DrivenRobot(RobotModel):
         return self.tree.configuration(flat).reshape(*q.shape[:-1], -1)
 
     def with_locked(self, joints: Sequence[str] | Mapping[str, float]) -> RobotModel:
-        """The robot itself if no joint is locked.
+        """Copy with locked joints; only an empty selection is supported, which returns the robot
+        itself.
 
         Raises:
             ModelError: Joints of loops can't be locked.
@@ -133,7 +229,7 @@ class DrivenRobot(RobotModel):
         )
 
     def motion(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> ConstrainedMotion:
-        """Motion of all joints from that of the driven ones, each (K, n_a).
+        """Motion of all joints from the motion of the driven joints, each (K, n_a).
 
         Raises:
             ModelError: A loop doesn't close.
@@ -149,7 +245,7 @@ class DrivenRobot(RobotModel):
         return constrained_motion(self.chain, q_a, v, a, q=self._closed[key])
 
     def postures_of(self, names: Sequence[str], q: Array) -> Array:
-        """Closed postures of all joints nearest to measured positions, (K, m) to (K, n).
+        """Postures with closed loops nearest to measured positions, (K, m) to (K, n).
 
         Args:
             names: Measured joints, driven or passive.
@@ -165,7 +261,7 @@ class DrivenRobot(RobotModel):
 
     @cached_property
     def _nearest(self) -> dict[tuple[tuple[str, ...], bytes], Array]:
-        """Of the recordings: each is read for every filter that is tried."""
+        """Projected positions of the recordings, kept because each is read for every filter tried."""
         return {}
 
     @cached_property
@@ -173,13 +269,13 @@ class DrivenRobot(RobotModel):
         return {}
 
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Rigid-body regressor projected onto the driven joints, from (K, n_a) each to (K,
-        n_a, 10 N).
+        """Rigid-body regressor, projected onto the driven joints; from (K, n_a) each to (K, n_a, 10
+        N).
         """
         return projected_inertial_regressor(self.chain, self.motion(q, v, a))
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Torques of the driven joints that move the rigid bodies, (K, n_a) each to (K, n_a)."""
+        """Torques of the driven joints from rigid-body inverse dynamics, (K, n_a) each to (K, n_a)."""
         moved = self.motion(q, v, a)
         tau = self.tree.inverse_dynamics(moved.q, moved.v, moved.a)
         return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))

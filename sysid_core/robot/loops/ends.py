@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses, Jacobians and their rates of the frames that loops hold together, by pinocchio."""
+"""Poses, Jacobians and their time derivatives of the frames that loops connect, by pinocchio."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sysid_core.robot.model import RobotModel
 
 @dataclass(frozen=True, eq=False)
 class Attachment:
-    """A frame F fixed to the body that a joint moves.
+    """Frame F that is fixed to the body moved by a joint.
 
     Attributes:
         joint: Index of the joint in the model's order, -1 for the base.
@@ -76,15 +76,15 @@ class LoopEnds:
         ]
 
     def poses(self, q: Array) -> EndMotion:
-        """At postures q, shape (K, n): poses alone."""
+        """Poses at postures q, shape (K, n)."""
         return self._motion(q, None, jacobians=False)
 
     def jacobians(self, q: Array) -> EndMotion:
-        """At postures q, shape (K, n): poses and Jacobians."""
+        """Poses and Jacobians at postures q, shape (K, n)."""
         return self._motion(q, None, jacobians=True)
 
     def rates(self, q: Array, v: Array) -> EndMotion:
-        """At postures and velocities, each (K, n): poses, Jacobians and their rates."""
+        """Poses, Jacobians and their time derivatives at postures and velocities, each (K, n)."""
         return self._motion(q, v, jacobians=True)
 
     def _motion(self, q: Array, v: Array | None, jacobians: bool) -> EndMotion:

@@ -1,27 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops, drives and actuated joints from a YAML file that accompanies the URDF."""
+"""Loops, drives and actuated joints from a YAML file that accompanies the URDF, or from its mimic joints
+`q_follower = multiplier * q_leader + offset`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+import pinocchio as pin
+from pydantic import AliasChoices, Field, model_validator
 
 from sysid_core.errors import ModelError
 from sysid_core.files import (
+    Angles3,
     FileKind,
+    FileSchema,
+    Name,
+    NotNegative,
+    Number,
+    Positive,
+    Vector3,
     nearest,
     read_schema,
     validated,
 )
-from sysid_core.robot.loops.chain import ClosedChain, JointDrive
-from sysid_core.robot.loops.file_schema import DriveEntry, LoopsFile
-from sysid_core.robot.loops.mimic import chain_of_mimic_joints
-from sysid_core.robot.model import RobotModel
+from sysid_core.robot.loops.chain import (
+    ClosedChain,
+    Coupling,
+    JointDrive,
+    Loop,
+    LoopEnd,
+    LoopKind,
+    MotionBox,
+)
+from sysid_core.robot.model import STANDARD_GRAVITY, RobotModel
 from sysid_core.robot.reference import reference_robots
 from sysid_core.robot.urdf import urdf_text
 
@@ -33,13 +52,229 @@ _FILE = FileKind(
 )
 
 
+@dataclass(frozen=True)
+class MimicJoint:
+    """Joint with a `<mimic>` element in the URDF, resolved to the joint that is driven."""
+
+    joint: str
+    leader: str
+    multiplier: float
+    offset: float
+
+
+def mimic_joints(model: RobotModel) -> tuple[MimicJoint, ...]:
+    """Couplings of a model's joints that the URDF declares as mimic joints.
+
+    Raises:
+        ModelError: Joints mimic each other in a circle.
+    """
+    direct = _mimic_elements(model.urdf_xml)
+    if not direct:
+        return ()
+    resolved = []
+    for name in model.joint_names:
+        if name not in direct:
+            continue
+        leader, multiplier, offset = direct[name]
+        seen = {name}
+        while leader in direct:
+            if leader in seen:
+                raise ModelError(
+                    f"The joints {sorted(seen)} mimic each other in a circle.",
+                    remedy="One of them must lead: correct the URDF.",
+                )
+            seen.add(leader)
+            leader, m, b = direct[leader]
+            multiplier, offset = multiplier * m, multiplier * b + offset
+        resolved.append(MimicJoint(name, leader, multiplier, offset))
+    return tuple(resolved)
+
+
+@functools.lru_cache(maxsize=32)
+def _mimic_elements(urdf_xml: str) -> dict[str, tuple[str, float, float]]:
+    """Follower to leader, multiplier, offset."""
+    if "<mimic" not in urdf_xml:
+        return {}
+    direct: dict[str, tuple[str, float, float]] = {}
+    for joint in ET.fromstring(urdf_xml).iter("joint"):
+        mimic = joint.find("mimic")
+        if mimic is not None:
+            direct[str(joint.get("name"))] = (
+                str(mimic.get("joint")),
+                float(mimic.get("multiplier", "1")),
+                float(mimic.get("offset", "0")),
+            )
+    return direct
+
+
+def chain_of_mimic_joints(model: RobotModel) -> ClosedChain:
+    """Mechanism with driven leaders, and followers coupled as the URDF states.
+
+    Raises:
+        ModelError: The URDF has no mimic joints, or a leader that isn't a moving joint.
+    """
+    followers = mimic_joints(model)
+    if not followers:
+        raise ModelError(
+            f"The URDF of '{model.name}' has no mimic joints.",
+            remedy="Omit --loops, or give the loops file (docs/closed_chains.md).",
+        )
+    return ClosedChain(
+        model,
+        actuated=tuple(
+            name for name in model.joint_names if name not in {f.joint for f in followers}
+        ),
+        couplings=tuple(
+            Coupling(f"{f.joint}_follows", {f.joint: 1.0, f.leader: -f.multiplier}, f.offset)
+            for f in followers
+        ),
+    )
+
+
+_Half = Annotated[float, Field(strict=True, gt=0.0, lt=100.0)]  # [rad or m] half a range
+
+
+class DriveEntry(FileSchema):
+    """Friction and drive parameters of a joint; further keys are ignored."""
+
+    MORE_KEYS: ClassVar[bool] = True
+    F_c: NotNegative = Field(0.0, validation_alias=AliasChoices("friction", "friction_urdf"))
+    F_v: NotNegative = Field(0.0, validation_alias=AliasChoices("damping", "damping_urdf"))
+    I_a: NotNegative = Field(0.0, validation_alias=AliasChoices("armature"))
+    beta: Number = Field(0.0, validation_alias=AliasChoices("offset"))
+    gear_ratio: Number = 1.0
+    torque_limit: Positive = Field(
+        float("inf"), validation_alias=AliasChoices("torque_limit", "torque_limit_joint_side")
+    )
+
+
+class EndEntry(FileSchema):
+    """Entry of one end of a loop: a point or frame on a link."""
+
+    MORE_KEYS: ClassVar[bool] = True
+    link: Name = Field(validation_alias=AliasChoices("frame", "link"))
+    xyz: Vector3 = Field(default_factory=lambda: [0.0] * 3)
+    rpy: Angles3 = Field(default_factory=lambda: [0.0] * 3)
+
+    def end(self) -> LoopEnd:
+        """Loop end as a value."""
+        return LoopEnd(self.link, np.array(self.xyz), pin.rpy.rpyToMatrix(*self.rpy))
+
+
+class LoopEntry(FileSchema):
+    """Entry of one loop closure."""
+
+    MORE_KEYS: ClassVar[bool] = True
+    name: Name
+    type: LoopKind = LoopKind.POINT
+    length: Positive | None = None
+    a: EndEntry
+    b: EndEntry
+
+    @model_validator(mode="after")
+    def _rods_have_a_length(self) -> LoopEntry:
+        if self.type is LoopKind.ROD and self.length is None:
+            raise ValueError("a rod needs a `length`")
+        return self
+
+    def loop(self) -> Loop:
+        """Loop as a value."""
+        return Loop(self.name, self.type, self.a.end(), self.b.end(), self.length or 0.0)
+
+
+class CouplingEntry(FileSchema):
+    """Entry of a linear coupling of joints: `sum of factor times position = offset`."""
+
+    name: Name
+    joints: dict[Name, Number]
+    offset: Number = 0.0
+
+    def coupling(self) -> Coupling:
+        """Coupling as a value."""
+        return Coupling(self.name, self.joints, self.offset)
+
+
+class CoordinateEntry(FileSchema):
+    """Entry of one coordinate of the motion box with half its range [rad or m]."""
+
+    name: str = ""
+    joints: dict[Name, Number]
+    half: _Half
+
+
+class BoxEntry(FileSchema):
+    """Entry of a box: centre and half range of every actuated joint [rad or m]."""
+
+    mid: list[Number]
+    half: list[_Half]
+
+
+class LoopsFile(FileSchema):
+    """Contents of the YAML file of a closed chain."""
+
+    MORE_KEYS: ClassVar[bool] = True
+    urdf: str = ""
+    gravity: Vector3 = Field(default_factory=lambda: list(STANDARD_GRAVITY))
+    actuated: tuple[Name, ...] = Field(min_length=1)
+    passive: tuple[Name, ...] = ()
+    measured: tuple[Name, ...] = ()
+    home: dict[Name, Number] = Field(default_factory=dict)
+    joints: dict[Name, DriveEntry | None] = Field(default_factory=dict)
+    loops: list[LoopEntry] = Field(default_factory=list)
+    couplings: list[CouplingEntry] = Field(default_factory=list)
+    excitation: list[CoordinateEntry] | BoxEntry = Field(default_factory=list)
+    excitation_center: dict[Name, Number] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _sound(self) -> LoopsFile:
+        both = sorted(set(self.actuated) & set(self.passive))
+        if both:
+            raise ValueError(f"joints {both} are named as actuated and as passive")
+        return self
+
+    def motion_box(self) -> MotionBox | None:
+        """Range of the actuated joints; None if the file does not give one.
+
+        Raises:
+            ModelError: Its coordinates aren't those of the actuated joints.
+        """
+        n, box = len(self.actuated), self.excitation
+        if isinstance(box, BoxEntry):
+            if len(box.mid) != n or len(box.half) != n:
+                raise ModelError(
+                    f"`excitation` needs {n} entries in `mid` and `half`.",
+                    remedy="Give one number for each actuated joint, in their order.",
+                )
+            return MotionBox(self.actuated, np.array(box.mid), np.eye(n), np.array(box.half))
+        for joint in (*self.excitation_center, *(j for entry in box for j in entry.joints)):
+            if joint not in self.actuated:
+                raise ModelError(
+                    f"`excitation` names '{joint}', which is not actuated.",
+                    remedy="Name joints of `actuated` only.",
+                )
+        if not box:
+            return None
+        directions = np.array([[e.joints.get(j, 0.0) for e in box] for j in self.actuated])
+        if len(box) != n or np.linalg.matrix_rank(directions) < n:
+            raise ModelError(
+                f"`excitation` must list {n} coordinates that move all actuated joints.",
+                remedy="Each has a `name`, `joints: {joint: share}` and `half`.",
+            )
+        return MotionBox(
+            names=tuple(entry.name or str(i) for i, entry in enumerate(box)),
+            center=np.array([self.excitation_center.get(j, 0.0) for j in self.actuated]),
+            directions=directions,
+            half=np.array([entry.half for entry in box]),
+        )
+
+
 def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> ClosedChain:
-    """A mechanism from its YAML file and URDF.
+    """Load a mechanism from its YAML file and URDF.
 
     The YAML names `actuated` joints and `loops`; `passive`, `measured` (passive joints with an
-    encoder), `joints` (drive data), `urdf`, `gravity`, `home` and `excitation` are optional. Where
-    `passive` is given, moving joints of the URDF that are in neither list are held at zero, so that
-    one leg can be taken from a whole robot.
+    encoder), `joints` (drive data), `urdf`, `gravity`, `home` and `excitation` are optional. If
+    `passive` is given, moving joints of the URDF that are in neither list are locked at zero, so
+    that one leg of a whole robot can be used.
 
     Args:
         loops: The YAML file, the name of a reference robot with loops ("own-leg"), or "mimic": the

@@ -14,8 +14,7 @@ from sysid_core.errors import ModelError
 from sysid_core.robot.drives import DriveTrain
 from sysid_core.robot.friction import USUAL_TERMS, FrictionModel, usual_friction
 from sysid_core.robot.inertia import Array
-from sysid_core.robot.loops.actuation import closure_state
-from sysid_core.robot.loops.assembly import assemble, assemble_along
+from sysid_core.robot.loops.actuation import assemble, assemble_along, closure_state
 from sysid_core.robot.loops.chain import ClosedChain
 from sysid_core.robot.regressor import inertial_parameter_names
 
@@ -24,7 +23,7 @@ DRIVE_NAMES = tuple(symbol for term in USUAL_TERMS for symbol in term.symbols)
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedMotion:
-    """Consistent motion of all joints of a closed chain; K samples.
+    """Motion of all joints of a closed chain that satisfies the loop closure; K samples.
 
     Attributes:
         q: Shape (K, n) [rad].
@@ -42,7 +41,7 @@ class ConstrainedMotion:
         return len(self.q)
 
     def rows(self, rows: slice) -> ConstrainedMotion:
-        """Some of the samples."""
+        """Copy with some of the samples."""
         return ConstrainedMotion(self.q[rows], self.v[rows], self.a[rows], self.G[rows])
 
 
@@ -55,7 +54,7 @@ def constrained_motion(
     q: ArrayLike | None = None,
     ordered: bool = True,
 ) -> ConstrainedMotion:
-    r"""All joints' motion from the actuated ones' (Zhang et al. 2024, eq. 18, 21, 22).
+    r"""Motion of all joints from that of the actuated joints (Zhang et al. 2024, eq. 18, 21, 22).
 
     Args:
         chain: The mechanism.
@@ -79,7 +78,7 @@ def constrained_motion(
 
 
 def drive_friction(joints: Sequence[str]) -> FrictionModel:
-    """Friction and drive of some joints (eq. 7), with the sign itself."""
+    """Friction and drive torques of some joints (eq. 7), with the exact sign function."""
     return FrictionModel(DriveTrain.direct(joints), coulomb_velocity=0.0)
 
 
@@ -89,7 +88,7 @@ def constrained_parameter_names(chain: ClosedChain, drives: tuple[str, ...]) -> 
 
 
 def projected_inertial_regressor(chain: ClosedChain, motion: ConstrainedMotion) -> Array:
-    """`G^T Y` of the rigid bodies (eq. 27), shape (K, n_a, 10 n_bodies)."""
+    """Projected regressor `G^T Y` of the rigid bodies (eq. 27), shape (K, n_a, 10 n_bodies)."""
     model = chain.model.pin_model
     data = model.createData()
     q = chain.model.configuration(motion.q)
@@ -104,7 +103,8 @@ def projected_inertial_regressor(chain: ClosedChain, motion: ConstrainedMotion) 
 def projected_drive_regressor(
     chain: ClosedChain, motion: ConstrainedMotion, drives: tuple[str, ...]
 ) -> Array:
-    """`G^T F` of friction and drive (eq. 7), columns `[F_c, F_v, I_a, beta]` per joint.
+    """Regressor `G^T F` of friction and drives (eq. 7), with columns `[F_c, F_v, I_a, beta]` per
+    joint.
 
     Args:
         chain: The mechanism.
@@ -133,7 +133,8 @@ def projected_drive_regressor(
 def projected_regressor(
     chain: ClosedChain, motion: ConstrainedMotion, drives: tuple[str, ...] | None = None
 ) -> Array:
-    """`G^T W` with `u = G^T W theta` (eq. 23), inertial columns before the drives'.
+    """Regressor `G^T W` with `u = G^T W theta` (eq. 23); the inertial columns precede those of the
+    drives.
 
     Zhang, Haugk and Vasudevan (2024), eqs. (10), (12), (23).
 
@@ -156,9 +157,9 @@ def projected_regressor(
 
 
 def constrained_torques(chain: ClosedChain, motion: ConstrainedMotion) -> Array:
-    """Torques of the actuated joints with the chain's own parameters and drives, (K, n_a).
+    """Torques of the actuated joints from the parameters of the chain and its drives, (K, n_a).
 
-    Much faster than building the regressor: recursive Newton-Euler, then the projection.
+    This is much faster than building the regressor: recursive Newton-Euler, then the projection.
     """
     tau = chain.model.inverse_dynamics(motion.q, motion.v, motion.a)
     names = chain.model.joint_names
@@ -180,7 +181,7 @@ def actuated_inertia(chain: ClosedChain) -> Array:
 def chain_with_parameters(
     chain: ClosedChain, names: Sequence[str], values: ArrayLike
 ) -> ClosedChain:
-    """Chain with drives `joint.F_c` … and, if all are given, masses `link.m` ….
+    """Copy of a chain with drive parameters `joint.F_c` … and, if all are given, masses `link.m` ….
 
     Args:
         chain: The mechanism; what isn't named keeps its values.

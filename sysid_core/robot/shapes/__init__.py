@@ -2,8 +2,7 @@
 """Shapes of bodies and their inertial parameters."""
 
 from sysid_core.robot.shapes.file import load_shape
-from sysid_core.robot.shapes.shape import TYPED_SD, Shape
-from sysid_core.robot.shapes.surface import surface_of
+from sysid_core.robot.shapes.shape import TYPED_SD, Shape, surface_of
 
 __all__ = [
     "TYPED_SD",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cutting solids into cells."""
+"""Division of solids into cells."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_SAMPLES = 600_000  # in all
 def cut_into_cells(
     inside: Callable[[Axes], Mask], lower: Array, upper: Array, cells: int
 ) -> tuple[Array, Array, Array] | None:
-    """A grid of cubic cells, of which about the wanted number lie inside the solid.
+    """Grid of cubic cells whose number inside the solid is about the requested one.
 
     Args:
         inside: From the axes of a grid to booleans of shape (nx, ny, nz).
@@ -54,7 +54,7 @@ def cut_into_cells(
 def with_moments(
     cells: tuple[Array, Array, Array], volume: float, centre: Array, spread: Array
 ) -> tuple[Array, Array, Array]:
-    """Cells moved and stretched by the smallest amount that makes their moments exact.
+    """Cells moved and stretched as little as possible so that their moments are exact.
 
     The symmetric map `S^1/2 (S^1/2 T S^1/2)^-1/2 S^1/2` between two covariances T and S moves mass
     least (Peyre and Cuturi 2019, Computational optimal transport, remark 2.31).

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes as people write them down: a short text, a mesh, or a small YAML file."""
+"""Shapes from a short text, a mesh file, or a small YAML file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -22,20 +23,40 @@ from sysid_core.files import (
     Vector3,
     read_schema,
 )
-from sysid_core.robot.shapes.grasp import grasped
 from sysid_core.robot.shapes.shape import DEFAULT_CELLS, Shape
 
 MESHES = (".stl", ".obj", ".ply")
 _FORMS = (
-    "'box LX LY LZ', 'cylinder RADIUS LENGTH', 'sphere RADIUS', 'gripper OPENING' (an object of this width between fingers that close along y; metres), each with 'at X Y Z' if its centre is not at the origin of the sensor"
+    "'box LX LY LZ', 'cylinder RADIUS LENGTH', 'sphere RADIUS', 'gripper OPENING' (an object of"
+    " this width between fingers that close along y; metres), each with 'at X Y Z' if its centre"
+    " is not at the origin of the sensor"
     ", a mesh or point cloud"
     f" ({', '.join(MESHES)}; 'hull FILE' for one that isn't closed, 'FILE scale 0.001' for"
     " millimetres), or a YAML file with 'boxes' or 'mesh' and 'pose_in_sensor'"
 )
 _FILE = FileKind("shape file", f"Give {_FORMS}.", ModelError)
 _MOST_CELLS = 100_000  # of a file: a bound on memory, since priors are dense in them
-_Cells = Annotated[int, Field(strict=True, ge=1, le=_MOST_CELLS)]
 _LONGEST, _SHORTEST = 5.0, 1e-4  # [m] of what an arm holds
+
+
+def grasped(opening: float, *, cells: int = DEFAULT_CELLS) -> Shape:
+    """Unknown object held by fingers that close along y, with the origin of the finger frame
+    between them.
+
+    Only the width of the object is known; methods that need a shape use a cube.
+
+    Args:
+        opening: Distance of the fingers [m].
+        cells: How many cells, about.
+
+    Raises:
+        ModelError: The fingers are closed.
+    """
+    box = Shape.box([opening] * 3, cells=cells)
+    return replace(box, name="grasped", fingers=np.array([0.0, opening, 0.0]))
+
+
+_Cells = Annotated[int, Field(strict=True, ge=1, le=_MOST_CELLS)]
 _Length = Annotated[float, Field(strict=True, ge=_SHORTEST, le=_LONGEST)]
 
 
@@ -47,7 +68,7 @@ _MAKERS: dict[str, Callable[..., Shape]] = {
 
 
 def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
-    """A shape in the sensor frame.
+    """Load a shape from a file, in the sensor frame.
 
     Args:
         text: `box 0.2 0.3 0.05`, `cylinder 0.03 0.1`, `sphere 0.04`, `gripper 0.06`, each centred at the sensor's

@@ -30,7 +30,7 @@ Solid = tuple[Array, Array, Array, Array, Array]  # points, volumes, spreads, lo
 
 
 def cut_mesh_file(path: Path, scale: float, hull: bool, cells: int) -> Solid:
-    """Cells of the solid in a file, cached by its content.
+    """Cells of the solid in a mesh file, cached by the file's content.
 
     Args:
         path: STL, OBJ, PLY; one without faces is a point cloud, whose convex hull is taken.
@@ -130,7 +130,7 @@ def convex_hull(cloud: Array) -> trimesh.Trimesh:
 
 
 def inside_mesh(mesh: trimesh.Trimesh, axes: Axes) -> Mask:
-    """Points of a grid inside a closed mesh: an odd number of faces lies above each.
+    """Mask of the grid points inside a closed mesh: those with an odd number of faces above them.
 
     Each face is cut with the vertical lines of the grid that its bounding rectangle holds: 2 ms for
     5120 faces and 8000 points, where `trimesh.contains`, which shoots a ray per point, gives the
@@ -177,7 +177,7 @@ def inside_mesh(mesh: trimesh.Trimesh, axes: Axes) -> Mask:
 
 
 def is_closed(mesh: trimesh.Trimesh) -> bool:
-    """True if every edge belongs to an even number of faces: touching solids share edges."""
+    """True if every edge belongs to an even number of faces (touching solids share edges)."""
     if len(mesh.faces) == 0:
         return False
     _, counts = np.unique(mesh.edges_sorted, axis=0, return_counts=True)

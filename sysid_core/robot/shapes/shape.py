@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Shape of a held object as cells, each with a volume and an inertia.
+"""Shape of a held object as cells, each with a volume and an inertia.
 
 A body whose density is constant within each cell, `m_i >= 0`, has the inertial parameters
 `pi = Phi @ m` (Nadeau et al. 2022, eq. 5, with the cells' own inertia added), and is physically
@@ -35,7 +35,8 @@ TYPED_SD, CLOUD_SD = 0.5, 0.1  # of lengths: what somebody typed, what a camera 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """Shape of n cells, in its own frame or, after `posed`, in the sensor frame.
+    """Shape of an object, divided into n cells, in its own frame or (after `posed`) in the sensor
+    frame.
 
     Attributes:
         points: Centroids of the cells, shape (n, 3) [m].
@@ -96,17 +97,17 @@ class Shape:
 
     @property
     def volume(self) -> float:
-        """Volume of all cells [m^3]."""
+        """Total volume of the cells [m^3]."""
         return float(self.volumes.sum())
 
     @property
     def size(self) -> Array:
-        """Lengths of the bounding box, shape (3,) [m]."""
+        """Edge lengths of the bounding box, shape (3,) [m]."""
         return self.upper - self.lower
 
     @cached_property
     def parameters_per_mass(self) -> Array:
-        """`Phi`, the inertial parameters of each cell with unit mass, shape (10, n).
+        """Matrix `Phi` with the inertial parameters of each cell for unit mass, shape (10, n).
 
         Nadeau, Giamou and Kelly (2022), eq. (5), with the cells' own inertia added.
         """
@@ -123,7 +124,7 @@ class Shape:
         return self.parameters_per_mass @ self.volumes * (mass / self.volume)
 
     def posed(self, X_SO: ArrayLike) -> Shape:
-        """The shape seen from another frame.
+        """Copy expressed in another frame.
 
         Args:
             X_SO: Pose of the shape's frame in the new frame, shape (4, 4).
@@ -153,7 +154,7 @@ class Shape:
         )
 
     def of_size_sd(self, size_sd: float) -> Shape:
-        """Copy with another relative uncertainty of the size.
+        """Copy with another relative standard deviation of the size.
 
         Raises:
             ModelError: The deviation is negative or no number.
@@ -166,7 +167,7 @@ class Shape:
         return replace(self, size_sd=float(size_sd))
 
     def scaled(self, factor: float, centre: ArrayLike = (0.0, 0.0, 0.0)) -> Shape:
-        """The shape made larger by a factor about a centre, shape (3,) [m]."""
+        """Copy scaled by a factor about a centre, shape (3,) [m]."""
         c = np.asarray(centre, dtype=float)
         return Shape(
             points=c + factor * (self.points - c),
@@ -179,7 +180,9 @@ class Shape:
         )
 
     def refined(self) -> Shape:
-        """Every cell cut in eight along its principal axes; volume and moments stay the same."""
+        """Copy with every cell divided into eight along its principal axes; volume and moments stay
+        the same.
+        """
         values, axes = np.linalg.eigh(self.spreads)
         half = axes * np.sqrt(np.maximum(3.0 * values, 0.0))[:, None, :] / 2.0  # columns
         signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1)
@@ -198,7 +201,7 @@ class Shape:
     def box(
         cls, size: ArrayLike, centre: ArrayLike = (0.0, 0.0, 0.0), *, cells: int = DEFAULT_CELLS
     ) -> Shape:
-        """A solid box with about that many nearly cubic cells; size and centre in metres."""
+        """Solid box with about `cells` nearly cubic cells; size and centre of shape (3,) [m]."""
         size = np.asarray(size, dtype=float)
         if size.shape != (3,) or not np.all((size > 0) & np.isfinite(size)):
             raise ModelError("A box needs three sizes greater than zero.", remedy="In metres.")
@@ -213,7 +216,7 @@ class Shape:
         *,
         name: str = "boxes",
     ) -> Shape:
-        """A union of boxes that don't overlap.
+        """Union of boxes that do not overlap.
 
         Args:
             boxes: Boxes of each: size [m], centre [m], and the number of cells along each axis.
@@ -252,7 +255,7 @@ class Shape:
 
     @classmethod
     def cylinder(cls, radius: float, length: float, *, cells: int = DEFAULT_CELLS) -> Shape:
-        """A solid cylinder along z, centred at the origin [m]."""
+        """Solid cylinder along z, centred at the origin [m]."""
         half = np.array([radius, radius, length / 2])
         shape = cls.from_indicator(
             lambda p: (p[:, 0] ** 2 + p[:, 1] ** 2 <= radius**2) & (np.abs(p[:, 2]) <= length / 2),
@@ -266,7 +269,7 @@ class Shape:
 
     @classmethod
     def sphere(cls, radius: float, *, cells: int = DEFAULT_CELLS) -> Shape:
-        """A solid ball, centred at the origin [m]."""
+        """Solid sphere, centred at the origin [m]."""
         half = np.full(3, float(radius))
         shape = cls.from_indicator(
             lambda p: np.sum(p**2, axis=1) <= radius**2, -half, half, cells=cells, name="sphere"
@@ -284,7 +287,7 @@ class Shape:
         cells: int = DEFAULT_CELLS,
         name: str = "shape",
     ) -> Shape:
-        """Solid from a function that tests which points are inside.
+        """Solid defined by a function that tests which points are inside.
 
         A cubic grid with about `cells` filled cells; cells that the surface cuts keep the volume,
         centroid and second moments of their inner part.
@@ -333,7 +336,7 @@ class Shape:
     def union(
         cls, shapes: Sequence[trimesh.Trimesh], *, cells: int = DEFAULT_CELLS, name: str = "union"
     ) -> Shape:
-        """The union of closed meshes, which may overlap."""
+        """Union of closed meshes, which may overlap."""
         meshes = list(shapes)
         return cls._from_grid(
             lambda axes: np.any([inside_mesh(mesh, axes) for mesh in meshes], axis=0),
@@ -352,10 +355,11 @@ class Shape:
         hull: bool = False,
         cells: int = DEFAULT_CELLS,
     ) -> Shape:
-        """A closed surface mesh: STL, OBJ, PLY or whatever trimesh reads.
+        """Solid bounded by a closed surface mesh: STL, OBJ, PLY or another format of trimesh.
 
         Volume, centroid and second moments are those of the polyhedron; solids that touch, as in an
-        assembly, are one shape. A file is cut once, as long as its content stays the same.
+        assembly, are one shape. The cells of a file are cached as long as its content stays the
+        same.
 
         Args:
             source: File, or mesh. A file without faces is a point cloud: its convex hull is taken.
@@ -381,6 +385,29 @@ class Shape:
 
     @classmethod
     def from_points(cls, cloud: ArrayLike, *, cells: int = DEFAULT_CELLS) -> Shape:
-        """The convex hull of a point cloud, such as a camera's; shape (N, 3) [m]."""
+        """Convex hull of a point cloud, such as that of a camera; shape (N, 3) [m]."""
         mesh = convex_hull(np.asarray(cloud, dtype=float))
         return cls.from_mesh(mesh, cells=cells).of_size_sd(CLOUD_SD)
+
+
+def surface_of(shape: Shape) -> Shape:
+    """Surface of a shape as a thin layer of cells: those faces of its cells that have no neighbour.
+
+    The volumes of the cells are areas here [m^2], because only their ratios matter.
+    """
+    values, axes = np.linalg.eigh(shape.spreads)
+    half = np.sqrt(np.maximum(3.0 * values, 1e-18))  # (n, 3) along the columns of axes
+    sides = np.concatenate([np.eye(3), -np.eye(3)])
+    outward = np.einsum("nij,sj->nsi", axes, sides)
+    reach = np.tile(half, (1, 2))[:, :, None]
+    faces = shape.points[:, None] + reach * outward
+    beyond = (faces + 0.3 * reach * outward).reshape(-1, 3)
+    open_ = np.ones(len(beyond), dtype=bool)
+    for point, axis, h in zip(shape.points, axes, half, strict=True):
+        open_ &= np.any(np.abs((beyond - point) @ axis) > h, axis=1)
+    cell, side = np.nonzero(open_.reshape(len(shape), 6))
+    flat = (np.arange(3) != (side % 3)[:, None]) * half[cell]  # (k, 3): no depth
+    area = 4.0 * np.prod(np.where(flat > 0, flat, 1.0), axis=1)
+    A = axes[cell]
+    spreads = (A * (flat**2 / 3.0)[:, None, :]) @ A.transpose(0, 2, 1)
+    return Shape(faces[cell, side], area, spreads, shape.lower, shape.upper, shape.name)

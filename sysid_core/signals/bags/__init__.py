@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rosbag2 in and out."""
+"""Reading and writing of rosbag2 bags."""
 
-from sysid_core.signals.bags.layouts import Layout, joint_state_layout, wrench_layout
+from sysid_core.signals.bags.layouts import (
+    Layout,
+    build_typestore,
+    joint_state_layout,
+    message_decoder,
+    message_definitions,
+    wrench_layout,
+)
 from sysid_core.signals.bags.reader import read_bag, read_marks
-from sysid_core.signals.bags.recovery import offered_qos, recover_bag
 from sysid_core.signals.bags.storage import StoredBag, open_bag
-from sysid_core.signals.bags.types import build_typestore, message_decoder, message_definitions
-from sysid_core.signals.bags.writer import BagWriter, OfferedQos
+from sysid_core.signals.bags.writer import BagWriter, OfferedQos, offered_qos, recover_bag
 
 __all__ = [
     "BagWriter",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of one stream as columns: blocks of bytes are converted at once in bounded memory."""
+"""Messages of one stream as columns; blocks of bytes are converted at once, with bounded memory."""
 
 from __future__ import annotations
 
@@ -101,13 +101,13 @@ class _Columns:
         if self.thinning == 1:
             return ()
         return (
-            f"{topic}: many samples; means of {self.thinning} consecutive samples are used, to limit the memory."
-            "",
+            f"{topic}: many samples; means of {self.thinning} consecutive samples are used, to"
+            " limit the memory.",
         )
 
 
 class JointColumns(_Columns):
-    """Joint states, mapped by name.
+    """Collector of joint states, with joints mapped by name.
 
     Args:
         names: Joints to read; empty: those that most messages have.
@@ -119,7 +119,7 @@ class JointColumns(_Columns):
         self.names = names
 
     def stream(self, topic: str, kind: EffortKind) -> tuple[JointStream, tuple[str, ...]]:
-        """Stream in time order, and remarks about it."""
+        """Joint states in time order, with remarks about their stamps."""
         seen: dict[tuple[str, ...], int] = {}
         for index, places, *_ in self._blocks:
             found = self._layouts[index].names
@@ -179,13 +179,13 @@ class JointColumns(_Columns):
 
 
 class WrenchColumns(_Columns):
-    """Wrenches of one sensor."""
+    """Collector of the wrenches of one sensor."""
 
     def __init__(self, thinning: int = 1) -> None:
         super().__init__(wrench_layout, thinning)
 
     def stream(self, topic: str) -> tuple[WrenchStream, tuple[str, ...]]:
-        """Stream in time order, and remarks about it."""
+        """Wrench stream in time order, with remarks about its stamps."""
         frames: dict[str, int] = {}
         for index, places, *_ in self._blocks:
             frame = self._layouts[index].frame

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages with fixed byte offsets: read singly or many at once.
+"""Messages with fixed byte offsets, read one at a time or many at once.
 
 A driver sends the same joints in the same order for hours: only numbers change. Where they stand
 is found once; then a message is some views of its bytes, and a thousand messages are a matrix.
@@ -8,20 +8,125 @@ is found once; then a message is some views of its bytes, and a thousand message
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rosbags.serde import SerdeError
+from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
+from rosbags.typesys.store import Typestore
 
 from sysid_core.errors import SignalError
 from sysid_core.signals.recording import Array
 
+DEFAULT_DISTRO = "kilted"
 JOINT_STATE = "sensor_msgs/msg/JointState"
 WRENCH_STAMPED = "geometry_msgs/msg/WrenchStamped"
 _LITTLE_ENDIAN = b"\x00\x01"
 _STAMP_AT, _HEAD_AT = 4, 12  # behind the encapsulation; what follows the stamp
 _MOST = 10_000  # names or characters; more are damaged bytes
+
+
+def message_definitions(folder: str | Path, package: str) -> dict[str, str]:
+    """Contents of the `.msg` files in a folder, by type name such as `robot_sysid/msg/Mark`."""
+    files = sorted(Path(folder).glob("*.msg"))
+    return {f"{package}/msg/{file.stem}": file.read_text(encoding="utf-8") for file in files}
+
+
+def build_typestore(
+    definitions: Mapping[str, str] | None = None, *, distro: str = DEFAULT_DISTRO
+) -> Typestore:
+    """Message types of a ROS distribution (by default the latest), with additional types.
+
+    Args:
+        definitions: Texts of `.msg` files (or bag schemas, with their dependencies) by type name.
+        distro: Such as `jazzy`.
+
+    Raises:
+        SignalError: A definition can't be parsed.
+    """
+    standard = get_typestore(getattr(Stores, f"ROS2_{distro.upper()}", Stores.LATEST))
+    types: dict[str, Any] = {}
+    for name, text in (definitions or {}).items():
+        try:
+            parsed = get_types_from_msg(text, name)
+        except Exception as err:  # whatever the parser makes of other people's text
+            raise SignalError(
+                f"The definition of '{name}' can't be parsed: {err}.",
+                remedy="Give the text of its .msg file.",
+            ) from err
+        types.update(parsed)
+    store = get_typestore(Stores.EMPTY)
+    store.register({**standard.fielddefs, **types})  # what is given wins over the distribution's
+    return store
+
+
+def stored_typestore(name: str, definition: str, encoding: str) -> Typestore:
+    """Types defined in a bag for one of its topics.
+
+    Raises:
+        SignalError: The definition can't be parsed.
+    """
+    if not definition:
+        return get_typestore(Stores.LATEST)
+    store = get_typestore(Stores.EMPTY)
+    try:
+        if encoding == "ros2idl":
+            types: dict[str, Any] = {}
+            separator = "=" * 80 + "\n"
+            for part in definition.split(separator):
+                types.update(
+                    get_types_from_idl(part.split("\n", 1)[1] if part[:4] == "IDL:" else part)
+                )
+        else:
+            types = dict(get_types_from_msg(definition, name))
+    except Exception as err:
+        raise SignalError(
+            f"The bag's definition of '{name}' can't be parsed: {err}.",
+            remedy="Was the bag written by another tool? Record it again with `ros2 bag record`.",
+        ) from err
+    store.register(types)
+    return store
+
+
+def message_decoder(store: Typestore, type_name: str) -> Callable[[bytes], Any]:
+    """Function that decodes messages of one type from their CDR bytes.
+
+    Bytes beyond the message are padding and left alone: `rclpy.serialization` leaves some behind
+    messages that end in an empty array, which `Typestore.deserialize_cdr` refuses.
+
+    Raises:
+        SignalError: The type's definition contains itself; from that function: the bytes are no
+            such message.
+    """
+    try:
+        definition = store.get_msgdef(type_name)
+    except RecursionError as err:
+        raise SignalError(
+            f"The definition of '{type_name}' in the bag contains itself.",
+            remedy="Record it again: the bag's definitions are damaged.",
+        ) from err
+    decoders = {
+        b"\x00\x00": definition.deserialize_cdr_be,
+        b"\x00\x01": definition.deserialize_cdr_le,
+    }
+
+    def decode(data: bytes) -> Any:
+        try:
+            message, end = decoders[data[:2]](data[4:], 0, definition.cls, store)
+            if end > len(data) - 4:
+                raise ValueError("it is cut off")
+            return message
+        except (KeyError, struct.error, SerdeError, ValueError) as err:
+            raise SignalError(
+                f"A message of type '{type_name}' can't be decoded ({err!r}).",
+                remedy="Does its sender use another definition of that type?",
+            ) from err
+
+    return decode
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +157,12 @@ class Layout:
         return True
 
     def stamp_ns(self, data: bytes) -> int:
-        """The header's stamp."""
+        """Stamp of the message header [ns]."""
         sec, nanosec = struct.unpack_from("<iI", data, _STAMP_AT)
         return int(sec) * 1_000_000_000 + int(nanosec)
 
     def values(self, data: bytes, field: str) -> Array:
-        """A field's values: a view of the bytes."""
+        """Values of a field, as a view of the bytes, shape (count,)."""
         at, count = self.fields[field]
         return np.frombuffer(data, "<f8", count, at)
 
@@ -75,7 +180,7 @@ class Layout:
         return sec * 1_000_000_000 + parts[:, 4:].copy().view("<u4")[:, 0]
 
     def columns_of(self, block: NDArray[np.uint8], field: str) -> Array:
-        """A field of a block of messages, shape (K, count)."""
+        """Values of a field in a block of messages, shape (K, count)."""
         at, count = self.fields[field]
         if not count:
             return np.empty((len(block), 0))
@@ -114,7 +219,7 @@ class _Cursor:
 
 
 def joint_state_layout(data: bytes) -> Layout:
-    """The layout of a `sensor_msgs/JointState`: fields `position`, `velocity`, `effort`.
+    """Layout of a `sensor_msgs/JointState` with the fields `position`, `velocity`, `effort`.
 
     Raises:
         SignalError: The bytes are none.
@@ -123,7 +228,7 @@ def joint_state_layout(data: bytes) -> Layout:
 
 
 def wrench_layout(data: bytes) -> Layout:
-    """The layout of a `geometry_msgs/WrenchStamped`: field `wrench`, force then torque.
+    """Layout of a `geometry_msgs/WrenchStamped` with the field `wrench`: force, then torque.
 
     Raises:
         SignalError: The bytes are none.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An MCAP file: by its index, or from its start, chunk by chunk, whether it has an index or not."""
+"""Reading of an MCAP file, by its index or from its start, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ import struct
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 import zstandard
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import EndOfFile, InvalidMagic, McapError
 from mcap.opcode import Opcode
 from mcap.records import Chunk, Metadata, Statistics
+from pydantic import Field
 from rosbags.interfaces import ConnectionExtRosbag2, MessageDefinitionFormat
 from rosbags.rosbag1 import Reader as Ros1Reader
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
 
 from sysid_core.errors import SignalError
-from sysid_core.files import open_regular
+from sysid_core.files import FileKind, FileSchema, Name, open_regular, read_schema
 from sysid_core.progress import report_progress
 from sysid_core.signals.bags.mcap_records import (
     MOST_CHUNK_BYTES,
@@ -31,7 +32,6 @@ from sysid_core.signals.bags.mcap_records import (
     partial_chunk_end,
     require_plausible_size,
 )
-from sysid_core.signals.bags.metadata import BAG
 from sysid_core.signals.bags.records import (
     Damage,
     MessageBlock,
@@ -40,8 +40,8 @@ from sysid_core.signals.bags.records import (
     in_blocks,
 )
 
+BAG = FileKind("bag", "Give a rosbag2 folder, or an .mcap or .db3 file.", SignalError)
 CUSTOM_DATA_RECORD = "robot_sysid"  # MCAP metadata record that repeats custom_data at the start
-
 _MAGIC = b"\x89MCAP0\r\n"
 _HEAD = struct.Struct("<BQ")  # opcode and length of a record
 _READ = (
@@ -54,14 +54,40 @@ _READ = (
 )
 _AT_ONCE = 1 << 20  # bytes of chunks that are looked through together
 
+
+class BagMetadata(FileSchema):
+    """Those metadata of a bag that are used here."""
+
+    MORE_KEYS: ClassVar[bool] = True
+    relative_file_paths: list[Name] = Field(default_factory=list)
+    custom_data: dict[str, Any] = Field(default_factory=dict)
+
+
+class _MetadataFile(FileSchema):
+    MORE_KEYS: ClassVar[bool] = True
+    rosbag2_bagfile_information: BagMetadata
+
+
+def read_metadata(path: Path) -> tuple[BagMetadata | None, tuple[str, ...]]:
+    """Contents of metadata.yaml (None if it is missing), and its faults."""
+    file = path / "metadata.yaml"
+    if not file.exists():
+        return None, ()
+    try:
+        content = read_schema(file, _MetadataFile, BAG)
+        return content.rosbag2_bagfile_information, ()
+    except SignalError as err:
+        return None, (err.message,)
+
+
 _Item = MessageBlock | StoredTopic | dict[str, str] | Damage
 
 
 def scan_mcap(file: Path) -> Iterator[_Item]:
-    """Messages, topics, custom data and damage of an MCAP file, in order.
+    """Messages, topics, metadata and damage of an MCAP file, in order.
 
-    Chunks are looked through about a megabyte at a time, so that small ones cost no more. What is
-    cut off or damaged is reported; all else is read.
+    Chunks are processed about a megabyte at a time, so that small chunks cost no more. Truncated or
+    damaged parts are reported; all others are read.
 
     Args:
         file: It needs neither index nor footer.
@@ -173,7 +199,8 @@ class _Scan:
             return
         lost_s = max(0, partial_chunk_end(tail) - self._channels.last_ns) * 1e-9
         yield Damage(
-            f"'{self._file.name}' is cut off or damaged ({str(err) or type(err).__name__}): read to its"
+            f"'{self._file.name}' is cut off or damaged ({str(err) or type(err).__name__}): read"
+            " to its"
             f" last whole message; {lost_s:.2f} s of its last chunk are lost.",
             lost_s,
         )
@@ -198,7 +225,8 @@ def _begins_as_mcap(file: Path) -> bool:
 
 
 def read_ros1(file: Path) -> Iterator[MessageBlock | StoredTopic | Damage]:
-    """Topics and messages of a ROS 1 bag, as ROS 2 would have stored them; other types are named.
+    """Topics and messages of a ROS 1 bag in the form of ROS 2; message types without equivalent are
+    listed.
 
     Raises:
         SignalError: It can't be read.
@@ -229,7 +257,8 @@ def read_ros1(file: Path) -> Iterator[MessageBlock | StoredTopic | Damage]:
 
 
 def read_indexed(path: Path) -> Iterator[MessageBlock | StoredTopic]:
-    """Topics and messages of a bag that rosbags reads by its index: SQLite, compressed files.
+    """Topics and messages of a bag that the library rosbags reads by its index: SQLite, compressed
+    files.
 
     Args:
         path: Folder, or a .db3 file.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records in chunks of an MCAP file, many messages at once, with bounds checks."""
+"""Records in the chunks of an MCAP file, many messages at once, with bounds checks."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def chunk_content(chunk: Chunk) -> bytes:
 
 
 def partial_chunk_content(tail: bytes) -> bytes:
-    """Recoverable content of a chunk truncated by the end of the file; empty if there is none.
+    """Recoverable content of a chunk that the end of the file truncates; empty if there is none.
 
     Args:
         tail: From the beginning of the chunk's record to the end of the file.
@@ -148,7 +148,8 @@ _MESSAGE_HEAD = np.dtype(
 
 
 def record_places(content: bytes) -> tuple[NDArray[np.int64], int]:
-    """Start of each complete record in a chunk's content, shape (k,), and the end of the last.
+    """Start of each complete record in the content of a chunk, shape (k,), and the end of the last
+    one.
 
     This loop is all that is done for each message; what is in them is read many at a time.
     """
@@ -167,7 +168,7 @@ def record_places(content: bytes) -> tuple[NDArray[np.int64], int]:
 
 
 class Channels:
-    """Channels of a file, and messages by their topic.
+    """Channels of an MCAP file, with messages grouped by topic.
 
     Attributes:
         found: Messages so far.
@@ -185,7 +186,7 @@ class Channels:
     def take(
         self, content: bytes, *, cut_off: bool = False
     ) -> Iterator[MessageBlock | StoredTopic]:
-        """Topics that are new, and messages.
+        """Process new channel and message records.
 
         Args:
             content: Content of one or several chunks.

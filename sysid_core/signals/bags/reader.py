@@ -1,24 +1,112 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a recording out of a rosbag2 bag, without ROS."""
+"""Reading of a recording from a rosbag2 bag, without ROS."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from sysid_core.errors import SignalError
+from sysid_core.robot import StaticTransform
 from sysid_core.signals.bags.columns import JointColumns, WrenchColumns
-from sysid_core.signals.bags.layouts import JOINT_STATE, WRENCH_STAMPED
+from sysid_core.signals.bags.layouts import (
+    JOINT_STATE,
+    WRENCH_STAMPED,
+    message_decoder,
+    stored_typestore,
+)
 from sysid_core.signals.bags.records import StoredTopic
 from sysid_core.signals.bags.storage import StoredBag, open_bag
-from sysid_core.signals.bags.texts import Texts, namespace_of
 from sysid_core.signals.recording import EffortKind, Mark, Recording
 
+STRING = "std_msgs/msg/String"
+MARK = "robot_sysid/msg/Mark"
+TRANSFORMS = "tf2_msgs/msg/TFMessage"
 MOST_SAMPLES = 200_000  # of a stream in memory, seven minutes at 500 Hz: with 7 joints 36 MB
 
 
+def namespace_of(topic: str) -> str:
+    """Namespace of a topic; "" without namespace."""
+    return topic.rpartition("/")[0]
+
+
+class Texts:
+    """Descriptions, static transforms and marks of the robot whose joint states are read.
+
+    If a bag contains several robots, the description in the namespace of the joint states is used,
+    or that in the nearest namespace above.
+    """
+
+    def __init__(self, bag: StoredBag, joint_topic: str) -> None:
+        self.marks: list[Mark] = []
+        self.description = ""
+        self.transforms: dict[str, StaticTransform] = {}  # by child
+        self.notes: list[str] = []
+        self.broken = 0
+        strings, frames = bag.topics_of(STRING), bag.topics_of(TRANSFORMS)
+        descriptions = [t for t in strings if t.name.endswith("robot_description")]
+        transforms = [t for t in frames if t.name.endswith("tf_static")]
+        marks = [*(t for t in strings if t.name.endswith("/marks")), *bag.topics_of(MARK)]
+        self._used: dict[str, tuple[StoredTopic, Callable[[int, Any], None]]] = {}
+        for what, topics, take in (
+            ("descriptions", descriptions, self._describe),
+            ("static transforms", transforms, self._fix),
+            ("marks", marks, self._mark),
+        ):
+            mine = [
+                t
+                for t in topics
+                if (namespace_of(joint_topic) + "/").startswith(namespace_of(t.name) + "/")
+            ]
+            nearest = max((len(namespace_of(t.name)) for t in mine), default=0)
+            if len(topics) == 1:
+                mine, nearest = topics, len(namespace_of(topics[0].name))
+            used = [t for t in mine if len(namespace_of(t.name)) == nearest]
+            others = [t.name for t in topics if t not in used]
+            if others:
+                self.notes.append(f"{what} on {others} belong to another robot and were omitted.")
+            self._used |= {topic.name: (topic, take) for topic in used}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of their topics."""
+        return tuple(self._used)
+
+    def takers(self) -> dict[str, Callable[[int, bytes], None]]:
+        """Functions that process the messages of each topic."""
+
+        def taker(topic: StoredTopic, take: Callable[[int, Any], None]) -> Any:
+            store = stored_typestore(topic.type, topic.definition, topic.encoding)
+            decode = message_decoder(store, topic.type)
+
+            def take_bytes(log_ns: int, data: bytes) -> None:
+                try:
+                    take(log_ns, decode(data))
+                except Exception:  # whatever a deserialiser makes of damaged bytes
+                    self.broken += 1
+
+            return take_bytes
+
+        return {name: taker(*used) for name, used in self._used.items()}
+
+    def _describe(self, log_ns: int, message: Any) -> None:
+        self.description = message.data
+
+    def _fix(self, log_ns: int, message: Any) -> None:
+        found = (StaticTransform.of(stamped) for stamped in message.transforms)
+        self.transforms |= {transform.child: transform for transform in found}
+
+    def _mark(self, log_ns: int, message: Any) -> None:
+        if hasattr(message, "label"):
+            stamp = message.stamp
+            self.marks.append(Mark(int(stamp.sec) * 10**9 + int(stamp.nanosec), message.label))
+        else:
+            self.marks.append(Mark(log_ns, message.data))
+
+
 def read_marks(bag: StoredBag) -> tuple[Mark, ...]:
-    """Marks of a bag in time order, to select the part of a long bag to read.
+    """Marks of a bag in time order, with which a part of a long bag can be selected.
 
     Args:
         bag: Opened.
@@ -42,11 +130,11 @@ def read_bag(
     effort_kind: EffortKind | str | None = None,
     window_ns: tuple[int, int] | None = None,
 ) -> Recording:
-    """Read joint states, wrenches, marks and the robot's description.
+    """Read joint states, wrenches, marks and robot description from a bag.
 
-    Messages are put at their header's stamp; where drivers leave it zero, at the time they were
-    received. Invalid and disordered samples are dropped and counted in `notes`. A bag that was
-    cut off is read to its last whole chunk.
+    Messages have the stamp of their header, or the time of reception if the header's stamp is zero.
+    Invalid and disordered samples are dropped and counted in `notes`. A truncated bag is read up to
+    its last complete chunk.
 
     Args:
         path: rosbag2 folder, or an .mcap or .db3 file; or the bag, opened.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics and messages as they are stored."""
+"""Topics and messages in the form in which they are stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLOCK = 4096  # messages of storages that give them one by one
 
 
 class StoredMessage(NamedTuple):
-    """A serialised message."""
+    """Serialised message of a bag."""
 
     topic: str
     log_ns: int
@@ -24,7 +24,7 @@ class StoredMessage(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MessageBlock:
-    """k serialised messages in storage order, as positions in one block of bytes.
+    """Serialised messages (k of them) in storage order, as positions in one block of bytes.
 
     Attributes:
         topics: Names that `topic` counts.
@@ -51,7 +51,7 @@ class MessageBlock:
             yield StoredMessage(self.topics[topic], log_ns, self.content[start : start + length])
 
     def select(self, rows: NDArray[np.bool_]) -> MessageBlock:
-        """Some of the messages."""
+        """Copy with some of the messages."""
         return MessageBlock(
             self.topics,
             self.topic[rows],
@@ -62,7 +62,7 @@ class MessageBlock:
         )
 
     def of_topics(self, names: Collection[str]) -> MessageBlock:
-        """Messages of some topics."""
+        """Copy with the messages of some topics."""
         wanted = np.array([name in names for name in self.topics], dtype=bool)
         return self if wanted.all() else self.select(wanted[self.topic])
 
@@ -73,7 +73,7 @@ class MessageBlock:
 
 
 def message_block(messages: Collection[StoredMessage]) -> MessageBlock:
-    """Messages as a block, in their order."""
+    """Block of messages from a list, in the same order."""
     topics = tuple(dict.fromkeys(message.topic for message in messages))
     index = {name: k for k, name in enumerate(topics)}
     length = np.array([len(message.data) for message in messages], dtype=np.int64)
@@ -88,7 +88,7 @@ def message_block(messages: Collection[StoredMessage]) -> MessageBlock:
 
 
 def in_blocks(messages: Iterable[StoredMessage]) -> Iterator[MessageBlock]:
-    """Messages that arrive one by one, in blocks."""
+    """Blocks of messages from an iterator of single messages."""
     source = iter(messages)
     while batch := list(islice(source, _BLOCK)):
         yield message_block(batch)
@@ -96,7 +96,7 @@ def in_blocks(messages: Iterable[StoredMessage]) -> Iterator[MessageBlock]:
 
 @dataclass(frozen=True)
 class StoredTopic:
-    """A topic in a bag.
+    """Topic of a bag.
 
     Attributes:
         name: Such as `/joint_states`.
@@ -120,14 +120,14 @@ class StoredTopic:
 
     @property
     def rate_hz(self) -> float:
-        """Mean rate by log times."""
+        """Mean message rate according to the log times."""
         span = (self.last_ns - self.first_ns) * 1e-9
         return (self.count - 1) / span if span > 0.0 else 0.0
 
 
 @dataclass(frozen=True)
 class Damage:
-    """Something broken in a storage file.
+    """Damage of a storage file.
 
     Attributes:
         text: What it is, a sentence.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contents of a rosbag2 bag, read record by record so that truncated bags can be read.
+"""Contents of a rosbag2 bag, read record by record so that truncated bags are readable.
 
 An MCAP file that was cut off (a killed logger, a full disk) has no index and no footer; readers
 that need them read nothing. Here MCAP files are always scanned from the start, up to the last
@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 
 from sysid_core.errors import SignalError
-from sysid_core.signals.bags.mcap_file import read_indexed, read_ros1, scan_mcap
-from sysid_core.signals.bags.metadata import read_metadata
+from sysid_core.signals.bags.mcap_file import read_indexed, read_metadata, read_ros1, scan_mcap
 from sysid_core.signals.bags.records import Damage, MessageBlock, StoredMessage, StoredTopic
 
 
 @dataclass(frozen=True)
 class StoredBag:
-    """A bag on disk.
+    """Bag on disk.
 
     Attributes:
         path: Folder or file as given.
@@ -43,28 +42,28 @@ class StoredBag:
 
     @property
     def count(self) -> int:
-        """Messages in all."""
+        """Number of messages of all topics."""
         return sum(topic.count for topic in self.topics)
 
     @property
     def seconds(self) -> float:
-        """Between the first and the last message [s]."""
+        """Time between the first and the last message [s]."""
         used = [topic for topic in self.topics if topic.count]
         if not used:
             return 0.0
         return (max(t.last_ns for t in used) - min(t.first_ns for t in used)) * 1e-9
 
     def topics_of(self, type_name: str) -> tuple[StoredTopic, ...]:
-        """Topics of a message type that have messages."""
+        """Topics with messages of a given type."""
         return tuple(topic for topic in self.topics if topic.type == type_name and topic.count)
 
     def messages(self, topics: Collection[str] = ()) -> Iterator[StoredMessage]:
-        """Messages of some topics (all, if none is named), in the order of the storage."""
+        """Messages of the named topics (by default all topics), in the order of the storage."""
         for block in self.blocks(topics):
             yield from block
 
     def blocks(self, topics: Collection[str] = ()) -> Iterator[MessageBlock]:
-        """Messages in blocks, for readers of columns."""
+        """Messages in blocks, for readers of whole columns."""
         wanted = set(topics)
         whole = (self.path / "metadata.yaml").is_file()
         for item in stored_items(self.path, self.files, whole=whole):
@@ -172,7 +171,7 @@ _Item = MessageBlock | StoredTopic | dict[str, str] | Damage
 
 
 def stored_items(path: Path, files: Sequence[Path], *, whole: bool) -> Iterator[_Item]:
-    """Messages, topics, custom data and damage of a bag, in order.
+    """Messages, topics, metadata and damage of a bag, in order.
 
     Args:
         path: As given by the user.

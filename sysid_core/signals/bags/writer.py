@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing rosbag2 bags (MCAP) from serialised messages, safe against a kill."""
+"""Writing of rosbag2 bags (MCAP) from serialised messages, safe even if the process is killed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from mcap.writer import CompressionType, Writer
 from rosbags.typesys import TypesysError
 
 from sysid_core.errors import SignalError
-from sysid_core.files import write_text
+from sysid_core.files import FileKind, parse_yaml, write_text
+from sysid_core.signals.bags.layouts import DEFAULT_DISTRO, build_typestore
 from sysid_core.signals.bags.mcap_file import CUSTOM_DATA_RECORD
-from sysid_core.signals.bags.types import DEFAULT_DISTRO, build_typestore
+from sysid_core.signals.bags.records import StoredTopic
+from sysid_core.signals.bags.storage import StoredBag, open_bag
 
 _METADATA_VERSION = 9  # of rosbag2 since Jazzy
 _FOREVER = {"sec": 9223372036, "nsec": 854775807}
+_QOS = FileKind("quality of service", "Record again.", SignalError)
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class OfferedQos:
     depth: int = 50
 
     def profile(self) -> dict[str, Any]:
-        """QoS profile in the form that rosbag2 writes."""
+        """QoS profile in the text form of rosbag2."""
         return {
             "history": "keep_last",
             "depth": self.depth,
@@ -61,10 +64,10 @@ class _Topic:
 
 
 class BagWriter:
-    """Writer of a rosbag2 folder with one MCAP file in small chunks, each written to disk when
-    full.
+    """Writer of a rosbag2 folder with one MCAP file; each small chunk is written to disk as soon as
+    it is full.
 
-    What is lost when the process is killed is the chunk being filled; `read_bag` reads the rest.
+    If the process is killed, only the current chunk is lost; `read_bag` reads the rest.
 
     Args:
         path: Folder to create.
@@ -120,11 +123,11 @@ class BagWriter:
 
     @property
     def count(self) -> int:
-        """Messages written."""
+        """Number of messages written."""
         return sum(topic.count for topic in self._topics.values())
 
     def add_topic(self, name: str, type_name: str, qos: OfferedQos | None = None) -> None:
-        """Announce a topic.
+        """Add a topic before its first message.
 
         Args:
             name: Such as `/joint_states`.
@@ -190,7 +193,7 @@ class BagWriter:
                 self._flushed = self._stream.tell()
 
     def close(self) -> None:
-        """Write index, footer and metadata.yaml. A second call does nothing.
+        """Write index, footer and metadata.yaml. Further calls have no effect.
 
         Raises:
             SignalError: The disk is full; what was written before can be read.
@@ -266,3 +269,42 @@ def _dump(content: object) -> str:
             return True
 
     return yaml.dump(content, Dumper=Plain, sort_keys=False)
+
+
+def recover_bag(path: str | Path, out: str | Path) -> StoredBag:
+    """Write all readable messages of a damaged bag to a new bag, with index and metadata.
+
+    Args:
+        path: Damaged (or whole) bag: folder or storage file. It isn't touched.
+        out: Folder to create.
+
+    Returns:
+        The new bag.
+
+    Raises:
+        SignalError: Nothing can be read, or the folder exists.
+    """
+    bag = open_bag(path)
+    definitions = {topic.type: topic.definition for topic in bag.topics if topic.definition}
+    with BagWriter(out, custom_data=bag.custom_data, definitions=definitions) as writer:
+        for topic in bag.topics:
+            writer.add_topic(topic.name, topic.type, offered_qos(topic))
+        for message in bag.messages():
+            writer.write(message.topic, message.data, message.log_ns)
+    return open_bag(out)
+
+
+def offered_qos(topic: StoredTopic) -> OfferedQos:
+    """QoS of a recorded publisher, as far as a replay needs it."""
+    try:
+        profile = parse_yaml(topic.qos, _QOS, topic.name)[0]
+        best_effort = str(profile["reliability"]) in ("best_effort", "2")
+        latched = str(profile["durability"]) in ("transient_local", "1")
+        depth = int(profile["depth"])
+    except (SignalError, KeyError, IndexError, TypeError, ValueError):
+        return OfferedQos()
+    return OfferedQos(
+        "best_effort" if best_effort else "reliable",
+        "transient_local" if latched else "volatile",
+        depth,
+    )

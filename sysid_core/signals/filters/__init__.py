@@ -7,9 +7,7 @@ from sysid_core.signals.filters.joint_filter import (
     JointFilter,
     filter_joints,
 )
-from sysid_core.signals.filters.noise import NoiseLevels
 from sysid_core.signals.filters.penalised_spline import fit_splines
-from sysid_core.signals.filters.tuned_bank import TunedBank
 from sysid_core.signals.filters.zero_phase import (
     ZeroPhaseFilter,
     central_difference,
@@ -22,8 +20,6 @@ __all__ = [
     "FilteredJointStream",
     "FilteredSample",
     "JointFilter",
-    "NoiseLevels",
-    "TunedBank",
     "ZeroPhaseFilter",
     "central_difference",
     "filter_joints",

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint positions, velocities and accelerations with standard deviations, sample by sample."""
+"""Filtered joint positions, velocities and accelerations with standard deviations, sample by
+sample.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import SignalError
-from sysid_core.signals.filters.kalman import kernels
-from sysid_core.signals.filters.noise import NoiseLevels
+from sysid_core.signals.filters.kalman import NoiseLevels, kernels
 from sysid_core.signals.filters.tuned_bank import TunedBank
 from sysid_core.signals.recording import Array, JointStream
-from sysid_core.signals.stream_clock import (
+from sysid_core.signals.stream import (
     FilterCounts,
     SampleOutcome,
     StreamClock,
@@ -24,7 +25,7 @@ from sysid_core.signals.stream_clock import (
 
 @dataclass(frozen=True, eq=False)
 class FilteredSample:
-    """Joint state after one sample; shape (n,) each.
+    """Filtered joint state after one sample; shape (n,) each.
 
     Attributes:
         outcome: What became of the sample given.
@@ -48,7 +49,7 @@ class FilteredSample:
 
 @dataclass(frozen=True, eq=False)
 class FilteredJointStream(JointStream):
-    """A joint stream with standard deviations.
+    """Filtered joint states with standard deviations.
 
     Attributes:
         q_sd: Shape (K, n), as those below.
@@ -77,14 +78,14 @@ _OUTLIERS_IN_A_ROW = 3  # more are a new position
 
 
 class JointFilter:
-    """Constant-acceleration Kalman filter of every joint, driven by white jerk.
+    """Constant-acceleration Kalman filter of every joint, driven by white jerk noise.
 
-    Steps are as long as the stamps say. Efforts go through a filter of the same kind. Turns of
-    joints without end stops are unwrapped; a position further from what is expected than any robot
-    moves is left out (three in a row at most: then the joint is there), the other joints' are used.
-    Run over a recording it gives exactly what it gave live. After a second's gap or where stamps go
-    back by more than `max_gap_s`, noise is estimated anew too: each of several recordings that are
-    replayed one after another gives what it gives alone.
+    The time steps are those of the stamps. Efforts are filtered in the same way. Angles of joints
+    without end stops are unwrapped. A position that is further from the prediction than any robot
+    moves is ignored (at most three in a row); the positions of the other joints are used. Applied
+    to a recording, the filter gives exactly the live results. After a gap of a second, or if stamps
+    decrease by more than `max_gap_s`, the noise is estimated again as well, so that each of several
+    replayed recordings gives the same results as alone.
 
     Args:
         n_joints: Joints.
@@ -113,12 +114,14 @@ class JointFilter:
 
     @property
     def counts(self) -> FilterCounts:
-        """Counts of samples so far."""
+        """Numbers of accepted and rejected samples so far."""
         return self._clock.counts
 
     @property
     def noise(self) -> NoiseLevels:
-        """Current position noise, jerk density and (if measured) velocity noise, (n,) each."""
+        """Current position noise, jerk noise density and (if velocities are measured) velocity
+        noise, (n,) each.
+        """
         n, levels = self.n_joints, self._filters.noise
         rate_sd = self._filters.rate_sd if self._measured[0] else None
         return NoiseLevels(levels.measurement_sd[:n], levels.density[:n], rate_sd)
@@ -173,7 +176,9 @@ class JointFilter:
         return self._sample(outcome)
 
     def _unwrapped(self, q: Array, outcome: SampleOutcome) -> Array:
-        """Angles of joints without end stops go on beyond ±π; a new start begins as measured."""
+        """Continuous angles of joints without end stops beyond ±π; after a restart, angles are used
+        as measured.
+        """
         if outcome is SampleOutcome.STARTED:
             return q
         step = q - self._last
@@ -186,8 +191,8 @@ class JointFilter:
     ) -> tuple[SampleOutcome, NDArray[np.bool_] | None]:
         """Positions further from the expected ones than noise and motion explain are left out.
 
-        They are replaced by the expected ones in `q`. After three in a row the joint is there. A
-        sample without any other position is refused.
+        Rejected positions are replaced by the predicted ones in `q`. After three rejections in a
+        row the measured position is accepted. A sample without any other position is rejected.
 
         Returns:
             What becomes of the sample, and the joints that are left out of it, shape (n,).
@@ -278,7 +283,8 @@ class JointFilter:
 def filter_joints(
     stream: JointStream, *, noise: NoiseLevels | None = None
 ) -> tuple[FilteredJointStream, FilterCounts]:
-    """Filter a recording sample by sample with `JointFilter`: the same numbers as live.
+    """Filter a recording sample by sample with `JointFilter`; the results equal those of the live
+    filter.
 
     Args:
         stream: Joint states; refused samples are left out of the result.

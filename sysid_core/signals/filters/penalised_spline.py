@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Penalised quintic splines whose stiffness and order generalised cross-validation chooses.
+r"""Penalised quintic splines, whose cut-off and order are chosen by generalised cross-validation.
 
 A spline \(s(t) = \sum_i c_i B_i(t)\) minimises
 \(\sum_k (z_k - s(t_k))^2 + \lambda\, |D^m c|^2\) (P. Eilers, B. Marx, *Flexible smoothing with
@@ -47,7 +47,7 @@ class _Fit:
 
 
 def fit_splines(time: Array, z: Array) -> tuple[Array, Array]:
-    """Smooth signals, each with the cut-off and order that cross-validation finds for it.
+    """Smooth signals by penalised splines; cross-validation chooses the cut-off and order of each.
 
     Args:
         time: Strictly increasing, shape (K,) [s].

@@ -8,8 +8,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sysid_core.signals.filters.kalman import KinematicBank, kernels
-from sysid_core.signals.filters.noise import FLOOR_SD, NoiseEstimator, NoiseLevels
+from sysid_core.signals.filters.kalman import (
+    FLOOR_SD,
+    KinematicBank,
+    NoiseEstimator,
+    NoiseLevels,
+    kernels,
+)
 from sysid_core.signals.recording import Array
 
 _HORIZON_S = 1.0  # of the running noise levels
@@ -23,7 +28,8 @@ _NONE, _NOBODY = np.zeros(0), np.zeros(0, dtype=np.bool_)
 
 
 class TunedBank:
-    """A bank of filters on n signals whose noise levels are given, or follow the data.
+    """Bank of Kalman filters for n signals, whose noise levels are given or estimated from the
+    data.
 
     Args:
         noise: Levels of shape (n,): to keep, or to begin with where `tuned`.
@@ -73,16 +79,16 @@ class TunedBank:
 
     @property
     def settled(self) -> bool:
-        """True if the noise levels are given, or have been estimated from the data."""
+        """True if the noise levels are given, or already estimated from the data."""
         return self._estimator is None or self._estimator.samples >= _SETTLED_SAMPLES
 
     @property
     def rate_sd(self) -> Array:
-        """Standard deviation of the measured rates in use, shape (rates,)."""
+        """Standard deviation of the measured rates, shape (rates,)."""
         return np.sqrt(self._rate_variance)
 
     def start(self, z: Array, rate: Array | None, start_sd: Array) -> None:
-        """Begin (again) at the values `z`.
+        """Start or restart all filters at the values `z`.
 
         Args:
             z: Values, shape (n,).
@@ -101,7 +107,7 @@ class TunedBank:
             self._estimator.start(z if rate is None else np.concatenate([z, rate]))
 
     def restart(self, signal: int, z: float, rate: float | None, start_sd: Array) -> None:
-        """Restart one signal at the value `z`.
+        """Restart the filter of one signal at the value `z`.
 
         Args:
             signal: Index of the signal.
@@ -126,7 +132,7 @@ class TunedBank:
         rate: Array | None = None,
         left_out: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Take in values, `dt` seconds after the last.
+        """Process new values, `dt` seconds after the last ones.
 
         Args:
             dt: Step [s].
@@ -167,7 +173,7 @@ class TunedBank:
                 self._follow_sudden_motion(self._estimator, self._nearest)
 
     def _look_at_differences(self, z: Array) -> None:
-        """Before the levels are known: at least the noise that third differences show.
+        """Use at least the noise that third differences show, until the noise levels are estimated.
 
         Their variance is 20 times that of a measurement; motion hardly shows in them.
         """

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offline filtering without delay: resampling, Butterworth forward and backward, derivatives."""
+"""Offline filtering without delay: correction of wrapped angles and impossible samples, splines or
+Butterworth forward and backward, resampling, derivatives.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,122 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import Array
-from sysid_core.signals.filters.smoother import smooth_joints
+from sysid_core.signals.filters.penalised_spline import fit_splines
 from sysid_core.signals.recording import JointStream
 
+_PAIRS = 5  # of neighbours: three bad samples in a row are found
+_SPREADS = 10.0  # beyond which a sample is an outlier
+_TURNING = 100.0  # [rad/s²] of true motion, which bends it away from what neighbours predict
+_GAUSSIAN = 1.4826  # standard deviation / median absolute deviation
+_FEWEST_SAMPLES = 20  # of a span
 _PIECE = 6_000  # resampled samples of a piece
 _PIECE_S = 4.0  # [s] at least: each start costs the filters' settling and friction's history
+
+
+def unwrap(q: Array) -> Array:
+    """Angles of joints without end stops made continuous; a step of more than π is a turn.
+
+    Args:
+        q: Shape (K, n) [rad]. Sliding joints pass unchanged: none moves π metres in a sample.
+    """
+    return np.unwrap(q, axis=0)
+
+
+def outliers(time: Array, z: Array) -> NDArray[np.bool_]:
+    """Samples far from their neighbours (Hampel identifier).
+
+    R. Pearson et al., *Generalized Hampel filters* (2016), eq. (4): beyond ten scaled median
+    absolute deviations from the median prediction. Where an encoder's steps are coarse, ten steps
+    are no outlier.
+
+    Args:
+        time: Shape (K,) [s].
+        z: Shape (K, n).
+
+    Returns:
+        Shape (K, n).
+    """
+    if len(z) <= 2 * _PAIRS:
+        return np.zeros(z.shape, dtype=bool)
+    K = len(z)
+    # Without the sample itself, and exact for steady motion: the means of pairs around it.
+    lags = np.arange(1, _PAIRS + 1)
+    padded = np.concatenate(
+        [_continued(z[_PAIRS:0:-1], z[0]), z, _continued(z[-2 : -_PAIRS - 2 : -1], z[-1])]
+    )
+    pairs = [0.5 * (padded[_PAIRS - d :][:K] + padded[_PAIRS + d :][:K]) for d in lags]
+    distance = np.abs(z - np.median(pairs, axis=0))
+    spread = _GAUSSIAN * np.median(distance, axis=0)
+    steps = np.abs(np.diff(z, axis=0))
+    resolution = np.min(steps, axis=0, initial=np.inf, where=steps > 0.0)
+    resolution[~np.isfinite(resolution)] = 0.0
+    period = float(np.median(np.diff(time)))
+    bend = 0.5 * _TURNING * period**2 * float(np.median(lags**2))
+    return distance > _SPREADS * np.maximum(spread, resolution) + bend
+
+
+def _continued(values: Array, end: Array) -> Array:
+    """Reflection about an end point."""
+    return 2.0 * end - values
+
+
+def bridged(time: Array, z: Array, bad: NDArray[np.bool_]) -> Array:
+    """Signals with bad samples replaced by linear interpolation."""
+    out = z.copy()
+    for j in np.flatnonzero(bad.any(axis=0)):
+        good = ~bad[:, j]
+        if good.sum() >= 2:
+            out[:, j] = np.where(good, z[:, j], np.interp(time, time[good], z[good, j]))
+    return out
+
+
+def smooth_joints(stream: JointStream) -> JointStream:
+    """Positions, velocities and accelerations at the stamps, from positions alone.
+
+    Angles of joints without end stops are unwrapped, and outliers replaced; then each joint gets a
+    penalised spline whose cut-off is chosen by cross-validation (`fit_splines`). Measured
+    velocities are not used, because drivers filter and delay them. Efforts stay as measured.
+
+    Args:
+        stream: A span without gaps; stamps strictly increasing.
+
+    Raises:
+        SignalError: Disordered stamps, NaN, or fewer than 20 samples.
+    """
+    _check(stream)
+    time = stream.time
+    q = unwrap(stream.q)
+    values, _ = fit_splines(time, bridged(time, q, outliers(time, q)))
+    q, v, a = np.moveaxis(values, 2, 0)
+    return dataclasses.replace(stream, q=q, v=v, a=a)
+
+
+def _check(stream: JointStream) -> None:
+    if len(stream) < _FEWEST_SAMPLES:
+        raise SignalError(
+            f"A span of {len(stream)} samples is too short to be smoothed.",
+            remedy=f"Record {_FEWEST_SAMPLES} samples without a gap at least.",
+        )
+    steps = np.diff(stream.stamps_ns)
+    if (steps <= 0).any():
+        k = int(np.argmax(steps <= 0)) + 1
+        raise SignalError(
+            f"Joint stamps must increase; sample {k} of {len(stream)} is not later than the"
+            " previous one.",
+            remedy="Drop disordered samples first: `in_order`.",
+            sample=k,
+        )
+    if not np.isfinite(stream.q).all():
+        k, j = np.argwhere(~np.isfinite(stream.q))[0]
+        raise SignalError(
+            f"The position of '{stream.names[j]}' at sample {k} is {stream.q[k, j]}.",
+            remedy="Drop invalid samples first: `in_order`.",
+            sample=int(k),
+        )
 
 
 @dataclass(frozen=True)
@@ -49,7 +158,8 @@ class ZeroPhaseFilter:
             )
 
     def apply(self, signal: ArrayLike, rate_hz: float) -> Array:
-        """Filter along the first axis; a cut-off above the Nyquist frequency changes nothing.
+        """Filter along the first axis; a cut-off above the Nyquist frequency leaves the signal
+        unchanged.
 
         The ends are continued by reflection about the end point, never by zeros.
 
@@ -74,7 +184,8 @@ class ZeroPhaseFilter:
 
 
 def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
-    """Derivative by fourth-order differences `[1 -8 0 8 -1] / 12 dt`, lower order at the ends.
+    """Derivative by fourth-order central differences `[1 -8 0 8 -1] / 12 dt`; lower order at the
+    ends.
 
     Args:
         signal: Shape (K, ...), K >= 3, at equal steps.
@@ -88,7 +199,9 @@ def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
 
 
 def split_at_gaps(stream: JointStream, max_gap_s: float) -> tuple[JointStream, ...]:
-    """Spans without a gap longer than `max_gap_s`; nothing is interpolated over a gap."""
+    """Spans of a stream without a gap longer than `max_gap_s`, so that nothing is interpolated over
+    a gap.
+    """
     steps = np.diff(stream.stamps_ns)
     if np.any(steps <= 0):
         k = int(np.argmax(steps <= 0)) + 1
@@ -104,7 +217,7 @@ def split_at_gaps(stream: JointStream, max_gap_s: float) -> tuple[JointStream, .
 
 
 def in_pieces(spans: Iterable[JointStream], rate_hz: float) -> Iterator[JointStream]:
-    """Spans in pieces, which limit the memory of filtered copies.
+    """Spans divided into pieces, to limit the memory of filtered copies.
 
     Args:
         spans: Without gaps.
@@ -142,11 +255,11 @@ def resample(stream: JointStream, rate_hz: float) -> JointStream:
 def smooth_motion(
     stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter | None
 ) -> JointStream:
-    """Equally spaced positions, velocities and accelerations, all smoothed alike.
+    """Equally spaced positions, velocities and accelerations, all filtered alike.
 
-    With a filter, a measured velocity is filtered; only where there is none, positions are
-    differentiated. Without one, all three come from the positions by `smooth_joints`.
-    Efforts are resampled and left unfiltered.
+    With a filter, measured velocities are filtered; positions are differentiated only if velocities
+    are missing. Without a filter, positions, velocities and accelerations are computed by
+    `smooth_joints`. Efforts are resampled and left unfiltered.
 
     Args:
         stream: A span without gaps.

@@ -8,6 +8,7 @@ from sysid_core.signals.wrench.checks import (
     slow_note,
     slow_part,
     wrench_faults,
+    wrench_hum,
 )
 from sysid_core.signals.wrench.clock import ClockOffset, clock_of_recording
 from sysid_core.signals.wrench.convention import (
@@ -15,31 +16,34 @@ from sysid_core.signals.wrench.convention import (
     WrenchAxes,
     WrenchConvention,
     WrenchSign,
+    accelerations_tell,
     find_convention,
 )
 from sysid_core.signals.wrench.delay import delay_of_recording
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
-from sysid_core.signals.wrench.frames import check_wrench_frame, mount_sensor
-from sysid_core.signals.wrench.hum import wrench_hum
-from sysid_core.signals.wrench.mounting import is_reversed
-from sysid_core.signals.wrench.noise import Stretches, learned_noise
-from sysid_core.signals.wrench.readings import (
-    REPEATING,
-    repeating_note,
-    single_spikes,
-    usable_readings,
+from sysid_core.signals.wrench.mounting import (
+    check_wrench_frame,
+    check_wrench_place,
+    is_reversed,
+    mount_sensor,
 )
-from sysid_core.signals.wrench.retare import retare
+from sysid_core.signals.wrench.noise import Stretches, learned_noise
+from sysid_core.signals.wrench.readings import single_spikes, usable_readings
 from sysid_core.signals.wrench.sensor import (
     WRENCH_AXES,
     SensorCalibration,
     compensate,
     static_regressor,
 )
-from sysid_core.signals.wrench.tare import StaticPostures, static_postures, tare_static
+from sysid_core.signals.wrench.tare import (
+    StaticPostures,
+    retare,
+    static_postures,
+    tare_static,
+    with_dress_pack,
+)
 
 __all__ = [
-    "REPEATING",
     "UNLIKELY",
     "WRENCH_AXES",
     "ClockOffset",
@@ -52,8 +56,10 @@ __all__ = [
     "WrenchConvention",
     "WrenchFilter",
     "WrenchSign",
+    "accelerations_tell",
     "calibrate_static",
     "check_wrench_frame",
+    "check_wrench_place",
     "clock_of_recording",
     "compensate",
     "delay_of_recording",
@@ -61,7 +67,6 @@ __all__ = [
     "is_reversed",
     "learned_noise",
     "mount_sensor",
-    "repeating_note",
     "require_sensor_frame",
     "require_sound_wrench",
     "retare",
@@ -72,6 +77,7 @@ __all__ = [
     "static_regressor",
     "tare_static",
     "usable_readings",
+    "with_dress_pack",
     "wrench_faults",
     "wrench_hum",
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Calibrating a force-torque sensor in still postures: more than its bias.
+"""Calibrating a force-torque sensor in still postures: more than its bias.
 
     f_k = -G m (1 + [delta]x) (g_k + R_k^T t) + b_f(s_k),     tau_k = g_k x (m c) + b_t(s_k)
 
@@ -7,6 +7,12 @@ with the force gains G = 1 + E, the mounting error delta, the tilt t of gravity 
 `b(s) = b + d s + w(s)` that drifts along a line and wanders about it (`wandering`). Linear in
 `B = G m (1 + [delta]x)`; Gaussian priors say what sensors are like, so that few postures don't fit noise.
 What stays confounded is said: gains and mass, unless the mass is known; mounting and skew crosstalk.
+
+The zero drifts: `y_i(s) = Y_i(s) x + w_i(s) + e_i`, w_i a Wiener process of variance q_i^2 s, e_i white
+(sd_i), over the share s from 0 to 1 of the recording, each axis separately. A sensor's axis that warms up
+wanders ten times farther than the others, and not along a line: counted as noise of all axes alike it would
+spoil the good ones. `sd_i` and `q_i` maximise the evidence (Rasmussen and Williams 2006, Gaussian processes
+for machine learning, section 2.7 with explicit basis functions, and section 5.4.1).
 """
 
 from __future__ import annotations
@@ -21,14 +27,103 @@ from sysid_core.errors import SignalError
 from sysid_core.robot import Array, skew
 from sysid_core.signals.wrench.sensor import SensorCalibration
 from sysid_core.signals.wrench.tare import tare_static
-from sysid_core.signals.wrench.wandering import WanderingFit, fit_wandering
 
+_WIDTH = 2.0  # of the logarithms of noise and walk, about what sensors usually have
+_RANGE = 16.0  # of the same, at most
 GAIN_SD, CROSSTALK_SD = 0.05, 0.02  # relative: prior of an uncalibrated sensor
 MOUNTING_SD, TILT_SD = 0.0175, 0.0175  # [rad]
 DRIFT_SD = (3.0, 0.03)  # [N], [N m] over the whole recording
 _USUAL_FORCE, _USUAL_TORQUE = (0.05, 0.3), (0.003, 0.01)  # noise of a posture, and walk, likewise
 MIN_POSTURES = 8  # of six equations each
 _FREE = 1e3  # deviation of what has no prior, in SI units
+
+
+@dataclass(frozen=True, eq=False)
+class WanderingFit:
+    """Parameters x and the course of the drifting bias, with their residual.
+
+    Attributes:
+        values: Shape (n,).
+        covariance: Shape (n, n).
+        noise, walk: Standard deviations sd_i and q_i of each axis, shape (3,).
+        residual: What neither explains, shape (K, 3).
+    """
+
+    values: Array
+    covariance: Array
+    noise: Array
+    walk: Array
+    residual: Array
+    _share: Array
+    _weighed: Array  # V_i^-1 (y_i - Y_i x), shape (3, K)
+    _whitened: Array  # V_i^-1/2 Y_i, shape (3, K, n)
+    _root: Array  # V_i^-1/2, shape (3, K, K)
+
+    def course(self, share: float, columns: Array) -> tuple[Array, Array]:
+        """Mean and covariance of `columns @ x + w(share)`.
+
+        Args:
+            share: From 0 at the first posture to 1 at the last.
+            columns: Shape (3, n).
+
+        Returns:
+            Mean (3,) and covariance (3, 3).
+        """
+        near = np.minimum(np.clip(share, 0.0, None), self._share)
+        k = self.walk[:, None] ** 2 * near  # (3, K)
+        seen = np.einsum("ikl,il->ik", self._root, k)
+        J = columns - np.einsum("ik,ikn->in", seen, self._whitened)
+        open_walk = self.walk**2 * max(share, 0.0) - np.sum(seen**2, axis=1)
+        mean = columns @ self.values + np.sum(k * self._weighed, axis=1)
+        return mean, J @ self.covariance @ J.T + np.diag(np.maximum(open_walk, 0.0))
+
+
+def fit_wandering(
+    Y: Array, readings: Array, share: Array, mean: Array, C: Array, usual: tuple[float, float]
+) -> WanderingFit:
+    """Fit with a Gaussian prior of the parameters.
+
+    Args:
+        Y: Columns of every posture and axis, shape (K, 3, n).
+        readings: Shape (K, 3).
+        share: When, from 0 to 1, shape (K,).
+        mean, C: Prior mean and covariance of the unknowns, shapes (n,) and (n, n).
+        usual: Noise, and walk over the recording, that sensors usually have.
+    """
+    values, U = np.linalg.eigh(np.minimum(share[:, None], share[None]))
+    values = np.maximum(values, 0.0)
+    Y_U = np.einsum("kl,kin->iln", U, Y)  # (3, K, n), rows of an axis independent but for x
+    r_U = np.einsum("kl,ki->il", U, readings - Y @ mean)
+    prior = np.linalg.inv(np.linalg.cholesky(C))
+    n, centre = len(mean), np.log(np.repeat(usual, 3))
+
+    def solved(logs: Array) -> tuple[Array, Array, Array, Array]:
+        """Root of the precision, right-hand side, standard deviations of the rows, residual."""
+        sd = np.sqrt(np.exp(2 * logs[:3, None]) + np.exp(2 * logs[3:, None]) * values)
+        A = np.concatenate([(Y_U / sd[..., None]).reshape(-1, n), prior])
+        b = np.concatenate([(r_U / sd).ravel(), np.zeros(n)])
+        Q, R = np.linalg.qr(A)
+        c = Q.T @ b
+        return R, c, sd, b - Q @ c
+
+    def cost(logs: Array) -> float:
+        R, _, sd, left = solved(logs)
+        evidence = 0.5 * left @ left + np.log(sd).sum() + np.log(np.abs(np.diag(R))).sum()
+        return float(evidence + 0.5 * np.sum(((logs - centre) / _WIDTH) ** 2))
+
+    bounds = [(x - _RANGE, x + _RANGE) for x in centre]
+    logs = scipy.optimize.minimize(cost, centre, method="L-BFGS-B", bounds=bounds).x
+    R, c, sd, _ = solved(logs)
+    P = np.linalg.inv(R)
+    x = mean + P @ c
+    noise, walk = np.exp(logs[:3]), np.exp(logs[3:])
+    left = r_U - (Y_U @ (x - mean))
+    weighed = (left / sd**2) @ U.T
+    residual = (left * (noise[:, None] / sd) ** 2) @ U.T  # noise^2 V^-1 (y - Y x)
+    root = U.T[None] / sd[..., None]
+    return WanderingFit(
+        x, P @ P.T, noise, walk, residual.T, share, weighed, Y_U / sd[..., None], root
+    )
 
 
 def _entries(first: int, count: int) -> Array:
@@ -76,7 +171,7 @@ class FullCalibration:
     span: tuple[float, float]
 
     def bias_at(self, time: ArrayLike) -> Array:
-        """Bias while the postures were held, shape (S, 6), at times (S,) [s]."""
+        """Bias of the sensor during the static postures, shape (S, 6), at times (S,) [s]."""
         start, end = self.span
         share = (np.asarray(time, dtype=float) - start) / max(end - start, np.finfo(float).tiny)
         return np.array(
@@ -103,7 +198,7 @@ def calibrate_static(
     noise: ArrayLike | None = None,
     source: str = "",
 ) -> FullCalibration:
-    """Bias, gains, mounting, gravity's direction and drift from still postures.
+    """Estimate bias, gains, mounting, direction of gravity and drift from static postures.
 
     Args:
         wrench: Mean reading of each posture, shape (K, 6) [N, N m].
@@ -137,7 +232,8 @@ def calibrate_static(
     B, P_B = x[:9].reshape(3, 3), P[:9, :9]
     found = known_mass or float(np.trace(B) / 3.0)
     mean = np.eye(3).ravel() / 3.0
-    mass_sd = 0.0 if known_mass else float(np.sqrt(mean @ P_B @ mean))
+    mean_sd = float(np.sqrt(mean @ P_B @ mean))
+    mass_sd = 0.0 if known_mass else mean_sd
     R, gain = scipy.linalg.polar(B / found, side="left")
     J = _skew_part()
     bias, covariance = _at_the_end(forces, torques)
@@ -148,6 +244,7 @@ def calibrate_static(
     matrix = np.eye(6)
     matrix[:3, :3] = np.linalg.inv(B / found)
     matrix[3:, 3:] = R.T  # a mounting turns torques as it turns forces
+    gain_sd = np.sqrt(np.diag(P_B)).reshape(3, 3) / found
     mounting_sd = np.sqrt(np.diag(J @ P_B @ J.T)) / found
     tilt, tilt_sd = x[15:17] / found, np.sqrt(np.diag(P)[15:17]) / found
     calibration = replace(
@@ -160,12 +257,13 @@ def calibrate_static(
         # The skew part of crosstalk looks like a mounting.
         mounting_left=float(np.hypot(mounting_sd.max(), CROSSTALK_SD / np.sqrt(2.0))),
         tilt_left=float(np.hypot(tilt, tilt_sd).max()),
+        gain_left=(mean_sd / found if known_mass else float("nan"), float(gain_sd.max())),
     )
     return FullCalibration(
         calibration=calibration,
         mass=(found, float(np.sqrt(covariance[0, 0]))),
         gain=gain,
-        gain_sd=np.sqrt(np.diag(P_B)).reshape(3, 3) / found,
+        gain_sd=gain_sd,
         mounting=scipy.spatial.transform.Rotation.from_matrix(R).as_rotvec(),
         mounting_sd=mounting_sd,
         tilt=tilt,

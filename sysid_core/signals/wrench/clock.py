@@ -36,7 +36,7 @@ _DRIFTING_S = 30.0  # [s] of motion from which a drift is looked for: 3 ms at 10
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """Offset between the clocks that stamp the wrench and the joint states.
+    """Offset between the clocks of the wrench and of the joint states.
 
     Attributes:
         offset_s: By how much the wrench's stamps are ahead (its delay included) at `at_ns` [s].
@@ -56,7 +56,7 @@ class ClockOffset:
 
     @property
     def is_known(self) -> bool:
-        """True if the motion determines the offset to better than 20 ms."""
+        """True if the motion determines the offset with a standard deviation below 20 ms."""
         return bool(self.offset_sd < _KNOWN)
 
     @property
@@ -66,12 +66,14 @@ class ClockOffset:
 
     @property
     def largest_s(self) -> float:
-        """The largest significant error of a stamp during the motion [s]."""
+        """Largest significant stamp error during the motion [s]."""
         offset = abs(self.offset_s) if abs(self.offset_s) > _SIGNIFICANT * self.offset_sd else 0.0
         return offset + (0.5 * self.span_s * abs(self.drift) if self.drifts else 0.0)
 
     def corrected(self, stamps_ns: Stamps) -> Stamps:
-        """Stamps of the wrench on the clock of the joints; an insignificant drift is ignored."""
+        """Stamps of the wrench, converted to the clock of the joint states; an insignificant drift
+        is ignored.
+        """
         stamps: Stamps = np.asarray(stamps_ns, dtype=np.int64)
         shift = np.full(len(stamps), self.offset_s)
         if self.drifts:
@@ -80,7 +82,7 @@ class ClockOffset:
         return out
 
     def apply(self, recording: Recording) -> Recording:
-        """Recording with the wrench on the clock of the joints, and a note about it."""
+        """Recording with corrected wrench stamps, and a note about the correction."""
         if recording.wrench is None:
             return recording
         wrench = replace(recording.wrench, stamps_ns=self.corrected(recording.wrench.stamps_ns))
@@ -109,7 +111,8 @@ def clock_of_recording(
     max_offset_s: float = 0.5,
     motion_of: MotionOf = _smoothed,
 ) -> ClockOffset:
-    """Offset and drift of a recording's wrench against its joints, by motion with a fixed load.
+    """Clock offset and drift between wrench and joint states, estimated from motion with a fixed
+    load.
 
     Args:
         recording: Joint states and wrench.

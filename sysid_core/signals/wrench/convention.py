@@ -24,7 +24,7 @@ import scipy
 from sysid_core.kinds import Kind
 from sysid_core.robot import FrameMotion, skew
 from sysid_core.signals.recording import Array
-from sysid_core.signals.wrench.noise import learned_noise
+from sysid_core.signals.wrench.noise import coloured_log_likelihood, learned_noise
 
 _STRONG = 3.0  # [nat] of evidence: 20 to 1 (Kass, Raftery, Bayes factors, 1995, sec. 3.2)
 UNLIKELY = 1.0 / 21.0  # probability: odds of 20 to 1 against it
@@ -67,7 +67,7 @@ class Rival:
     """Load under a competing hypothesis.
 
     Attributes:
-        probability: Of the hypothesis, among all.
+        probability: Probability of the hypothesis, among all.
         mass: 0 where nothing is held [kg].
         sd: Its deviation [kg].
     """
@@ -79,17 +79,18 @@ class Rival:
     def is_elsewhere(self, mass: float, share: float) -> float:
         """Probability that it is another mass by more than a share of it."""
         ends = np.array([mass * (1.0 - share), mass * (1.0 + share)])
-        below, above = scipy.stats.norm.cdf((ends - self.mass) / max(self.sd, 1e-9))
+        below, above = scipy.special.ndtr((ends - self.mass) / max(self.sd, 1e-9))
         return float(below + 1.0 - above)
 
 
 @dataclass(frozen=True, eq=False)
 class WrenchConvention:
-    """Mapping of readings to the wrench that the sensor exerts on the load, in the described axes.
+    """Sign and axes of the readings: the map to the wrench that the sensor exerts on the load, in
+    the declared axes.
 
     Attributes:
-        sign: Of the readings.
-        axes: Of the readings.
+        sign: Sign of the readings.
+        axes: Axes of the readings.
         turn: Rotation from the described axes to the sensor's, shape (3, 3); identity mostly.
         is_inverse: Orientations are those of the base in the sensor.
         rivals: Everything that explains the readings, this convention too, the likeliest first.
@@ -101,32 +102,44 @@ class WrenchConvention:
     is_inverse: bool = False
     rivals: tuple[Rival, ...] = ()
 
+    @property
+    def matrix(self) -> Array:
+        """Sign and turn: readings (K, 3) in the sensor's own axes times it are those in the described
+        axes, shape (3, 3).
+        """
+        turn = np.eye(3) if self.turn is None else self.turn
+        return -turn if self.sign is WrenchSign.LOAD_ON_SENSOR else turn
+
     def apply(self, wrench: Array, R_WS: Array) -> Array:
-        """Corrected readings (K, 6), at true orientations (K, 3, 3)."""
-        out = -wrench if self.sign is WrenchSign.LOAD_ON_SENSOR else wrench
+        """Corrected readings (K, 6), with the true orientations of the sensor (K, 3, 3)."""
+        out = wrench.reshape(-1, 2, 3)
         if self.axes is WrenchAxes.BASE:
-            out = np.einsum("kji,kaj->kai", R_WS, out.reshape(-1, 2, 3)).reshape(-1, 6)
-        if self.turn is not None:
-            out = (out.reshape(-1, 2, 3) @ self.turn).reshape(-1, 6)
-        return np.asarray(out)
+            out = out @ R_WS
+        return np.asarray((out @ self.matrix).reshape(-1, 6))
 
     def elsewhere(self, mass: float, share: float) -> float:
-        """Probability that the load has another mass by more than a share of it."""
+        """Probability that, by another convention, the mass of the load differs by more than a
+        given share.
+        """
         return float(sum(r.probability * r.is_elsewhere(mass, share) for r in self.rivals))
 
     def variance(self, mass: float) -> float:
-        """Mean square difference of the alternatives' masses from a mass [kg^2]."""
+        """Mean square difference between a mass and the masses by the alternative conventions
+        [kg^2].
+        """
         return float(sum(r.probability * ((r.mass - mass) ** 2 + r.sd**2) for r in self.rivals))
 
     @property
     def between(self) -> float:
-        """Mean square difference of the alternatives' masses from the most probable one [kg^2]."""
+        """Mean square difference between the most probable mass and those by the alternative
+        conventions [kg^2].
+        """
         first = self.rivals[0].mass if self.rivals else 0.0
         return float(sum(r.probability * (r.mass - first) ** 2 for r in self.rivals))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Deviations from the described sensor, one sentence each."""
+        """Sentences on differences between the declared sensor and the readings."""
         found = []
         if self.sign is WrenchSign.LOAD_ON_SENSOR:
             found.append(
@@ -141,7 +154,8 @@ class WrenchConvention:
         if self.turn is not None:
             cosine = np.clip(0.5 * (np.trace(self.turn) - 1.0), -1.0, 1.0)
             found.append(
-                f"The sensor's axes are turned by {np.rad2deg(np.arccos(cosine)):.0f} degrees against"
+                f"The sensor's axes are turned by {np.rad2deg(np.arccos(cosine)):.0f} degrees"
+                " against"
                 " the robot's description: the wrench was turned back. Correct the description."
             )
         return tuple(found)
@@ -174,11 +188,11 @@ def find_convention(
     may_be_inverse: bool = False,
     shifts: Sequence[int] = (0,),
 ) -> WrenchConvention:
-    """Sign and axes with which a load explains the readings best, and their alternatives.
+    """Find the sign and axes with which a load explains the readings best, and alternatives.
 
     Args:
         wrench: Readings, shape (K, 6).
-        motion: Of the described sensor.
+        motion: Motion of the described sensor.
         bias: Deviations of the bias of force and torque that are as likely [N, N m].
         zeroed: Those of a sensor that was zeroed; None where that can't have been with a load on.
         sign: What is known of it.
@@ -247,6 +261,42 @@ def find_convention(
     )
     loaded = next(trials[k] for k in order if trials[k].kind is not _Kind.EMPTY)
     return replace(loaded.convention, rivals=rivals)
+
+
+def accelerations_tell(
+    wrench: Array,
+    motion: FrameMotion,
+    *,
+    may_be_inverse: bool = False,
+    shifts: Sequence[int] = (0,),
+) -> bool:
+    """Whether forces follow the proper acceleration at least as well as gravity alone.
+
+    Accelerations from positions without good stamps are noise, with which the load would seem lighter (errors
+    in variables). Both are held against the readings by the best linear map, whatever sign and axes are.
+
+    Args:
+        wrench: Readings, shape (K, 6).
+        motion: Of the described sensor.
+        may_be_inverse: Whether orientations may be those of the base in the sensor.
+        shifts: Samples by which the readings may be late.
+    """
+    late, early = max(0, *shifts), max(0, *(-shift for shift in shifts))
+    rows = np.arange(late, len(wrench) - early)
+    rows = rows[:: -(-len(rows) // _MOST)]
+    left = []
+    motions = [motion, inverted_motion(motion)] if may_be_inverse else [motion]
+    for at_rest in (False, True):
+        residuals = [
+            _unmapped(WrenchConvention(axes=axes).apply(wrench[rows], at.R_WF), u)
+            for one in motions
+            for at in (_at(one, rows - shift) for shift in shifts)
+            for u in [-at.gravity if at_rest else at.a]
+            for axes in (WrenchAxes.SENSOR, WrenchAxes.BASE)
+        ]
+        left.append(min(residuals, key=lambda r: float(np.sum(r[:, :3] ** 2))))
+    by_motion, by_gravity = (coloured_log_likelihood(r[:, :3]) for r in left)
+    return by_gravity - by_motion < _STRONG
 
 
 class _Kind(Enum):
@@ -326,8 +376,9 @@ def _weighed(
     among_kinds: Sequence[_Kind],
 ) -> list[_Trial]:
     """Trials of conventions that share a motion, by what acts and by how large the bias may be."""
-    z = np.array([one.apply(y, at.R_WF) for one in conventions])
-    T = len(z)
+    T = len(conventions)
+    turns = np.array([one.matrix for one in conventions])
+    z = WrenchConvention(axes=conventions[0].axes).apply(y, at.R_WF)
     a_k = at.a + at.gravity
     moves = np.mean(a_k**2) > 1e-6 * np.mean(at.gravity**2)
     trials = []
@@ -340,39 +391,36 @@ def _weighed(
         if kind not in among_kinds:
             continue
         X_force, X_torque, sds = _columns(kind, at, posture)
-        of_force, of_torque = _Linear.of(X_force, z[:, :, :3]), _Linear.of(X_torque, z[:, :, 3:])
+        of_force = _Linear.of(X_force, z[:, :3], turns)
+        of_torque = _Linear.of(X_torque, z[:, 3:], turns)
         scales = [zeroed] if kind is _Kind.ZEROED and zeroed else bias
         among = len(scales) * (len(postures) if kind is _Kind.ZEROED else 1)
         odds = priors - np.log(among) - (_STRONG if kind is _Kind.SPLIT else 0.0)
-        for b_force, b_torque in scales:
-            prior = np.tile([*sds, *[b_force] * 3], (T, 1))
-            log, theta, sd = of_force.evidence(prior, noise.sd[0], noise.count[0])
-            mass, mass_sd = np.zeros(T), np.zeros(T)
-            arms = np.zeros((T, 0))
-            if kind is not _Kind.EMPTY:
-                mass, mass_sd = np.maximum(theta[:, 0], 0.0), sd[:, 0]
-                masses = slice(0, len(sds))
-                log += scipy.stats.norm.logcdf(theta[:, masses] / sd[:, masses]).sum(axis=1)
-                log += np.log(2.0) * len(sds)
-                held = np.hypot(theta[:, masses], sd[:, masses])
-                held = held if kind is _Kind.ZEROED else held[:, :1]
-                arms = np.repeat(_LENGTH * held, 3, axis=1)
-            prior = np.hstack([arms, np.full((T, 3), b_torque)])
-            log_torque, of, _ = of_torque.evidence(prior, noise.sd[1], noise.count[1])
-            total = odds + log + log_torque
-            trials += [
+        b_force, b_torque = np.array(scales).T[:, :, None, None]  # (S, 1, 1) each
+        ones = np.ones((len(scales), 1, 1))
+        prior = np.concatenate([ones * sds, np.repeat(b_force, 3, axis=2)], axis=2)
+        log, theta, sd = of_force.evidence(prior, noise.sd[0], noise.count[0])
+        of_what = theta[:, :, : len(sds)] / sd[:, :, : len(sds)]
+        log += (np.log(2.0) + scipy.special.log_ndtr(of_what)).sum(axis=2)  # no mass is negative
+        held = np.hypot(theta, sd)[:, :, : len(sds) if kind is _Kind.ZEROED else min(len(sds), 1)]
+        arms = np.repeat(_LENGTH * held, 3, axis=2)
+        prior = np.concatenate([arms, np.tile(b_torque, (1, T, 3))], axis=2)
+        log_torque, of, _ = of_torque.evidence(prior, noise.sd[1], noise.count[1])
+        total = odds + log + log_torque
+        for i, k in np.argwhere(total > total.max() + np.log(_NEGLIGIBLE)).tolist():
+            mass, mass_sd = (theta[i, k, 0], sd[i, k, 0]) if sds else (0.0, 0.0)
+            trials.append(
                 _Trial(
-                    float(total[k]),
-                    one,
+                    float(total[i, k]),
+                    conventions[k],
                     kind,
-                    float(mass[k]),
-                    float(mass_sd[k]),
-                    theta[k],
-                    of[k],
+                    max(float(mass), 0.0),
+                    float(mass_sd),
+                    theta[i, k],
+                    of[i, k],
                     posture,
                 )
-                for k, one in enumerate(conventions)
-            ]
+            )
     return trials
 
 
@@ -385,31 +433,36 @@ class _Linear:
     square: Array  # (T,)
 
     @classmethod
-    def of(cls, X: Array, y: Array) -> _Linear:
-        """Regression from columns (K, 3, p) and readings (T, K, 3)."""
-        W, r = X.reshape(-1, X.shape[2]), y.reshape(len(y), -1)
-        return cls(W.T @ W, r @ W, np.sum(r**2, axis=1))
+    def of(cls, X: Array, y: Array, turns: Array) -> _Linear:
+        """Regression from columns (K, 3, p) and readings (K, 3), as each of the turns (T, 3, 3) has them.
+
+        The turns share the moments of columns and readings.
+        """
+        W = X.reshape(-1, X.shape[2])
+        moments = np.tensordot(y, X, axes=(0, 0))  # (3, 3, p): of reading and column
+        g = np.tensordot(turns, moments, axes=((1, 2), (0, 1)))
+        return cls(W.T @ W, g, np.full(len(turns), np.sum(y**2)))
 
     def evidence(self, prior_sd: Array, noise: float, count: float) -> tuple[Array, Array, Array]:
-        """Logs of marginal likelihoods (T,), unknowns (T, p) and their deviations (T, p).
+        """Logs of marginal likelihoods (S, T), unknowns (S, T, p) and their deviations (S, T, p).
 
         Blocks as they are predicted from the ones before, all together. The noise's level is
         integrated out: what no hypothesis explains makes all of them less sure.
 
         Args:
-            prior_sd: Of the unknowns, shape (T, p).
-            noise: Of a reading.
+            prior_sd: Prior standard deviations of the unknowns, for S priors, shape (S, T, p), or
+                (S, 1, p) if all sets share them.
+            noise: Standard deviation of a reading's noise.
             count: Readings that are independent.
         """
-        P = prior_sd[:, :, None] * np.eye(prior_sd.shape[1])
-        A = np.eye(P.shape[1]) + P @ self.H @ P / noise**2
-        right = np.einsum("tij,tj->ti", P, self.g) / noise**2
-        x = np.linalg.solve(A, right[:, :, None])[:, :, 0]
-        left = np.maximum(self.square / noise**2 - np.sum(right * x, axis=1), 1e-9 * count)
+        scaled = prior_sd / noise
+        A = np.eye(prior_sd.shape[2]) + scaled[..., None] * self.H * scaled[..., None, :]
+        C = prior_sd[..., None] * np.linalg.inv(A) * prior_sd[..., None, :]  # posterior covariance
+        x = (C @ self.g[:, :, None])[..., 0] / noise**2
+        left = np.maximum((self.square - np.sum(self.g * x, axis=2)) / noise**2, 1e-9 * count)
         scale = np.maximum(left / count, 1.0)
-        sd = np.sqrt(np.einsum("tii->ti", P @ np.linalg.inv(A) @ P) * scale[:, None])
-        log = -0.5 * count * np.log(left / count) - 0.5 * np.linalg.slogdet(A)[1]
-        return log, np.einsum("tij,tj->ti", P, x), sd
+        sd = np.sqrt(np.diagonal(C, axis1=2, axis2=3) * scale[..., None])
+        return -0.5 * (count * np.log(left / count) + np.linalg.slogdet(A)[1]), x, sd
 
 
 def _way(trial: _Trial) -> tuple[WrenchSign, WrenchAxes, bool]:

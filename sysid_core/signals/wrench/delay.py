@@ -179,7 +179,7 @@ def _minimise(cost: Callable[[float], float], centre: float, half_width: float) 
 def delay_of_recording(
     recording: Recording, model: RobotModel, frame: str, *, motion_cutoff_hz: float = 10.0
 ) -> DelayEstimate:
-    """Delay of the wrench in a recording with motion, the joints filtered without delay.
+    """Delay of the wrench in a recording with motion; the joint states are filtered without delay.
 
     Args:
         recording: Joint states and wrench on one clock.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filtered force-torque readings and the sensor's bias, sample by sample."""
+"""Filtered force-torque readings, and the bias of the sensor, sample by sample."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import SignalError
-from sysid_core.signals.filters import NoiseLevels, TunedBank
+from sysid_core.signals.filters.kalman import NoiseLevels
+from sysid_core.signals.filters.tuned_bank import TunedBank
 from sysid_core.signals.recording import Array, WrenchStream
-from sysid_core.signals.stream_clock import (
+from sysid_core.signals.stream import (
     FilterCounts,
     SampleOutcome,
     StreamClock,
@@ -29,7 +30,7 @@ _PRIOR_BIAS_SD = np.repeat([50.0, 5.0], 3)  # [N], [N m] before a tare
 
 @dataclass(frozen=True, eq=False)
 class FilteredWrench:
-    """Sensor state after one sample; shape (6,) each, force [N] then torque [N m].
+    """Filtered wrench after one sample; shape (6,) each, force [N] then torque [N m].
 
     Attributes:
         outcome: What became of the sample given.
@@ -49,20 +50,23 @@ class FilteredWrench:
 
     @property
     def wrench(self) -> Array:
-        """Filtered reading less the bias."""
+        """Filtered reading minus the bias, shape (6,)."""
         return self.measured - self.bias
 
     @property
     def wrench_sd(self) -> Array:
-        """Standard deviation of `wrench`: the tare is over, so both are independent."""
+        """Standard deviation of `wrench`, shape (6,); the errors of reading and bias are
+        independent after the tare.
+        """
         return np.hypot(self.measured_sd, self.bias_sd)
 
 
 class WrenchFilter:
-    """Constant-rate Kalman filter of the six readings, and a Kalman filter of their bias.
+    """Constant-rate Kalman filter of the six readings, and Kalman filter of their bias.
 
-    The bias is seen only where the true wrench is known: while taring, give the wrench that the
-    sensor should read (zero unloaded, the load's weight otherwise). Elsewhere it drifts.
+    The bias is observable only if the true wrench is known: during a tare, give the wrench that the
+    sensor should read (zero without a load, otherwise the weight of the load). At other times the
+    uncertainty of the bias grows.
 
     Args:
         noise: Reading noise and density of the second derivative, shape (6,); None: estimated.
@@ -88,12 +92,12 @@ class WrenchFilter:
 
     @property
     def counts(self) -> FilterCounts:
-        """Counts of samples so far."""
+        """Numbers of accepted and rejected samples so far."""
         return self._clock.counts
 
     @property
     def noise(self) -> NoiseLevels:
-        """The noise levels in use, shape (6,)."""
+        """Current noise levels, shape (6,)."""
         return self._filters.noise
 
     def _build(self) -> TunedBank:
@@ -101,7 +105,7 @@ class WrenchFilter:
         return TunedBank(levels, np.full(6, self._given is None), order=1)
 
     def forget_bias(self) -> None:
-        """Go back to the state before a tare."""
+        """Return to the state before a tare."""
         self._bias = np.zeros(6)
         self._bias_variance = np.square(_PRIOR_BIAS_SD)
         self.tared = False
@@ -156,7 +160,7 @@ class WrenchFilter:
 def filter_wrench(
     stream: WrenchStream, *, noise: NoiseLevels | None = None, max_gap_s: float = 0.1
 ) -> tuple[WrenchStream, Array, FilterCounts]:
-    """Filter a recording with `WrenchFilter`: the same numbers as live.
+    """Filter a recording with `WrenchFilter`; the results equal those of the live filter.
 
     Returns:
         The filtered stream (bias included), standard deviations (K, 6), and what was refused.

@@ -23,7 +23,7 @@ _SAMPLES_PER_LAG = 20  # fewer don't show a correlation
 
 
 def learned_noise(residual: Array, floor: Array) -> Array:
-    """Standard deviations of white noise of the same power as the residual of a fit, shape (6,).
+    """Standard deviations of white noise with the same power as the residual of a fit, shape (6,).
 
     Forces share one, and torques: a single axis may look quiet because something has explained it away.
 
@@ -31,18 +31,32 @@ def learned_noise(residual: Array, floor: Array) -> Array:
         residual: Equally spaced samples, but for gaps, shape (K, 6).
         floor: Least deviations, shape (6,).
     """
-    count = max(len(residual), 1)
+    phi, variance, power, cost = _autoregressions(residual, floor)
+    p = int(np.argmin(cost))
+    slow = np.sqrt(variance[p]) / np.maximum(1.0 - phi[p].sum(axis=1), 1e-3)
+    squares = np.maximum(slow**2, power).reshape(2, 3).mean(axis=1)
+    return np.asarray(np.repeat(np.sqrt(squares), 3))
+
+
+def coloured_log_likelihood(residual: Array) -> float:
+    """Logarithm of the likelihood of residuals as autoregressions of the most likely order, but for a
+    constant; shape (K, n).
+    """
+    floor = 1e-9 * np.sqrt(np.mean(residual**2) + np.finfo(float).tiny)
+    return -0.5 * float(np.min(_autoregressions(residual, np.full(residual.shape[1], floor))[3]))
+
+
+def _autoregressions(residual: Array, floor: Array) -> tuple[Array, Array, Array, Array]:
+    """Coefficients (p + 1, n, p), variances (p + 1, n), power (n,) and Schwarz's costs (p + 1,) by order."""
+    count, n = max(len(residual), 1), residual.shape[1]
     most = min(MOST_LAGS, count // _SAMPLES_PER_LAG)
     r = np.array([np.sum(residual[i:] * residual[: count - i], axis=0) for i in range(most + 1)])
     r = r / count  # biased: the autoregressions are stable
     r[0] = np.maximum(r[0], floor**2)
     phi, variance = levinson(r)
-    # Schwarz's criterion, all axes together: an order costs six coefficients.
-    cost = count * np.sum(np.log(variance), axis=1) + 6 * np.log(count) * np.arange(most + 1)
-    p = int(np.argmin(cost))
-    slow = np.sqrt(variance[p]) / np.maximum(1.0 - phi[p].sum(axis=1), 1e-3)
-    squares = np.maximum(slow**2, r[0]).reshape(2, 3).mean(axis=1)
-    return np.asarray(np.repeat(np.sqrt(squares), 3))
+    # All axes together: an order costs a coefficient for each.
+    cost = count * np.sum(np.log(variance), axis=1) + n * np.log(count) * np.arange(most + 1)
+    return phi, variance, r[0], cost
 
 
 def levinson(r: Array) -> tuple[Array, Array]:
@@ -68,7 +82,8 @@ def levinson(r: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Stretches:
-    """Normal equations of a linear model, in noise, by stretches of a recording.
+    """Normal equations of a linear model for each of several consecutive stretches of a recording,
+    in units of noise.
 
     Attributes:
         H: `W^T W` of each, shape (B, p, p).
@@ -82,7 +97,9 @@ class Stretches:
 
     @classmethod
     def of(cls, rows: Array, residual: Array, count: int = 4) -> Stretches:
-        """Estimate from rows (K, 6, p) and residuals (K, 6), in units of noise, in time order."""
+        """Normal equations from rows (K, 6, p) and residuals (K, 6), in units of noise and in time
+        order.
+        """
         p = rows.shape[2]
         H, g, square = np.zeros((count, p, p)), np.zeros((count, p)), np.zeros(count)
         for b, part in enumerate(np.array_split(np.arange(len(rows)), count)):
@@ -91,7 +108,7 @@ class Stretches:
         return cls(H, g, square)
 
     def disagreement(self, columns: NDArray[np.intp], at: Array) -> float:
-        r"""Disagreement of the stretches about some unknowns, relative to the noise.
+        r"""Disagreement between the stretches about some parameters, relative to the noise.
 
         Birge's ratio \(\sqrt{Q / \nu}\) with Cochran's
         \(Q = \sum_b g_b^T H_b^{-1} g_b - g^T H^{-1} g\): 1 where the noise is as assumed. Birge, The
@@ -115,10 +132,11 @@ class Stretches:
         return float(np.sqrt(max(Q, 0.0) / freedom)) if freedom > 0 else 1.0
 
     def left_out(self, precision: Array) -> Array:
-        """Squares of each stretch as the others predict it, in noise, shape (B,).
+        """Squared prediction error of each stretch by a fit to the other stretches, in units of
+        noise, shape (B,).
 
         Args:
-            precision: Of the unknowns before any data, shape (p, p).
+            precision: Precision of the unknowns before any data, shape (p, p).
         """
         H, g = self.H.sum(axis=0), self.g.sum(axis=0)
         y = np.linalg.solve(H - self.H + precision, (g - self.g)[:, :, None])[:, :, 0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Usable readings of a force-torque sensor, without repeated ones, spikes and gaps."""
+"""Usable readings of a force-torque sensor, without repetitions, spikes and gaps."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ REPEATING = 0.05  # of the samples: fewer are chance, such as of coarse readings
 
 
 def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]]:
-    """Readings in time order without non-finite, repeated ones and single spikes.
+    """Wrench readings in time order, without non-finite values, repetitions and isolated spikes.
 
-    A driver that publishes faster than its sensor measures repeats each reading: kept, they would
-    count as measured at stamps at which nothing was measured.
+    A driver that publishes faster than its sensor measures repeats each reading. The repetitions
+    are removed, because they would count as measured at a time at which nothing was measured.
 
     Args:
         stream: As recorded.
@@ -48,13 +48,13 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
 
 
 def repeating_note(share: float) -> str:
-    """Note on a stream in which a share of the samples repeats the previous one."""
+    """Note on a stream in which many samples repeat the previous one."""
     return f"{share:.0%} of the wrench samples repeat the previous one (a sensor slower than its topic) and were omitted."
 
 
 def single_spikes(wrench: Array) -> NDArray[np.bool_]:
-    """Single spikes: readings (K, 6) far from both neighbours, in a smooth surrounding; shape
-    (K,).
+    """Mask of isolated spikes, shape (K,): readings (K, 6) far from both neighbours in an otherwise
+    smooth signal.
     """
     if len(wrench) < 3:
         return np.zeros(len(wrench), dtype=bool)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Bias and tool between a force-torque sensor and the wrench of the load.
+r"""Calibration of a force-torque sensor: bias and tool between its reading and the wrench of the
+load.
 
 The sensor reads, in its own axes and about its own origin,
 
@@ -40,6 +41,7 @@ from sysid_core.robot import (
     wrench_regressor,
 )
 from sysid_core.signals.recording import Array, frozen_array
+from sysid_core.signals.wrench.dress_pack import DressPack
 
 SCHEMA = "robot_sysid/sensor_calibration/1"
 _FILE = FileKind(
@@ -50,7 +52,7 @@ WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 @dataclass(frozen=True, eq=False)
 class SensorCalibration:
-    """Result of a tare, to be saved and reused.
+    """Result of a tare, which can be saved and reused.
 
     Attributes:
         frame: Frame of the sensor.
@@ -74,6 +76,9 @@ class SensorCalibration:
         mounting_left: Deviation of what is left of the mounting's error after `matrix` [rad]; NaN where
             it was not calibrated.
         tilt_left: The same of gravity's tilt, which the robot's description keeps [rad].
+        gain_left: The same of the gain that all forces share (NaN without a known mass), and of each
+            entry of their gain matrix [-].
+        dress_pack: Pull of cables and hoses, to be subtracted; None where it wasn't learned.
     """
 
     frame: str
@@ -93,6 +98,8 @@ class SensorCalibration:
     matrix: Array = field(default_factory=lambda: np.eye(6))
     mounting_left: float = float("nan")
     tilt_left: float = float("nan")
+    gain_left: tuple[float, float] = (float("nan"), float("nan"))
+    dress_pack: DressPack | None = None
 
     def __post_init__(self) -> None:
         shapes = {
@@ -115,7 +122,7 @@ class SensorCalibration:
             object.__setattr__(self, key, value)
 
     def of_opposite_sign(self) -> SensorCalibration:
-        """Calibration for readings of the opposite sign, those of the load on the sensor."""
+        """Calibration for readings of the opposite sign (the wrench of the load on the sensor)."""
         turn = np.append(np.ones(4), -np.ones(6))
         return dataclasses.replace(
             self,
@@ -127,6 +134,22 @@ class SensorCalibration:
                 "The wrench is that of the load on the sensor (f = +m g at rest): it is negated.",
             ),
         )
+
+    def net(self, wrench: Array, R_WS: Array, p_WS: Array | None) -> Array:
+        """Readings without bias and dress pack, gains corrected: the wrench of tool and object.
+
+        Sample by sample: live and recorded, in blocks of any size, the last digits are the same.
+
+        Args:
+            wrench: Readings, shape (K, 6).
+            R_WS: Orientation of the sensor, shape (K, 3, 3).
+            p_WS: Position of its origin, shape (K, 3) [m]; only a dress pack needs it.
+        """
+        net = (self.matrix @ (wrench - self.bias)[:, :, None])[:, :, 0]
+        if self.dress_pack is not None:
+            assert p_WS is not None
+            net = net - self.dress_pack.wrench(R_WS, p_WS)
+        return np.asarray(net)
 
     @property
     def bias_sd(self) -> Array:
@@ -141,12 +164,14 @@ class SensorCalibration:
 
     @property
     def tare_mass(self) -> tuple[float, float]:
-        """Mass on the sensor during the tare and its standard deviation [kg]."""
+        """Mass on the sensor during the tare, with its standard deviation [kg]."""
         return float(self.tare_load[0]), float(np.sqrt(self.covariance[0, 0]))
 
     @property
     def tare_com(self) -> tuple[Array, Array]:
-        """Centre of mass of that load in the sensor frame and its sd, each (3,) [m]."""
+        """Centre of mass of the load during the tare, in the sensor frame, with its standard
+        deviation, each (3,) [m].
+        """
         mass = self.tare_load[0]
         if mass <= 0:
             return np.full(3, np.nan), np.full(3, np.inf)
@@ -186,7 +211,7 @@ class SensorCalibration:
         return self.with_tool(pi_from_mass_com_inertia(mass, self.tare_load[1:] / mass, inertia))
 
     def save(self, path: str | Path) -> None:
-        """Write the calibration as YAML."""
+        """Write the calibration to a YAML file."""
         raw: dict[str, object] = {"schema": SCHEMA, "frame": self.frame}
         for key in (
             "bias",
@@ -200,7 +225,11 @@ class SensorCalibration:
             raw[key] = getattr(self, key).tolist()
         for key in ("misalignment", "mounting_left", "tilt_left"):
             raw[key] = float(getattr(self, key))
-        raw["delay"] = [float(x) for x in self.delay]
+        for pair in ("delay", "gain_left"):
+            raw[pair] = [float(x) for x in getattr(self, pair)]
+        if self.dress_pack is not None:
+            pack = self.dress_pack
+            raw["dress_pack"] = {"origin": pack.origin.tolist(), "pull": pack.pull.tolist()}
         raw["n_postures"] = int(self.n_postures)
         raw["stamp_ns"] = int(self.stamp_ns)
         raw["temperature"] = float(self.temperature)
@@ -218,6 +247,9 @@ class SensorCalibration:
         file = read_schema(path, _File, _FILE)
         values = {name: getattr(file, name) for name in _File.model_fields if name != "schema_"}
         try:
+            if file.dress_pack is not None:
+                pack = file.dress_pack
+                values["dress_pack"] = DressPack(np.array(pack.origin), np.array(pack.pull))
             found = cls(**values)
             return found.with_tool(found.tool_pi) if np.any(found.tool_pi) else found
         except SignalError as err:
@@ -233,6 +265,14 @@ def _variances(rows: list[list[float]]) -> list[list[float]]:
 
 
 _Six = Annotated[list[Number], Field(min_length=6, max_length=6)]
+
+
+class _DressPack(FileSchema):
+    origin: Annotated[list[Number], Field(min_length=3, max_length=3)]
+    pull: Annotated[
+        list[Annotated[list[Number], Field(min_length=4, max_length=4)]],
+        Field(min_length=6, max_length=6),
+    ]
 
 
 class _File(FileSchema):
@@ -251,15 +291,17 @@ class _File(FileSchema):
     temperature: AnyNumber = float("nan")
     mounting_left: AnyNumber = float("nan")
     tilt_left: AnyNumber = float("nan")
+    gain_left: tuple[AnyNumber, AnyNumber] = (float("nan"), float("nan"))
     matrix: Annotated[list[_Six], Field(min_length=6, max_length=6)] = Field(
         default_factory=lambda: np.eye(6).tolist()
     )
+    dress_pack: _DressPack | None = None
     source: str
     notes: tuple[str, ...]
 
 
 def static_regressor(gravity_S: ArrayLike) -> Array:
-    r"""Wrench of a resting load: `w = G(g_S) @ [m, m cx, m cy, m cz]`.
+    r"""Regressor G of the wrench of a load at rest: `w = G(g_S) @ [m, m cx, m cy, m cz]`.
 
     Args:
         gravity_S: Gravity in the sensor's axes, shape (..., 3) [m/s^2].
@@ -275,7 +317,8 @@ def static_regressor(gravity_S: ArrayLike) -> Array:
 
 
 def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibration) -> Array:
-    """Wrench of the object alone: reading minus bias, gains corrected, minus the known tool.
+    """Wrench of the object alone: reading minus bias, with corrected gains, minus the wrench of the
+    known tool.
 
     Args:
         wrench: Readings, shape (K, 6).
@@ -292,6 +335,4 @@ def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibr
             remedy="Resample both to common instants first.",
         )
     tool = wrench_regressor(motion.a, motion.omega, motion.alpha) @ calibration.tool_pi
-    # Sample by sample: live and recorded, in blocks of any size, the last digits are the same.
-    net = (calibration.matrix @ (wrench - calibration.bias)[:, :, None])[:, :, 0]
-    return np.asarray(net - tool)
+    return calibration.net(wrench, motion.R_WF, motion.p_WF) - tool

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Tare of a force-torque sensor from static postures.
+"""Tare of a force-torque sensor from static postures.
 
 A bias stays with the sensor, a weight turns with gravity. Several tilted postures give both; a
 single one gives the bias of a sensor whose load is known.
@@ -8,7 +8,7 @@ single one gives the bias of a sensor whose load is known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -16,24 +16,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
-from sysid_core.signals.recording import Array, Recording
+from sysid_core.signals.recording import Array, JointStream, Recording
 from sysid_core.signals.wrench.checks import require_sensor_frame, slow_note, slow_part
 from sysid_core.signals.wrench.convention import WrenchSign
+from sysid_core.signals.wrench.dress_pack import fit_dress_pack
 from sysid_core.signals.wrench.mounting import is_reversed, require_mounting, require_weight
+from sysid_core.signals.wrench.readings import single_spikes
 from sysid_core.signals.wrench.sensor import SensorCalibration, static_regressor
 
 # Tilt between postures below which bias and weight can't be told apart (about 3 degrees).
 _MIN_TILT = 0.05
+_MOST_DRIFT = (2.0, 0.1)  # [N], [N m]: more is an object in the gripper, or a new sensor
+_SPREAD = 5.0  # standard deviations between postures
 
 
 @dataclass(frozen=True, eq=False)
 class StaticPostures:
-    """Static spans of a recording, one row each.
+    """Static parts of a recording, one row each.
 
     Attributes:
         wrench: Mean reading, shape (K, 6).
         gravity_S: Gravity in the sensor's axes, shape (K, 3) [m/s^2].
         R_WS: Orientation of the sensor, shape (K, 3, 3).
+        p_WS: Position of the sensor, shape (K, 3) [m].
         noise: Standard deviation of a single sample, pooled, shape (6,).
         n_samples: Wrench samples per posture, shape (K,).
         start_ns: Stamp at which each begins (settling left out), shape (K,).
@@ -43,6 +48,7 @@ class StaticPostures:
     wrench: Array
     gravity_S: Array
     R_WS: Array
+    p_WS: Array
     noise: Array
     n_samples: NDArray[np.int64]
     start_ns: NDArray[np.int64]
@@ -57,17 +63,19 @@ def static_postures(
     model: RobotModel,
     frame: str,
     *,
+    spans: Sequence[tuple[int, int]] | None = None,
     tolerance: float = 2e-3,
     window: float = 0.3,
     min_duration: float = 0.5,
     settle: float = 0.2,
 ) -> StaticPostures:
-    """Find static postures of the robot, and average the wrench there.
+    """Find the static postures in a recording, and average the wrench in each.
 
     Args:
         recording: Joint positions and wrench, each with its own stamps (same clock).
         model: The robot.
         frame: The sensor's frame in the model.
+        spans: Stamps of first and last sample of each [ns]; None: where the robot stands still.
         tolerance: Range within which every joint must stay during `window` [rad or m].
         window: Length of the sliding window [s].
         min_duration: Shortest span that counts, settling included [s].
@@ -85,30 +93,41 @@ def static_postures(
     require_sensor_frame(stream.frame, frame, f"The wrench of '{recording.source}'")
     order = np.argsort(recording.joints.stamps_ns, kind="stable")
     joints = recording.joints.ordered(model.joint_names).select(order)
+    if spans is None:
+        spans = _still_spans(joints, tolerance, window, min_duration)
+    found: list[_StillSpan] = []
+    for first, last in spans:
+        start = first + round(settle * 1e9)
+        samples = stream.wrench[(stream.stamps_ns >= start) & (stream.stamps_ns <= last)]
+        samples = samples[np.isfinite(samples).all(axis=1)]
+        samples = samples[~single_spikes(samples)]
+        held = joints.q[(joints.stamps_ns >= start) & (joints.stamps_ns <= last)]
+        if len(samples) >= 2 and len(held):
+            found.append(_StillSpan(samples, start, held.mean(axis=0)))
+    if not found:
+        raise SignalError(
+            f"The robot is never at rest for {min_duration:.1f} s in '{recording.source}'.",
+            remedy="Hold each tare posture for about a second, or raise `tolerance`.",
+        )
+    return _postures(found, model, frame)
+
+
+def _still_spans(
+    joints: JointStream, tolerance: float, window: float, min_duration: float
+) -> list[tuple[int, int]]:
+    """First and last stamp of each standstill [ns]."""
     time = joints.time
-    period = float(np.median(np.diff(time)))
-    size = max(round(window / max(period, 1e-9)), 2)
+    size = max(round(window / max(float(np.median(np.diff(time))), 1e-9)), 2)
     swing = scipy.ndimage.maximum_filter1d(joints.q, size, axis=0) - scipy.ndimage.minimum_filter1d(
         joints.q, size, axis=0
     )
     still = np.all(swing < tolerance, axis=1)
     edges = np.flatnonzero(np.diff(np.r_[False, still, False].astype(int)))
-    spans: list[_StillSpan] = []
-    for first, last in zip(edges[::2], edges[1::2] - 1, strict=True):
-        if time[last] - time[first] < min_duration:
-            continue
-        start_ns = int(joints.stamps_ns[first]) + round(settle * 1e9)
-        inside = (stream.stamps_ns >= start_ns) & (stream.stamps_ns <= joints.stamps_ns[last])
-        samples = stream.wrench[inside]
-        if len(samples) < 2:
-            continue
-        spans.append(_StillSpan(samples, start_ns, joints.q[first : last + 1].mean(axis=0)))
-    if not spans:
-        raise SignalError(
-            f"The robot is never at rest for {min_duration:.1f} s in '{recording.source}'.",
-            remedy="Hold each tare posture for about a second, or raise `tolerance`.",
-        )
-    return _postures(spans, model, frame)
+    return [
+        (int(joints.stamps_ns[first]), int(joints.stamps_ns[last]))
+        for first, last in zip(edges[::2], edges[1::2] - 1, strict=True)
+        if time[last] - time[first] >= min_duration
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,15 +145,45 @@ def _postures(spans: Sequence[_StillSpan], model: RobotModel, frame: str) -> Sta
     motion = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q))
     counts = np.array([len(span.samples) for span in spans], dtype=np.int64)
     variances = [span.samples.var(axis=0, ddof=1) for span in spans]
+    assert motion.p_WF is not None
     return StaticPostures(
         wrench=np.array([span.samples.mean(axis=0) for span in spans]),
         gravity_S=motion.gravity,
         R_WS=motion.R_WF,
+        p_WS=motion.p_WF,
         noise=np.sqrt(np.average(variances, axis=0, weights=counts - 1)),
         n_samples=counts,
         start_ns=np.array([span.start_ns for span in spans], dtype=np.int64),
         notes=slow_note([slow_part(span.samples) for span in spans]),
     )
+
+
+def with_dress_pack(kept: SensorCalibration, postures: StaticPostures) -> SensorCalibration:
+    """Calibration with tool, bias and dress pack of an empty arm.
+
+    The deviation of the bias becomes that of readings in postures that weren't used.
+
+    Args:
+        kept: Of the same postures: gains, sign and axes are taken from it.
+        postures: Over the workspace, the sensor tilted in many directions.
+
+    Raises:
+        SignalError: Too few postures, or all near one place.
+    """
+    readings = postures.wrench @ kept.matrix.T
+    pack, load, bias, left = fit_dress_pack(
+        readings, postures.gravity_S, postures.R_WS, postures.p_WS
+    )
+    covariance = np.array(kept.covariance)
+    covariance[4:, 4:] = np.diag(left)
+    found = replace(
+        kept,
+        bias=np.linalg.solve(kept.matrix, bias),
+        tare_load=load,
+        covariance=covariance,
+        dress_pack=pack,
+    )
+    return found.with_load_as_tool()
 
 
 def tare_static(
@@ -150,10 +199,10 @@ def tare_static(
     sign: WrenchSign = WrenchSign.AUTO,
     source: str = "",
 ) -> SensorCalibration:
-    r"""Bias, mass and first moments of the load from several still postures.
+    r"""Estimate the bias, and mass and first moments of the load, from several static postures.
 
     Least squares of `w_k = G(g_k) [m, h] + b`; forces and torques don't share unknowns, so each
-    gets its own noise level. Three postures that are tilted about two axes are the least.
+    gets its own noise level. At least three postures, tilted about two axes, are necessary.
 
     Args:
         wrench: Mean reading of each posture, shape (K, 6) [N, N m].
@@ -166,7 +215,7 @@ def tare_static(
             somebody compensates.
         allow_bare: Accept a sensor that feels no weight at all.
         max_misalignment: Largest accepted angle between described and seen axes [rad].
-        sign: Of the readings; found by how the weight turns where it isn't given, and kept in the
+        sign: Sign of the readings; found by how the weight turns where it isn't given, and kept in the
             calibration's `matrix`.
         source: Where the data came from.
 
@@ -221,7 +270,7 @@ def tare_single(
     frame: str = "",
     source: str = "",
 ) -> SensorCalibration:
-    """Bias from one static posture before the grasp, with a known tool or none.
+    """Bias from one static posture before the grasp, with a known tool or no tool.
 
     Args:
         wrench: Samples of the posture, shape (N, 6) [N, N m].
@@ -274,7 +323,8 @@ def _require_postures(wrench: Array, gravity_S: Array) -> None:
     tilt = spread[1] / np.sqrt(len(wrench)) if len(spread) > 1 else 0.0
     if len(wrench) < 3 or tilt < _MIN_TILT:
         raise SignalError(
-            f"{len(wrench)} static posture(s) have too few directions of gravity to separate bias and weight ("
+            f"{len(wrench)} static posture(s) have too few directions of gravity to separate bias"
+            " and weight ("
             f"tilt about the second axis {np.rad2deg(tilt):.1f} degrees).",
             remedy="Hold still in at least three postures, the sensor tilted by 30 degrees or more"
             " about two different axes; six (each axis up and down) are best.",
@@ -301,3 +351,47 @@ def _load_and_bias(wrench: Array, gravity_S: Array) -> tuple[Array, Array, Array
         covariance[np.ix_(columns, columns)] = variance * np.linalg.inv(Y.T @ Y)
         rms[rows] = np.sqrt(np.mean(residual.reshape(K, 3) ** 2, axis=0))
     return values, covariance, rms
+
+
+def retare(
+    kept: SensorCalibration, postures: StaticPostures, *, temperature: float = float("nan")
+) -> tuple[SensorCalibration, Array]:
+    """Copy of a stored calibration with the current bias, measured with only the known tool on the
+    sensor.
+
+    Args:
+        kept: From an earlier tare.
+        postures: One still posture or more.
+        temperature: Temperature of the sensor now [°C].
+
+    Returns:
+        The calibration, and by how much the bias has changed, shape (6,) [N, N m].
+
+    Raises:
+        SignalError: The readings changed by more than drift does, or differ between postures.
+    """
+    weight = static_regressor(postures.gravity_S) @ kept.tool_pi[:4]
+    left = kept.net(postures.wrench, postures.R_WS, postures.p_WS) - weight
+    each = kept.bias + left @ np.linalg.inv(kept.matrix).T
+    change = each.mean(axis=0) - kept.bias
+    most = np.repeat(_MOST_DRIFT, 3)
+    sd = np.maximum(postures.noise / np.sqrt(postures.n_samples.min()), 0.01 * most)
+    spread = np.abs(each - each.mean(axis=0)).max(axis=0)
+    if np.any(np.abs(change) > most) or np.any(spread > np.maximum(_SPREAD * sd, 0.1 * most)):
+        force, torque = np.abs(change[:3]).max(), np.abs(change[3:]).max()
+        raise SignalError(
+            f"The sensor reads {force:.2g} N and {torque:.2g} N m different from the tare, or"
+            " depending on the posture: this is not a drift.",
+            remedy="Open the gripper; without a load, tare again in three tilted postures.",
+        )
+    covariance = np.array(kept.covariance)
+    covariance[4:, 4:] += np.diag(sd**2) / max(len(each), 1)
+    renewed = replace(
+        kept,
+        bias=kept.bias + change,
+        covariance=covariance,
+        stamp_ns=int(postures.start_ns.max()),
+        temperature=temperature,
+        notes=(*kept.notes, *postures.notes),
+    )
+    return renewed, change

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces of robots for commands: an action, a topic of trajectories, a stream."""
+"""Ways of sending commands to a robot: by an action, as whole trajectories on a topic, or as a
+stream.
+"""
 
 from sysid_nodes.execution.drives.action_drive import follow_action
 from sysid_nodes.execution.drives.build import build_drive

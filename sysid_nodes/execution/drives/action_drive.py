@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot driven by the action of its joint_trajectory_controller."""
+"""Commands to a robot by the action of its joint_trajectory_controller."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Clock = Callable[[float | None, np.ndarray, float], None]
 
 
 def follow_action() -> Any:
-    """The type of the action.
+    """Type of the action `FollowJointTrajectory`.
 
     Raises:
         SysIdError: control_msgs isn't installed.
@@ -39,7 +39,8 @@ def follow_action() -> Any:
 
 
 class ActionDrive(RobotDrive):
-    """Drive by an action; needs control_msgs, which every robot with ros2_control has.
+    """Sender of goals to an action; needs control_msgs, which is part of every robot with
+    ros2_control.
 
     Args:
         node: Whose client this is.
@@ -68,14 +69,16 @@ class ActionDrive(RobotDrive):
 
     @property
     def lateness(self) -> float:
-        """As in RobotDrive; the lateness of a goal on its way is at least its time so far."""
+        """Lateness as in RobotDrive; that of an unanswered goal is at least the time since it was
+        sent.
+        """
         now_ns = self._node.now_ns()
         return max(
             self._longest, 1e-9 * (now_ns - min(self._on_their_way.values(), default=now_ns))
         )
 
     def begin(self) -> None:
-        """Forget the run before; see RobotDrive."""
+        """Reset the state of the last run (see RobotDrive)."""
         self._sent += 1
         self._void, self._goal = self._sent, None
         self._on_their_way.clear()
@@ -95,7 +98,9 @@ class ActionDrive(RobotDrive):
         answer.add_done_callback(partial(self._on_answer, self._sent))
 
     def cancel(self) -> None:
-        """Have the controller hold the robot; also goals that are still on their way to it."""
+        """Cancel all goals, including those not yet accepted, so that the controller holds the
+        robot.
+        """
         self._sent += 1
         self._void = self._sent
         if self._goal is not None:
@@ -104,7 +109,7 @@ class ActionDrive(RobotDrive):
     def _on_feedback(
         self, number: int, origin: float, names: tuple[str, ...], message: Any
     ) -> None:
-        """Update the progress of the controller, as long as no other goal is on its way to it."""
+        """Store the progress that the controller reports, unless a newer goal is not yet accepted."""
         feedback = message.feedback
         if number != self._sent or not feedback.desired.positions:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drive of a command mode."""
+"""Choice of the command interface by the parameter `command_mode`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TOPIC_DRIVES = {
 def build_drive(
     node: ManagedNode, mode: CommandMode, action_name: str, on_clock: Clock
 ) -> RobotDrive:
-    """The drive of a mode.
+    """Command interface of a command mode.
 
     Args:
         node: Whose topics these are.

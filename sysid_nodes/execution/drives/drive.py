@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common interface of all modes of sending commands to a robot."""
+"""Common base class of all command interfaces."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _RUNNING = (GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_EXECUTING, GoalStatus.
 
 
 class ControllerWatch:
-    """Watches the action of a joint_trajectory_controller.
+    """Monitor of the goals that a joint_trajectory_controller plays.
 
     Args:
         node: That watches.
@@ -53,7 +53,7 @@ class ControllerWatch:
         )
 
     def ours(self, goal: Any) -> None:
-        """A goal is ours."""
+        """Record that a goal was sent by this node."""
         self._ours.add(bytes(goal.goal_id.uuid))
 
     @property
@@ -69,7 +69,7 @@ class ControllerWatch:
 
 
 class RobotDrive:
-    """Sends the commands of the executor's core, goal by goal or as a stream.
+    """Base class of command interfaces, which send goals or a stream of set points.
 
     Args:
         node: Whose topics these are.
@@ -101,11 +101,11 @@ class RobotDrive:
 
     @property
     def lateness(self) -> float:
-        """Longest time that a goal of this run has taken to the controller and back [s]."""
+        """Longest time between sending a goal of this run and its acceptance by the controller [s]."""
         return self._longest
 
     def begin(self) -> None:
-        """Reset; require a controller that moves the robot, and no other client.
+        """Reset the state of the last run; require an active controller that no other client uses.
 
         Raises:
             SysIdError: Nobody listens, or another one drives the robot.
@@ -129,7 +129,9 @@ class RobotDrive:
         """Send the current set point, if the controller accepts a stream."""
 
     def stop(self) -> None:
-        """Have the controller brake, where that is its own task and no goal's."""
+        """Request a stop from a controller that brakes by itself; others get a braking goal
+        instead.
+        """
 
     def cancel(self) -> None:
-        """Make the controller hold the robot, if it accepts goals and still plays one."""
+        """Cancel a goal that is still being played, so that the controller holds the robot."""

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot driven by the motion guard under ros2_control: it gets whole motions, and braking is its own."""
+"""Commands to the motion guard, a ros2_control controller that receives whole motions and brakes by
+itself.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ _LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class GuardDrive(RobotDrive):
-    """Hands over each motion once, begins it when the guard has kept it, and sends heartbeats.
+    """Client of the motion guard: sends each motion once, starts it when the guard has stored it,
+    and sends heartbeats.
 
     Args:
         node: Whose topics these are, all below `motion_guard`.
@@ -55,12 +58,14 @@ class GuardDrive(RobotDrive):
 
     @property
     def ready(self) -> bool:
-        """True if a guard takes motions."""
+        """True if a motion guard accepts motions."""
         heard = self._trajectory.get_subscription_count() > 0
         return bool(heard and self._play.service_is_ready() and self._stop.service_is_ready())
 
     def begin(self) -> None:
-        """Forget the run before; see RobotDrive. A guard that moves the robot is somebody else's."""
+        """Reset the state of the last run (see RobotDrive); refuse a guard that plays another
+        client's motion.
+        """
         super().begin()
         self._sent_ns, self._begun, self._stopping = 0, False, False
         if self._state != _HOLDING:
@@ -70,26 +75,28 @@ class GuardDrive(RobotDrive):
             )
 
     def send(self, out: Outgoing) -> None:
-        """Hand over a motion; it begins when the guard has checked and kept it."""
+        """Send a motion to the guard; it starts when the guard has checked and stored it."""
         message = message_from_trajectory(out.trajectory, start_ns=0)
         self._sent_ns, self._begun, self.completed = self._node.now_ns(), False, False
         message.header.stamp = stamp_from_ns(self._sent_ns)
         self._trajectory.publish(message)
 
     def stream(self, command: Command) -> None:
-        """Send a heartbeat: this process lives, and wants the robot to move on."""
+        """Send a heartbeat, without which the guard stops the robot."""
         if not (self._stopping or command.state is ExecutorState.ABORTING):
             self._heartbeat.publish(Empty())
 
     def stop(self) -> None:
-        """Have the guard brake; without an answer it does so when it misses the heartbeats."""
+        """Request a stop from the guard; if the request is lost, the guard stops when it misses the
+        heartbeats.
+        """
         self._stopping = True
         self._sent_ns = 0
         self.completed = not self._begun  # one that is still on its way doesn't begin any more
         self._stop.call_async(Trigger.Request())
 
     def cancel(self) -> None:
-        """Have the guard brake; it holds the robot afterwards."""
+        """Request a stop from the guard, which then holds the robot."""
         self.stop()
 
     def _on_kept(self, header: Header) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots driven by topics: trajectories, positions, or set points."""
+"""Commands to a robot by topics: trajectories, positions, or set points."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _TopicDrive(RobotDrive):
-    """Drive by a topic; the subscriber moves the robot."""
+    """Command interface that publishes on a topic; the subscriber moves the robot."""
 
     message_type: type
     topic: str
@@ -38,7 +38,7 @@ class _TopicDrive(RobotDrive):
 
 
 class TrajectoryDrive(_TopicDrive):
-    """Publishes whole trajectories for a joint_trajectory_controller."""
+    """Publisher of whole trajectories for a joint_trajectory_controller."""
 
     takes_whole = True
     message_type, topic = JointTrajectory, "joint_trajectory"
@@ -50,23 +50,23 @@ class TrajectoryDrive(_TopicDrive):
 
 
 class PositionDrive(_TopicDrive):
-    """Streams positions for a forward_command_controller."""
+    """Publisher of streamed positions for a forward_command_controller."""
 
     message_type, topic = Float64MultiArray, "position_commands"
 
     def stream(self, command: Command) -> None:
-        """Send the position of this instant."""
+        """Publish the current position of the reference."""
         if command.q is not None:
             self._publisher.publish(Float64MultiArray(data=command.q.tolist()))
 
 
 class SetpointDrive(_TopicDrive):
-    """Streams position, velocity and acceleration for `computed_torque_controller`."""
+    """Publisher of streamed position, velocity and acceleration for `computed_torque_controller`."""
 
     message_type, topic = JointTrajectory, "setpoint"
 
     def stream(self, command: Command) -> None:
-        """Send the set point of this instant."""
+        """Publish the current set point."""
         if command.q is None:
             return
         assert command.v is not None and command.a is not None

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other tools on the same recordings: figaroh and mujoco.sysid, where they are installed."""
+"""Other identification packages on the same recordings: figaroh and mujoco.sysid, if they are
+installed.
+"""
 
 from sysid_studies.bench.peers.peer import PEERS, Peer, PeerFit
 

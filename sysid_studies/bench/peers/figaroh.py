@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""figaroh (github.com/thanhndv212/figaroh-plus): its pipeline from positions to base parameters."""
+"""Identification with figaroh (github.com/thanhndv212/figaroh-plus), from positions to base
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ LONGEST = 20_000  # samples of a fit: its regressor is dense
 
 
 def fit(model: RobotModel, recordings: Sequence[Recording], drives: DriveTrain) -> PeerFit:
-    """Its weighted least squares of base parameters, friction, drive inertias and offsets.
+    """Weighted least squares of figaroh for base parameters, friction, drive inertias and offsets.
 
     Median and Butterworth filter and numpy's differences are figaroh's own; their cut-off is that
     of our plain fits, since its own default (2 Hz at 100 Hz) is meant for one robot. Couplings and
@@ -58,7 +60,7 @@ def fit(model: RobotModel, recordings: Sequence[Recording], drives: DriveTrain) 
 
 
 def _regular(stream: JointStream) -> JointStream:
-    """The stream at even stamps, which figaroh's differences need."""
+    """Recording resampled at equal time steps, as figaroh's numerical derivatives require."""
     stamps = np.linspace(stream.stamps_ns[0], stream.stamps_ns[-1], len(stream)).astype(np.int64)
     when = (stamps - stream.stamps_ns[0]) * 1e-9
 

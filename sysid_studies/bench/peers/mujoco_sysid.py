@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mujoco.sysid (google-deepmind/mujoco, python/mujoco/sysid): its parameters and its optimiser."""
+"""Identification with mujoco.sysid (google-deepmind/mujoco, python/mujoco/sysid): its parameters
+and its optimiser.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ ITERATIONS = 40
 
 
 def fit(model: RobotModel, recordings: Sequence[Recording], drives: DriveTrain) -> PeerFit:
-    """Its least squares over pseudo-inertia, armature, damping and dry friction of every joint.
+    """Least squares of mujoco.sysid for pseudo-inertia, armature, damping and dry friction of every
+    joint.
 
     mujoco.sysid compares simulated with measured motion. Torque-driven arms fall within tenths of
     a second when simulated without their controller, so here what is compared are torques, by
@@ -61,7 +64,9 @@ def fit(model: RobotModel, recordings: Sequence[Recording], drives: DriveTrain) 
 
 
 def _set_body(name: str, spec: Any, param: Any) -> None:
-    """The body that a parameter stands for; theirs reads it back from geometry first."""
+    """Set the inertia of a body in a MuJoCo specification explicitly, because mujoco.sysid would
+    compute it from the geometry.
+    """
     from mujoco.sysid._src.model_modifier import pi_from_theta, skew
 
     pi = pi_from_theta(param.value)
@@ -72,7 +77,7 @@ def _set_body(name: str, spec: Any, param: Any) -> None:
 
 
 class _Inverse:
-    """MuJoCo's inverse dynamics with mujoco.sysid's parameters."""
+    """MuJoCo's inverse dynamics with the parameters of mujoco.sysid."""
 
     def __init__(self, model: RobotModel) -> None:
         from mujoco.sysid import Parameter, ParameterDict, body_inertia_param
@@ -124,7 +129,7 @@ class _Inverse:
         return best
 
     def torques(self, params: Any, motion: Array) -> Array:
-        """Shape (K, n), of motion of shape (3, K, n)."""
+        """Torques, shape (K, n), for a motion of shape (3, K, n)."""
         from mujoco.sysid import apply_param_modifiers_spec
 
         spec = apply_param_modifiers_spec(params, self.spec)

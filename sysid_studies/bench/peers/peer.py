@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface for the fit of another tool, so that it is judged in the same way."""
+"""Interface to other identification packages, so that all are judged in the same way."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sysid_core.signals import Recording
 
 @dataclass(frozen=True, eq=False)
 class PeerFit:
-    """A robot identified by another tool.
+    """Robot identified by another package.
 
     Attributes:
         model: The robot.
@@ -32,13 +32,13 @@ class PeerFit:
     physically_consistent: bool | None = None
 
     def predict_beside_nominal(self, recording: Recording) -> tuple[Array, None]:
-        """Predicted efforts, shape (K, n), and no nominal ones."""
+        """Predicted efforts, shape (K, n); efforts of a nominal model are not available."""
         return self.efforts(recording), None
 
 
 @dataclass(frozen=True)
 class Peer:
-    """Another tool.
+    """Other identification package.
 
     Attributes:
         name: Name of its rows, and of the module here that runs it.
@@ -52,13 +52,13 @@ class Peer:
 
     @property
     def installed(self) -> bool:
-        """True if its packages are installed."""
+        """True if the package and its dependencies are installed."""
         return all(find_spec(package) for package in self.packages)
 
     def fit(
         self, model: RobotModel, recordings: Sequence[Recording], drives: DriveTrain
     ) -> PeerFit:
-        """Identify the robot from recordings, as the tool does."""
+        """Identify the robot from recordings with the methods of the package."""
         found: PeerFit = import_module(f"sysid_studies.bench.peers.{self.name}").fit(
             model, recordings, drives
         )

@@ -24,6 +24,7 @@ from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Mark, Recording, WrenchStream
 from sysid_core.signals.wrench.tare import tare_single
 from sysid_core.workflows import WeighedRecording
+from sysid_core.workflows.torque_weighing import WeighedByTorques
 
 SHAPE = Shape.box((0.2, 0.1, 0.06), centre=(0.0, 0.0, 0.05))
 
@@ -140,13 +141,13 @@ def test_a_calibrated_sensor_gives_smaller_deviations_and_settings_for_controlle
             payload(folder, "--sensor", quality, "--no-compare", "--json", "-").stdout
         )
         sds.append(answer["estimate"]["parameters"][0]["sd"])
-        assert set(answer["controllers"]) == {"UR", "Franka", "xArm"}
+        assert set(answer["controllers"]) == {"UR", "Franka", "xArm", "KUKA", "ABB", "FANUC"}
         assert answer["controllers"]["UR"]["error_torque"] < 0.02
     assert sds[1] < 0.3 * sds[0]
     assert "guess" in str(payload(folder, "--sensor", "guess").exception)
 
 
-@pytest.mark.parametrize(("reasons", "vendors"), [((), 3), ((failure("no-body"),), 0)])
+@pytest.mark.parametrize(("reasons", "vendors"), [((), 6), ((failure("no-body"),), 0)])
 def test_a_failed_verdict_leaves_nothing_to_paste(reasons, vendors):
     """Neither on the console, nor in the report, nor in result.json: all have it from here."""
     estimate = SimpleNamespace(
@@ -155,6 +156,8 @@ def test_a_failed_verdict_leaves_nothing_to_paste(reasons, vendors):
     unused = [None] * 11
     weighed = WeighedRecording(estimate, Verdict(reasons), *unused)
     assert len(weighed.settings) == vendors
+    by_torques = WeighedByTorques(SimpleNamespace(estimate=estimate), None, None, Verdict(reasons))
+    assert len(by_torques.settings) == vendors
 
 
 def test_repeated_weighings_are_a_table_with_their_scatter(run):

@@ -16,9 +16,16 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from sysid_cli.app import app
+from sysid_core.errors import SysIdError
 from sysid_core.estimation.payload_live import weigh_motion
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
-from sysid_core.signals import JointStream, Recording, WrenchStream, export_recording
+from sysid_core.signals import (
+    JointStream,
+    Recording,
+    WrenchStream,
+    export_recording,
+    read_wrench_table,
+)
 
 MASS = 1.3  # [kg]
 RATE = 100.0  # [Hz]
@@ -113,6 +120,36 @@ def test_every_door_leads_to_the_same_mass(door: Callable[[Path], Path], tmp_pat
     assert done.exit_code == 0, done.output + repr(done.exception)
     methods = json.loads((tmp_path / "out" / "result.json").read_text())["methods"]
     assert methods["map"][0] == pytest.approx(MASS, rel=0.05)
+
+
+def test_units_in_the_names_of_columns_are_heeded(tmp_path: Path) -> None:
+    units = {"q": ("[deg]", 180.0 / np.pi), "t": ("(Nmm)", 1e3), "f": ("[N]", 1.0)}
+    names = ["fx", "fy", "fz", "tx", "ty", "tz"]
+    table = {"time [ms]": RUN.joints.stamps_ns * 1e-6}
+    for name, column in columns("q{}", "w{}", "time").items():
+        if name != "time":
+            name = names[int(name[1])] if name[0] == "w" else name
+            unit, per_si = units[name[0]]
+            table[f"{name} {unit}"] = per_si * column
+    np.savez(tmp_path / "run.npz", **table)
+    found, _ = read_wrench_table(tmp_path / "run.npz", joint_names=ROBOT.joint_names)
+    assert found.wrench is not None and RUN.wrench is not None
+    np.testing.assert_allclose(found.joints.q, RUN.joints.q)
+    np.testing.assert_allclose(found.wrench.wrench, RUN.wrench.wrench)
+    np.testing.assert_array_equal(found.joints.stamps_ns, RUN.joints.stamps_ns)
+
+
+def test_degrees_and_millimetres_that_no_name_tells_are_refused(tmp_path: Path) -> None:
+    table = columns("q{}", "wrench_{}", "time")
+    degrees = table | {f"q{k}": table[f"q{k}"] * 180.0 / np.pi for k in range(6)}
+    np.savez(tmp_path / "run.npz", **degrees)
+    words = ["payload", str(tmp_path / "run.npz"), "--robot", "ur5", "--sensor-frame", TOOL]
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, SysIdError) and "far outside" in str(done.exception)
+    millimetres = {f"pose_{k}": 300.0 + table[f"q{k}"] for k in range(6)}
+    np.savez(tmp_path / "run.npz", **(table | millimetres))
+    with pytest.raises(SysIdError, match=r"x \[mm\]"):
+        read_wrench_table(tmp_path / "run.npz")
 
 
 @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[*HealthCheck])

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from sysid_cli.app import app
 from sysid_cli.payload_torques import print_summary
-from sysid_core.errors import SignalError
+from sysid_core.errors import ModelError, SignalError
 from sysid_core.estimation import Estimate
 from sysid_core.reasons import Outcome
 from sysid_core.workflows import TorqueWeighingSettings, weigh_by_torques
@@ -70,6 +70,17 @@ def test_wrong_column_ranges_are_refused(text: str) -> None:
         columns=example / "columns.yaml", target_current=text, target_torque=text,
     )  # fmt: skip
     with pytest.raises(SignalError, match=text):
+        weigh_by_torques(settings)
+
+
+def test_a_joint_is_locked_by_its_name() -> None:
+    settings = TorqueWeighingSettings(
+        loaded=(ROOT / "examples" / "ur5" / "gripper.csv",),
+        robot="ur5",
+        frame="tool0",
+        lock=("finger=0.02",),
+    )
+    with pytest.raises(ModelError, match="'finger' fits no joint"):
         weigh_by_torques(settings)
 
 

@@ -19,13 +19,14 @@ from sysid_core.estimation.arm import (
     ArmEquations,
     identify,
 )
-from sysid_core.estimation.fit import LeastSquares, compress
+from sysid_core.estimation.fit import LeastSquares
 from sysid_core.estimation.fit.consistent_problem import (
     Prior,
     build_consistent_problem,
     solve_consistent,
+    solve_convex,
 )
-from sysid_core.estimation.fit.pseudo_inertia_lmi import solve_convex
+from sysid_core.estimation.fit.regression import compress
 from sysid_core.robot import (
     is_physically_consistent,
     pseudo_inertia_from_pi,

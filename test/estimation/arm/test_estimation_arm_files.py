@@ -129,7 +129,7 @@ def test_fixing_an_unknown_name_and_a_prior_without_weight_are_refused(equations
 
 @pytest.mark.parametrize("name", ["ur5", "panda", "xarm7"])
 def test_the_rank_target_is_the_structural_one(name):
-    from sysid_core.estimation.arm import arm_structural_rows
+    from sysid_core.estimation.arm.equations import arm_structural_rows
     from sysid_core.identifiability import numerical_rank
     from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
     from sysid_core.robot import DriveTrain, FrictionModel, RobotModel

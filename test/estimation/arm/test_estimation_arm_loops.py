@@ -97,8 +97,7 @@ def test_a_leg_with_an_effort_of_the_wrong_sign_is_found_out(leg):
     effort = run.joints.effort * np.where(np.arange(6) == 3, -1.0, 1.0)
     wrong = dataclasses.replace(run, joints=dataclasses.replace(run.joints, effort=effort))
     drives = DriveTrain.direct(leg.actuated)
-    assert not examine(DrivenRobot.of(leg), [run], drives, count=100).findings
-    assert not examine(DrivenRobot.of(leg), [wrong], drives, count=100).verdict.ok
+    assert not examine(DrivenRobot.of(leg), [wrong], drives, count=60).verdict.ok
 
 
 def test_links_without_mass_stay_without_it(leg):

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.interpolate import interp1d
 from whole_arm_estimators import ESTIMATORS, WIDE, held_out_error
 from whole_arm_simulation import (
     USUAL_VALUES,
@@ -19,15 +20,17 @@ from whole_arm_simulation import (
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm import (
     ArmEquations,
+    Differentiation,
     Processing,
-    arm_structural_rows,
     choose_differentiation,
     choose_terms,
     identify,
     identify_equations,
+    prepare_motion,
     term_benefits,
     torque_delay,
 )
+from sysid_core.estimation.arm.equations import arm_structural_rows
 from sysid_core.estimation.fit import (
     LeastSquares,
 )
@@ -52,6 +55,25 @@ def test_several_recordings_are_fitted_together():
     all_runs = identify(truth, runs, friction, LeastSquares("joint"), WIDE).estimate
     assert all_runs.n_samples == pytest.approx(3 * one.n_samples, rel=0.05)
     assert np.median(all_runs.standard_deviations / one.standard_deviations) < 0.8
+
+
+@pytest.mark.parametrize("differentiate", ["filter", "spline"])
+def test_some_samples_between_two_gaps_are_left_out(differentiate):
+    """25 samples at 1 kHz are three at 100 Hz: fewer than filters need."""
+    truth, friction = arm(), friction_model()
+    run = recording(truth, friction, USUAL_VALUES, np.random.default_rng(7), duration=4.0)
+    fine = np.linspace(0.0, run.joints.time[-1], 5 * len(run.joints))
+    rows = {
+        key: interp1d(run.joints.time, getattr(run.joints, key), axis=0)(fine)
+        for key in ("q", "v", "effort")
+    }
+    stamps = run.joints.stamps_ns[0] + np.round(1e9 * fine).astype(np.int64)
+    whole = replace(run.joints, stamps_ns=stamps, **rows)
+    kept = np.r_[0:500, 600:625, 800 : len(fine)]
+    with_gaps = replace(run, joints=whole.select(kept))
+    processing = Processing(rate_hz=100.0, differentiate=Differentiation(differentiate))
+    lengths = [len(motion) for motion, _ in prepare_motion(truth, with_gaps, processing)]
+    assert lengths == [50, 320]
 
 
 @pytest.mark.parametrize("differentiate", ["filter", "spline"])

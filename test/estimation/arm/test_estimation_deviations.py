@@ -12,14 +12,10 @@ from whole_arm_simulation import USUAL_VALUES, arm, friction_model, recording
 
 from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.estimation.arm import ArmEquations, Processing
-from sysid_core.estimation.arm.repeated_motion import first_times
-from sysid_core.estimation.fit import (
-    ConsistentLeastSquares,
-    LeastSquares,
-    Regression,
-    score_covariance,
-)
+from sysid_core.estimation.arm.equations import first_times
+from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares, Regression
 from sysid_core.estimation.fit.model_error import DAYS, moderated, spread_between
+from sysid_core.estimation.fit.uncertainty import score_covariance
 from sysid_core.signals import JointStream
 
 WIDE = Processing(rate_hz=200.0, motion_cutoff_hz=30.0, torque_cutoff_hz=8.0)

@@ -20,12 +20,9 @@ from sysid_core.estimation.arm import (
     identify,
     identify_equations,
 )
-from sysid_core.estimation.fit import (
-    ConsistentLeastSquares,
-    LeastSquares,
-    compress,
-    score_covariance,
-)
+from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
+from sysid_core.estimation.fit.regression import compress
+from sysid_core.estimation.fit.uncertainty import score_covariance
 from sysid_core.robot import (
     is_physically_consistent,
 )

@@ -4,9 +4,9 @@
 import numpy as np
 import pytest
 
-from sysid_core.estimation.loaded_arm.carried_load import payload_torque_regressor
+from sysid_core.estimation.loaded_arm.known_load import payload_torque_regressor
 from sysid_core.estimation.loaded_arm.load_watch import load_changes
-from sysid_core.estimation.payload import ball_prior
+from sysid_core.estimation.payload.ball_prior import ball_prior
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia
 
 NOISE = np.array([1.5, 1.5, 1.0, 0.4, 0.3, 0.3])  # [N m]

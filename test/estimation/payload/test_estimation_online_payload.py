@@ -13,8 +13,8 @@ from sysid_core.estimation.payload import (
     PointMassDiscretization,
     RecursiveTotalLeastSquares,
 )
-from sysid_core.estimation.payload_live import OnlinePayload, PayloadState
-from sysid_core.estimation.payload_map import RunningMAP
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadKnowledge, PayloadState
+from sysid_core.estimation.payload_map import PayloadMAP, RunningMAP, SensorModel
 
 
 def feed(online, data, rows):
@@ -109,3 +109,16 @@ def test_a_dynamism_scale_that_differs_from_the_data_is_refused(rng):
     online = OnlinePayload(shape)
     with pytest.raises(EstimationError, match="c_1"):
         PointMassDiscretization(shape, dynamism_scale=5.0).solve(online.information)
+
+
+def test_a_recording_that_hardly_tilts_is_told_by_how_much_it_did(rng):
+    _, pi = hammer_like(rng)
+    data = swinging(pi, rng, noise=True, speed=0.05)
+    sensor = SensorModel(bias=(30.0, 1.5))
+    estimate = PayloadMAP(sensor=sensor).fit(data)
+    knowledge = PayloadKnowledge(estimate)
+    assert knowledge.state is PayloadState.COLLECTING
+    direction = data.gravity / 9.81
+    widest = max(np.arccos(np.clip(direction @ direction[k], -1.0, 1.0)).max() for k in (0, -1))
+    told = int(knowledge.advice(data).split("turned by ")[1].split()[0])
+    assert told == pytest.approx(np.rad2deg(widest), abs=1.5)

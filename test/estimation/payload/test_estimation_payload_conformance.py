@@ -10,7 +10,6 @@ from payload_scenes import BOXES, hammer_like, swinging
 from sysid_core.errors import EstimationError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import (
-    PAYLOAD_NAMES,
     EntropicRegression,
     HomogeneousBody,
     PayloadData,
@@ -20,6 +19,7 @@ from sysid_core.estimation.payload import (
     RecursiveTotalLeastSquares,
     summarise_payload,
 )
+from sysid_core.estimation.payload.result import PAYLOAD_NAMES
 from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, PayloadMAP, RunningMAP
 from sysid_core.robot import INERTIAL_UNITS, parameter_transform
 from sysid_core.robot.shapes import Shape

@@ -32,6 +32,7 @@ from sysid_core.robot import (
 )
 from sysid_core.signals import JointStream
 from sysid_core.signals.filters import filter_joints
+from sysid_core.signals.wrench import calibrate_static, static_regressor
 from sysid_core.signals.wrench.tare import tare_single
 
 
@@ -338,3 +339,26 @@ def test_a_sensor_that_reads_too_little_on_all_axes_widens_the_mass(rng):
     low = PayloadMAP(sensor=SensorModel().untared).fit(replace(data, wrench=0.94 * data.wrench))
     assert abs(low.values[0] - pi[0]) < 2.0 * low.standard_deviations[0]
     assert low.standard_deviations[0] < 0.07 * pi[0]
+
+
+def test_a_calibration_with_a_known_mass_passes_its_accuracy_on(rng):
+    """It checks the gains of the forces; without a known mass their mean stays open."""
+    _, pi = hammer_like(rng)
+    gains, bias = np.array([1.03, 0.99, 1.05, 1.0, 1.0, 1.0]), [3.0, -5.0, 12.0, 0.2, -0.1, 0.05]
+    z, spread = [], {1.5: [], None: []}
+    for _ in range(6):
+        R = Rotation.random(20, random_state=rng)
+        g = R.inv().apply([0.0, 0.0, -9.81])
+        still = static_regressor(g) @ (1.5 * np.array([1.0, 0.01, -0.02, 0.05])) * gains + bias
+        still = still + 0.2 * NOISE * rng.normal(size=still.shape)
+        data = swinging(pi, rng, noise=True)
+        for mass, sds in spread.items():
+            kept = calibrate_static(still, g, R.as_matrix(), np.arange(20.0), known_mass=mass)
+            sensor = SensorModel().tared(kept.calibration)
+            net = (data.wrench * gains + bias - kept.calibration.bias) @ kept.calibration.matrix.T
+            found = PayloadMAP(sensor=sensor).fit(replace(data, wrench=net))
+            sds.append(found.standard_deviations[0])
+            if mass:
+                z.append((found.values[0] - pi[0]) / found.standard_deviations[0])
+    assert np.sqrt(np.mean(np.square(z))) < 2.0
+    assert max(spread[1.5]) < 0.5 * min(spread[None])

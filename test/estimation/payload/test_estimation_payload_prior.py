@@ -21,7 +21,7 @@ from sysid_core.robot import (
     pi_from_mass_com_inertia,
 )
 from sysid_core.robot.shapes import Shape
-from sysid_core.robot.shapes.grasp import grasped
+from sysid_core.robot.shapes.file import grasped
 
 
 def far_off(estimate, pi):

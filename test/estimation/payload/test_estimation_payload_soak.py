@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
+import gc
+from typing import Any
+
 import numpy as np
 import pytest
 
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
 from sysid_core.estimation.payload_live.streams import PayloadStreams
+from sysid_core.robot import RobotModel
+from sysid_core.signals.wrench import SensorCalibration
 
 MS = 1_000_000
 
@@ -62,3 +68,48 @@ def test_a_mark_that_is_late_is_still_entered_with_the_readings_after_it():
     assert streams.next_mark(4950 * MS) == (4500 * MS, "motion:start")
     assert streams.next_mark(4950 * MS) is None
     assert read(streams, 4900) == 401
+
+
+def objects_below(root: Any) -> int:
+    """Objects that something holds, as an interpreter that collects garbage counts them."""
+    seen, todo = {id(root)}, [root]
+    while todo:
+        new = [o for o in gc.get_referents(*todo) if id(o) not in seen and not isinstance(o, type)]
+        todo = list({id(o): o for o in new}.values())
+        seen.update(id(o) for o in todo)
+    return len(seen)
+
+
+def held_after_each_minute(label: str, ends: bool, minutes: int) -> list[int]:
+    """Objects held by a session whose robot is marked anew every minute, or once and never again."""
+    model, second = RobotModel.from_urdf("ur5"), 1_000_000_000
+    tared = SensorCalibration("tool0", np.zeros(6), np.zeros(4), 1e-4 * np.eye(10))
+    session = PayloadSession(model, "tool0", OnlinePayload(None), calibration=tared)
+    held = []
+    for minute in range(minutes):
+        begin = (1 + 60 * minute) * second
+        if ends or not minute:
+            marks = ["motion:end"] * (minute > 0) + ["motion:start", f"{label}:start"]
+            for mark in marks:
+                session.add_mark(begin, mark)
+        for k in range(120):
+            stamp, q = begin + k * second // 2, 0.1 * np.sin(np.arange(6) + k)
+            session.add_joints(stamp, q, 0 * q, 0 * q, np.full((3, 6), 1e-3))
+            session.add_wrench(stamp, [0.1 * np.sin(k), 0.0, -9.0, 0.0, 0.0, 0.0])
+            session.advance(stamp - second)
+            session.keep_newest(30.0)
+        held.append(objects_below(vars(session)))
+    return held
+
+
+@pytest.mark.parametrize("label", ["excitation", "oscillation"])
+def test_motions_again_and_again_leave_nothing_behind(label: str):
+    held = held_after_each_minute(label, ends=True, minutes=6)
+    assert max(held[1:]) - min(held[1:]) < 50  # a sample takes a dozen
+
+
+@pytest.mark.parametrize("label", ["excitation", "oscillation"])
+def test_a_motion_whose_end_nobody_marks_is_not_remembered_for_ever(label: str):
+    """Whoever marks motions was killed in one."""
+    held = held_after_each_minute(label, ends=False, minutes=12)
+    assert max(held[8:]) - min(held[8:]) < 50 and held[-1] < held[4]

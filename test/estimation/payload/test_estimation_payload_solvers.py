@@ -7,7 +7,7 @@ import pytest
 from payload_scenes import hammer_like, swinging
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.fit.pseudo_inertia_lmi import pseudo_inertia_expression
+from sysid_core.estimation.fit.consistent_problem import pseudo_inertia_expression
 from sysid_core.estimation.payload import (
     CompressedWrenches,
     DensityPrior,

@@ -25,8 +25,8 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
 from sysid_core.planning import MotionChecker, MotionLimits, export_trajectory
-from sysid_core.planning.compose import MotionBuilder
 from sysid_core.planning.payload.motion import oscillation
+from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import RobotModel
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import ns_from_stamp

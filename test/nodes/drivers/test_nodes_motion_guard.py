@@ -19,8 +19,8 @@ from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.srv import Arm
 
 from sysid_core.planning import MotionChecker, MotionLimits, export_trajectory
-from sysid_core.planning.compose import MotionBuilder
 from sysid_core.planning.payload.motion import oscillation
+from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.client import LiveClient

@@ -19,7 +19,7 @@ from emulated import armed, cause, pause, truth
 from grippers import with_gripper
 from live_nodes import Start
 from real_ros import real_ros_environment
-from robot_sysid.msg import FilteredJointState, FilteredWrench, Identifiability
+from robot_sysid.msg import FilteredJointState, FilteredWrench, Identifiability, Mark
 from robot_sysid.srv import Arm, StartRecording, StopRecording
 from sensor_msgs.msg import JointState
 
@@ -84,6 +84,21 @@ def live_and_offline_find_the_sensor_by_tf(client: LiveClient, log: Path, folder
     model = hold_joints(RobotModel.from_urdf(recording.urdf_xml), measured=recording.joints.names)
     assert mount_sensor(model, "toe", recording.transforms)[1] == words
     assert "_rod" not in str(recording.joints.names) and "_rod" in str(model.locked)
+
+
+def a_tool_that_was_set_is_noticed(client: LiveClient, log: Path) -> None:
+    """The wrench's frame is then elsewhere than the flange: compared when a motion begins."""
+    words = "150 mm and 0.0 degrees from 'tool0'"
+    assert "degrees from 'tool0'" not in log.read_text()
+    cause(client, tool=0.15)
+    marks = client.node.create_publisher(Mark, "marks", 10)
+
+    def noticed() -> bool:
+        pause(client, 0.5)
+        marks.publish(Mark(stamp=client.node.get_clock().now().to_msg(), label="motion:start"))
+        return words in log.read_text()
+
+    client.wait_until(noticed, 20.0, words)
 
 
 UP = [sys.executable, "-m", "sysid_cli", "up", "bringup"]
@@ -152,6 +167,8 @@ def test_a_vendors_file_works_as_shipped_and_nothing_moves_at_the_start(
             client.wait_until(lambda: field in refusal(client), 15.0, field)
             cause(client, protective_stop=False)
             assert armed(client)
+            if vendor == "ur":
+                a_tool_that_was_set_is_noticed(client, log)
         else:
             live_and_offline_find_the_sensor_by_tf(client, log, tmp_path)
         assert launched.poll() is None

@@ -33,8 +33,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
-from sysid_core.estimation.payload_live.replay import replay_payload
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
 from sysid_core.robot import RobotModel, load_robot, wrench_regressor
 from sysid_core.signals.bags import BagWriter, build_typestore, read_bag
 from sysid_core.signals.filters import filter_joints

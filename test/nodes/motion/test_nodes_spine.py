@@ -23,8 +23,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
-from sysid_core.estimation.payload_live.replay import replay_payload
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
 from sysid_core.planning.payload.plan import PayloadPlan
 from sysid_core.robot import RobotModel
 from sysid_core.robot.shapes import load_shape

@@ -39,8 +39,11 @@ def has_path(topic: str, fields: list[str]) -> bool:
 
 
 def test_every_curve_of_the_plotjuggler_layout_exists() -> None:
-    curves = re.findall(r'curve name="([^"]*)"', (ROOT / "config" / "plotjuggler.xml").read_text())
+    layout = (ROOT / "config" / "plotjuggler.xml").read_text()
+    curves = re.findall(r'curve name="([^"]*)"', layout)
     assert len(curves) > 10
+    (selected,) = re.findall(r'<selected_topics value="([^"]*)"/>', layout)
+    assert sorted(selected.split(";")) == sorted(TOPICS)  # nobody has to tick them
     for curve in curves:
         topic = next(t for t in TOPICS if curve.startswith(f"{t}/"))
         assert has_path(topic, curve[len(topic) + 1 :].split("/")), curve
@@ -170,5 +173,6 @@ def test_malformed_messages_are_shown_as_such_and_stop_stays_where_it_is(
     assert all("failed: " in text for text in found["shown"].values()), found
     assert found["payload beside it"] == "1.3" and found["arm beside it"] == "1.0"
     assert found["after good ones"] == "" and "77" in found["bridge"]
+    assert "motion failed: ValueError" in found["watch"] and "[/red]" in found["watch"]
     assert found["stop moved"] == [0, 0]
     assert found["width"] < 1280

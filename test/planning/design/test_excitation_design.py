@@ -12,13 +12,12 @@ from sysid_core.errors import ExcitationError
 from sysid_core.identifiability import numerical_rank
 from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.planning import MotionChecker, Obstacle, Unknowns, plan_arm_motion
+from sysid_core.planning.bases import BSplineBasis, FourierBasis, share_between_samples
 from sysid_core.planning.cell import Plane
 from sysid_core.planning.design import Expectation, conditioning
-from sysid_core.planning.design.bspline import BSplineBasis
 from sysid_core.planning.design.criteria import Criterion, build_score
 from sysid_core.planning.design.excitation_problem import ExcitationProblem
 from sysid_core.planning.design.tree_motion import Tree
-from sysid_core.planning.fourier import FourierBasis, share_between_samples
 from sysid_core.robot import FrictionTerm, RobotModel, joint_torque_regressor
 
 # --- slopes

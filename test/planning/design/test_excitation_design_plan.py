@@ -19,8 +19,8 @@ from sysid_core.planning import (
     plan_arm_motion,
     plan_validation_motion,
 )
-from sysid_core.planning.design.validation_motion import nearness
-from sysid_core.planning.fourier import FourierBasis
+from sysid_core.planning.bases import FourierBasis
+from sysid_core.planning.design.plan import nearness
 from sysid_core.robot import RobotModel, joint_torque_regressor
 
 # --- the search

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from sysid_core.errors import SolverError
-from sysid_core.planning.design.processes import run_searches
+from sysid_core.planning.design.search import run_searches
 
 
 def count_until_told(start: float, said: Callable[[float], bool]) -> float:

@@ -10,7 +10,7 @@ import pytest
 from loop_mechanisms import four_bar, states
 
 from sysid_core.errors import ModelError
-from sysid_core.estimation.arm import arm_structural_rows
+from sysid_core.estimation.arm.equations import arm_structural_rows
 from sysid_core.identifiability import constrained_ranks, sampled_base_parameters
 from sysid_core.robot import (
     DriveTrain,

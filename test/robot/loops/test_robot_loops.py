@@ -21,10 +21,9 @@ from sysid_core.robot.loops import (
     projected_regressor,
     try_assemble,
 )
-from sysid_core.robot.loops.actuation import actuation_map, actuation_map_rate
-from sysid_core.robot.loops.assembly import assemble_along
+from sysid_core.robot.loops.actuation import actuation_map, actuation_map_rate, assemble_along
 from sysid_core.robot.loops.constraints import loop_jacobian_rate, loop_residual
-from sysid_core.robot.loops.projection import project_positions
+from sysid_core.robot.loops.driven import project_positions
 
 
 def test_random_postures_of_the_box_close_to_1e_12(leg, rng):

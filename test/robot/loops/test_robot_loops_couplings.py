@@ -18,10 +18,9 @@ from sysid_core.robot.loops import (
     constrained_motion,
     constrained_torques,
     load_closed_chain,
-    loop_residual,
 )
-from sysid_core.robot.loops.file import closed_chain_from_mapping
-from sysid_core.robot.loops.mimic import chain_of_mimic_joints
+from sysid_core.robot.loops.constraints import loop_residual
+from sysid_core.robot.loops.file import chain_of_mimic_joints, closed_chain_from_mapping
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.simulation import ClosedChainPlant
 

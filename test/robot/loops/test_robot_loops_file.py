@@ -16,10 +16,10 @@ from sysid_core.robot.loops import (
     Loop,
     LoopEnd,
     load_closed_chain,
-    loop_residual,
     require_determined,
     try_assemble,
 )
+from sysid_core.robot.loops.constraints import loop_residual
 from sysid_core.robot.loops.file import closed_chain_from_mapping
 
 PIN = {

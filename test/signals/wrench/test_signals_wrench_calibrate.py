@@ -141,3 +141,8 @@ def test_what_is_left_of_a_calibrated_sensor_comes_from_its_file(rng, tmp_path):
     assert left == SensorModel().tared(kept)
     assert left.gravity == pytest.approx(0.01, rel=0.2)
     assert 0.0 < left.mounting < SensorModel().mounting and left.gain == SensorModel().gain
+    gain_sd = left.prior_sd()[-5 - 37 : -5]  # before mounting and gravity: shared, then the matrix
+    assert gain_sd[0] < 2e-3 and np.all(gain_sd[1:].reshape(6, 6)[:3, :3] < 5e-3)
+    assert np.all(np.diag(gain_sd[1:].reshape(6, 6))[3:] == left.gain)
+    mass_unknown = calibrate_static(wrench, g, R, time).calibration
+    assert SensorModel().tared(mass_unknown).prior_sd()[-5 - 37] > 0.01

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import scipy
@@ -13,6 +15,7 @@ from sysid_core.signals.wrench import (
     WrenchAxes,
     WrenchConvention,
     WrenchSign,
+    accelerations_tell,
     find_convention,
 )
 from sysid_core.signals.wrench.convention import inverted_motion
@@ -102,3 +105,23 @@ def test_what_is_known_is_not_searched(rng: np.random.Generator) -> None:
     )
     assert isinstance(found, WrenchConvention)
     assert found.sign is WrenchSign.LOAD_ON_SENSOR
+
+
+@pytest.mark.parametrize("axes", [WrenchAxes.SENSOR, WrenchAxes.BASE])
+@pytest.mark.parametrize(("errors", "tell"), [(0.02, True), (1.0, False)])
+def test_accelerations_count_only_where_the_forces_bear_them_out(
+    axes: WrenchAxes, errors: float, tell: bool, rng: np.random.Generator
+) -> None:
+    """As of poses without stamps: what they say of the acceleration is noise."""
+    turning = postures(rng, 0.7, count=300)
+    shaken = turning.a + 0.3 * rng.normal(size=turning.a.shape)
+    truth = dataclasses.replace(turning, a=shaken)
+    w = wrench(truth, rng)
+    said = in_base(w, turning) if axes is WrenchAxes.BASE else w
+    seen = dataclasses.replace(turning, a=shaken + errors * rng.normal(size=shaken.shape))
+    assert accelerations_tell(said, seen, shifts=(-1, 0, 1)) is tell
+
+
+def test_a_motion_without_accelerations_leaves_them_in(rng: np.random.Generator) -> None:
+    still = postures(rng, 0.7, count=300)
+    assert accelerations_tell(wrench(still, rng), still)

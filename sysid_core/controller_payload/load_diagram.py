@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rated load of a robot: permissible mass against the distance of the centre of mass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.errors import SignalError
+from sysid_core.reasons import Reason, failure, held, warning
+from sysid_core.robot import Array
+
+
+@dataclass(frozen=True, eq=False)
+class LoadDiagram:
+    """Corners of a load diagram, as the robot's manual draws it; linear in between.
+
+    Attributes:
+        distance: Of the centre of mass from the flange, increasing, shape (K,) [m].
+        mass: Permissible there, shape (K,) [kg]; nothing is permitted beyond the last corner.
+    """
+
+    distance: Array
+    mass: Array
+
+    @classmethod
+    def from_text(cls, text: str) -> LoadDiagram:
+        """Corners from 'DISTANCE:MASS,...' [m, kg].
+
+        Raises:
+            SignalError: They are none.
+        """
+        try:
+            corners = [tuple(map(float, corner.split(":"))) for corner in text.split(",")]
+            distance, mass = np.array(corners, dtype=float).reshape(len(corners), 2).T
+        except ValueError as err:
+            raise cls._refusal(text) from err
+        if not (np.all(np.diff(distance) > 0) and np.all(mass >= 0) and np.isfinite(mass).all()):
+            raise cls._refusal(text)
+        return cls(distance, mass)
+
+    @staticmethod
+    def _refusal(text: str) -> SignalError:
+        return SignalError(
+            f"'{text}' is no load diagram.",
+            remedy="Give corners DISTANCE:MASS in m and kg, such as '0:5,0.3:5,0.6:2.5'.",
+        )
+
+    def permitted(self, distance: float) -> float:
+        """Permissible mass at a distance of the centre of mass [kg]."""
+        return float(np.interp(distance, self.distance, self.mass, right=0.0))
+
+    def judge(self, mass: tuple[float, float], distance: tuple[float, float]) -> Reason:
+        """Fail beyond the diagram, warn within two standard deviations of it.
+
+        Args:
+            mass: And its standard deviation [kg].
+            distance: Of the centre of mass from the flange, and its standard deviation [m].
+        """
+        permitted = self.permitted(distance[0])
+        data = {"mass": mass[0], "distance": distance[0], "permitted": permitted}
+        if mass[0] > permitted:
+            return failure("load-beyond-rating", **data)
+        if mass[0] + 2.0 * mass[1] > self.permitted(distance[0] + 2.0 * distance[1]):
+            return warning("load-beyond-rating", **data)
+        return held("load-within-rating", **data)

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Smoothing and source of the motion, and friction terms, selected within the training runs on
+held-out blocks of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.estimation.arm.block_scores import (
+    ENOUGH,
+    LEAST_GAIN,
+    BlockScores,
+    is_better,
+    rough_loads,
+)
+from sysid_core.estimation.arm.equations import ArmEquations
+from sysid_core.estimation.arm.recordings import Differentiation, Processing
+from sysid_core.estimation.fit import Regression
+from sysid_core.robot import Array, FrictionModel, FrictionTerm, RobotModel
+from sysid_core.signals import Recording
+
+CUTOFFS_HZ = (3.0, 5.0, 8.0, 12.0, 20.0, 40.0)  # tried: apart by less than held-out errors tell
+
+
+def choose_motion_cutoff(
+    model: RobotModel,
+    recordings: Sequence[Recording],
+    friction: FrictionModel,
+    processing: Processing,
+) -> tuple[ArmEquations, dict[float, float]]:
+    """Equations with the low-pass cut-off of the motion that predicts held-out blocks best.
+
+    Slow sensors and slow motions need a low cut-off, fast and accurately measured ones a high
+    cut-off.
+
+    Args:
+        model: The robot.
+        recordings: Runs that are fitted together.
+        friction: Terms that resist.
+        processing: Rates and cut-offs; its own cut-off stays unless another is clearly better. Those
+            above 0.4 of the regressor's rate are left out.
+
+    Returns:
+        The equations, and the held-out error of every cut-off.
+    """
+    # One at a time: each is as large as the recordings.
+    equations = ArmEquations.build(model, recordings, friction, processing)
+    rate = min(span.rate_hz for span in equations.spans)
+    best, least = processing, held_out_blocks(equations.spread(ENOUGH))
+    errors = {processing.motion_cutoff_hz: _root(least)}
+    for hz in CUTOFFS_HZ:
+        if hz in errors or hz > 0.4 * rate:
+            continue
+        del equations
+        other = replace(processing, motion_cutoff_hz=hz)
+        equations = ArmEquations.build(model, recordings, friction, other)
+        blocks = held_out_blocks(equations.spread(ENOUGH))
+        errors[hz] = _root(blocks)
+        if is_better(blocks, least, LEAST_GAIN):
+            best, least = other, blocks
+    if equations.processing != best:
+        del equations
+        equations = ArmEquations.build(model, recordings, friction, best)
+    return equations, errors
+
+
+def choose_differentiation(
+    equations: ArmEquations, recordings: Sequence[Recording]
+) -> tuple[ArmEquations, dict[str, float]]:
+    """Equations with the source of velocities and accelerations that predicts held-out blocks best.
+
+    Velocities computed from positions alone are used if they predict held-out blocks clearly
+    better, because the velocities that a drive reports may be delayed, coarse or smoothed. They
+    come from the same low-pass filter (whose cut-off is chosen again), or from smoothing splines
+    with a cut-off per joint.
+
+    Args:
+        equations: With the filter and its best cut-off.
+        recordings: As these were made from.
+
+    Returns:
+        The equations, and the held-out error of each way that was tried.
+    """
+    best, least = equations, held_out_blocks(equations.spread(ENOUGH))
+    errors = {Differentiation.FILTER.value: _root(least)}
+    measured = any(run.joints.v is not None for run in recordings)
+    for way in (*((Differentiation.POSITIONS,) if measured else ()), Differentiation.SPLINE):
+        processing = replace(equations.processing, differentiate=way)
+        other = ArmEquations.build(equations.model, recordings, equations.friction, processing)
+        blocks = held_out_blocks(other.spread(ENOUGH))
+        if way is Differentiation.POSITIONS and is_better(blocks, least, LEAST_GAIN):
+            del other
+            other, _ = choose_motion_cutoff(
+                equations.model, recordings, equations.friction, processing
+            )
+            blocks = held_out_blocks(other.spread(ENOUGH))
+        errors[way.value] = _root(blocks)
+        if is_better(blocks, least, LEAST_GAIN):
+            best, least = other, blocks
+    return best, errors
+
+
+def held_out_error(equations: ArmEquations) -> float:
+    """Relative error on held-out blocks for the settings of the equations."""
+    return _root(held_out_blocks(equations))
+
+
+def held_out_blocks(equations: ArmEquations) -> Array:
+    """Contribution of each held-out block to the squared relative error, shape (N_BLOCKS,)."""
+    return BlockScores.build(equations, rough_loads(equations)).block_errors()
+
+
+def _root(squares: Array) -> float:
+    return float(squares.sum()) ** 0.5
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A friction term tried at an axis, and its effect on the error."""
+
+    axis: str
+    term: str
+    error: float  # relative, on held-out blocks, of the joints that the axis turns
+    without: float  # the same without the term
+    chosen: bool
+
+
+def choose_terms(
+    equations: ArmEquations,
+    candidates: Sequence[FrictionTerm],
+    *,
+    prior_weight: float = 1.0,
+) -> tuple[FrictionModel, tuple[Choice, ...]]:
+    """Friction terms of every axis, by forward selection on held-out data.
+
+    Args:
+        equations: With the terms to start from.
+        candidates: Terms that may be added.
+        prior_weight: rho of the prior.
+
+    Returns:
+        The friction model, and everything that was tried.
+    """
+    start = equations.friction
+    everything = tuple(dict.fromkeys([*start.all_terms, *candidates]))
+    full = equations.with_friction(replace(start, terms=everything, own_terms={}))
+    scores = BlockScores.build(full, rough_loads(full))
+    terms = {axis: start.terms_of(axis) for axis in start.drives.axis_names}
+    rows = start.drives.axis_matrix != 0.0
+    history = []
+    for i, axis in enumerate(start.drives.axis_names):
+        open_terms = [t for t in full.friction.terms_of(axis) if t not in terms[axis]]
+        error = _axis_error(scores, full.friction, terms, rows[i], prior_weight)
+        while open_terms:
+            tried = {}
+            for t in open_terms:
+                more = {**terms, axis: (*terms[axis], t)}
+                tried[t] = _axis_error(scores, full.friction, more, rows[i], prior_weight)
+            best = min(tried, key=tried.__getitem__)
+            better = tried[best] < (1.0 - LEAST_GAIN) * error
+            history += [
+                Choice(axis, t.value, tried[t], error, better and t is best) for t in open_terms
+            ]
+            if not better:
+                break
+            error = tried[best]
+            terms[axis] = (*terms[axis], best)
+            open_terms.remove(best)
+    own = {axis: chosen for axis, chosen in terms.items() if chosen != start.terms}
+    return replace(start, own_terms=own), tuple(history)
+
+
+def term_benefits(
+    equations: ArmEquations, *, prior_weight: float = 1.0
+) -> dict[str, dict[str, float]]:
+    """Reduction of the held-out error by each friction term at each joint.
+
+    Returns:
+        Term to {joint: relative rise of the held-out error without the term}; `all` joins them.
+    """
+    scores = BlockScores.build(equations, rough_loads(equations))
+    friction = equations.friction
+    joints = scores.joint_errors(None, prior_weight)
+    whole = scores.relative_error(None, prior_weight)
+    out = {}
+    for term in friction.all_terms:
+        rest = {
+            axis: tuple(t for t in friction.terms_of(axis) if t is not term)
+            for axis in friction.drives.axis_names
+        }
+        keep = _columns(scores.regression, friction, rest)
+        ratio = scores.joint_errors(keep, prior_weight) / np.maximum(joints, 1e-300)
+        out[term.value] = {
+            "all": scores.relative_error(keep, prior_weight) / max(whole, 1e-300) - 1.0,
+            **dict(zip(friction.drives.joint_names, (ratio - 1.0).tolist(), strict=True)),
+        }
+    return out
+
+
+def _axis_error(
+    scores: BlockScores,
+    friction: FrictionModel,
+    terms: Mapping[str, Sequence[FrictionTerm]],
+    rows: NDArray[np.bool_],
+    prior_weight: float,
+) -> float:
+    """Held-out error of the joints that an axis moves."""
+    errors = scores.joint_errors(_columns(scores.regression, friction, terms), prior_weight)
+    return float(np.sqrt(np.mean(errors[rows] ** 2)))
+
+
+def _columns(
+    regression: Regression,
+    friction: FrictionModel,
+    terms: Mapping[str, Sequence[FrictionTerm]],
+) -> list[bool]:
+    """Columns in use: all inertial ones, and those of the selected friction terms."""
+    used = {
+        name for axis, ts in terms.items() for t in ts for name in friction.parameters_of(axis, t)
+    }
+    used |= {name for name in friction.names if name.rsplit(".", 1)[1].startswith("S_")}  # springs
+    n = regression.n_inertial
+    return [i < n or name in used for i, name in enumerate(regression.names)]

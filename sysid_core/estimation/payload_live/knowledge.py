@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of a payload, and the motion that would tell more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sysid_core.estimation.estimate import Estimate, ParameterVerdict
+from sysid_core.estimation.payload import PayloadData, PayloadSummary, summarise_payload
+from sysid_core.kinds import Kind
+from sysid_core.reasons import advice_of
+from sysid_core.robot import Array
+from sysid_core.robot.shapes import Shape
+
+# Relative standard deviations below which a quantity counts as known.
+_MASS = 0.05  # an unchecked gain alone leaves 3.5 % (`SensorModel.gain`, shared by all axes)
+_COM = 0.02  # of the object's largest length
+_INERTIA = 0.15  # of `m (a_j^2 + a_k^2) / 12`
+
+
+class PayloadState(Kind):
+    """Progress of a payload identification."""
+
+    COLLECTING = "collecting"
+    MASS_KNOWN = "mass known"
+    COM_KNOWN = "COM known"
+    INERTIA_KNOWN = "inertia known"
+    PRIOR_DOMINATED = "prior-dominated: keep moving"
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadKnowledge:
+    """An estimate, and how much of it is known.
+
+    Attributes:
+        estimate: Of a payload.
+        shape: Of the object, in the sensor frame; None where it isn't known.
+    """
+
+    estimate: Estimate
+    shape: Shape | None = None
+
+    @cached_property
+    def summary(self) -> PayloadSummary:
+        """Mass, centre of mass and inertia.
+
+        Raises:
+            EstimationError: The mass isn't positive.
+        """
+        return summarise_payload(self.estimate)
+
+    @property
+    def uncertainty(self) -> tuple[float, Array, Array]:
+        """Relative standard deviations: of the mass, of the COM (3,), of the inertia's diagonal."""
+        summary = self.summary
+        known = self.shape is not None and self.shape.fingers is None
+        size = self.shape.size if known and self.shape is not None else object_size(summary)
+        scale = summary.mass / 12.0 * (size @ size - size**2)
+        return (
+            summary.mass_sd / summary.mass,
+            summary.com_sd / size.max(),
+            np.diag(summary.inertia_sd) / scale,
+        )
+
+    @property
+    def state(self) -> PayloadState:
+        """State of knowledge."""
+        if self.estimate["payload.m"] <= 0:
+            return PayloadState.COLLECTING
+        mass, com, inertia = self.uncertainty
+        if mass > _MASS:
+            return PayloadState.COLLECTING
+        if np.max(com) > _COM:
+            return PayloadState.MASS_KNOWN
+        diagonal = [self.estimate.verdicts[i] for i in (4, 6, 9)]
+        if ParameterVerdict.PRIOR_DOMINATED in diagonal:
+            return PayloadState.PRIOR_DOMINATED
+        known = np.max(inertia) <= _INERTIA and not self.estimate.warnings
+        return PayloadState.INERTIA_KNOWN if known else PayloadState.COM_KNOWN
+
+    def advice(self, data: PayloadData | None = None) -> str:
+        """Motion that would tell most of what isn't known yet, in one sentence.
+
+        Args:
+            data: What the estimate was fitted to; None while samples are still coming.
+        """
+        state = self.state
+        if state is PayloadState.COLLECTING:
+            if data is None:
+                return "Hold the object free of contact and keep recording."
+            most, least = np.rad2deg(tilts(data))
+            return (
+                f"Tilt the sensor about two horizontal axes: it turned by {most:.0f} and {least:.0f} degrees"
+                " against gravity, and the more it turns, the better weight and bias separate. A tare"
+                " before grasping does the same."
+            )
+        _, com, inertia = self.uncertainty
+        if state is PayloadState.MASS_KNOWN:
+            axis = "xyz"[int(np.argmax(com))]
+            return f"Tilt the sensor so that its {axis} axis becomes horizontal: the centre of mass along {axis} is the least accurate."
+        if self.estimate.warnings:
+            return advice_of(self.estimate.warnings[0])
+        axis = "xyz"[int(np.argmax(inertia))]
+        if state is PayloadState.INERTIA_KNOWN:
+            return "The accuracy is sufficient; more motion improves it further."
+        return f"Turn faster, back and forth, about the sensor's {axis} axis: the inertia about this axis is the least accurate."
+
+
+def tilts(data: PayloadData) -> tuple[float, float]:
+    """Ranges of gravity's direction in the sensor's axes, along its two main ways [rad]."""
+    direction = data.gravity / np.linalg.norm(data.gravity, axis=1)[:, None]
+    off = direction - direction.mean(axis=0)
+    along = off @ np.linalg.svd(off, full_matrices=False)[2][:2].T
+    most, least = 2.0 * np.arcsin(np.clip(0.5 * np.ptp(along, axis=0), 0.0, 1.0))
+    return float(most), float(least)
+
+
+def object_size(summary: PayloadSummary) -> Array:
+    """Lengths of the solid box with the estimated inertia, shape (3,) [m]."""
+    moments = np.diag(summary.inertia)
+    squares = 6.0 * (moments.sum() - 2.0 * moments) / summary.mass
+    return np.sqrt(np.maximum(squares, 0.02**2))

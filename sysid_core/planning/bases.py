@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bases of motions: Fourier series and B-splines."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ExcitationError
+from sysid_core.robot import Array
+
+DEGREE = 5  # jerk is smooth
+SHARE = 0.97  # of the joints' limits that samples may use; what exceeds between them is watched
+
+
+def share_between_samples(degree: int, n_samples: int) -> float:
+    """Fraction of a limit that samples may use, so that the series respects the limit between them.
+
+    A trigonometric polynomial of degree N that stays below m on K > 2 N evenly spaced samples of
+    its period stays below `m / cos(pi N / K)` everywhere (Ehlich and Zeller 1964).
+    """
+    return float(np.cos(np.pi * degree / n_samples)) if n_samples > 2 * degree else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class MotionBasis(ABC):
+    """Basis of displacements that are linear in free coefficients and at rest at both ends.
+
+    Attributes:
+        period: Duration; what comes after repeats it [s].
+    """
+
+    period: float
+
+    size_name: ClassVar[str]  # in files
+    label: ClassVar[str]  # of the segment in a trajectory
+    orthogonal: ClassVar[bool] = False  # whether velocities of different coefficients are
+    samples_per_unit: ClassVar[int]  # of the coarse grid on which limits are kept, per `size`
+    fine_per_unit: ClassVar[int]  # for the final check
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number that `size_name` refers to."""
+
+    @property
+    @abstractmethod
+    def n_free(self) -> int:
+        """Number of free coefficients per joint."""
+
+    @property
+    @abstractmethod
+    def share(self) -> float:
+        """Fraction of the joint limits that samples of the coarse grid may use."""
+
+    @abstractmethod
+    def matrices(self, time: ArrayLike) -> tuple[Array, Array, Array, Array]:
+        """Matrices of displacement, velocity, acceleration and jerk per free coefficient.
+
+        Args:
+            time: Shape (K,) [s].
+
+        Returns:
+            Four matrices of shape (K, n_free).
+        """
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples of the coarse grid, on which the limits are imposed."""
+        return self.samples_per_unit * self.size
+
+    @property
+    def n_fine(self) -> int:
+        """Number of samples of the final check."""
+        return self.fine_per_unit * self.size
+
+    def motion(
+        self, time: ArrayLike, centre: ArrayLike, coefficients: ArrayLike
+    ) -> tuple[Array, Array, Array]:
+        """Joint motion for given centre and coefficients.
+
+        Args:
+            time: Shape (K,) [s].
+            centre: Where the motion starts and ends, shape (n,) [rad or m].
+            coefficients: Free coefficients, shape (n_free, n), in the unit that `matrices` wants.
+
+        Returns:
+            q, v and a, each of shape (K, n).
+        """
+        Q, V, A, _ = self.matrices(time)
+        coefficients = np.asarray(coefficients, dtype=float)
+        return np.asarray(centre) + Q @ coefficients, V @ coefficients, A @ coefficients
+
+    def as_dict(self, centre: Array, coefficients: Array) -> dict[str, object]:
+        """Motion of this basis as plain numbers, stored with its samples."""
+        return {
+            "kind": self.label,
+            "period": self.period,
+            self.size_name: self.size,
+            "centre": centre.tolist(),
+            "coefficients": coefficients.tolist(),
+        }
+
+    def sampled(self, centre: Array, coefficients: Array) -> tuple[Array, Array, Array]:
+        """Finely sampled q, v and a of one period, (K, n) each."""
+        time = np.arange(self.n_fine) * self.period / self.n_fine
+        return self.motion(time, centre, coefficients)
+
+
+@dataclass(frozen=True, eq=False)
+class FourierBasis(MotionBasis):
+    r"""Finite Fourier series with zero displacement, velocity and acceleration at both ends.
+
+    `q(t) = q_0 + sum_l a_l/(omega l) sin(omega l t) - b_l/(omega l) cos(omega l t)`
+    (Swevers et al. 1997, eq. 14), with the coefficients restricted to
+    `sum a_l = 0` (velocity), `sum b_l/l = 0` (displacement) and `sum l b_l = 0` (acceleration),
+    so that `2 N - 3` free coefficients per joint remain.
+
+    Attributes:
+        period: 2 pi / omega [s].
+        n_harmonics: N, at least 3.
+    """
+
+    n_harmonics: int = 5
+
+    size_name = "n_harmonics"
+    label = "fourier"
+    orthogonal = True
+    samples_per_unit = 12
+    fine_per_unit = 40
+
+    def __post_init__(self) -> None:
+        if self.n_harmonics < 3:
+            raise ExcitationError(
+                f"A series that starts at rest needs 3 or more harmonics, not {self.n_harmonics}.",
+                remedy="Give 3 harmonics or more.",
+            )
+        if not self.period > 0:
+            raise ExcitationError(
+                f"The period must be positive, got {self.period} s.",
+                remedy="Give seconds, such as 10.",
+            )
+
+    @property
+    def n_free(self) -> int:
+        """Number of free coefficients per joint."""
+        return 2 * self.n_harmonics - 3
+
+    @property
+    def size(self) -> int:
+        """Number of harmonics."""
+        return self.n_harmonics
+
+    @property
+    def share(self) -> float:
+        """Fraction of the joint limits that samples of the coarse grid may use."""
+        return share_between_samples(self.n_harmonics, self.n_samples)
+
+    def __str__(self) -> str:
+        return f"Fourier series, {self.n_harmonics} harmonics, period {self.period:g} s"
+
+    def matrices(self, time: ArrayLike) -> tuple[Array, Array, Array, Array]:
+        """Matrices of displacement, velocity, acceleration and jerk per free coefficient.
+
+        Args:
+            time: Shape (K,) [s].
+
+        Returns:
+            Four matrices of shape (K, n_free), in s, 1, 1/s and 1/s^2: coefficients are speeds.
+        """
+        harmonics = np.arange(1, self.n_harmonics + 1)
+        omega = 2.0 * np.pi * harmonics / self.period  # (N,)
+        angle = np.outer(np.asarray(time, dtype=float), omega)
+        sine, cosine = np.sin(angle), np.cos(angle)
+        A = scipy.linalg.null_space(np.ones((1, self.n_harmonics)))
+        B = scipy.linalg.null_space(np.vstack([1.0 / harmonics, harmonics]))
+        return (
+            np.hstack([(sine / omega) @ A, -(cosine / omega) @ B]),
+            np.hstack([cosine @ A, sine @ B]),
+            np.hstack([-(sine * omega) @ A, (cosine * omega) @ B]),
+            np.hstack([-(cosine * omega**2) @ A, -(sine * omega**2) @ B]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class BSplineBasis(MotionBasis):
+    """Uniform B-splines with zero displacement, velocity and acceleration at both ends.
+
+    The first and the last three of the `n_spans + 5` splines on a clamped knot vector (de Boor
+    1978, ch. IX) are left out: these alone have displacement, velocity or acceleration at an end.
+    With a free end the sum of the last three is one more: the motion comes to rest elsewhere.
+
+    Attributes:
+        period: Duration [s].
+        n_spans: Knot intervals, at least 3.
+        free_end: Whether the motion may end elsewhere than it starts.
+    """
+
+    n_spans: int = 20
+    free_end: bool = False
+
+    size_name = "n_spans"
+    label = "bspline"
+    samples_per_unit = 5
+    fine_per_unit = 20
+
+    def __post_init__(self) -> None:
+        if self.n_spans < 3 or not self.period > 0:
+            raise ExcitationError(
+                f"A B-spline of {self.n_spans} spans in {self.period} s can't start at rest.",
+                remedy="Give 3 spans or more, and seconds such as 10.",
+            )
+
+    @property
+    def n_free(self) -> int:
+        """Number of free coefficients per joint."""
+        return self.n_spans - 1 + self.free_end
+
+    @property
+    def size(self) -> int:
+        """Number of knot intervals."""
+        return self.n_spans
+
+    @property
+    def share(self) -> float:
+        """Fraction of the joint limits that samples of the coarse grid may use."""
+        return SHARE
+
+    def __str__(self) -> str:
+        return f"B-spline of degree {DEGREE}, {self.n_spans} spans, {self.period:g} s"
+
+    def matrices(self, time: ArrayLike) -> tuple[Array, Array, Array, Array]:
+        """Matrices of displacement, velocity, acceleration and jerk per free coefficient.
+
+        Args:
+            time: Shape (K,) [s]; repeated after the period.
+
+        Returns:
+            Four matrices of shape (K, n_free), in 1, 1/s, 1/s^2 and 1/s^3: coefficients are
+            displacements.
+        """
+        ends = np.linspace(0.0, self.period, self.n_spans + 1)
+        knots = np.concatenate([np.zeros(DEGREE), ends, np.full(DEGREE, self.period)])
+        free = np.eye(self.n_spans + DEGREE)[:, 3:-3]
+        if self.free_end:
+            free = np.column_stack([free, np.arange(len(free)) >= len(free) - 3])
+        curve = scipy.interpolate.BSpline(knots, free, DEGREE)
+        t = np.asarray(time, dtype=float)
+        t = np.where(t > self.period, np.mod(t, self.period), t)
+        Q, V, A, B = (np.asarray(curve(t, nu=k)) for k in range(4))
+        return Q, V, A, B

@@ -1,9 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Motions from posture to posture, at rest in each."""
-
-from sysid_core.planning.postures.plan import plan_static_postures, plan_through
-
-__all__ = [
-    "plan_static_postures",
-    "plan_through",
-]

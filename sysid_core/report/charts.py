@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interactive charts as data, drawn by page.js: panels of lines, dots, bars and colours."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sysid_core.robot import Array
+
+# Okabe-Ito, readable with colour-blindness; black would vanish on a dark page.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8F98", "#B8A900")
+GREY = "#8A8F98"
+SCALES: Mapping[str, tuple[str, ...]] = {
+    "viridis": ("#440154", "#3b528b", "#21918c", "#5ec962", "#fde725"),
+    "two-sided": ("#b2182b", "#f4a582", "#f7f7f7", "#92c5de", "#2166ac"),
+    "alarm": ("#ffffcc", "#fed976", "#fd8d3c", "#e31a1c", "#800026"),
+    "blues": ("#dfe9f5", "#0072B2"),
+}
+MOST_POINTS = 1200  # of a line: a panel has some 600 pixels, and each keeps its extrema
+STEPS = 65534  # of the range: finer than a screen's pixels; the next number means "no value"
+SHORT = 24  # numbers: as text they take about as many bytes
+LONG = 16  # lines of a panel; longer ones take the whole width
+
+
+def thinned(values: ArrayLike, most: int = MOST_POINTS) -> NDArray[np.intp]:
+    """Indices of the samples to draw: the extrema of each interval, so that no peak is lost.
+
+    Args:
+        values: Lines, shape (K,) or (K, n).
+        most: Approximate maximum number of samples kept per line.
+    """
+    lines = np.asarray(values, dtype=float).reshape(len(np.atleast_1d(values)), -1)
+    K = len(lines)
+    if most >= K:
+        return np.arange(K)
+    size = -(-2 * K // most)
+    whole = (K // size) * size
+    buckets = np.nan_to_num(lines[:whole].reshape(-1, size, lines.shape[1]))
+    starts = np.arange(len(buckets))[:, None] * size
+    places = (buckets.argmin(axis=1) + starts, buckets.argmax(axis=1) + starts)
+    return np.unique(np.concatenate([*(p.ravel() for p in places), [0, K - 1]]))
+
+
+class Figure:
+    """Chart of one or more panels, or of one 3D view.
+
+    Args:
+        titles: One per panel.
+        columns: Columns of panels.
+        height: Height of each row [px].
+        linked: Whether all x axes zoom together.
+
+    Attributes:
+        data: Traces, each with its panel.
+        layout: Panels with their axes and marks, and how they are arranged.
+        frames: Coordinates of the moving traces at each instant of a view in space.
+    """
+
+    def __init__(
+        self,
+        titles: Sequence[str] = ("",),
+        *,
+        columns: int = 1,
+        height: int = 170,
+        linked: bool = False,
+    ) -> None:
+        self.data: list[dict[str, Any]] = []
+        self.frames: list[dict[str, Any]] = []
+        panels = [{"title": title, "x": {}, "y": {}, "marks": []} for title in titles]
+        self.layout: dict[str, Any] = {"panels": panels, "columns": columns, "linked": linked}
+        self.layout["row"] = height
+
+    def add(self, panel: int, kind: str, x: Any, y: Any, name: str = "", **style: Any) -> None:
+        """Add a trace to the chart; `style` is passed to page.js."""
+        self.data.append({"panel": panel, "type": kind, "x": x, "y": y, "name": name, **style})
+
+    def line(
+        self,
+        panel: int,
+        x: ArrayLike,
+        y: ArrayLike,
+        name: str = "",
+        colour: str = COLOURS[0],
+        **style: Any,
+    ) -> None:
+        """Add a line, reduced to its extrema; style: `width` [px], `dash` (dot or dash), `points`."""
+        x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+        keep = thinned(y)
+        self.add(panel, "line", x[keep], y[keep], name, colour=colour, **style)
+
+    def axis(self, which: str, panel: int | None = None, **settings: Any) -> None:
+        """Set properties of an axis (`x` or `y`) of one panel or of all panels.
+
+        Args:
+            which: `x` or `y`.
+            panel: Its index; None: all panels.
+            settings: `title`, `log`, `range`, `reversed`, `names` (order), `hidden`, `dates` (days).
+        """
+        for k, some in enumerate(self.layout["panels"]):
+            if panel is None or k == panel:
+                some[which].update(settings)
+
+    def mark(self, panel: int, axis: str, *at: float, colour: str = GREY) -> None:
+        """Add a dashed line at one value of an axis, or a band between two values."""
+        self.layout["panels"][panel]["marks"].append({"axis": axis, "at": at, "colour": colour})
+
+    def label_time(self) -> None:
+        """Label the x axis of the lowest panel of each column."""
+        for k in range(len(self.layout["panels"]))[-self.layout["columns"] :]:
+            self.axis("x", k, title="time [s]")
+
+    def json(self) -> str:
+        """Data, layout and frames of the chart as JSON that is safe inside an HTML page."""
+        raw = {"data": self.data, "layout": self.layout, "frames": self.frames}
+        return json.dumps(_packed(raw), separators=(",", ":")).replace("</", "<\\/")
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {k: _packed(x) for k, x in value.items()}
+    if isinstance(value, np.ndarray):
+        return _steps(value) if value.dtype.kind in "fiub" else value.tolist()
+    if isinstance(value, (list, tuple)):
+        if len(value) > SHORT and all(x is None or isinstance(x, float) for x in value):
+            return _steps(np.array(value, dtype=float))
+        return [_packed(x) for x in value]
+    if isinstance(value, np.generic):
+        return _packed(value.item())
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if np.isfinite(value) else None
+    return value
+
+
+def _steps(values: Array) -> Any:
+    """An array as text, or as 16-bit steps of its range when it is long; indices stay exact."""
+    exact = values.dtype.kind in "iub" and np.ptp(values) <= STEPS if values.size else True
+    values = np.asarray(values, dtype=float)
+    some = np.isfinite(values)
+    if values.size <= SHORT or not some.any():
+        return _packed(values.tolist())
+    low, high = float(values[some].min()), float(values[some].max())
+    high = low + STEPS if exact else high if high > low else low + 1.0
+    steps = np.full(values.shape, STEPS + 1, dtype="<u2")
+    steps[some] = np.rint((values[some] - low) / (high - low) * STEPS)
+    text = base64.b64encode(steps.tobytes()).decode()
+    return {"steps": text, "low": low, "high": high} | (
+        {"width": values.shape[1]} if values.ndim == 2 else {}
+    )
+
+
+def time_series(
+    time: Array, series: Mapping[str, Mapping[str, Array]], *, ylabel: str, columns: int = 2
+) -> Figure:
+    """Chart of time series, one panel per group (such as a joint).
+
+    Args:
+        time: Shape (K,) [s].
+        series: Group to {line label: values of shape (K,)}.
+        ylabel: Label of the y axes.
+        columns: Columns of panels.
+    """
+    figure = Figure(list(series), columns=columns, linked=True)
+    for i, lines in enumerate(series.values()):
+        for k, (label, values) in enumerate(lines.items()):
+            figure.line(i, time, values, label, COLOURS[k % len(COLOURS)])
+    figure.axis("y", title=ylabel)
+    figure.label_time()
+    return figure
+
+
+def spectra(residual: Array, rate: float, names: Collection[str], unit: str) -> Figure:
+    """Chart of amplitude densities of residuals (K, n) at a sampling rate [Hz], one panel each,
+    averaged over sixths of an octave.
+    """
+    from scipy.signal import welch
+
+    f, power = welch(residual, fs=rate, nperseg=min(1024, len(residual)), axis=0)
+    band = np.floor(6.0 * np.log2(f[1:] / f[1])).astype(int)
+    kept = np.unique(band)
+    middle = np.array([np.exp(np.mean(np.log(f[1:][band == k]))) for k in kept])
+    level = np.sqrt([power[1:][band == k].mean(axis=0) for k in kept])
+    return curves(
+        {name: {"residual": (middle, level[:, j])} for j, name in enumerate(names)},
+        xlabel="frequency [Hz]", ylabel=f"{unit}/√Hz", columns=min(3, len(names)), height=170,
+        log_x=True, log_y=True, same_y=True,
+    )  # fmt: skip
+
+
+def curves(
+    groups: Mapping[str, Mapping[str, tuple[ArrayLike, ArrayLike]]],
+    *,
+    xlabel: str = "",
+    ylabel: str = "",
+    columns: int = 1,
+    height: int = 260,
+    log_x: bool = False,
+    log_y: bool = False,
+    points: bool = False,
+    same_y: bool = False,
+) -> Figure:
+    """Chart of curves, one panel per group; a label has the same colour in all panels.
+
+    Args:
+        groups: Title to {label: (x, y)}.
+        xlabel, ylabel: Axes.
+        columns: Columns of panels.
+        height: Height of each row [px].
+        log_x, log_y: Logarithmic axes.
+        points: Whether samples are marked.
+        same_y: Whether all panels have the same y axis.
+    """
+    figure = Figure(list(groups), columns=columns, height=height)
+    labels = list(dict.fromkeys(label for lines in groups.values() for label in lines))
+    for i, lines in enumerate(groups.values()):
+        for label, (x, y) in lines.items():
+            colour = COLOURS[labels.index(label) % len(COLOURS)]
+            figure.line(i, x, y, label, colour, points=points)
+    figure.axis("x", title=xlabel, log=log_x)
+    figure.axis("y", title=ylabel, log=log_y)
+    if same_y:
+        every = np.concatenate(
+            [np.ravel(y) for lines in groups.values() for _, y in lines.values()]
+        )
+        every = np.log10(every[every > 0]) if log_y else every[np.isfinite(every)]
+        room = 0.06 * float(np.ptp(every))
+        figure.axis("y", range=[float(every.min()) - room, float(every.max()) + room])
+    return figure
+
+
+@dataclass(frozen=True, eq=False)
+class Dots:
+    """Data of a chart of estimates with the same unit, one parameter per line.
+
+    Attributes:
+        title: Name of the panel.
+        names: Parameters, n of them.
+        values: Estimates, shape (n,).
+        sd: Standard deviations, shape (n,); NaN: the data don't determine the parameter.
+        reference: Values of the URDF, shape (n,); NaN where it has none.
+        band: Half width of the range plausible before the measurement, shape (n,); NaN: not drawn.
+        details: Meaning of each parameter.
+        unit: Label of the axis.
+    """
+
+    title: str
+    names: Sequence[str]
+    values: Array
+    sd: Array
+    reference: Array
+    band: Array
+    details: Sequence[str]
+    unit: str
+
+
+def dots_with_bars(panels: Sequence[Dots]) -> Figure:
+    """Chart of estimates with bars of ± 2 standard deviations, filled if the data determine the
+    parameter.
+
+    Values that the data do not determine are hollow, inside the band of values that were plausible
+    before the measurement.
+    """
+    longest = max(len(some.names) for some in panels)
+    columns = 1 if longest > LONG else min(2, len(panels))
+    figure = Figure([some.title for some in panels], columns=columns, height=19 * longest + 60)
+    for k, some in enumerate(panels):
+        sure = np.isfinite(some.sd) & ~(2 * some.sd > some.band)
+
+        def add(rows: Array, name: str, x: Array, bars: Array | None = None, **style: Any) -> None:
+            rows = rows & np.isfinite(x)
+            if rows.any():
+                names = np.array(some.names)[rows]  # noqa: B023, called at once
+                text = [some.details[int(i)] for i in np.flatnonzero(rows)]  # noqa: B023
+                bars = None if bars is None else bars[rows]
+                figure.add(k, "dots", x[rows], names, name, text=text, bars=bars, **style)  # noqa: B023
+
+        known = some.reference
+        plausible = "plausible before the measurement"
+        # Friction and drives have no value in the URDF: before the measurement they are around zero.
+        centre = np.where(np.isfinite(known), known, 0.0 * some.band)
+        add(~sure, plausible, centre, some.band, size=0.1, colour=GREY, wide=True)
+        add(sure | ~sure, "URDF", known, symbol="line-open", size=11, colour=COLOURS[4])
+        hollow = "not determined by these data"
+        add(~sure, hollow, some.values, symbol="circle-open", size=8, colour=GREY)
+        add(sure, "determined by these data, ± 2 sd", some.values, 2 * some.sd, colour=COLOURS[0])
+        figure.axis("x", k, title=some.unit)
+        figure.axis("y", k, reversed=True, names=list(some.names))
+    return figure
+
+
+def dots(
+    names: Sequence[str],
+    series: Mapping[str, ArrayLike],
+    *,
+    ylabel: str,
+    band: tuple[float, float] | None = None,
+) -> Figure:
+    """Chart with a dot for every name and series, over a grey band.
+
+    Args:
+        names: n of them, below the chart.
+        series: Label to values of shape (n,).
+        ylabel: Axis.
+        band: Lower and upper end of the band.
+    """
+    figure = Figure(height=420)
+    for k, (label, y) in enumerate(series.items()):
+        values = np.asarray(y, dtype=float)
+        figure.add(0, "dots", list(names), values, label, colour=COLOURS[k % len(COLOURS)])
+    if band is not None:
+        figure.mark(0, "y", *band)
+    figure.axis("y", title=ylabel)
+    return figure
+
+
+def heat_map(
+    z: ArrayLike, x: Sequence[str], y: Sequence[str], low: float, high: float, scale: str
+) -> Figure:
+    """Chart of a table of values (rows y, columns x) as colours between two limits."""
+    figure = Figure(height=max(300, min(640, 200 + 24 * len(y))))
+    values = np.asarray(z, dtype=np.float32)
+    figure.add(0, "heat", list(x), list(y), z=values, low=low, high=high, scale=SCALES[scale])
+    figure.axis("y", reversed=True)
+    return figure
+
+
+def correlation_map(names: Sequence[str], covariance: ArrayLike) -> Figure:
+    """Chart of the correlations of the estimates, from their covariance (p, p)."""
+    return heat_map(_correlations(covariance), names, names, -1.0, 1.0, "two-sided")
+
+
+def _correlations(covariance: ArrayLike) -> Array:
+    P = np.asarray(covariance, dtype=float)
+    sd = np.sqrt(np.maximum(np.diag(P), 0.0))
+    scale = np.where(sd > 0, sd, 1.0)
+    return np.asarray(P / np.outer(scale, scale))
+
+
+def strong_correlations(
+    names: Sequence[str], covariance: ArrayLike, *, least: float = 0.9, most: int = 8
+) -> list[str]:
+    """Sentences on the most strongly correlated pairs of estimates, the strongest first.
+
+    Args:
+        names: p of them.
+        covariance: Shape (p, p).
+        least: Smallest correlation that is named.
+        most: Pairs that are named.
+    """
+    rho = np.triu(_correlations(covariance), 1)
+    pairs = np.argwhere(np.abs(rho) >= least)
+    pairs = pairs[np.argsort(-np.abs(rho[tuple(pairs.T)]), kind="stable")]
+    listed = [f"{names[i]} and {names[j]}: {rho[i, j]:+.2f}" for i, j in pairs[:most]]
+    return listed + ([f"… {len(pairs) - most} more pairs"] if len(pairs) > most else [])
+
+
+def bars(shares: Mapping[str, float], *, unit: str = "%", limit: float | None = None) -> Figure:
+    """Chart of horizontal bars with their values, and a dashed line at the limit."""
+    figure = Figure(height=max(180, 28 * len(shares) + 90))
+    text = [f"{value:.3g} {unit}" for value in shares.values()]
+    values = list(shares.values())
+    figure.add(0, "bars", values, list(shares), flat=True, text=text, colour=COLOURS[0])
+    if limit is not None:
+        figure.mark(0, "x", limit, colour=COLOURS[1])
+    figure.axis("y", reversed=True)
+    figure.axis("x", title=unit)
+    return figure

@@ -1,7 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Drive train between a motor's reading and the torque at its joint: gains, couplings, springs."""
-
-from sysid_core.robot.drives.drive_train import WAVE_KINDS, DriveTrain
-from sysid_core.robot.drives.springs import Spring, SpringLaw
-
-__all__ = ["WAVE_KINDS", "DriveTrain", "Spring", "SpringLaw"]
