@@ -29,7 +29,7 @@ def animate_all(out: Path) -> list[Path]:
 
 
 def save(figures: Iterator[Figure], path: Path, milliseconds: int) -> None:
-    """Figures as frames of a GIF that repeats, the last one shown for a second."""
+    """Write figures as frames of a GIF that repeats; the last frame is shown for a second."""
     frames = []
     for figure in figures:
         buffer = io.BytesIO()

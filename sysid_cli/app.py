@@ -207,7 +207,7 @@ errors = Errors(stderr=True, markup=False)
 
 
 def remark(word: str, text: str, style: str = "yellow", *, to: Console = console) -> None:
-    """Sentence after a coloured word: `warning: …`."""
+    """Print a sentence after a coloured word: `warning: …`."""
     to.print(Text.assemble((word, style), " ", text), highlight=False, soft_wrap=True)
 
 

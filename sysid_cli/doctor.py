@@ -29,11 +29,11 @@ class Check:
     """Result of one check.
 
     Attributes:
-        name: What was looked at.
-        found: What is there.
-        ok: Whether it will do.
-        required: Whether something doesn't work without it.
-        remedy: What to do if it won't do.
+        name: Name of the checked part.
+        found: Version or state that was found.
+        ok: True if it is sufficient.
+        required: True if commands or nodes do not work without it.
+        remedy: Recommended action if it is not sufficient.
     """
 
     name: str

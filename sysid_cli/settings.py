@@ -77,8 +77,8 @@ def command(
 ) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
     """Make a command from a function with one settings dataclass.
 
-    Its fields become the options and arguments, in their order; those of a field that is a
-    dataclass itself stand in its place, so that commands share lists of options.
+    The fields of the dataclass become options and arguments, in their order. A field that is itself
+    a dataclass is replaced by its fields, so that several commands can share options.
 
     Args:
         group: That gets the command.

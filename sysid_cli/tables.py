@@ -24,8 +24,9 @@ _PIPED = 100_000  # characters a line: nobody's terminal cuts what goes into a f
 def print_table(table: Table) -> None:
     """Print a table without truncating names or numbers.
 
-    Left columns are folded where the terminal is narrow; all others keep their width. A table that
-    is wider than the terminal even so, or that goes into a pipe or file, is printed as wide as it is.
+    If the terminal is narrow, the left columns are wrapped; all others keep their width. A table
+    that is still wider than the terminal, or that goes into a pipe or file, is printed at full
+    width.
     """
     for column in table.columns:
         folds = column.justify == "left"

@@ -4,7 +4,7 @@
     import sysid_core as sysid
 
 gives the names below, each with an example in its docstring: what most programs need. The rooms behind
-them, in the order in which data flow (a room imports only those before it): files, batch, robot,
+them, in the order in which data flow (a room imports only those before it): reasons, files, robot,
 controller_payload, identifiability, planning, execution, signals, estimation, diagnosis, simulation,
 control, validation, export, report, servos, workflows. Names are imported when they are used.
 """

@@ -33,8 +33,8 @@ class ClockGate:
     """Check of the stamps of one topic (too old, in the future, decreasing), and clock offset of
     each publisher.
 
-    The smallest delay between a stamp and its arrival is at least zero where both clocks agree. A
-    negative one is the skew of the publisher's clock, but for the time on the way.
+    The delay between a stamp and its arrival is positive if both clocks agree. A negative delay
+    shows that the clock of the publisher is ahead, by at least this amount.
 
     Args:
         topic: What the stamps are of, for messages.

@@ -60,7 +60,8 @@ def show_drives(console: Console, report: Report, estimate: Estimate, truth: Clo
     """Compare the estimates with the true parameters; returns the largest friction error in
     standard deviations.
 
-    Drive inertias aren't judged: short motions hardly separate them from the links'.
+    Drive inertias are not judged, because short motions hardly separate them from those of the
+    links.
     """
     found = {
         name: (value, sd)

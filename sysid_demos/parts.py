@@ -74,7 +74,8 @@ def live(
 ) -> Iterator[LiveClient]:
     """Context manager with the active nodes as processes; their logs go to `out/logs`.
 
-    Their time is the simulated robot's: a slow machine plays slowly and gives the same result.
+    The nodes use the time of the simulated robot, so that a slow computer plays slowly and gives
+    the same result.
     """
     specs = in_simulated_time(below(specs, out))
     with (
@@ -146,7 +147,7 @@ class Comparison:
         """Ratio of the error over all joints with nominal parameters to that with identified
         parameters.
 
-        What even the true parameters leave (sensor noise, stiction) is taken out of both.
+        The error of the true parameters (sensor noise, stiction) is removed from both.
         """
         error = {who: p.relative_error() for who, p in self.predictions.items()}
         excess = {who: max(e**2 - error["truth"] ** 2, 0.0) ** 0.5 for who, e in error.items()}

@@ -233,7 +233,7 @@ def _judge(
 def _checks_page(
     out: Path, checks: Sequence[tuple[str, bool, str]], rows: Sequence[Sequence[Any]]
 ) -> None:
-    """Report of the checks of the demo, next to the report of the recording."""
+    """Write the report of the checks of the demo, next to the report of the recording."""
     page = Report(f"Demo: a {OBJECT.lower()} on an xArm 7", "live, by the estimator's topic")
     passed = sum(ok for _, ok, _ in checks)
     page.headline(

@@ -166,8 +166,8 @@ def show_tracking(console: Console, report: Report, before: Tracking, after: Tra
     """Show a table in the terminal, and table and figure in the report; returns the ratio of the
     errors before and after.
 
-    Typical (median) errors are judged: when the machine stalls, the simulated robot brakes and
-    catches up, whatever the controller knows.
+    The median errors are compared, because the simulated robot brakes and catches up whenever the
+    computer stalls.
     """
     names = (*before.joints, "all joints, typical", "all joints, RMS")
     columns_of = [

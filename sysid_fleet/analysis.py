@@ -109,7 +109,7 @@ class FleetState:
 def analyse(rows: Sequence[Mapping[str, Any]], registry: Registry) -> FleetState:
     """Detect changes in all monitored parameters.
 
-    A recording counts once, by its bytes, and only as the registry's present settings read it.
+    Each recording counts once (by its content), and only with the present settings of the registry.
 
     Args:
         rows: Rows of the dataset, any order.
@@ -175,7 +175,8 @@ def _copies(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Recordings with the same content as an earlier recording of the robot, with the name of that
     one.
 
-    Counted twice, they would make nights look alike and every later one an alarm.
+    If copies counted twice, nights would seem more alike than they are, and later nights would
+    cause alarms.
     """
     first: dict[tuple[str, str], str] = {}
     copies = {}

@@ -186,7 +186,7 @@ def spread_of(group: Sequence[Series]) -> Spread:
     """Variation between nights and effect of a regressor (such as temperature), from differences of
     successive estimates.
 
-    A change adds one large difference to its robot, which is left out.
+    A change adds one large difference to its robot, which is excluded.
 
     Args:
         group: The same parameter of like robots.

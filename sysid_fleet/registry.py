@@ -118,7 +118,7 @@ def load_registry(path: str | Path) -> Registry:
 def settings_hash(robot: Robot, tool: Tool | None) -> str:
     """Hash of all inputs that affect the estimates, except the recording.
 
-    Files count by what is in them, wherever they lie.
+    Files enter the hash by their content, independent of their place.
     """
     calibration = [Path(robot.calibration) / name for name in ("parameters.yaml", "estimate.yaml")]
     options = robot.model_dump(mode="json", exclude=_ELSEWHERE)

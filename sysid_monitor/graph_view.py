@@ -26,7 +26,7 @@ from sysid_nodes.lifecycle import LATCHED
 
 
 def margins(snapshot: Snapshot) -> str:
-    """Ratio of the current value to each limit of the motion, the largest first."""
+    """Text with the ratio of the current value to each limit of the motion, the largest first."""
     motion = _values(snapshot, "trajectory_executor: motion")
     shares = {k: float(v) for k, v in motion.items() if k != "state"}
     fullest = sorted(shares, key=lambda kind: -shares[kind])

@@ -46,8 +46,9 @@ class MotionSettings:
     def load(self) -> tuple[RobotModel, MotionLimits, Trajectory]:
         """Load the mounted robot, its limits, and the motion.
 
-        The strictest of the description's, the file's and those that a planned motion brings: who
-        edits one of them makes no other wider. A motion with neither takes the usual ones.
+        The limits are the strictest of those in the description, in the limits file and in a
+        planned motion, so that editing one of them never widens another. A motion without limits
+        and without a limits file uses the default limits.
 
         Raises:
             ModelError: The motion says nothing of some joints, which aren't held still either.

@@ -40,9 +40,7 @@ def _finite(chain: ClosedChain) -> list[Reason]:
 
 
 def _bodies(nominal: RobotModel, candidate: RobotModel) -> list[Reason]:
-    """Names of the bodies that are physically inconsistent although the nominal ones are
-    consistent.
-    """
+    """Failure for each body that is physically inconsistent although the nominal one is consistent."""
     lost = is_physically_consistent(nominal.pi) & ~is_physically_consistent(candidate.pi)
     names = [link for link, bad in zip(candidate.body_names, lost, strict=True) if bad]
     return [failure("estimate-inconsistent", bodies=names)] if names else []
@@ -82,7 +80,7 @@ def _postures(model: RobotModel) -> Array:
 
 
 def _friction(chain: ClosedChain) -> list[Reason]:
-    """Names of the joints whose friction alone reaches the torque limit."""
+    """Failure for each joint whose friction alone reaches the torque limit."""
     limits = zip(chain.actuated, chain.torque_limits, strict=True)
     bad = [n for n, most in limits if abs(chain.drive(n).F_c) + abs(chain.drive(n).beta) > most]
     return [failure("friction-exceeds-limit", joints=bad)] if bad else []

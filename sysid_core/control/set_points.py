@@ -37,8 +37,9 @@ class SetPointError(SignalError):
 class SetPointLimits:
     """Limits of set points, arrays in the order of the actuated joints of the robot.
 
-    A set point may lie as far from where the reference goes on its own as the feedback could have
-    brought the robot meanwhile: `step + a dt^2 / 2` in position, `w step + a dt` in velocity.
+    The distance of a set point from the extrapolated reference is limited by the motion that the
+    feedback can cause in the meantime: `step + a dt^2 / 2` in position, `w step + a dt` in
+    velocity.
 
     Attributes:
         joint_names: The actuated joints.

@@ -179,8 +179,9 @@ class TorqueController:
     def desired(self, t: float) -> tuple[Array, Array, Array] | None:
         """Position, velocity and acceleration of the reference now, each (n_a,); None before the first.
 
-        Between set points the last acceleration goes on; when the next one is late, the velocity
-        does; when it doesn't come, a damped stop follows: the velocity dies out exponentially.
+        Between set points the reference continues with the last acceleration. If the next set point
+        is late, it continues with constant velocity; if none arrives, the velocity decreases
+        exponentially to zero (damped stop).
         """
         if self._set_point is None:
             return None

@@ -129,7 +129,7 @@ def _about_axes(turn: Rotation, moments: Array) -> Array:
 def remaining_torque(payload: ControllerPayload, kept: ControllerPayload) -> float:
     """Gravity torque about the flange that a controller's payload leaves uncompensated [N m].
 
-    `g |m c - m' c'|` in the worst posture, and `|I - I'| 1 rad/s^2` where the inertia differs.
+    It is `g |m c - m' c'|` in the worst posture, plus `|I - I'| 1 rad/s^2` if the inertia differs.
     """
     weight = _G * float(np.linalg.norm(payload.pi[1:4] - kept.pi[1:4]))
     return weight + _ALPHA * float(np.linalg.norm(payload.inertia - kept.inertia, 2))

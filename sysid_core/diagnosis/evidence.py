@@ -332,7 +332,8 @@ def left_out(samples: Samples) -> tuple[float, float]:
     """Shares of the torque variance, over all joints, that the masses of the URDF and free masses
     leave unexplained.
 
-    The first with friction alone fitted, the second on blocks of time that weren't fitted.
+    For the first share, only friction is fitted; the second is measured on blocks of time that were
+    not fitted.
     """
     power = _power(samples)
     urdf, free = left_by_joint(samples) @ power / max(float(power.sum()), 1e-300)

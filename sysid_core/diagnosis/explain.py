@@ -120,7 +120,8 @@ def _is_load(explanation: Explanation) -> bool:
     """True if a load is probably missing from the description, or described but absent, judged by
     the sign of its mass.
 
-    A last link that is out of balance, or whose inertia is wrong, explains torques without any mass.
+    An unbalanced last link, or one with a wrong inertia, can explain the torques without any
+    additional mass.
     """
     mass, sd = explanation.load
     z = abs(mass) / max(sd, 1e-300)
@@ -131,9 +132,9 @@ def _is_borne_out(samples: Samples, explanation: Explanation) -> bool:
     """True if a correction of the data improves the prediction of blocks of time that were not
     fitted.
 
-    A description that is wrong in a way no hypothesis covers (a belt, a counterweight) makes some change
-    of the data or other fit it better, and leaves masses that predict nothing. A factor of all torques
-    is judged by the masses alone.
+    If the description is wrong in a way that no hypothesis covers (a belt, a counterweight), some
+    correction of the data may fit better by chance; the fitted masses then predict nothing. A
+    factor common to all torques is judged by the masses alone.
     """
     hypothesis = explanation.hypothesis
     if not hypothesis.mends or hypothesis.code in _OF_ALL:

@@ -23,7 +23,7 @@ LEAST_TRAVEL = (
 def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True) -> None:
     """Raise an error if a recording cannot belong to this robot or contains no information.
 
-    The one check of all commands and live estimates.
+    All commands and live estimates use this check.
 
     Args:
         model: The robot.

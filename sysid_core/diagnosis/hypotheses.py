@@ -272,7 +272,8 @@ def _exchanged(names: tuple[str, ...], order: Array) -> dict[str, object]:
 def matched_efforts(samples: Samples) -> Array:
     """Assignment of effort columns to joints that fits the motion best, shape (n,).
 
-    Friction and drive inertia alone show it: they follow a joint's own velocity.
+    Only friction and drive inertia reveal the assignment, because they follow the joint's own
+    velocity.
     """
     n = samples.q.shape[1]
     rigid = samples.model.inverse_dynamics(samples.q, samples.v, samples.a)

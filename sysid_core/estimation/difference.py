@@ -19,8 +19,8 @@ class EstimateDifference:
     r"""Second estimate minus the first, parameter by parameter; their errors are assumed
     independent.
 
-    z = (b - a) / sqrt(var a + var b), as two means of independent samples are compared; together
-    d^T (C_a + C_b)^-1 d, which is chi-squared distributed where nothing has changed.
+    The test of a single parameter is z = (b - a) / sqrt(var a + var b); that of all together is d^T
+    (C_a + C_b)^-1 d, which is chi-squared distributed if nothing has changed.
 
     Attributes:
         names: The m parameters that both have, with the same meaning.
@@ -74,7 +74,7 @@ class EstimateDifference:
 def difference(a: Estimate, b: Estimate) -> EstimateDifference:
     """Differences between two estimates of one robot.
 
-    What the data say is compared whatever the prior (`Estimate.measured`), where both have it.
+    If both estimates contain the estimate without prior (`Estimate.measured`), these are compared.
 
     Args:
         a: The estimate that the other is compared with.

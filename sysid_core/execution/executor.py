@@ -26,6 +26,9 @@ PAUSED = 0.01  # largest speed scaling of a robot that has been paused
 PIECES_REST = 0.05  # how long a robot stands between pieces of a motion [s]
 AT_REST = 0.15  # that a robot may lag behind the end of its stop [s]
 CANCELLED = Fault(FaultCode.CANCELLED)
+UNHEARD = Fault(
+    FaultCode.DROPPED, {"text": "the controller of the robot does not report the end of its goal"}
+)
 _STATES = {
     **{state: state.value.replace("_", " ") for state in ExecutorState},
     ExecutorState.IDLE: "nothing to do",
@@ -37,10 +40,10 @@ class Executor:
     """State machine that plays one trajectory: idle, checking, moving to start, executing,
     settling, done.
 
-    Nothing is commanded before the trajectory, the robot's state and the way to the start have
-    passed every check. Any fault stops the robot within the acceleration limits (aborting), then
-    holds it (aborted): along the checked path while the robot follows; from the measured state when
-    it doesn't, so that a stop never pushes an arm that is held up.
+    No command is sent before the trajectory, the state of the robot and the path to the start have
+    passed every check. Any fault stops the robot within the acceleration limits (aborting) and then
+    holds it (aborted). The stop follows the checked path while the robot follows its commands;
+    otherwise it starts at the measured state, so that a blocked arm is never pushed.
 
     Args:
         model: The robot.
@@ -79,7 +82,7 @@ class Executor:
         self._dt = 0.0  # last regular step, used when the clock can't be trusted
         self._way: Trajectory | None = None  # to the start, once it is checked
         self._checked_stamp = -np.inf  # of the state that it starts from
-        self._stopping_for = self._rested = 0.0  # [s]
+        self._stopping_for = self._rested = self._unheard = 0.0  # [s]
         self._ended_at: float | None = None  # a piece of the motion [s]
         self._standing.forget()
         self.monitor.reset()
@@ -93,8 +96,8 @@ class Executor:
         """Check a trajectory and start it if it respects the limits; the next steps check the state
         of the robot.
 
-        An unsafe one ends in `aborted` with the reason as message. Takes about as long as a
-        second per minute of motion; call it where that doesn't matter.
+        An unsafe trajectory ends in the state `aborted` with the reason as message. The check takes
+        about a second per minute of motion, during which the caller waits.
 
         Args:
             progress: Called with the share of the check that is done.
@@ -188,6 +191,9 @@ class Executor:
         elif self.state in (ExecutorState.MOVING_TO_START, ExecutorState.EXECUTING):
             if ended:
                 self._go_on(now, measured)
+            self._unheard = self._unheard + dt if self.play and self.play.awaits_end else 0.0
+            if self._unheard > self.settings.settle_timeout:
+                self._abort(UNHEARD, now, None, None)
         elif self.state is ExecutorState.SETTLING and self._stands(
             now, measured, np.inf, self._standing
         ):

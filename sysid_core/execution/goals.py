@@ -51,8 +51,8 @@ def timed(motion: PlayedMotion, u: float, until: float, at: float) -> Outgoing:
 class ControllerClock:
     """Estimate of the controller's motion time.
 
-    Its rate is measured between reports of one goal: at each take-over the controller sets its time
-    to the clock, so that over many goals any rate looks like 1.
+    Its rate is measured between two reports of one goal, because the controller sets its time to
+    the clock whenever it accepts a goal, so that over many goals any rate would appear as 1.
 
     Args:
         rate: Speed scaling that it is thought to run with.

@@ -49,6 +49,11 @@ class Play(ABC):
         """True if the last command has been given and the robot rests there."""
 
     @property
+    def awaits_end(self) -> bool:
+        """True if all should have been played, and only the controller's word for it is missing."""
+        return False
+
+    @property
     @abstractmethod
     def at_rest(self) -> bool:
         """True if the commanded motion is at rest."""
@@ -127,8 +132,8 @@ class GuardedPlay(Play):
     """Execution of the whole path as one goal for a motion guard, which reports its progress and
     brakes along the path.
 
-    A stop, also of a robot that doesn't follow, is the guard's: it is asked for by whoever sends the
-    goals, and ends when the guard says so.
+    The guard performs every stop, even if the robot does not follow its commands; a stop is
+    requested by the sender of the goals and ends when the guard reports it.
 
     Args:
         path: At rest at both ends, inside the acceleration limits.
@@ -155,6 +160,12 @@ class GuardedPlay(Play):
     def at_end(self) -> bool:
         """True if the guard has played the path to its end."""
         return self._ended and not self._stopping
+
+    @property
+    def awaits_end(self) -> bool:
+        """True if the guard has not said that it began, or should have ended."""
+        begun = self._begun and self._u < self._played.duration
+        return self._sent and not (begun or self._ended)
 
     @property
     def at_rest(self) -> bool:
@@ -310,8 +321,8 @@ class StreamedPlay(Play):
     def stop_at(self, where: Nearest, age: float) -> None:
         """Brake along the path from the position measured `age` seconds ago.
 
-        This instant's command is where it gets to by now and within a step: to hold it where it
-        was measured would be a jerk.
+        The command of this instant is the position that the robot reaches by now and within one
+        step, because holding the measured position would cause a jerk.
         """
         self._follower.move_to(where.u, where.rate)
         self._follower.advance(age, self._follower.rate)

@@ -26,14 +26,14 @@ class RollingPlay(Play):
     """Execution with overlapping goals: each one ends at rest soon after the next is due to replace
     it.
 
-    Whoever loses this process has a robot that stands after `horizon` and its stopping time. A goal
-    repeats the last points of the one before at the same times, so that a controller goes over
-    without a step, wherever it is in between. The time runs as the robot's does: `clock` says how
-    far the controller is. Where it runs slower than commanded, no goal replaces one that moves:
-    each comes to its own rest, and the motion goes on from there (`piece_of`).
+    If this process ends, the robot is at rest after `horizon` plus its stopping time. Each goal
+    repeats the last points of the goal before at the same times, so that the controller changes
+    goals without a step. The motion time is that of the robot: `clock` receives the progress of the
+    controller. If the controller is slower than commanded, no goal replaces a moving one: each
+    comes to rest, and the motion continues from there (`piece_of`).
 
-    A stop is the goal under way, coming to its end: no message is on its way that could come late.
-    Only where a limit is exceeded a goal that brakes earlier replaces it.
+    For a stop, the current goal is played to its end, so that no late message matters. Only if a
+    limit is exceeded, a goal that brakes earlier replaces it.
 
     Args:
         path: At rest at both ends, inside the acceleration limits.
@@ -83,6 +83,11 @@ class RollingPlay(Play):
     def at_end(self) -> bool:
         """True if the controller has played all goals of this play and the robot is at rest."""
         return self._u >= self._end and (self._finished or not self._settings.clocked)
+
+    @property
+    def awaits_end(self) -> bool:
+        """True if all should have been played, and only the controller's word for it is missing."""
+        return self._sent_at is not None and self._u >= self._end and not self.at_end
 
     @property
     def at_rest(self) -> bool:

@@ -197,7 +197,7 @@ class MeshFolder:
 
     @property
     def copies(self) -> list[Path]:
-        """Names of the copied files."""
+        """Paths of the copied files."""
         return [self.out / name for name in self._copied.values()]
 
     def find(self, name: str) -> Path | None:

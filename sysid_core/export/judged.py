@@ -58,8 +58,8 @@ class ExportedError:
         """Ratio of the exported file's error to the error that the model and the lost terms
         explain.
 
-        What is left is a reader's own treatment of friction at standstill, and terms that are fitted
-        or written wrongly.
+        The remaining error is due to the friction at standstill in the simulator, or to wrongly
+        fitted or written terms.
         """
         explained = self.inside + max(self.lost, 0.0)
         return self.exported / explained if explained > 0.0 else float(self.exported > 0.0)

@@ -181,7 +181,7 @@ def _floats(text: str) -> Array:
 
 
 def _base(model: ET.Element, name: str, joint_name: str) -> None:
-    """Fixed link, and the joint that fixes it to the world."""
+    """Write the fixed link, and the joint that fixes it to the world."""
     link = ET.SubElement(model, "link", name=name)
     link.append(_inertial(np.array([_BASE_MASS, 0, 0, 0, 1.0, 0, 1.0, 0, 0, 1.0])))
     joint = ET.SubElement(model, "joint", name=joint_name, type="fixed")
@@ -227,7 +227,7 @@ def _inertial(pi: Array) -> ET.Element:
 def _shapes(
     link: ET.Element, tree: Tree, links: Mapping[str, ET.Element], j: int, meshes: MeshFolder | None
 ) -> None:
-    """Geometry of a body and of all links that are fixed to it."""
+    """Write the geometry of a body and of all links that are fixed to it."""
     carried = [(f.name, pin.SE3(f.R, f.p)) for f in tree.links if f.joint == j]
     if j >= 0:
         carried.insert(0, (tree.joints[j].link, pin.SE3.Identity()))

@@ -38,8 +38,9 @@ class Target(Kind):
         """Largest torque difference between the file and the identified model that is attributed to
         rounding [N m].
 
-        1e-9 of numbers written in double precision; 1e-5 of USD, whose schema is single precision.
-        In proportion where torques are larger than 100 N m: rounding is relative.
+        The relative tolerance is 1e-9 for numbers in double precision, and 1e-5 for USD, whose
+        numbers have single precision. In proportion where torques are larger than 100 N m: rounding
+        is relative.
 
         Args:
             torque: The largest that was compared [N m].

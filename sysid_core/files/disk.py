@@ -123,8 +123,8 @@ def read_text(path: str | Path, kind: FileKind, *, most: int = MOST_BYTES) -> st
 def written_whole(path: str | Path) -> Iterator[BinaryIO]:
     """Context manager for writing a file, which gets its name only when it is complete and on disk.
 
-    Until then a file that had the name keeps it, also if the writer fails or is killed. Pipes and
-    devices are written directly.
+    Until then an existing file with this name is unchanged, even if the writer fails or is killed.
+    Pipes and devices are written directly.
 
     Args:
         path: The file's name.
@@ -174,7 +174,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def read_npz(path: str | Path, kind: FileKind, names: Collection[str]) -> dict[str, NDArray[Any]]:
-    """Named arrays of an NPZ file; pickled objects are refused.
+    """Named arrays of an NPZ file, with any shapes; pickled objects are refused.
 
     Args:
         path: The file.

@@ -156,7 +156,9 @@ def parse_json(text: str, kind: FileKind, path: str | Path) -> Any:
 
 
 def _refuse_deep(text: str, kind: FileKind, path: str | Path) -> None:
-    """libyaml's composer recurses in C: 100 000 levels end the process before anybody can look."""
+    """Refuse deep nesting before parsing, because libyaml's recursive composer would crash with 100
+    000 levels.
+    """
     deepest_line = max((len(line) - len(line.lstrip(" ")) for line in text.splitlines()), default=0)
     signs = sum(map(text.count, ("[", "{", "- ", "-\t", "-\n", "? ", "?\t", "?\n")))
     if deepest_line + signs < _SURELY_SAFE:
@@ -231,8 +233,8 @@ class FileSchema(BaseModel):
     """Schema of a mapping in a file. Unknown keys are refused, and the error names the most similar
     known key.
 
-    With `MORE_KEYS` the file may hold more than is read, but nothing that looks like what is read.
-    A key with nothing behind it is the same as no key.
+    With `MORE_KEYS` the file may contain further keys, unless they resemble a known key. A key
+    without a value is treated as a missing key.
     """
 
     MORE_KEYS: ClassVar[bool] = False

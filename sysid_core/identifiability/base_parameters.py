@@ -88,7 +88,9 @@ class BaseParameters:
         return np.asarray(pi, dtype=float) @ self.regrouping.T
 
     def full_values(self, pi_b: ArrayLike, prior: ArrayLike | None = None) -> Array:
-        """Full parameters with these base values, as close as possible to a prior (default: 0)."""
+        """Full parameters with these base values, (..., b) to (..., p), as close as possible to a
+        prior (default: 0).
+        """
         prior = np.zeros(len(self.names)) if prior is None else np.asarray(prior, dtype=float)
         step = np.linalg.pinv(self.regrouping) @ (np.asarray(pi_b) - self.regrouping @ prior)
         return prior + step

@@ -90,7 +90,7 @@ class Excitation:
     def missing(self) -> tuple[dict[str, float], ...]:
         """Parameter combinations that the data do not excite, as coefficients by parameter name.
 
-        There is one for each parameter that could be held fixed instead.
+        There is one combination for each parameter that could be held fixed instead.
         """
         null = self.shares[:, self.rank :]
         if null.shape[1] == 0:

@@ -74,8 +74,8 @@ def servo_scales(
 ) -> ServoScales:
     """Gains and masses that commands and positions cannot separate.
 
-    The answer is that of almost all masses: whether entries vanish everywhere is found at random
-    bodies and postures, which a polynomial that isn't zero misses with probability zero.
+    The result holds for almost all masses: zero entries are detected at random bodies and postures,
+    where a nonzero polynomial vanishes with probability zero.
 
     Args:
         model: The robot, all masses unknown.

@@ -312,7 +312,7 @@ class RobotGeometry:
     def extent(self, q: ArrayLike) -> tuple[Array, Array]:
         """Lowest and highest coordinates of all moving shapes in the base frame, each (3,) [m].
 
-        Where there are none, of the link frames.
+        Without shapes, those of the link frames.
         """
         ends = self.lowest(q, np.vstack([np.eye(3), -np.eye(3)]))
         return ends[:3], -ends[3:]
@@ -321,7 +321,7 @@ class RobotGeometry:
         """Smallest coordinate of all moving shapes along given directions, (nv,) and (m, 3) to
         (m,).
 
-        Where there are none, of the link frames [m].
+        Without shapes, those of the link frames [m].
         """
         q_pin = self.model.configuration(np.asarray(q, dtype=float))
         pin.forwardKinematics(self.model.pin_model, self._data, q_pin)

@@ -93,8 +93,8 @@ def plan_static_postures(
     """Plan the static postures with the most informative gravity torques, and the motion through
     them.
 
-    Each next posture is the one of many random ones that makes the log-determinant of the
-    information largest (greedy D-optimal design, Fedorov 1972) and to which a straight way is safe.
+    Each posture is selected from many random ones by the largest log-determinant of the information
+    (greedy D-optimal design, Fedorov 1972); the straight path to it must be safe.
 
     Args:
         checker: Checker of the robot and its limits.

@@ -141,8 +141,8 @@ class Outcome(Kind):
 class Verdict:
     """Outcome with its reasons.
 
-    The outcome follows from the reasons: any failure fails, any warning warns. A result of which
-    nothing was looked at, or that misses what nothing else can stand for, isn't judged.
+    The outcome follows from the reasons: it is fail with any failure, and warn with any warning.
+    The outcome is not judged if no check was made, or if a necessary check is missing.
 
     Attributes:
         reasons: All of them, each once.

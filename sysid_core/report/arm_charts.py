@@ -74,9 +74,11 @@ def parameter_chart(
         estimate: All parameters, or the combinations that were measured.
         inertial: Whether the links' parameters are drawn, or those of friction and drives.
     """
-    links = identification.names[: 10 * identification.model.n_bodies]
-    scale = dict(zip(links, inertial_scale(identification.model).tolist(), strict=True))
-    rows = [i for i, name in enumerate(estimate.names) if (name in scale) == inertial]
+    found_scale, model = identification.scale, identification.model
+    natural = inertial_scale(model) if found_scale is None else found_scale
+    scale = dict(zip(identification.names, natural.tolist(), strict=False))
+    links = set(identification.names[: 10 * model.n_bodies])
+    rows = [i for i, name in enumerate(estimate.names) if (name in links) == inertial]
     found = []
     for unit in dict.fromkeys(estimate.units[i] for i in rows):
         some = [i for i in rows if estimate.units[i] == unit]

@@ -263,7 +263,8 @@ def dots_with_bars(panels: Sequence[Dots]) -> Figure:
     """Chart of estimates with bars of ± 2 standard deviations, filled if the data determine the
     parameter.
 
-    Values that the data don't determine are hollow, within the band plausible before the measurement.
+    Values that the data do not determine are hollow, inside the band of values that were plausible
+    before the measurement.
     """
     longest = max(len(some.names) for some in panels)
     columns = 1 if longest > LONG else min(2, len(panels))
@@ -281,7 +282,9 @@ def dots_with_bars(panels: Sequence[Dots]) -> Figure:
 
         known = some.reference
         plausible = "plausible before the measurement"
-        add(~sure, plausible, known, some.band, size=0.1, colour=GREY, wide=True)
+        # Friction and drives have no value in the URDF: before the measurement they are around zero.
+        centre = np.where(np.isfinite(known), known, 0.0 * some.band)
+        add(~sure, plausible, centre, some.band, size=0.1, colour=GREY, wide=True)
         add(sure | ~sure, "URDF", known, symbol="line-open", size=11, colour=COLOURS[4])
         hollow = "not determined by these data"
         add(~sure, hollow, some.values, symbol="circle-open", size=8, colour=GREY)

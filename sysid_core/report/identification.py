@@ -24,12 +24,12 @@ from sysid_core.report.arm_charts import (
 )
 from sysid_core.report.charts import correlation_map, strong_correlations
 from sysid_core.report.html import Report, with_deviation
-from sysid_core.robot import FrictionTerm
+from sysid_core.robot import FrictionTerm, is_physically_consistent
 from sysid_core.validation import Prediction
 
 
 def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
-    """Table with RMS and R² of every joint and the relative error, for each run."""
+    """Add a table with RMS and R² of every joint and the relative error, for each run."""
     for prediction in predictions:
         motion, whole = prediction.joints(), prediction.joints(whole=True)
         bands = prediction.bands()
@@ -188,7 +188,9 @@ def identification_report(
 
 
 def _predictions(report: Report, predictions: Sequence[Prediction]) -> None:
-    """Efforts over time of each run, and their numbers; the first run is open, some are drawn."""
+    """Add charts of the efforts over time of each run with their errors; the first run is open, and
+    some are drawn.
+    """
     for k, prediction in enumerate(predictions[:SHOWN]):
         report.figure(
             prediction_chart(prediction),
@@ -222,7 +224,7 @@ def _benefit_table(
 def _value_table(
     report: Report, identification: Identification, estimate: Estimate, caption: str
 ) -> None:
-    """Values beside the URDF's, with every combination written out."""
+    """Add a table of the estimates and the URDF's values, with every combination written out."""
     terms = [terms_of(estimate, name) for name in estimate.names]
     report.table(
         ["parameter", "value ± standard deviation", "URDF", "unit", "verdict"],
@@ -254,9 +256,10 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
     if (chart := parameter_chart(identification, estimate, inertial=False)) is not None:
         report.figure(
             chart,
-            "Friction and drive parameters with bars of ± 2 standard deviations. Hollow marks:"
-            " only a"
-            " combination with the inertia of links is determined.",
+            "Friction and drive parameters with bars of ± 2 standard deviations. Hollow marks: the data do"
+            " not determine the value, or only in combination with the inertia of links, or only with a"
+            " standard deviation larger than the band. Band: plausible before the measurement, up to"
+            " the value that alone would explain the torque of the joint.",
         )
     _friction_table(report, identification)
     _wave_table(report, identification)
@@ -298,6 +301,7 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
         " link is"
         " physically consistent. They include centres of mass that the data determine only in"
         " combination (hollow marks above).",
+        folded=not bool(np.all(is_physically_consistent(identification.pi))),  # URDF alone
     )
     report.provenance(
         {
@@ -364,7 +368,7 @@ def _wave_names(identification: Identification) -> set[str]:
 
 
 def _wave_table(report: Report, identification: Identification) -> None:
-    """Amplitude of every torque wave."""
+    """Add a table with the amplitude of every torque wave."""
     friction, values = identification.friction, identification.friction_parameters
     kinds = [term for term in friction.all_terms if term.waves]
     sizes: dict[tuple[str, float], dict[FrictionTerm, float]] = {}

@@ -57,7 +57,7 @@ def loops_report(
 
 
 def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: AssemblyMap) -> None:
-    """Closure of the loops, and its uniqueness."""
+    """Add the section on the closure of the loops and its uniqueness."""
     report.verdict(
         bool(inside.assembled.all() and inside.within_limits.all()),
         f"{100 * inside.assembled.mean():.0f} % of {len(inside.q)} random postures in the"
@@ -105,7 +105,7 @@ def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: A
 
 
 def _box(report: Report, chain: ClosedChain, box: MotionBox) -> None:
-    """Coordinates of the box and how far motions may go along them."""
+    """Add a table of the coordinates of the box and their ranges."""
     report.table(
         ("coordinate", "joints", "half range [rad]"),
         [
@@ -124,7 +124,7 @@ def _box(report: Report, chain: ClosedChain, box: MotionBox) -> None:
 
 
 def _ranks(report: Report, chain: ClosedChain, ranks: ConstrainedRanks) -> None:
-    """Numbers of parameters against the ranks of their regressors."""
+    """Add a table of the numbers of parameters and the ranks of their regressors."""
     report.table(
         ("parameters", "number", "rank", "gap in the singular values"),
         [
@@ -177,7 +177,9 @@ def assembly_figure(chain: ClosedChain, box: MotionBox) -> Figure:
 def _draw_map(
     figure: Figure, panel: int, chain: ClosedChain, box: MotionBox, pair: tuple[str, str]
 ) -> None:
-    """Condition number over two driven joints, the passive joints' limits and the box."""
+    """Draw a map of the condition number over two driven joints, with the limits of the passive
+    joints and the box.
+    """
     x, y = (_range(chain, name) for name in pair)
     X, Y = np.meshgrid(x, y)
     found = try_assemble(chain, _at_home(chain, {pair[0]: X.ravel(), pair[1]: Y.ravel()}))

@@ -168,7 +168,7 @@ def payload_report(
 
 
 def controller_block(report: Report, settings: Sequence[ControllerSetting], frame: str) -> None:
-    """Text of the payload as calls for each vendor's controller, to be copied; empty without
+    """Add the payload as calls for each vendor's controller, to be copied; nothing without
     settings.
 
     Args:
@@ -192,7 +192,7 @@ def controller_block(report: Report, settings: Sequence[ControllerSetting], fram
 def payload_numbers(
     report: Report, estimate: Estimate, truth: ArrayLike | None = None, *, frame: str = ""
 ) -> None:
-    """Tables of the values, the standard deviations and the quality of the data.
+    """Add tables of the values, the standard deviations and the quality of the data.
 
     Args:
         report: To be filled.
@@ -240,7 +240,7 @@ def _other_methods(
     shape: Shape | None,
     truth: ArrayLike | None,
 ) -> None:
-    """Table with the results of other methods on the same data."""
+    """Add a table with the results of other methods on the same data."""
     report.heading("All methods on the same data", folded=True)
     report.paragraph(
         "MAP uses the whole recording, smoothed in both directions, and models errors of the"

@@ -103,7 +103,7 @@ def sequential_report(result: SequentialIdentification, validation: Sequence[Pre
 
 
 def add_sequential_parts(report: Report, fit: SequentialFit) -> None:
-    """Steps, growth of the error and constants."""
+    """Add the sections on steps, growth of the error and constants."""
     report.heading("Steps, from the last joint to the first")
     report.table(
         STEP_COLUMNS,

@@ -94,9 +94,11 @@ class Spring:
         return length - abs(d1 - d2), d1 * d2 * np.sin(angle) / length
 
     def functions(self, q: Array) -> tuple[Array, ...]:
-        """Regressor functions of preload and stiffness in the torque on the axis.
+        """Regressor functions of preload and stiffness in the torque on the axis, each of the shape
+        of q.
 
-        A preload at the joint itself is its constant offset and no function of its own.
+        A preload at the joint itself is equivalent to its constant offset and has no separate
+        function.
         """
         x, slope = self.extension(q)
         if self.law is SpringLaw.PNEUMATIC:

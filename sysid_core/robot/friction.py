@@ -400,8 +400,8 @@ class FrictionModel:
 
 
 def smooth_sign(v: Array, width: float) -> Array:
-    """Smooth sign of the velocity within [-1, 1], with a transition of `width` [rad/s]; the exact
-    sign if `width` is 0.
+    """Smooth sign of the velocity within [-1, 1], of the shape of v, with a transition of `width`
+    [rad/s]; the exact sign if `width` is 0.
     """
     return np.tanh(v / width) if width > 0.0 else np.sign(v)
 
@@ -425,7 +425,7 @@ def play(q: ArrayLike, width: float) -> Array:
     """Play operator (hysteresis): follows the motion within [-1, 1] and reverses within `width`;
     (K,) to (K,).
 
-    Friction at standstill keeps the value that the motion before it has left.
+    At standstill, friction keeps the value that it had at the end of the motion.
     """
     steps = np.diff(np.asarray(q, dtype=float), prepend=np.asarray(q, dtype=float)[:1]) / width
     z, out = 0.0, np.empty(len(steps))

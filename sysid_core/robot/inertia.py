@@ -148,7 +148,7 @@ def consistency_margin(pi: ArrayLike) -> Array:
     r"""Smallest eigenvalue of the pseudo-inertia, relative to the size of the body; shape (...).
 
     Lengths are scaled by the radius of gyration, so that the sign and the relative size do not
-    depend on units. Positive: physically consistent.
+    depend on units. A positive margin means physically consistent.
     """
     P = pseudo_inertia_from_pi(pi)
     mass = np.abs(P[..., 3, 3])
@@ -170,8 +170,8 @@ def consistency_margin(pi: ArrayLike) -> Array:
 def is_physically_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
     """True if the pseudo-inertia is positive (semi-)definite, within a relative tolerance of 1e-9.
 
-    A massless body (all ten parameters zero) is consistent; a limit case such as a rod without
-    thickness is too.
+    A massless body (all ten parameters zero) is consistent, and so is a limit case such as a rod
+    without thickness.
 
     Args:
         pi: Shape (..., 10).

@@ -216,7 +216,7 @@ class RobotModel:
     def position_limits(self) -> tuple[Array, Array]:
         """Lower and upper joint position limits, each (nv,); infinite if there are none.
 
-        Zero and zero, which exporters write where nothing is known, are none.
+        Limits that are both zero, which exporters write for unknown values, count as no limits.
         """
         lower, upper = np.full(self.nv, -np.inf), np.full(self.nv, np.inf)
         for joint in self.pin_model.joints:
@@ -300,7 +300,7 @@ class RobotModel:
     def configuration(self, q: ArrayLike) -> Array:
         """Configuration vector of pinocchio from joint positions.
 
-        They differ for continuous joints only, which pinocchio keeps as (cos, sin).
+        The two differ only for continuous joints, which pinocchio stores as (cos, sin).
 
         Args:
             q: Joint positions, shape (..., nv); or already (..., nq).
@@ -399,7 +399,9 @@ class RobotModel:
         return Y
 
     def passive_torques(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array | float:
-        """Torques from friction of joints without a drive: zero, since all joints are driven."""
+        """Torques from friction of joints without a drive: 0.0 for motion of shape (K, nv), since
+        all joints are driven.
+        """
         return 0.0
 
     def frame_motion(self, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FrameMotion:

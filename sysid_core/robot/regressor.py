@@ -156,8 +156,8 @@ def load_rotors(path: str | Path) -> tuple[Rotor, ...]:
 def rotors_from_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
     """Rotors described by the `<transmission>` elements of a URDF.
 
-    The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is taken
-    to be the joint's. Transmissions without a reduction, or with several joints, give none.
+    The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is assumed to
+    be that of the joint. Transmissions without a reduction, or with several joints, are ignored.
     """
     rotors: dict[str, Rotor] = {}
     if "<transmission" not in urdf_xml:

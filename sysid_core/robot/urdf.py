@@ -232,7 +232,7 @@ def _require_numbers(owner: ET.Element, element: ET.Element, attribute: str, cou
 
 
 def _require_tree(root: ET.Element) -> None:
-    """Every name once, every link but one carried by one joint, and no joint in a circle."""
+    """Require unique names, exactly one joint per link except the root, and no joints in a circle."""
     links, joints = root.findall("link"), root.findall("joint")
     for elements in (links, joints):
         names = [element.get("name", "") for element in elements]

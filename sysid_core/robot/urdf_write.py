@@ -32,8 +32,8 @@ def identified_urdf(
 ) -> str:
     """URDF of the robot with other inertial parameters and joint friction.
 
-    Links that a fixed joint carries are part of the body that carries them: the whole inertia is
-    written to the body's own link, and theirs is removed. Joints that were locked become fixed.
+    Links that are attached by fixed joints are part of the body that carries them: the whole
+    inertia is written to the body's own link, and theirs is removed. Locked joints become fixed.
 
     Args:
         model: Built from a URDF.

@@ -128,7 +128,8 @@ def examine(recordings: Sequence[ServoRecording], robot: RobotModel) -> Iterator
 def _correlations(recordings: Sequence[ServoRecording]) -> Array:
     """Correlation of each command's speed (row) with each position's (column), over all motions.
 
-    Of speeds over a fifth of a second: slow drifts that all joints share have none.
+    The speeds are averaged over a fifth of a second, which removes slow drifts that all joints
+    share.
     """
     n = recordings[0].q.shape[1]
     sums = np.zeros((n, n)), np.zeros(n), np.zeros(n)

@@ -225,8 +225,8 @@ def _secants(
 def block_weights(motions: Sequence[JointMotion], fit: JointFit) -> Array:
     """Weight of each sample according to the simulation error of its block, shape (K,).
 
-    Cauchy's weights with the median block as their scale: blocks in which the robot leaned on a
-    table or a stop, which no servo explains, lose their say.
+    These are Cauchy weights with the median block as their scale, so that blocks in which the robot
+    leaned on a table or a stop have little influence.
     """
     blocks = np.concatenate([m.block for m in motions])
     counts = np.maximum(np.bincount(blocks), 1)

@@ -141,10 +141,11 @@ _Row = tuple[float, tuple[str, ...], list[float]]
 def read_bag_commands(path: str | Path) -> ServoRecording:
     """Joint states, and the commands of a controller's state, a trajectory or an array of numbers.
 
-    Of a bag of our own logger these are the targets that it was told to record, else the first of them.
-    Joint states with names of their own topic (`joint_commands`, `target`) are commands too. Where
-    the commands have no stamps, both are put at the times at which they were received. A trajectory is
-    what its controller makes of it: positions between its points, until another one takes over.
+    In a bag of the data logger, the commands are the targets that it was configured to record;
+    otherwise they are the first targets found. Joint states with names of their own topic
+    (`joint_commands`, `target`) are commands too. If the commands have no stamps, commands and
+    positions get the times of reception. A trajectory is interpolated as its controller does, until
+    another trajectory replaces it.
 
     Raises:
         SignalError: There are no joint states, or no commands.

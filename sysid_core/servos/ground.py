@@ -154,9 +154,10 @@ def find_ground(
     """Level surface that explains why the arm did not reach positions that its drives would have
     reached.
 
-    Each block of time of each joint has an error variance of its own and counts as one datum, so that
-    its say is half the logarithm of how much smaller the squared error is; errors as the joint
-    usually has don't count. A surface is believed where it is likelier than none, its height unknown.
+    Each block of time of each joint has an error variance of its own and counts as one datum, so
+    that its say is half the logarithm of how much smaller the squared error is; errors as the joint
+    usually has don't count. A surface is accepted if it is more likely than none, with its height
+    unknown.
 
     Args:
         tree: The bodies.

@@ -135,7 +135,8 @@ def identify_servos(
 ) -> ServoIdentification:
     """Identify the servos of all recorded joints.
 
-    Where the arm leaned on a table, the table is found too, and the servos are identified once more.
+    If the arm leaned on a table, the table is detected and the servos are identified once more with
+    it.
 
     Args:
         recordings: One or more motions of the same joints.
@@ -522,10 +523,10 @@ def choose_terms(
 ) -> tuple[list[JointFit], list[float]]:
     """Terms that improve the prediction of held-out blocks, the same terms for all drives.
 
-    Every second block is kept out of one fit and fitted by the other. A group of terms is added
-    where blocks kept out are more likely with it, each block of each drive with a variance of its
-    own beside the drive's usual one: three times as likely in all, and by a one-sided test at 10 % over the
-    blocks, so that a few bad ones don't decide.
+    Every second block is held out of one fit, and fitted by the other. A group of terms is added if
+    it makes the held-out blocks three times as likely in all, and if a one-sided test at 10 % over
+    the blocks confirms this, so that a few bad blocks do not decide. Each block of each drive has
+    its own variance, besides the usual variance of the drive.
 
     Returns:
         One half's fit of each drive, and each drive's mean squared error on blocks kept out [rad²].

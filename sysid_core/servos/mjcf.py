@@ -72,9 +72,9 @@ class ServoMjcf:
 def servo_mjcf(model: ServoModel) -> ServoMjcf:
     """MJCF of a robot with a position actuator for each servo.
 
-    Damping stands at the joint: the drive's limit bounds the spring alone, as in the simulation here.
-    The dead time is the actuator's delay, whose buffer holds zeros where a simulation begins; MuJoCo's
-    `mj_initCtrlHistory` fills it.
+    Damping is written to the joint, because the force limit of the drive applies to the spring
+    alone, as in the simulation of this package. The dead time is the actuator's delay, whose buffer
+    holds zeros where a simulation begins; MuJoCo's `mj_initCtrlHistory` fills it.
 
     Args:
         model: As identified; joints without a servo have no actuator.

@@ -113,7 +113,7 @@ class JointServo:
 
     @property
     def vector(self) -> Array:
-        """All parameters of the servo in the order of `TERMS`."""
+        """All parameters of the servo in the order of `TERMS`, shape (len(TERMS),)."""
         return np.array([self.values.get(term, 0.0) for term in TERMS])
 
     def in_newton_metres(self, unit: float) -> JointServo:
@@ -179,8 +179,8 @@ class ServoModel:
     ) -> Array:
         """Simulate the positions of the robot for given commands.
 
-        The joints feel each other through gravity: each is stepped along the motion of the others,
-        until no position changes (waveform relaxation, Lelarasmee 1982).
+        The joints are coupled by gravity: each is simulated along the motion of the others, until
+        no position changes (waveform relaxation, Lelarasmee 1982).
 
         Args:
             t_target: Times of the commands, shape (L,) [s].

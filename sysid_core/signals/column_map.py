@@ -248,7 +248,7 @@ SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 class ColumnMap:
     r"""Column map: columns and units of a table, and the drives to which the efforts belong.
 
-    For bags, which name their own contents, only joints, effort kind and drives matter.
+    For bags, which contain joint names and units, only joints, effort kind and drives matter.
 
     Attributes:
         joints: Names of the URDF's joints, in the order of all lists here.

@@ -134,7 +134,7 @@ class JointStream:
         return dataclasses.replace(self, names=tuple(names), **columns)
 
     def select(self, rows: slice | NDArray) -> Self:
-        """Copy with some of the samples."""
+        """Copy with some of the samples, given by a slice, a mask (K,) or indices."""
         columns: dict[str, Any] = {
             key: None if getattr(self, key) is None else getattr(self, key)[rows]
             for key in self.COLUMNS
@@ -175,7 +175,7 @@ class WrenchStream:
         return (self.stamps_ns - self.stamps_ns[0]) * 1e-9 if len(self) else np.empty(0)
 
     def select(self, rows: slice | NDArray) -> WrenchStream:
-        """Copy with some of the samples."""
+        """Copy with some of the samples, given by a slice, a mask (K,) or indices."""
         return dataclasses.replace(self, stamps_ns=self.stamps_ns[rows], wrench=self.wrench[rows])
 
 

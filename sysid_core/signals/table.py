@@ -32,8 +32,9 @@ _ENCODING = "utf-8-sig"  # spreadsheets begin with a byte-order mark
 def read_table(path: str | Path, columns: ColumnMap) -> Recording:
     """Read a recording from a table, or from several tables in a folder.
 
-    Rows that can't be read, hold NaN, or go back in time are left out and counted; so are first rows
-    from which a position jumps. More than `MOST_LOST` of them is no damage but another format.
+    Rows that are unreadable, contain NaN, or have decreasing times are removed and counted, and so
+    are first rows before a jump of a position. If their share exceeds `MOST_LOST`, the table has
+    another format, which is an error.
 
     Args:
         path: A CSV, NPZ, Parquet or MAT file; a folder where the map lists `files`.

@@ -64,9 +64,9 @@ class TableLayout:
 def table_layout(path: str | Path, joints: Sequence[str], largest: float) -> TableLayout:
     """Recognise the columns of a table.
 
-    Names decide where the header has them; else a block of columns is velocity where it is the
-    derivative of another one, which is position. Efforts without a name can't be told from
-    anything else, and are left open.
+    Column names are used if the header has them. Otherwise a block of columns is the velocity if it
+    is the derivative of another block, which is the position. Efforts without a name cannot be
+    recognised and remain undefined.
 
     Args:
         path: Table with or without a header.

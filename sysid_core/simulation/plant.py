@@ -27,7 +27,7 @@ else:
 def largest_within(fixed: Array, more: Array, limits: Array) -> Array:
     """Vector `fixed + s * more` with the largest s in [0, 1] that respects the limits, shape (n,).
 
-    Where the fixed part alone is beyond a limit, s is zero and that joint gets its limit.
+    If the fixed part alone exceeds a limit, s is zero and that joint gets its limit.
     """
     room = limits - np.sign(more) * fixed
     asked = np.abs(more)
@@ -129,7 +129,7 @@ def _add_joint(body: mujoco.MjsBody, joint: pin.JointModel, name: str, q: Array)
 def _add_sensor(
     spec: mujoco.MjSpec, carrier: mujoco.MjsBody, placement: pin.SE3, payload: ArrayLike | None
 ) -> None:
-    """A force-torque sensor whose load side is a body of its own."""
+    """Add a force-torque sensor whose load side is a separate body."""
     load = carrier.add_body(name="sensor_load")
     _pose(load, placement)
     # The sensor must carry something for MuJoCo to measure: a gram's thousandth when empty.
@@ -211,7 +211,8 @@ class MujocoPlant(MujocoStepper):
         return bias + M_a
 
     def braking_effort(self, rate: float) -> Array:
-        """Effort that brakes every joint at the same relative rate, within the torque limits.
+        """Effort, shape (n,), that brakes every joint at the same relative rate, within the torque
+        limits.
 
         `v' = -s rate v` with the largest s of [0, 1] that the limits allow: motion only loses
         energy, and no joint is driven out of its way to stop another. Friction helps.

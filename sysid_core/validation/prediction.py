@@ -66,7 +66,7 @@ class Prediction:
         r"""Relative error `||measured - predicted|| / ||measured||`, during motion or over all
         samples.
 
-        Over the joints that have efforts: zero throughout is no measurement.
+        Joints with efforts of zero throughout are excluded, because they are not measured.
         """
         rows = self._rows(whole)
         joints = np.flatnonzero(np.any(self.measured != 0.0, axis=0))

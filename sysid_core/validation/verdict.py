@@ -29,7 +29,7 @@ DISAGREEMENT = 4.0  # variance of the residual in held-out runs over that in tho
 def judge_estimate(estimate: Estimate) -> Verdict:
     """Verdict on an estimate without predictions: finite values, physical consistency, excitation.
 
-    The least that live estimates must pass before anything uses them.
+    Live estimates must pass these checks before they are used.
 
     Args:
         estimate: Estimate of an arm or a payload.
@@ -48,8 +48,8 @@ def judge_identification(
     """Verdict on an identified arm from its data, its fit and its predictions, for all joints and
     for each.
 
-    The limits depend on what is possible with these data: the mean alone leaves all of the efforts'
-    variance, the URDF's masses with friction and any masses leave what `examine` found.
+    The limits depend on the data: the error is compared with that of the mean effort, of the URDF's
+    masses with friction, and of free masses (as found by `examine`).
 
     Args:
         identification: The identified robot.
@@ -212,7 +212,7 @@ def judge_predictions(
 def unexplained(predictions: Sequence[Prediction]) -> float:
     """Unexplained share of the variance of the efforts during motion, over all runs and joints.
 
-    Below the fit's cut-off; joints are weighted as the efforts are, in their own unit.
+    Only frequencies below the cut-off of the fit count; joints are weighted by their efforts.
     """
     left = spread = 0.0
     for p in predictions:

@@ -79,7 +79,7 @@ def _without_files(value: Any, paths: Collection[str]) -> Any:
 def work_key(options: Mapping[str, Any], files: Sequence[Mapping[str, str]]) -> str:
     """Key of a piece of work, which changes with its data, settings or code.
 
-    Files count by what they hold, wherever they lie and whatever their date; robots of
+    Files enter the key by their content, independent of place and date; robots of
     example-robot-data by their description.
 
     Args:

@@ -100,7 +100,7 @@ class Bundles:
         self._size = max(1, min(fitting, 2 * self._size, MOST))
 
     def again(self, items: Sequence[Any]) -> None:
-        """Items of a worker that died; each is repeated alone to find the cause."""
+        """Queue the items of a worker that died, each to be repeated alone to find the cause."""
         self._again += items
 
 
@@ -138,8 +138,8 @@ class Outcome(Generic[Item, Result]):
 class Engine:
     """Context manager that applies a function to many items.
 
-    One worker and no cluster: in this process, without Dask. Else Dask's scheduler hands out the
-    items, and hands them out again when a worker dies.
+    With one worker and no cluster, everything runs in this process without Dask. Otherwise the
+    scheduler of Dask distributes the items, and repeats those of a worker that dies.
 
     Args:
         workers: Processes on this machine; 0: one for each core, or this one where Dask isn't
@@ -234,8 +234,8 @@ class Engine:
     ) -> Iterator[Outcome[Item, Result]]:
         """Outcomes of all items, in the order of completion.
 
-        At most a few items for each worker are out at a time: memory doesn't depend on their
-        number. Short ones go several at a time.
+        At most a few items per worker are sent at a time, so that memory does not depend on their
+        number. Short items are sent in bundles.
 
         Args:
             function: Importable where the workers run.

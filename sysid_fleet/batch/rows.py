@@ -81,7 +81,8 @@ def _unreadable(place: Path, why: object) -> BatchError:
 class Rows:
     """Folder of Parquet files. Every append adds one file, which appears only when it is complete.
 
-    So any number of jobs may write at the same time, and a reader never sees half a file.
+    Any number of jobs may therefore write at the same time, and a reader never sees an incomplete
+    file.
 
     Args:
         folder: Made when the first rows are written.

@@ -63,8 +63,8 @@ def run_jobs(
 ) -> Progress:
     """Run all jobs that are not completed, and append their rows.
 
-    A job that fails has one row that says so, and the rest goes on. However this ends (Ctrl-C, an
-    error), what was done is in `rows`; `resume` leaves it out of the next run.
+    A failed job has one row with its error, and the other jobs continue. After Ctrl-C or an error,
+    `rows` contains the finished work; `resume` omits it in the next run.
 
     Args:
         engine: Where the work is done.

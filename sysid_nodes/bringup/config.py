@@ -60,8 +60,8 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
 
     The file has `topics` (names of the robot's own), `common` (parameters of every node, such as
     `joints`, `lock`, `use_sim_time`), and one section of parameters per node; `payload_bridge`,
-    `computed_torque_controller` and `runner` are started only where they have one. A ROS parameter file
-    (`/**: ros__parameters: …`) is taken too; topics are then the nodes' own names.
+    `computed_torque_controller` and `runner` are started only where they have one. A ROS parameter
+    file (`/**: ros__parameters: …`) is accepted as well; topics then keep the names of the nodes.
 
     Args:
         path: The YAML file.

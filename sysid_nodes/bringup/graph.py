@@ -92,7 +92,7 @@ def demo_graph(
 def in_simulated_time(specs: Iterable[NodeSpec]) -> tuple[NodeSpec, ...]:
     """Copy of the nodes that uses the clock of the simulated robot, which waits for late nodes.
 
-    On a machine that is too slow for real time everything is slower alike.
+    On a computer that is too slow for real time, all nodes are slowed down alike.
     """
     return tuple(
         replace(

@@ -160,7 +160,7 @@ def live_client(
 def half_made_ports(folder: Path = Path("/dev/shm"), older_s: float = 2.0) -> list[Path]:
     """Empty shared-memory ports of Fast DDS, left by a process that was killed while creating them.
 
-    Whoever opens one waits for ever for its maker to finish.
+    A process that opens such a port waits forever.
     """
     return [
         path
@@ -175,8 +175,8 @@ def half_made_ports(folder: Path = Path("/dev/shm"), older_s: float = 2.0) -> li
 def own_domain() -> Iterator[dict[str, str]]:
     """Environment variables for an unused ROS domain on the loopback interface.
 
-    Fast DDS goes over UDP there: its ports in shared memory are those of all domains, and one that
-    a killed process left half made would stop the nodes of this one.
+    Fast DDS uses UDP in this domain, because its shared-memory ports are common to all domains, and
+    an incomplete port of a killed process would block the nodes of this one.
     """
     with contextlib.ExitStack() as stack:
         try:

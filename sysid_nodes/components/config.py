@@ -16,7 +16,7 @@ class EstimatorConfig:
     sensor_frame: str = parameter("", "Frame of the force-torque sensor; empty: no payload.")
     wrench_frames: tuple[str, ...] = parameter(
         (),
-        "Other frame ids of the wrench that mean sensor_frame, as drivers name them; empty: any that is"
+        "Other frame ids of the wrench that drivers use for sensor_frame; empty: any that is"
         " no link of the robot.",
     )
     sensor_parent: str = parameter(

@@ -26,8 +26,9 @@ _PERIOD_S = 0.02  # between samples that are looked at
 class TorqueResidualsComponent:
     """Publisher of `~/torque_residuals`: measured minus predicted effort of every joint.
 
-    Predicted by the parameters that `~/identify` found last; before that by the URDF's inertial
-    parameters, without friction, where efforts are torques. Only while somebody listens.
+    The prediction uses the last parameters from `~/identify`; before that, the URDF's inertial
+    parameters without friction, if the efforts are torques. They are computed only while the topic
+    has a subscriber.
 
     Args:
         node: The estimator.

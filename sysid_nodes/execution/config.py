@@ -157,7 +157,7 @@ class TrajectoryExecutorConfig:
     speed_scaling_topic: str = parameter(
         "",
         "Float64 topic with the robot's own speed scaling in percent, such as UR's; none: the robot"
-        " has no slider; empty: only the controller's action says it.",
+        " has no slider; empty: it is estimated from the feedback of the controller's action.",
     )
     safety_inputs: tuple[str, ...] = parameter(
         (),

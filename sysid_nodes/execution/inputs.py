@@ -64,8 +64,8 @@ class SpeedScaling:
 class RobotState:
     """Newest state of the robot as a `Measured`, from joint states and wrenches.
 
-    Joint states of other drivers on the same topic (a gripper's) are left out. Velocities that a
-    driver doesn't measure are taken from its positions.
+    Joint states of other drivers on the same topic (such as a gripper's) are ignored. Velocities
+    that a driver does not measure are computed from its positions.
 
     Args:
         now: Clock for messages without a stamp [s].

@@ -105,7 +105,7 @@ def existing_inside_any(folders: Collection[str], name: str, what: str) -> Path:
 def new_inside(folder: str | Path, name: str, what: str) -> Path:
     """New folder below a permitted folder; its default name is the date.
 
-    A name in full is taken where it lies below the folder.
+    An absolute path is accepted if it lies below the folder.
 
     Raises:
         PathError: It isn't allowed, or something is there.

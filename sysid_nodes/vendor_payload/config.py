@@ -25,10 +25,18 @@ from sysid_nodes.vendor_payload.interfaces import NotTakenError, payload_from_me
 class PayloadBridgeConfig:
     """Parameters of `payload_bridge`."""
 
-    vendor: str = parameter("ur", "Whose conventions hold.", choices=tuple(VENDORS))
-    service_type: str = parameter("", "Type of the payload service; empty: the vendor's usual.")
-    service_name: str = parameter("", "Its name; empty: where the vendor's driver has it.")
-    dry_run: bool = parameter(True, "Propose only, send nothing.", live=True)
+    vendor: str = parameter(
+        "ur",
+        "Vendor of the controller, whose payload conventions are used.",
+        choices=tuple(VENDORS),
+    )
+    service_type: str = parameter(
+        "", "Type of the payload service; empty: the default of the vendor's driver."
+    )
+    service_name: str = parameter(
+        "", "Name of the payload service; empty: the default of the vendor's driver."
+    )
+    dry_run: bool = parameter(True, "Dry run: payloads are proposed but never sent.", live=True)
     flange_frame: str = parameter("tool0", "Frame of the payload in the controller.")
     robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
     tool: tuple[float, ...] = parameter(
@@ -54,9 +62,13 @@ class PayloadBridgeConfig:
     timeout_s: float = parameter(
         5.0, "Longest wait for the driver and for the read-back [s].", minimum=0.1, maximum=60.0
     )
-    readback_topic: str = parameter("", "Where the driver reports its payload; empty: nowhere.")
+    readback_topic: str = parameter(
+        "", "Topic on which the driver reports its payload; empty: none."
+    )
     readback_type: str = parameter("geometry_msgs/msg/InertiaStamped", "Type of that topic.")
-    readback_field: str = parameter("", "Field of the Inertia in it, such as inertia_load.")
+    readback_field: str = parameter(
+        "", "Field of that topic's message that contains the Inertia, such as inertia_load."
+    )
 
     def exchange(self) -> PayloadExchange:
         """State machine of proposals and of the controller's payload.

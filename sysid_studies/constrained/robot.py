@@ -198,7 +198,7 @@ def tracking_test(chain: ClosedChain, speed: float, duration: float) -> Trajecto
     """Sine motion of all joints together, or of one after another if the nominal model exceeds a
     limit.
 
-    A joint at its torque limit would drag all others along, whatever the model.
+    A joint at its torque limit would disturb all others, whatever the model.
     """
     assert chain.box is not None  # set by constrained_study
     reference = sine_trajectory(chain, chain.box, speed, duration=duration)

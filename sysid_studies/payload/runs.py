@@ -120,7 +120,8 @@ def solvers(
 ) -> dict[str, Callable[[], Estimate]]:
     """All methods by name, applied to the same data.
 
-    The rivals get the filtered motion, as in the paper; the default gets encoders and wrench.
+    The other methods receive the filtered motion, as in the paper; the default method receives
+    encoders and wrench.
     """
     shape, data = thing.shape, experiment.causal
     running = RunningMAP(

@@ -82,7 +82,7 @@ def table_iii(
 ) -> StudyTable:
     """Mean errors by method, with three speeds in each cell as in the paper.
 
-    `with_paper`: the case is the paper's, and its numbers stand below ours.
+    `with_paper`: the case is that of the paper, whose numbers are printed below ours.
     """
     m = means(results)
 

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 
 from sysid_core.report import Report, prediction_table
+from sysid_core.report.charts import Dots, dots_with_bars
 from sysid_core.validation import Prediction
 
 
@@ -27,3 +30,21 @@ def test_a_run_at_rest_has_no_r_squared(tmp_path, rng):
     prediction_table(report, [still])
     page = report.save(tmp_path / "page.html").read_text(encoding="utf-8")
     assert "at rest in the whole recording" in page and "R²" not in page and "RMS [A]" in page
+
+
+def test_undetermined_friction_is_drawn_in_its_band_around_zero() -> None:
+    """The URDF has no friction: the band is the natural scale on both sides of zero."""
+    found = Dots(
+        "N m",
+        ("elbow.F_c", "wrist.F_c"),
+        values=np.array([2.0, 0.5]),
+        sd=np.array([0.1, np.nan]),
+        reference=np.full(2, np.nan),
+        band=np.array([10.0, 3.0]),
+        details=("", ""),
+        unit="N m",
+    )
+    traces = {t["name"]: t for t in json.loads(dots_with_bars([found]).json())["data"]}
+    band = traces["plausible before the measurement"]
+    assert (band["y"], band["x"]) == (["wrist.F_c"], [0.0])
+    assert band["bars"] == [3.0]

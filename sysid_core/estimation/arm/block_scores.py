@@ -40,8 +40,8 @@ _SAMPLES = 200  # random states: the spread's own error is 5 %
 class BlockScores:
     r"""Normal equations of blocks of time, with which any choice of columns can be cross-validated.
 
-    Every block is predicted, raw, from a weighted fit to all other blocks, filtered; the prior
-    regularises as in `ConsistentLeastSquares`, without its constraints.
+    Every block is predicted unfiltered, from a weighted fit to all other blocks, which are
+    filtered; the prior is that of `ConsistentLeastSquares`, without its constraints.
 
     Attributes:
         regression: The filtered equations (names, structure, prior).
@@ -59,7 +59,8 @@ class BlockScores:
     def build(cls, equations: ArmEquations, pi: Array, n_blocks: int = N_BLOCKS) -> BlockScores:
         """Normal equations of blocks of equal time in motion.
 
-        Blocks are cut by time: recordings of different rates are decimated differently.
+        Blocks are divided by time, because recordings with different rates are decimated
+        differently.
 
         Args:
             equations: The data.
@@ -157,9 +158,9 @@ class BlockScores:
 def is_better(new: Array, old: Array, least_gain: float) -> bool:
     """True if one choice predicts better than another by more than chance.
 
-    The mean gain over blocks must exceed its standard error (as Breiman's rule of one standard
-    error, Hastie et al. 2009, section 7.10): what some blocks gain and others lose says little of
-    other motions.
+    The mean gain over the blocks must exceed its standard error (Breiman's one-standard-error rule,
+    Hastie et al. 2009, section 7.10), because a gain on some blocks with a loss on others does not
+    carry over to other motions.
 
     Args:
         new: Squared held-out errors of blocks, shape (blocks,).
@@ -226,9 +227,9 @@ def choose_prior_weight(
 ) -> tuple[float, dict[float, float]]:
     """Weight of the prior with the smallest held-out error, and the errors of all candidates.
 
-    The largest weight that isn't clearly worse than the best (as Breiman's rule of one standard
-    error does, Hastie et al. 2009, section 7.10): blocks of one recording show too little of what
-    other motions need.
+    The result is the largest weight whose error is not clearly larger than the smallest (Breiman's
+    one-standard-error rule, Hastie et al. 2009, section 7.10), because the blocks of one recording
+    contain little information about other motions.
 
     Args:
         equations: The data.
@@ -246,9 +247,9 @@ def lowered_prior_weight(
 ) -> float:
     """Weight of the prior, reduced until physical consistency no longer contradicts the prior.
 
-    `choose_prior_weight` judges fits without constraints. Where drives' gains contradict each other
-    only impossible bodies come near the data with a strong prior: possible ones then have a much
-    larger residual than with a weaker prior.
+    `choose_prior_weight` judges fits without constraints. If the drive gains contradict each other,
+    a strong prior fits the data only with physically inconsistent bodies; consistent bodies then
+    have a much larger residual than with a weaker prior.
 
     Args:
         equations: The data.
@@ -274,7 +275,8 @@ def lowered_prior_weight(
 def rough_loads(equations: ArmEquations) -> Array:
     """Inertial parameters that are accurate enough for the load torque in friction terms.
 
-    Where a joint's efforts weren't measured, least squares may make anything of what it carries.
+    Without measured efforts of a joint, the least-squares estimate of the bodies that it carries is
+    arbitrary.
     """
     if not equations.friction.needs_load or np.any(equations.unmeasured()):
         return equations.prior
@@ -285,7 +287,8 @@ def rough_loads(equations: ArmEquations) -> Array:
 class PredictionSpread:
     """Scatter of torque predictions over fits that each omit one part of the recordings.
 
-    Typical motion is as fast as the recorded one, and wider by a half and 0.3 rad.
+    The typical motion is as fast as the recorded one, and its range is larger by a half plus 0.3
+    rad.
 
     Attributes:
         spread: Standard deviation of predicted efforts, in units of the fit's residual.

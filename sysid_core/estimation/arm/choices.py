@@ -35,7 +35,8 @@ def choose_motion_cutoff(
 ) -> tuple[ArmEquations, dict[float, float]]:
     """Equations with the low-pass cut-off of the motion that predicts held-out blocks best.
 
-    Slow sensors and slow motions want a low one, fast and finely measured ones a high one.
+    Slow sensors and slow motions need a low cut-off, fast and accurately measured ones a high
+    cut-off.
 
     Args:
         model: The robot.
@@ -73,9 +74,10 @@ def choose_differentiation(
 ) -> tuple[ArmEquations, dict[str, float]]:
     """Equations with the source of velocities and accelerations that predicts held-out blocks best.
 
-    Positions alone, by the same low-pass (which is chosen anew then) or by smoothing splines whose
-    cut-off each joint's data choose, are taken where they predict held-out blocks clearly better:
-    velocities that a drive reports may be late, coarse or smoothed.
+    Velocities computed from positions alone are used if they predict held-out blocks clearly
+    better, because the velocities that a drive reports may be delayed, coarse or smoothed. They
+    come from the same low-pass filter (whose cut-off is chosen again), or from smoothing splines
+    with a cut-off per joint.
 
     Args:
         equations: With the filter and its best cut-off.

@@ -56,7 +56,8 @@ HELD = 32e6  # bytes of rigid-body regressors, and of filtered ones, that are he
 def arm_structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 7) -> Array:
     """Triangular factor of the rigid-body and friction regressor at random states, shape (p, p).
 
-    Rounded angles of the URDF count as the exact ones: a tilt of 1e-6 rad shows nothing in practice.
+    Rounded angles of the URDF are replaced by exact ones, because a tilt of 1e-6 rad has no
+    measurable effect.
     """
     model = with_exact_angles(model)[0].with_pi(model.pi)
     rng = np.random.default_rng(seed)

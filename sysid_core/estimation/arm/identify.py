@@ -60,6 +60,8 @@ class Identification:
         parameters: All parameters, inertial then friction, shape (p,): those of the estimate, and
             where it leaves a choice the closest to the URDF.
         names: Names of all parameters.
+        scale: Natural scale of every parameter, which is its prior standard deviation, shape (p,);
+            None if the result was read from a file.
     """
 
     model: RobotModel
@@ -68,6 +70,7 @@ class Identification:
     estimate: Estimate
     parameters: Array
     names: tuple[str, ...]
+    scale: Array | None = None
 
     @property
     def pi(self) -> Array:
@@ -93,7 +96,7 @@ class Identification:
     def torques(self, q: Array, v: Array, a: Array) -> Array:
         """Joint torques along a motion without gaps, shapes (K, n) to (K, n) [N m].
 
-        Known springs give part of them, the drives the rest.
+        Known springs produce a part of these torques, and the drives the rest.
         """
         return self._torques(q, v, a, (self.pi,))[0]
 
@@ -174,6 +177,7 @@ def identify_equations(
         with_provenance(estimate, [equations]),
         parameters,
         regression.names,
+        regression.prior_sd,
     )
 
 

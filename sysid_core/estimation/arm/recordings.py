@@ -76,8 +76,9 @@ class Differentiation(Kind):
 class Processing:
     r"""Settings for the preprocessing of recordings of an open or closed chain.
 
-    The regressor is built from lightly filtered motion; it and the torques then pass one filter,
-    which leaves `tau = Y pi` true. Samples in which no joint moves are left out of the fit.
+    The regressor is computed from lightly filtered motion. The same filter is then applied to the
+    regressor and the torques, so that `tau = Y pi` remains true. Samples in which no joint moves
+    are left out of the fit.
 
     Attributes:
         torque_cutoff_hz: Cut-off of the filter for regressor and torque.
@@ -127,7 +128,7 @@ class Processing:
         return ZeroPhaseFilter(self.torque_cutoff_hz)
 
     def kept(self, K: int, rate_hz: float, step: int | None = None) -> slice:
-        """Indices of the samples of a span of K that enter the fit.
+        """Slice of the samples of a span of K that enter the fit.
 
         Args:
             K: Samples of the span.
@@ -205,7 +206,8 @@ def prepare_motion(
 def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
     """Joint states of the driven joints only, in the order of the robot.
 
-    Encoders of a closed chain's passive joints, where they are used, say what the driven ones do.
+    If passive joints of a closed chain have encoders that are used, they determine the positions of
+    the driven joints.
 
     Raises:
         SignalError: The stream lacks a joint.

@@ -42,7 +42,7 @@ def shifted(values: Array, time: Array, shift: float) -> Array:
 
 
 def filled(values: Array | None) -> Array:
-    """Array of a span after `smooth_motion` has filled it.
+    """Array of a span after `smooth_motion` has filled it, with the same shape.
 
     Raises:
         SignalError: It hasn't.

@@ -146,12 +146,12 @@ class ConsistentLeastSquares:
 
     `min sum_k w_k ||tau_k - Y_k pi||^2 + rho d(pi, pi_0)` subject to a positive definite
     pseudo-inertia of every body and `F_c, F_v, I_a >= 0` (Zhang et al. 2024, eq. 30-32, as the
-    convex program that it is). The prior decides only what the data leave open. With
-    `Prior.ENTROPIC`, d is `tr(P_0^-1 P) - log det(P_0^-1 P) - 4` per body (Lee, Wensing and Park
-    2020), which doesn't depend on frames or units.
+    convex program that it is). The prior determines only the parameters that the data leave
+    undetermined. With `Prior.ENTROPIC`, d is `tr(P_0^-1 P) - log det(P_0^-1 P) - 4` per body (Lee,
+    Wensing and Park 2020), which doesn't depend on frames or units.
 
-    What the data say is in the estimate's `measured`: base parameters with deviations. A single
-    parameter has a deviation where the data show it alone, or where a prior was declared.
+    The estimate without prior is stored in `measured`: base parameters with standard deviations. A
+    parameter has a standard deviation if the data determine it alone, or if a prior was declared.
 
     Args:
         prior: How the distance to the URDF's values is measured.

@@ -83,8 +83,8 @@ def model_error(
 ) -> ModelError:
     r"""Scatter of fits that each omit one block of motion, relative to their covariance.
 
-    Blocks hold equally many samples, and no motion is in two of them: a model error that comes back in
-    every period would be in all.
+    The blocks have equal numbers of samples, and no motion occurs in two of them; otherwise a model
+    error that repeats in every period would occur in all.
 
     Args:
         regression: K samples of n torques.
@@ -139,9 +139,9 @@ def scatter_factors(
 ) -> Array:
     r"""Ratio of the scatter of the estimates over blocks to their standard deviations, shape (b,).
 
-    Ratios of variances are chi-square about true ones, which differ from parameter to parameter: they
-    are drawn together as far as their own scatter allows (`moderated`). What the data don't show keeps
-    its deviation.
+    Ratios of variances are chi-square about true ones, which differ from parameter to parameter:
+    they are drawn together as far as their own scatter allows (`moderated`). Parameters that the
+    data do not determine keep their standard deviation.
 
     Args:
         H: Normal matrix of every block, shape (B, b, b).

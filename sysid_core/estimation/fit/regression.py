@@ -196,7 +196,9 @@ class Regression:
         return 10 * len(self.bodies)
 
     def base_of(self, free: NDArray[np.bool_]) -> BaseParameters:
-        """Base parameters of the free columns, computed from the structure and not from the data."""
+        """Base parameters of the free columns (mask of shape (p,)), computed from the structure and
+        not from the data.
+        """
         names = tuple(name for name, f in zip(self.names, free, strict=True) if f)
         return sampled_base_parameters(self.structure[:, free], names)
 
@@ -206,7 +208,8 @@ class Regression:
         return self.base_of(np.ones(len(self.names), dtype=bool))
 
     def free_columns(self, fixed: Sequence[str]) -> NDArray[np.bool_]:
-        """Indices of the columns that are estimated; the other parameters keep their prior values.
+        """Mask of the columns that are estimated, shape (p,); the other parameters keep their prior
+        values.
 
         Args:
             fixed: Parameter names, symbols (`I_a`), joints or links, or the groups `inertials`

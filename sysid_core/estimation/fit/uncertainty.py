@@ -140,8 +140,8 @@ def _lagged(y: Array, gamma: Array) -> Array:
 class ParameterUncertainty:
     r"""Covariance of b estimates, and the number of excited directions.
 
-    A direction is shown when its standard deviation is below the natural scale of the parameters
-    in it: the data then say more than a guess from the robot's size.
+    A direction is determined if its standard deviation is below the natural scale of its
+    parameters, so that the data contain more information than a guess from the size of the robot.
 
     Attributes:
         covariance: Covariance of the estimates, with the residuals' correlation in time, (b, b).
@@ -161,7 +161,8 @@ class ParameterUncertainty:
         r"""Sandwich covariance `H^-1 M H^-1` from the normal matrix `H = R^T R` and the score
         covariance M.
 
-        Columns are equilibrated first: they may differ by many decades without being dependent.
+        The columns are scaled first, because they may differ by many orders of magnitude without
+        being dependent.
 
         Args:
             R: Factor of the normal matrix, shape (m, b); may be singular.

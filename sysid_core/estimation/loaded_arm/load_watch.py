@@ -21,9 +21,9 @@ _AGREE_S = 1.0  # for which residuals are alike: friction errors last as long as
 class LoadWatch:
     """Detector that tracks the load by least squares.
 
-    The residual of all joints is projected on what a load would add,
-    `s_i = y_i^T W r / sqrt(y_i^T W y_i)` with the columns y_i of the payload's regressor: of unit
-    variance while the load stays.
+    The residual of all joints is projected on the torques of an additional load, `s_i = y_i^T W r /
+    sqrt(y_i^T W y_i)` with the columns y_i of the payload's regressor; it has unit variance while
+    the load is constant.
 
     Args:
         noise: Root mean square of the torque residual of each joint, shape (n,) [N m].

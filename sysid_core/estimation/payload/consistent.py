@@ -54,7 +54,7 @@ class PayloadLMI(WrenchEstimator):
     def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
         """Estimate from compressed data.
 
-        The covariance is that of the unconstrained solution: an upper bound.
+        The covariance is that of the unconstrained solution, which is an upper bound.
 
         Raises:
             SolverError: No optimum was found.

@@ -98,7 +98,9 @@ class PayloadData:
         source: str = "",
         covariance: Array | None = None,
     ) -> PayloadData:
-        """Payload data from wrenches and the motion of the sensor frame."""
+        """Payload data from stamps (K,) [s], wrenches (K, 6) and the motion of the sensor frame;
+        covariance of the motion (K, 9, 9).
+        """
         vectors = (motion.a, motion.omega, motion.alpha, motion.gravity)
         t, b = np.asarray(time, dtype=float), np.asarray(wrench, dtype=float)
         return cls(t, b, *vectors, source, motion.R_WF, covariance, motion.p_WF)
@@ -119,7 +121,7 @@ class PayloadData:
         return wrench_regressor(self.a, self.omega, self.alpha)
 
     def select(self, rows: slice | Array) -> PayloadData:
-        """Copy with some of the samples."""
+        """Copy with some of the samples, given by a slice, a mask (K,) or indices."""
         columns = {key: getattr(self, key) for key in _SHAPES}
         known = {key: x[rows] for key, x in columns.items() if x is not None}
         return replace(self, **known)
@@ -128,7 +130,8 @@ class PayloadData:
 def dynamism(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike, gravity: ArrayLike) -> Array:
     r"""Magnitude of the motion (Nadeau et al. 2022, eq. 4), n1 = n2 = 1, n3 = 0.5.
 
-    `nu = |a + g|^2 + |alpha|^2 + |omega / 0.5|^2`, gravity taken out of the acceleration.
+    It is `nu = |a + g|^2 + |alpha|^2 + |omega / 0.5|^2`, with gravity removed from the
+    acceleration.
 
     Args:
         a: Proper acceleration, shape (..., 3).
@@ -147,8 +150,8 @@ def dynamism(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike, gravity: ArrayLik
 class CompressedWrenches:
     r"""Payload data compressed to small triangular factors, whatever the number of samples.
 
-    For rows `X` of a linear model, `|X y|` is `|R y|` with the QR factor R: nothing that an
-    estimator of `pi` needs is lost. Samples can be added one by one.
+    For rows `X` of a linear model, `|X y|` equals `|R y|` with the QR factor R, so that no
+    information about `pi` is lost. Samples can be added one by one.
 
     Args:
         dynamism_scale: `c_1` of the dynamism weight `w = tanh(3 nu / c_1)`
@@ -211,7 +214,7 @@ class CompressedWrenches:
         return wrenches
 
     def add(self, data: PayloadData, *, residual_frame: ArrayLike | None = None) -> None:
-        """Add samples; `residual_frame` as in `from_data`."""
+        """Add samples; `residual_frame`, shape (4, 4), as in `from_data`."""
         self.n_samples += len(data)
         poses = None if residual_frame is None else np.asarray(residual_frame, dtype=float)
         for first in range(0, len(data), _BLOCK):  # memory stays bounded
@@ -261,7 +264,7 @@ class CompressedWrenches:
         return float(s[0] / s[-1]) if s[-1] > 0 else float("inf")
 
     def residual_rms(self, pi: Array) -> dict[str, float]:
-        """RMS of the residual `A pi - b` of force and of torque [N, N m]."""
+        """RMS of the residual `A pi - b` of force and of torque [N, N m]; pi of shape (10,)."""
         y = np.append(pi, -1.0)
         count = np.sqrt(max(1, 3 * self.n_samples))
         return {

@@ -18,7 +18,8 @@ class PayloadOLS(WrenchEstimator):
     """Ordinary least squares `min |A pi - b|` with equal weights of all six axes; the result may be
     physically inconsistent.
 
-    Where the motion doesn't show everything, the smallest solution is taken (columns scaled).
+    If the motion does not excite all parameters, the minimum-norm solution is used (with scaled
+    columns).
 
     Examples:
         >>> from sysid_core.estimation.payload import PayloadData

@@ -302,7 +302,7 @@ class ShapePrior:
         """Gaussian approximation of the prior for a known mass, about the estimate of `first`: mean
         and covariance.
 
-        A shape that the data contradict isn't insisted on.
+        A shape that the data contradict is not used.
         """
         if self.shape is not None:
             mean = self.shape.homogeneous(mass)

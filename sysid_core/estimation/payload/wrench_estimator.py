@@ -31,7 +31,8 @@ class WrenchEstimator(ABC):
         """Estimate from compressed wrenches."""
 
     def fit(self, data: PayloadData, *, residual_frame: ArrayLike | None = None) -> Estimate:
-        """Estimate the payload from a whole recording.
+        """Estimate the payload from a whole recording; `residual_frame`, shape (4, 4), as in
+        `CompressedWrenches.from_data`.
 
         Args:
             data: The recording.

@@ -63,10 +63,10 @@ def weigh_motion(
 ) -> Weighing:
     """Estimate the payload carried throughout a recording.
 
-    Where the recording has marks, the sensor is tared in the marked postures, and the marked motion is
-    weighed. Without a tare, sign and axes of the wrench are found where they aren't given, and the
-    bias with the load: what doesn't turn with gravity. With one, only what comes after the last change of
-    the load counts.
+    If the recording has marks, the sensor is tared in the marked postures, and the payload is
+    estimated from the marked motion. Without a tare, sign and axes of the wrench are estimated if
+    they are not declared, and the bias (the part that does not rotate with gravity) together with
+    the load. With a tare, only the samples after the last change of the load are used.
 
     Args:
         recording: Joint states and wrench, cut anywhere; marks aren't needed.

@@ -41,9 +41,10 @@ class PayloadChange:
 class ChangeDetector:
     """Detector of payload changes from the residual of the wrench or of the joint torques.
 
-    An exponentially weighted mean of the residual (Roberts 1959) is held against its deviation: noise,
-    what the estimate itself leaves open, and a share of the signal for gains and delay. A change is
-    reported when it stays beyond the limit for some samples, so that spikes and knocks don't count.
+    An exponentially weighted mean of the residual (Roberts 1959) is compared with its standard
+    deviation, which includes noise, the uncertainty of the estimate, and a share of the signal for
+    errors of gain and delay. A change is reported if the mean stays beyond the limit for several
+    samples, so that spikes and impacts do not count.
 
     Args:
         noise_sd: Deviation of one sample of each signal, shape (n,).

@@ -29,7 +29,8 @@ def on_one_clock(
     """Recording with the wrench stamps converted to the clock of the joint states, if the clocks
     differ by more than 5 ms.
 
-    Smaller offsets are left: the estimator takes them in, and so live and recorded runs agree.
+    Smaller offsets are not corrected, because the estimator includes them; live and recorded runs
+    therefore agree.
 
     Args:
         recording: Joint states, wrench and marks.

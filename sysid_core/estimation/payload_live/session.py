@@ -57,8 +57,9 @@ class PayloadSession:
     """Live payload identification from streams and marks: calibrates the sensor and gives the
     running payload estimate.
 
-    Marks `<segment>:start` and `<segment>:end` (those of the trajectory's segments) say which
-    samples are what: segments `tare_…` are still postures, and the motion segments are identified.
+    Marks `<segment>:start` and `<segment>:end` (of the trajectory's segments) define the use of the
+    samples: segments `tare_…` are static postures, and the payload is identified from the motion
+    segments.
 
     Args:
         model: The robot without the payload.
@@ -177,7 +178,8 @@ class PayloadSession:
     def keep_newest(self, seconds: float) -> None:
         """Delete old samples between runs, and keep those of the last seconds.
 
-        Live streams go on for days. What comes late by more than that is of no run any more.
+        Without this deletion, live streams would fill the memory. Samples that arrive later than
+        this are ignored.
         """
         if self._streams.newest_ns - self._last_mark > LONGEST_SEGMENT_S * 1e9:
             self._idle, self._segment, self._tare = True, "", []
@@ -236,7 +238,7 @@ class PayloadSession:
             self._segment = ""
 
     def _use_calibration(self, stamp_ns: int) -> None:
-        """Tare, unless it is done, and believe what is left of the sensor's errors by now."""
+        """Tare, unless a calibration exists, and set the remaining errors of the sensor."""
         if self.calibration is None:
             self.calibration, self.problem = self._calibrate(), None
         age = self.calibration.age_s(stamp_ns)
@@ -284,7 +286,7 @@ class PayloadSession:
         self._waiting.append((stamp, wrench, state))
 
     def _use_waiting(self) -> None:
-        """Samples of a motion segment, their kinematics computed together."""
+        """Process the waiting samples of a motion segment; their kinematics are computed together."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return

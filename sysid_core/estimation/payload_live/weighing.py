@@ -54,8 +54,8 @@ def judge_weighing(
 ) -> Verdict:
     """Verdict on whether a payload estimate may be sent to a controller.
 
-    It fails without a positive mass that is known to 30 %, or where no body has these parameters; it
-    warns of what the estimate and the tare say against themselves.
+    The verdict is a failure if the mass is not positive and known to 30 %, or if the parameters are
+    physically inconsistent; it contains the warnings of the estimate and of the tare.
 
     Args:
         estimate: Estimate of a payload.

@@ -262,7 +262,7 @@ class _Fit:
     def settle(self) -> bool:
         """Update payload and hypotheses; returns True if the payload has converged.
 
-        If a step is no shorter than the one before, this and all later ones are halved.
+        If a step is not shorter than the previous one, this and all later steps are halved.
         """
         before, change = self.body, self.change
         found = nearest_body(self.pi) if self.pi[0] > 0 else before

@@ -61,7 +61,7 @@ class MotionBelief(Protocol):
 
     def correct(self, y: Array) -> None:
         """Correct the motion by the wrenches, with the solution `X[..., :-1] @ y` of the accepted
-        `information`.
+        `information`; y of shape (p,).
         """
 
     def corrected(self) -> Array:
@@ -122,12 +122,12 @@ class WhiteMotion:
         self._last: tuple[Array, Array, Array] | None = None
 
     def motion(self) -> Array:
-        """Measured motion after the corrections by the wrenches."""
+        """Measured motion after the corrections by the wrenches, shape (K, 9)."""
         return self._x
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
-        """Normal matrix, summed over the samples; the residual is that at the measured motion, to
-        first order.
+        """Normal matrix, summed over the samples, shape (p + 1, p + 1); the residual is that at the
+        measured motion, to first order.
         """
         T, X = rows(slice(0, len(noise_sd)))
         X[:, :, -1] += np.einsum("kij,kj->ki", T, self._x - self._measured)
@@ -141,8 +141,8 @@ class WhiteMotion:
         self._last = self._tried
 
     def correct(self, y: Array) -> None:
-        """Correct the motion by the residual of the wrench: `x = x_measured + Lambda T^T
-        Sigma^-1 residual`.
+        """Correct the motion by the residual of the wrench, `x = x_measured + Lambda T^T Sigma^-1
+        residual`; y of shape (p,).
         """
         if self._last is None:
             raise EstimationError(
@@ -200,12 +200,14 @@ class SplineMotion:
         return self._model.frame_motion(self._frame, *self._joints(self._c))
 
     def motion(self) -> Array:
-        """Motion of the frame from the joint splines, without corrections by the wrenches."""
+        """Motion of the frame from the joint splines, without corrections by the wrenches, shape
+        (K, 9).
+        """
         return _stack(self._uncorrected)
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
         """Normal matrix of encoders and wrenches, from which the spline coefficients are
-        eliminated.
+        eliminated, shape (p + 1, p + 1).
         """
         n, width = self._n, (DEGREE + 1) * self._n
         band, gradient = self._encoder_and_jerk()
@@ -254,7 +256,7 @@ class SplineMotion:
         return known
 
     def correct(self, y: Array) -> None:
-        """Correct the spline coefficients by the wrenches."""
+        """Correct the spline coefficients by the wrenches; y of shape (p,)."""
         if self._solved is None:
             raise EstimationError(
                 "`information` comes before `correct`.",
@@ -264,7 +266,7 @@ class SplineMotion:
         self._corrected = self._c + step.reshape(-1, self._n)
 
     def corrected(self) -> Array:
-        """Motion of the frame from the corrected joint splines."""
+        """Motion of the frame from the corrected joint splines, shape (K, 9)."""
         joints = self._joints(self._corrected)
         return _stack(self._model.frame_motion(self._frame, *joints))
 

@@ -122,7 +122,7 @@ class RunningMAP:
             self._take_again()
 
     def _take_waiting(self) -> None:
-        """Whiten the samples since the payload was last refreshed, all with the same payload."""
+        """Whiten the samples since the last update of the payload, all with the same payload."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
@@ -133,7 +133,7 @@ class RunningMAP:
         self._take(samples, np.array([noise_sd for _, _, noise_sd in waiting]))
 
     def _take(self, samples: PayloadData, noise_sd: Array) -> None:
-        """Whiten samples, with the payload as it is known by now, and add them up."""
+        """Whiten samples with the present payload estimate, and add them to the sums."""
         x = np.hstack([samples.a, samples.omega, samples.alpha])
         g, A, b = samples.gravity, samples.regressor, samples.wrench
         motion = np.tile(self._motion, (len(samples), 1, 1))
@@ -175,7 +175,9 @@ class RunningMAP:
         return np.asarray(np.einsum("eik,il,elj->kj", errors, weight, errors, optimize=True))
 
     def _take_again(self) -> None:
-        """All samples so far once more: the first were whitened with a payload hardly known."""
+        """Process all samples so far once more, because the first were whitened with a very
+        uncertain payload.
+        """
         if self._pi is None:
             return
         self._sum = RunningBelief(self._batch.sensor, self._batch.prior)
@@ -218,7 +220,7 @@ class RunningMAP:
         """Likelihood of the payload parameters given the samples, as compressed data (R, r), with
         the declared sensor errors.
 
-        Noise is no less than what no body explains.
+        The noise is at least the part of the readings that no body explains.
 
         Returns:
             R, shape (p, 10), and r, shape (p,).
@@ -264,7 +266,7 @@ class RunningMAP:
         return True
 
     def _weigh(self, A: Array, b: Array) -> None:
-        """Initial estimate of the mass from the forces so far."""
+        """Set the initial estimate of the mass from the forces so far."""
         unit = self._batch.homogeneous(1.0)
         f = A[:3] @ unit
         self._weighing += [float(f @ b[:3]), float(f @ f)]
@@ -272,7 +274,9 @@ class RunningMAP:
             self._pi = self._batch.homogeneous(self._weighing[0] / self._weighing[1])
 
     def _refresh(self) -> None:
-        """The payload that whitens: the Gaussian version of the estimate."""
+        """Update the payload that is used for whitening: the Gaussian approximation of the
+        estimate.
+        """
         mass = self._weighing[0] / self._weighing[1] if self._weighing[1] > 0 else 0.0
         if self._pi is None or not mass > 0:
             return

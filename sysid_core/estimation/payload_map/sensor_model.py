@@ -78,8 +78,9 @@ class SensorModel:
     def tared(self, calibration: SensorCalibration, age_s: float = 0.0) -> SensorModel:
         """Sensor model after a tare: the bias has the uncertainty of the tare plus the drift since.
 
-        A full calibration says itself what is left of the forces' gains, mounting and gravity. Gains of
-        torques are not seen by it: they are an ordinary sensor's, whatever was declared.
+        A full calibration states the remaining errors of the forces' gains, of mounting and of
+        gravity. It does not determine the gains of torques, for which those of an ordinary sensor
+        are assumed.
 
         Args:
             calibration: From the tare.

@@ -211,9 +211,10 @@ class SequentialLeastSquares:
     r"""Sequential least squares (Lin 1992), joint by joint from the last to the first, for the
     minimal constants of composite bodies.
 
-    Joint j's torque rows settle what they show and is unknown; constants settled before are taken
-    as known, and their errors are carried along. Friction of the moving joint is estimated with
-    its body. What a step shows too weakly is left to the joints before it.
+    The torques of joint j determine those constants that they excite and that are still unknown;
+    constants from earlier steps are used as known, with propagation of their errors. Friction of
+    the moving joint is estimated with its body. Constants that a step excites too weakly are
+    postponed to the steps of the joints before it.
 
     Args:
         minimal: The robot's constants.

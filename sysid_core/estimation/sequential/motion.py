@@ -89,9 +89,9 @@ def identify_sequentially(
 ) -> SequentialIdentification:
     """Identify an arm from recordings in which one joint moves at a time.
 
-    Segments are found from the data. With the plan at hand, those are used whose joints and
-    posture it names, two-joint swings too; with marks `<label>:start` and `<label>:end` in the
-    recording, those between them; with neither, those with one moving joint.
+    Segments of single-joint motion are detected in the data. With the plan, only segments with the
+    planned joints and posture are used, including moves of two joints; with marks `<label>:start`
+    and `<label>:end`, those between the marks; otherwise, those with one moving joint.
 
     Args:
         model: The robot.
@@ -124,7 +124,13 @@ def identify_sequentially(
     )
     return SequentialIdentification(
         Identification(
-            model, friction, equations.processing, estimate, parameters, regression.names
+            model,
+            friction,
+            equations.processing,
+            estimate,
+            parameters,
+            regression.names,
+            regression.prior_sd,
         ),
         replace(fit, estimate=estimate),
         segments,

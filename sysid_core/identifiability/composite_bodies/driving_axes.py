@@ -122,7 +122,7 @@ class DrivingAxisChain:
         return self.n
 
     def is_vertical(self, axis: ArrayLike) -> bool:
-        """True if an axis in E_0 is parallel to gravity."""
+        """True if an axis in E_0, shape (3,), is parallel to gravity."""
         return are_parallel(axis, self.gravity)
 
     def axis_lines(self, q: ArrayLike) -> tuple[Array, Array]:
@@ -137,8 +137,8 @@ class DrivingAxisChain:
 
 
 def are_parallel(u: ArrayLike, w: ArrayLike) -> bool:
-    """True if two vectors are parallel or antiparallel within `PARALLEL_TOLERANCE`, or if one is
-    zero.
+    """True if two vectors of shape (3,) are parallel or antiparallel within `PARALLEL_TOLERANCE`,
+    or if one is zero.
     """
     u, w = np.asarray(u, dtype=float), np.asarray(w, dtype=float)
     size = np.linalg.norm(u) * np.linalg.norm(w)

@@ -71,9 +71,9 @@ def _unit_mode(k: int) -> Array:
 def joint_steps(model: RobotModel) -> list[list[tuple[Array | None, Array]]]:
     r"""Every joint as a sequence of steps with constant free modes.
 
-    Nearly every joint is one step. A universal or composite joint is several, with massless
-    bodies between them. Spherical joints in Euler angles reach every rotation, so that their
-    spans are those of a ball joint.
+    Nearly every joint is a single step. A universal or composite joint consists of several steps,
+    with massless bodies between them. Spherical joints in Euler angles reach every rotation, so
+    that their spans are those of a ball joint.
 
     Args:
         model: The robot.

@@ -38,7 +38,7 @@ _MOTION_NAMES = ("vx", "vy", "vz", "wx", "wy", "wz")
 def exact_angle(text: str) -> float:
     """Exact angle of a rounded decimal number: "1.5708" is pi/2, "1.4" is 1.4.
 
-    An angle is taken for a multiple of pi/2, pi/4 or pi/6 when it agrees to its last digit.
+    An angle counts as a multiple of pi/2, pi/4 or pi/6 if it agrees to its last digit.
     """
     value = float(text)
     mantissa = re.split("[eE]", text.strip())[0]
@@ -183,7 +183,7 @@ def structural_identifiability(
 
     The recursive parameter nullspace algorithm (Wensing, Niemeyer, Slotine 2023): exact, from the
     kinematics alone, in time proportional to the number of bodies. Zero masses in the description
-    don't matter: every body's ten parameters count as unknown.
+    have no effect, because the ten parameters of every body count as unknown.
 
     Args:
         model: The robot: any tree of revolute, continuous, prismatic, planar, spherical, floating,

@@ -96,8 +96,8 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
     """Range of the actuated joints, given or found by a search; motors that share a loop are moved
     by their sum and difference.
 
-    Each coordinate is widened on its own, then all are shrunk together until every random posture
-    of the box, and its corners, assemble within the limits and away from dead centres.
+    Each coordinate is first widened alone. Then all are reduced together until the loops close
+    within the limits and away from singularities, at random postures of the box and at its corners.
 
     Raises:
         ExcitationError: Not even the home posture assembles within the limits.

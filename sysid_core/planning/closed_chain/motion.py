@@ -63,7 +63,8 @@ def plan_loop_motion(
 ) -> tuple[Trajectory, MotionCheck]:
     """Plan exciting motions of all driven joints, separated by rests.
 
-    Where a limit of speed, acceleration or jerk is broken, all are slowed down until it holds.
+    If a limit of velocity, acceleration or jerk is violated, all motions are slowed down until it
+    is respected.
 
     Args:
         chain: The mechanism.

@@ -118,8 +118,8 @@ def plan_loop_excitation(
     """Fourier series in the coordinates of the box; each one minimises the condition number of all
     series so far.
 
-    Zhang et al. 2024, section IV-B: several trajectories, for generalisation. Every candidate
-    stays in the box, so it assembles; it starts and ends at rest in the box's centre.
+    Zhang et al. 2024, section IV-B: several trajectories, for generalisation. Every candidate stays
+    in the box, where the loops close; it starts and ends at rest in the centre.
 
     Args:
         chain: With nominal parameters.

@@ -309,7 +309,7 @@ def infeasible(
 
 
 def all_in_contact(checker: MotionChecker, n_postures: int) -> ExcitationError:
-    """Names of the bodies that are in contact in nearly all postures.
+    """Error that names the bodies that are in contact in nearly all postures.
 
     Args:
         checker: Checker of the robot and its limits.

@@ -178,7 +178,9 @@ class LimitPenalties:
                 carried[:, body, 3:] += cross(centre + total * motion.p[:, body], normal)
 
     def _contacts(self, out: Excess, q: Array, weights: Array) -> None:
-        """Distances of bodies; they are computed again only if joints have moved far enough."""
+        """Add the penalties of small distances; distances are computed again only if joints have
+        moved far enough.
+        """
         geometry, n_pairs = self.checker.geometry, len(self._levers)
         if geometry is None or not n_pairs:
             return

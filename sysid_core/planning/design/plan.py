@@ -76,7 +76,7 @@ class ArmPlan:
     def alternatives(self) -> list[tuple[str, Expectation]]:
         """Expected standard deviations if the same motion is repeated, slower or faster.
 
-        Faster ones break limits: they show what wider limits would bring.
+        Faster motions violate limits; they show the benefit of higher limits.
         """
         duration = self.expectation.duration
         out = [("as planned", self.expectation)]
@@ -122,9 +122,10 @@ def plan_arm_motion(
 ) -> ArmPlan:
     """Plan the Fourier motion with the smallest expected errors of an arm's parameters.
 
-    Random series are drawn; the best are improved by L-BFGS on the criterion of the expected
-    covariance with penalties, soft ones first; each is then shrunk until the dense check passes,
-    and the best wins. The seed decides the result, not the number of processes.
+    Many random series are generated. The best are improved by L-BFGS on the criterion of the
+    expected covariance with increasing penalties; each is then reduced until the dense check
+    passes, and the best is returned. The result depends on the seed, but not on the number of
+    processes.
 
     Args:
         model: The robot.

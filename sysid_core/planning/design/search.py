@@ -296,7 +296,7 @@ def improve_all(
 ) -> list[Improved]:
     """Improve all starts in parallel; the result does not depend on the number of processes.
 
-    Ctrl-C ends the search and keeps what was found until then.
+    Ctrl-C ends the search and keeps the best results so far.
 
     Args:
         problem: Built again in every process.

@@ -130,7 +130,8 @@ class Unknowns:
     def after(self, names: Sequence[str], covariance: ArrayLike) -> Unknowns:
         """Copy with the information of an earlier estimate.
 
-        Information is added, `P^-1 = P_prior^-1 + P_estimate^-1`: nothing is known less than before.
+        The information is added, `P^-1 = P_prior^-1 + P_estimate^-1`, so that no standard deviation
+        increases.
 
         Args:
             names: Parameters of the estimate.

@@ -282,8 +282,8 @@ def plan_payload_motion(
 ) -> PayloadPlan:
     """Plan and check a payload motion for an arm.
 
-    The posture is the one, among random ones without contact, that says most about the load
-    (largest log-determinant of the information) and passes every limit.
+    Among random postures without contact, the one with the most information about the load (largest
+    log-determinant) is selected in which the motion respects all limits.
 
     Args:
         model: The robot.

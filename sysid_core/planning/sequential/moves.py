@@ -57,7 +57,7 @@ def strokes(
 ) -> Move:
     """Strokes in both directions, fast and slow, so that friction is excited with both signs.
 
-    One joint: to +A, to -A, slowly to +A, back. Two joints: along both diagonals.
+    With one joint: to +A, to -A, slowly to +A, back. With two joints: along both diagonals.
 
     Args:
         checker: Checker of the robot and its limits; gives the durations.

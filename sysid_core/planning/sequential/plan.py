@@ -229,9 +229,9 @@ def plan_sequential(
 ) -> SequentialPlan:
     """Plan single-joint moves, and the postures of the other joints.
 
-    Moves are chosen one after another so that the information about all constants grows most
-    (log-determinant). Where torques are read at the motor, single-joint moves can't show
-    everything: then the fewest possible moves of two joints are added.
+    The moves are chosen one after another, each with the largest increase of the information about
+    all constants (log-determinant). If torques are measured at the motors, single-joint moves
+    cannot excite everything; the fewest possible moves of two joints are then added.
 
     Args:
         model: The robot, a serial arm.

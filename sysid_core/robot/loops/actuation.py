@@ -51,8 +51,8 @@ class Assembly:
 def try_assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None) -> Assembly:
     """Posture that closes the loops at given actuated positions, as accurately as possible.
 
-    Without a start the path from the home posture is followed, so that the branch is the one that
-    the robot can reach; with a start Newton begins there.
+    Without a start, the path from the home posture is followed, so that the robot can reach the
+    solution; with a start, Newton's method begins there.
 
     Args:
         chain: The mechanism.

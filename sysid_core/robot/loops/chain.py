@@ -150,8 +150,8 @@ class JointDrive:
 class MotionBox:
     """Range of the actuated joints: a box in coordinates that may combine several joints.
 
-    Two toe motors that drive one foot assemble in a diagonal band only: their sum and difference
-    are the coordinates to move in.
+    Example: two toe motors that drive one foot can close their loops only in a diagonal band, so
+    that their sum and difference are used as coordinates.
 
     Attributes:
         names: Names of the coordinates.
@@ -283,12 +283,12 @@ class ClosedChain:
 
     @cached_property
     def actuated_columns(self) -> NDArray[np.intp]:
-        """Indices of the actuated joints among all."""
+        """Indices of the actuated joints among all, shape (n_a,)."""
         return np.array([self.model.joint_names.index(j) for j in self.actuated], dtype=np.intp)
 
     @cached_property
     def passive_columns(self) -> NDArray[np.intp]:
-        """Indices of the passive joints among all."""
+        """Indices of the passive joints among all, shape (n - n_a,)."""
         return np.array([self.model.joint_names.index(j) for j in self.passive], dtype=np.intp)
 
     @cached_property

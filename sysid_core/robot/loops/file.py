@@ -272,9 +272,9 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
     """Load a mechanism from its YAML file and URDF.
 
     The YAML names `actuated` joints and `loops`; `passive`, `measured` (passive joints with an
-    encoder), `joints` (drive data), `urdf`, `gravity`, `home` and `excitation` are optional. Where
-    `passive` is given, moving joints of the URDF that are in neither list are held at zero, so that
-    one leg can be taken from a whole robot.
+    encoder), `joints` (drive data), `urdf`, `gravity`, `home` and `excitation` are optional. If
+    `passive` is given, moving joints of the URDF that are in neither list are locked at zero, so
+    that one leg of a whole robot can be used.
 
     Args:
         loops: The YAML file, the name of a reference robot with loops ("own-leg"), or "mimic": the

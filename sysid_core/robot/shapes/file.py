@@ -43,7 +43,7 @@ def grasped(opening: float, *, cells: int = DEFAULT_CELLS) -> Shape:
     """Unknown object held by fingers that close along y, with the origin of the finger frame
     between them.
 
-    Only its width is known; a cube stands for it where a method needs a shape.
+    Only the width of the object is known; methods that need a shape use a cube.
 
     Args:
         opening: Distance of the fingers [m].

@@ -201,7 +201,7 @@ class Shape:
     def box(
         cls, size: ArrayLike, centre: ArrayLike = (0.0, 0.0, 0.0), *, cells: int = DEFAULT_CELLS
     ) -> Shape:
-        """Solid box with about `n_cells` nearly cubic cells; size and centre in metres."""
+        """Solid box with about `cells` nearly cubic cells; size and centre of shape (3,) [m]."""
         size = np.asarray(size, dtype=float)
         if size.shape != (3,) or not np.all((size > 0) & np.isfinite(size)):
             raise ModelError("A box needs three sizes greater than zero.", remedy="In metres.")
@@ -358,7 +358,8 @@ class Shape:
         """Solid bounded by a closed surface mesh: STL, OBJ, PLY or another format of trimesh.
 
         Volume, centroid and second moments are those of the polyhedron; solids that touch, as in an
-        assembly, are one shape. A file is cut once, as long as its content stays the same.
+        assembly, are one shape. The cells of a file are cached as long as its content stays the
+        same.
 
         Args:
             source: File, or mesh. A file without faces is a point cloud: its convex hull is taken.
@@ -392,7 +393,7 @@ class Shape:
 def surface_of(shape: Shape) -> Shape:
     """Surface of a shape as a thin layer of cells: those faces of its cells that have no neighbour.
 
-    Volumes are areas here [m^2]: only their shares matter.
+    The volumes of the cells are areas here [m^2], because only their ratios matter.
     """
     values, axes = np.linalg.eigh(shape.spreads)
     half = np.sqrt(np.maximum(3.0 * values, 1e-18))  # (n, 3) along the columns of axes

@@ -162,7 +162,7 @@ class Layout:
         return int(sec) * 1_000_000_000 + int(nanosec)
 
     def values(self, data: bytes, field: str) -> Array:
-        """Values of a field, as a view of the bytes."""
+        """Values of a field, as a view of the bytes, shape (count,)."""
         at, count = self.fields[field]
         return np.frombuffer(data, "<f8", count, at)
 

@@ -86,8 +86,8 @@ _Item = MessageBlock | StoredTopic | dict[str, str] | Damage
 def scan_mcap(file: Path) -> Iterator[_Item]:
     """Messages, topics, metadata and damage of an MCAP file, in order.
 
-    Chunks are looked through about a megabyte at a time, so that small ones cost no more. What is
-    cut off or damaged is reported; all else is read.
+    Chunks are processed about a megabyte at a time, so that small chunks cost no more. Truncated or
+    damaged parts are reported; all others are read.
 
     Args:
         file: It needs neither index nor footer.
@@ -219,7 +219,9 @@ class _Scan:
 
 
 def _begins_as_mcap(file: Path) -> bool:
-    """A logger that was killed at once leaves nothing."""
+    """True if a file begins with the magic bytes of MCAP, or is empty because the logger was killed
+    immediately.
+    """
     with file.open("rb") as stream:
         return stream.read(5) in (b"", _MAGIC[:5])
 

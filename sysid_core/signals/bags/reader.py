@@ -34,8 +34,8 @@ def namespace_of(topic: str) -> str:
 class Texts:
     """Descriptions, static transforms and marks of the robot whose joint states are read.
 
-    Where several robots are in a bag, what stands in the joint states' namespace counts, or in the
-    nearest one above it.
+    If a bag contains several robots, the description in the namespace of the joint states is used,
+    or that in the nearest namespace above.
     """
 
     def __init__(self, bag: StoredBag, joint_topic: str) -> None:
@@ -132,9 +132,9 @@ def read_bag(
 ) -> Recording:
     """Read joint states, wrenches, marks and robot description from a bag.
 
-    Messages are put at their header's stamp; where drivers leave it zero, at the time they were
-    received. Invalid and disordered samples are dropped and counted in `notes`. A bag that was
-    cut off is read to its last whole chunk.
+    Messages have the stamp of their header, or the time of reception if the header's stamp is zero.
+    Invalid and disordered samples are dropped and counted in `notes`. A truncated bag is read up to
+    its last complete chunk.
 
     Args:
         path: rosbag2 folder, or an .mcap or .db3 file; or the bag, opened.

@@ -67,7 +67,7 @@ class BagWriter:
     """Writer of a rosbag2 folder with one MCAP file; each small chunk is written to disk as soon as
     it is full.
 
-    What is lost when the process is killed is the chunk being filled; `read_bag` reads the rest.
+    If the process is killed, only the current chunk is lost; `read_bag` reads the rest.
 
     Args:
         path: Folder to create.

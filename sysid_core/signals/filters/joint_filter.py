@@ -80,12 +80,12 @@ _OUTLIERS_IN_A_ROW = 3  # more are a new position
 class JointFilter:
     """Constant-acceleration Kalman filter of every joint, driven by white jerk noise.
 
-    Steps are as long as the stamps say. Efforts go through a filter of the same kind. Turns of
-    joints without end stops are unwrapped; a position further from what is expected than any robot
-    moves is left out (three in a row at most: then the joint is there), the other joints' are used.
-    Run over a recording it gives exactly what it gave live. After a second's gap or where stamps go
-    back by more than `max_gap_s`, noise is estimated anew too: each of several recordings that are
-    replayed one after another gives what it gives alone.
+    The time steps are those of the stamps. Efforts are filtered in the same way. Angles of joints
+    without end stops are unwrapped. A position that is further from the prediction than any robot
+    moves is ignored (at most three in a row); the positions of the other joints are used. Applied
+    to a recording, the filter gives exactly the live results. After a gap of a second, or if stamps
+    decrease by more than `max_gap_s`, the noise is estimated again as well, so that each of several
+    replayed recordings gives the same results as alone.
 
     Args:
         n_joints: Joints.
@@ -191,8 +191,8 @@ class JointFilter:
     ) -> tuple[SampleOutcome, NDArray[np.bool_] | None]:
         """Positions further from the expected ones than noise and motion explain are left out.
 
-        They are replaced by the expected ones in `q`. After three in a row the joint is there. A
-        sample without any other position is refused.
+        Rejected positions are replaced by the predicted ones in `q`. After three rejections in a
+        row the measured position is accepted. A sample without any other position is rejected.
 
         Returns:
             What becomes of the sample, and the joints that are left out of it, shape (n,).

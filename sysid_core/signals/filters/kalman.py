@@ -260,7 +260,8 @@ class NoiseEstimator:
         return np.minimum(np.searchsorted(self._ratio, ratio), len(self._ratio) - 1)
 
     def faster_filter(self, used: NDArray[np.intp], variance: Array) -> dict[int, int]:
-        """Mask of the joints whose last samples show much more motion than their filter assumes.
+        """Joints whose last samples show much more motion than their filter assumes, each with a
+        better filter of the bank.
 
         Args:
             used: Filter in use for each of the first k signals, shape (k,).

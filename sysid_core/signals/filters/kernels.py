@@ -26,7 +26,7 @@ _SAYS_NOTHING = 1e12  # variance of what is left out
 def _propagate(
     P: Array, F: Array, Q: Array, density: float, FP: Array
 ) -> None:  # pragma: no cover - compiled
-    """`P -> F P F^T + Q density` of one filter, in place; FP is room for `F P`."""
+    """Compute `P -> F P F^T + Q density` of one filter, in place; FP is working memory for `F P`."""
     d = len(F)
     for a in range(d):
         for b in range(d):
@@ -78,7 +78,8 @@ def _observe_one(
 def predict(
     x: Array, P: Array, unit_F: Array, unit_Q: Array, dt: float, density: Array
 ) -> None:  # pragma: no cover - compiled
-    r"""Prediction step of n filters, in place: \(x \to F x,\; P \to F P F^T + Q\,\text{density}\).
+    r"""Do the prediction step of n filters, in place: \(x \to F x,\; P \to F P F^T +
+    Q\,\text{density}\).
 
     Args:
         x: Shape (n, d).
@@ -107,7 +108,8 @@ def predict(
 def observe(
     x: Array, P: Array, component: int, z: Array, variance: Array
 ) -> None:  # pragma: no cover - compiled
-    r"""Measurement update with one component of the first k states, in place, in Joseph's form.
+    r"""Do the measurement update with one component of the first k states, in place, in Joseph's
+    form.
 
     \(K = P H^T / S,\; x \to x + K\nu,\; P \to (I - KH) P (I - KH)^T + K R K^T\)
 
@@ -141,7 +143,8 @@ def step(
     keep: float,
     admits: bool,
 ) -> None:  # pragma: no cover - compiled
-    """Prediction and measurement update of n filters with values and measured rates, in place.
+    """Do the prediction and measurement update of n filters with values and measured rates, in
+    place.
 
     Args:
         x: Shape (n, d).
@@ -202,7 +205,7 @@ def estimate(
     sums: Array,
     recent: Array,
 ) -> None:  # pragma: no cover - compiled
-    """One step of a bank of m filters, which share their covariances, on n signals, in place.
+    """Do one step of a bank of m filters, which share their covariances, on n signals, in place.
 
     Args:
         x: States, shape (m, n, d).
@@ -260,8 +263,8 @@ def estimate(
 def likely_levels(
     sums: Array, weight: float, ratio: Array, floor: float, sd: Array, density: Array
 ) -> None:  # pragma: no cover - compiled
-    """Most likely measurement noise and process noise density of every signal, interpolated between
-    the filters of the bank.
+    """Compute the most likely measurement noise and process noise density of every signal,
+    interpolated between the filters of the bank.
 
     Args:
         sums: As in `estimate`, shape (m, n + 1).

@@ -173,7 +173,7 @@ class TunedBank:
                 self._follow_sudden_motion(self._estimator, self._nearest)
 
     def _look_at_differences(self, z: Array) -> None:
-        """Before the levels are known: at least the noise that third differences show.
+        """Use at least the noise that third differences show, until the noise levels are estimated.
 
         Their variance is 20 times that of a measurement; motion hardly shows in them.
         """

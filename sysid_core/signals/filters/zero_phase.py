@@ -89,9 +89,9 @@ def bridged(time: Array, z: Array, bad: NDArray[np.bool_]) -> Array:
 def smooth_joints(stream: JointStream) -> JointStream:
     """Positions, velocities and accelerations at the stamps, from positions alone.
 
-    Turns of joints without end stops are unwrapped, outliers bridged; then a penalised spline for
-    each joint, whose cut-off cross-validation finds (`fit_splines`). Measured velocities, which
-    drivers filter and delay, aren't used. Efforts stay as measured.
+    Angles of joints without end stops are unwrapped, and outliers replaced; then each joint gets a
+    penalised spline whose cut-off is chosen by cross-validation (`fit_splines`). Measured
+    velocities are not used, because drivers filter and delay them. Efforts stay as measured.
 
     Args:
         stream: A span without gaps; stamps strictly increasing.
@@ -257,9 +257,9 @@ def smooth_motion(
 ) -> JointStream:
     """Equally spaced positions, velocities and accelerations, all filtered alike.
 
-    With a filter, a measured velocity is filtered; only where there is none, positions are
-    differentiated. Without one, all three come from the positions by `smooth_joints`.
-    Efforts are resampled and left unfiltered.
+    With a filter, measured velocities are filtered; positions are differentiated only if velocities
+    are missing. Without a filter, positions, velocities and accelerations are computed by
+    `smooth_joints`. Efforts are resampled and left unfiltered.
 
     Args:
         stream: A span without gaps.

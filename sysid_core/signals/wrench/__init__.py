@@ -20,7 +20,6 @@ from sysid_core.signals.wrench.convention import (
     find_convention,
 )
 from sysid_core.signals.wrench.delay import delay_of_recording
-from sysid_core.signals.wrench.dress_pack import DressPack
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
 from sysid_core.signals.wrench.mounting import (
     check_wrench_frame,
@@ -29,12 +28,7 @@ from sysid_core.signals.wrench.mounting import (
     mount_sensor,
 )
 from sysid_core.signals.wrench.noise import Stretches, learned_noise
-from sysid_core.signals.wrench.readings import (
-    REPEATING,
-    repeating_note,
-    single_spikes,
-    usable_readings,
-)
+from sysid_core.signals.wrench.readings import single_spikes, usable_readings
 from sysid_core.signals.wrench.sensor import (
     WRENCH_AXES,
     SensorCalibration,
@@ -50,11 +44,9 @@ from sysid_core.signals.wrench.tare import (
 )
 
 __all__ = [
-    "REPEATING",
     "UNLIKELY",
     "WRENCH_AXES",
     "ClockOffset",
-    "DressPack",
     "FilteredWrench",
     "FullCalibration",
     "SensorCalibration",
@@ -75,7 +67,6 @@ __all__ = [
     "is_reversed",
     "learned_noise",
     "mount_sensor",
-    "repeating_note",
     "require_sensor_frame",
     "require_sound_wrench",
     "retare",

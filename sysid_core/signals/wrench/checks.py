@@ -124,8 +124,9 @@ def require_sound_wrench(
 def slow_part(samples: Array) -> float:
     """Slow variation of readings at rest, relative to their white noise; 1 if the noise is white.
 
-    Moving averages against fourth differences, which no slow change survives; the worse of forces
-    and torques. A hum near a multiple of the sampling rate, vibration or drift give more.
+    Moving averages are compared with fourth differences, which contain no slow change; the result
+    is the worse of forces and torques. A hum near a multiple of the sampling rate, vibration or
+    drift increase it.
 
     Args:
         samples: Samples of one still posture, shape (N, 6).
@@ -323,8 +324,8 @@ def wrench_hum(stream: WrenchStream) -> Hum | None:
 
     The power of noise is exponentially distributed about its mean in every bin of a spectrum
     (Schuster 1898, On the investigation of hidden periodicities); a line has more than that reaches
-    anywhere by a chance of `_CHANCE`. Blackman's window keeps the motion where it is (Harris 1978, On
-    the use of windows for harmonic analysis, table 1).
+    anywhere by a chance of `_CHANCE`. A Blackman window prevents leakage of the motion to other
+    frequencies (Harris 1978, On the use of windows for harmonic analysis, table 1).
 
     Args:
         stream: Raw readings, at the rate of the sensor.

@@ -50,13 +50,13 @@ class FilteredWrench:
 
     @property
     def wrench(self) -> Array:
-        """Filtered reading minus the bias."""
+        """Filtered reading minus the bias, shape (6,)."""
         return self.measured - self.bias
 
     @property
     def wrench_sd(self) -> Array:
-        """Standard deviation of `wrench`; the errors of reading and bias are independent after the
-        tare.
+        """Standard deviation of `wrench`, shape (6,); the errors of reading and bias are
+        independent after the tare.
         """
         return np.hypot(self.measured_sd, self.bias_sd)
 
@@ -64,8 +64,9 @@ class FilteredWrench:
 class WrenchFilter:
     """Constant-rate Kalman filter of the six readings, and Kalman filter of their bias.
 
-    The bias is seen only where the true wrench is known: while taring, give the wrench that the
-    sensor should read (zero unloaded, the load's weight otherwise). Elsewhere it drifts.
+    The bias is observable only if the true wrench is known: during a tare, give the wrench that the
+    sensor should read (zero without a load, otherwise the weight of the load). At other times the
+    uncertainty of the bias grows.
 
     Args:
         noise: Reading noise and density of the second derivative, shape (6,); None: estimated.

@@ -202,7 +202,7 @@ def tare_static(
     r"""Estimate the bias, and mass and first moments of the load, from several static postures.
 
     Least squares of `w_k = G(g_k) [m, h] + b`; forces and torques don't share unknowns, so each
-    gets its own noise level. Three postures that are tilted about two axes are the least.
+    gets its own noise level. At least three postures, tilted about two axes, are necessary.
 
     Args:
         wrench: Mean reading of each posture, shape (K, 6) [N, N m].

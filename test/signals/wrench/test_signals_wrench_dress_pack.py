@@ -9,12 +9,12 @@ from sysid_core.estimation.payload_live import weigh_motion
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
 from sysid_core.signals import JointStream, Recording, WrenchStream
 from sysid_core.signals.wrench import (
-    DressPack,
     SensorCalibration,
     StaticPostures,
     tare_static,
     with_dress_pack,
 )
+from sysid_core.signals.wrench.dress_pack import DressPack
 
 ROBOT, FRAME = RobotModel.from_urdf("ur10"), "tool0"
 TOOL = pi_from_mass_com_inertia(0.8, [0.0, 0.01, 0.04], 1e-3 * np.eye(3))
