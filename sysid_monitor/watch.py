@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import rclpy
@@ -56,10 +57,24 @@ def watch(namespace: str = "", seconds: float = float("inf")) -> int:
 
 
 def page(snapshot: Snapshot, namespace: str = "") -> Any:
-    """All displays as one rich renderable."""
-    parts = [_health(snapshot, namespace), _motion(snapshot), _streams(snapshot)]
-    parts += [_payload(snapshot), _arm(snapshot), _bridge(snapshot)]
+    """All displays as one rich renderable; a message that can't be shown is named, not raised."""
+    displays = {
+        "nodes": lambda: _health(snapshot, namespace),
+        "motion": lambda: _motion(snapshot),
+        "streams": lambda: _streams(snapshot),
+        "payload": lambda: _payload(snapshot),
+        "arm": lambda: _arm(snapshot),
+        "payload bridge": lambda: _bridge(snapshot),
+    }
+    parts = [_shown(name, display) for name, display in displays.items()]
     return Group(*(part for part in parts if part is not None))
+
+
+def _shown(name: str, display: Callable[[], Any]) -> Any:
+    try:
+        return display()
+    except Exception as err:  # of a message that no node of ours sends
+        return Text(f"{name} failed: {type(err).__name__}: {err}", style=STYLES["error"])
 
 
 def _health(snapshot: Snapshot, namespace: str) -> Any:
@@ -116,7 +131,7 @@ def _payload(snapshot: Snapshot) -> Any:
         f"mass {now.mass:.4g} ± {2 * now.mass_sd:.2g} kg\ncentre of mass {com} mm (± 2 sd)\n"
         f"{payload_state(snapshot.payload)}. {snapshot.payload.advice}"
     )
-    return Panel(Text(text), title=f"payload in {snapshot.payload.header.frame_id}")
+    return Panel(Text(text), title=Text(f"payload in {snapshot.payload.header.frame_id}"))
 
 
 def _arm(snapshot: Snapshot) -> Any:
@@ -128,7 +143,7 @@ def _arm(snapshot: Snapshot) -> Any:
         f" {message.structural_rank}; "
         + ("physically consistent" if message.physically_consistent else "not consistent")
     )
-    return Panel(Text(text), title=f"identified {message.robot}")
+    return Panel(Text(text), title=Text(f"identified {message.robot}"))
 
 
 def _bridge(snapshot: Snapshot) -> Any:

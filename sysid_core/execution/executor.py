@@ -26,6 +26,9 @@ PAUSED = 0.01  # largest speed scaling of a robot that has been paused
 PIECES_REST = 0.05  # how long a robot stands between pieces of a motion [s]
 AT_REST = 0.15  # that a robot may lag behind the end of its stop [s]
 CANCELLED = Fault(FaultCode.CANCELLED)
+UNHEARD = Fault(
+    FaultCode.DROPPED, {"text": "the controller of the robot does not report the end of its goal"}
+)
 _STATES = {
     **{state: state.value.replace("_", " ") for state in ExecutorState},
     ExecutorState.IDLE: "nothing to do",
@@ -79,7 +82,7 @@ class Executor:
         self._dt = 0.0  # last regular step, used when the clock can't be trusted
         self._way: Trajectory | None = None  # to the start, once it is checked
         self._checked_stamp = -np.inf  # of the state that it starts from
-        self._stopping_for = self._rested = 0.0  # [s]
+        self._stopping_for = self._rested = self._unheard = 0.0  # [s]
         self._ended_at: float | None = None  # a piece of the motion [s]
         self._standing.forget()
         self.monitor.reset()
@@ -188,6 +191,9 @@ class Executor:
         elif self.state in (ExecutorState.MOVING_TO_START, ExecutorState.EXECUTING):
             if ended:
                 self._go_on(now, measured)
+            self._unheard = self._unheard + dt if self.play and self.play.awaits_end else 0.0
+            if self._unheard > self.settings.settle_timeout:
+                self._abort(UNHEARD, now, None, None)
         elif self.state is ExecutorState.SETTLING and self._stands(
             now, measured, np.inf, self._standing
         ):

@@ -49,6 +49,11 @@ class Play(ABC):
         """True if the last command has been given and the robot rests there."""
 
     @property
+    def awaits_end(self) -> bool:
+        """True if all should have been played, and only the controller's word for it is missing."""
+        return False
+
+    @property
     @abstractmethod
     def at_rest(self) -> bool:
         """True if the commanded motion is at rest."""
@@ -155,6 +160,12 @@ class GuardedPlay(Play):
     def at_end(self) -> bool:
         """True if the guard has played the path to its end."""
         return self._ended and not self._stopping
+
+    @property
+    def awaits_end(self) -> bool:
+        """True if the guard has not said that it began, or should have ended."""
+        begun = self._begun and self._u < self._played.duration
+        return self._sent and not (begun or self._ended)
 
     @property
     def at_rest(self) -> bool:

@@ -85,6 +85,11 @@ class RollingPlay(Play):
         return self._u >= self._end and (self._finished or not self._settings.clocked)
 
     @property
+    def awaits_end(self) -> bool:
+        """True if all should have been played, and only the controller's word for it is missing."""
+        return self._sent_at is not None and self._u >= self._end and not self.at_end
+
+    @property
     def at_rest(self) -> bool:
         """True if the commanded motion is at rest."""
         return self._sent_at is None or (self._u >= self._end if self._stopping else self.at_end)

@@ -119,6 +119,7 @@ class World:
     scaling: float = 1.0
     told_scaling: bool = True  # by a topic
     feedback: bool = True
+    silent: bool = False  # the controller, results included
     killed: bool = False  # the executor
     clock_offset: float = 0.0  # of the executor's machine, suddenly
     falsify: Callable[[Measured, float], Measured | None] = lambda measured, now: measured
@@ -175,7 +176,7 @@ def run(
                     break
             continue
         active = w.controller.goal
-        feedback = w.feedback and k % 25 == 0  # 20 Hz
+        feedback = w.feedback and not w.silent and k % 25 == 0  # 20 Hz
         if feedback and active is not None and id(active) in origins and not active.outcome:
             at = origins[id(active)] + active.at if active.at > 0.0 else None
             if active is log.goals[-1]:
@@ -189,7 +190,8 @@ def run(
             else:
                 core.clock_by(q, stamp)
         said.clear()
-        if active is not None and active.outcome == "succeeded" and active is log.goals[-1]:
+        played = active is not None and active.outcome == "succeeded"
+        if played and active is log.goals[-1] and not w.silent:
             core.finished()
         there = now + w.clock_offset
         core.lateness = max(longest_way, now - way[0][2] if way else 0.0)

@@ -316,6 +316,29 @@ def test_a_clock_that_is_set_stops_within_the_limits(jump: float):
     assert "clock jump" in log.message and peak(log) <= 1.0
 
 
+def test_a_controller_whose_words_are_lost_is_not_waited_for_for_ever():
+    """As after a cut of the network: states come, but nobody says that the last goal was played."""
+    w = world()
+
+    def lose(w: World, t: float, log: Log) -> None:
+        w.silent = t > MIDDLE
+
+    log = run(MODEL, w, lose, longest=40.0)
+    assert log.state[-1] is ExecutorState.ABORTED and "does not report the end" in log.message
+    assert peak(log) <= 1.0 and log.t[-1] < 25.0
+
+
+def test_a_guard_that_never_begins_is_not_waited_for_for_ever():
+    executor = world(guarded=True).executor
+    executor.start()
+    for k in range(2500):
+        now = 1000.0 + 0.01 * k
+        executor.step(now, Measured(now, MODEL.joint_names, HOME, 0.0 * HOME))
+        executor.outgoing(now)
+    assert executor.state in (ExecutorState.ABORTING, ExecutorState.ABORTED)
+    assert "does not report the end" in executor.message
+
+
 def test_a_process_that_stalls_finds_its_robot_standing():
     w = world()
     until = []

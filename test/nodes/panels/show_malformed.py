@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 from types import SimpleNamespace
 from typing import Any
 
 from panel_stage import stage
 from python_qt_binding.QtWidgets import QApplication, QPushButton
-from robot_sysid.msg import InertialEstimate, PayloadBridgeState, PayloadEstimate
+from rich.console import Console
+from robot_sysid.msg import ExecutorState, InertialEstimate, PayloadBridgeState, PayloadEstimate
 
+from sysid_monitor.watch import page
 from sysid_rqt.estimate_panel import EstimatePanel
 from sysid_rqt.robot_panel import RobotPanel
 from sysid_rqt.send_panel import SendPanel
@@ -66,6 +69,10 @@ with stage() as on:
         values=[SimpleNamespace(key="force", value="no number")],
     )
     robot.view._on_diagnostics(SimpleNamespace(status=[status]))
+    robot.view._latest |= {"executor": ExecutorState(), "parameters": arm(robot="[/red]")}
+    watched = Console(file=io.StringIO(), width=100)
+    watched.print(page(robot.view.snapshot()))
+    out["watch"] = watched.file.getvalue()
     stop = robot.findChild(QPushButton, "stop")
     before = stop.mapTo(robot, stop.rect().center())
     out["shown"]["diagnostics"] = shown(robot)
