@@ -81,10 +81,10 @@ def lazy_group(files: Mapping[str, str], **options: Any) -> typer.Typer:
     class Group(TyperGroup):
         def __init__(self, **attributes: Any) -> None:
             super().__init__(**attributes)
-            self.commands: Any = LazyCommands(group, files)
+            self.commands: Any = LazyCommands(made, files)
 
-    group = typer.Typer(cls=Group, rich_markup_mode=MARKUP, **options)
-    return group
+    made = typer.Typer(cls=Group, rich_markup_mode=MARKUP, **options)
+    return made
 
 
 def help_of(app: typer.Typer, words: list[str]) -> str | None:

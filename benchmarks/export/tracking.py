@@ -73,10 +73,8 @@ def bare(model: RobotModel, values: Array | None = None) -> Projection:
     return Projection(model, friction, np.zeros(0) if values is None else values)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", type=Path)
-    out = parser.parse_args().out
+def plant_and_codes(out: Path) -> tuple[RobotModel, Path, dict[str, Path]]:
+    """The arm's description, the MJCF of the simulated arm, and the C code of each model of it."""
     model = RobotModel.from_urdf("ur5")
     truth = yaml.safe_load((ROOT / "examples/ur5/truth.yaml").read_text())
     true = model.with_pi(np.array([truth["pi"][body] for body in model.body_names]))
@@ -96,6 +94,14 @@ def main() -> None:
         "exported": next((out / "result/exports/c").glob("*.c")),
         "truth": write_target(Target.C, bare(true, np.array(values)), out / "truth").files[0],
     }
+    return model, plant, sources
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    out = parser.parse_args().out
+    model, plant, sources = plant_and_codes(out)
     library = next(iter(sorted(MUJOCO.glob("libmujoco.so*"))))
     more = [f"-I{CONTROLLERS / 'include'}", f"-I{MUJOCO / 'include'}", "-std=c++17"]
     more += [str(CONTROLLERS / "src/exported_model.cpp"), str(library), f"-Wl,-rpath,{MUJOCO}"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts of the examination for wrong and for correct recordings and descriptions.
+"""Verdicts of `identify` for wrong and for correct recordings and descriptions.
 
     python benchmarks/recordings/mutations.py OUT.csv [ARM ...] [--only TEXT] [--kinds N]
     python benchmarks/recordings/mutations.py OUT.csv --table
@@ -27,7 +27,7 @@ import numpy as np
 import pinocchio as pin
 from real_arms import ARMS, RealArm, split
 
-from sysid_core.diagnosis import collect_samples, examine, require_fit
+from sysid_core.diagnosis import collect_samples
 from sysid_core.diagnosis.samples import Samples
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.fit import friction_scale
@@ -39,6 +39,9 @@ from sysid_core.robot import (
     joint_torque_regressor,
     with_gravity,
 )
+from sysid_core.validation import judge_identification, predict_recording
+from sysid_core.workflows import ArmData, FitSettings
+from sysid_core.workflows.arm import fit_arm
 
 FIELDS = ("arm", "case", "outcome", "named", "harm", "reasons")
 HALVES = (
@@ -287,11 +290,16 @@ def _rolled(c: Columns) -> None:
 
 
 def outcome(arm: RealArm) -> Verdict:
-    """Verdict before any fit."""
+    """Verdict of `identify`: before the fit where that fails already, else with it."""
     try:
-        for run in arm.fitted:
-            require_fit(arm.model, run)
-        return examine(arm.model, arm.fitted, arm.drives).verdict
+        data = ArmData.of(arm.model, arm.fitted, arm.drives, FitSettings())
+        if not data.examination.verdict.ok:
+            return data.examination.verdict
+        fit = fit_arm(data, FitSettings())
+        fitted = [predict_recording(fit.identification, run) for run in data.runs]
+        return judge_identification(
+            fit.identification, fitted, (), data.examination, fit.spread, fit.lags
+        )
     except np.linalg.LinAlgError as err:
         return Verdict((failure("refused", message=f"crash: {err}", remedy=""),))
     except SysIdError as err:
@@ -454,7 +462,7 @@ def main() -> None:
                     "harm": f"{harm:.3g}",
                     "reasons": " ".join(
                         f"{r.code}({r.data.get('joint', r.data.get('message', ''))})"
-                        for r in verdict.reasons
+                        for r in verdict.notable
                     )[:200],
                 }
                 writer.writerow(row)

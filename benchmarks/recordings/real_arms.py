@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import tempfile
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -96,10 +98,11 @@ def ur10() -> RealArm:
 
 
 def panda() -> RealArm:
-    """Franka Emika Panda, link torques at 30 Hz (University of Salerno)."""
-    model = RobotModel.from_urdf("panda")
-    fingers = [name for name in model.joint_names if "finger" in name]
-    return _bag("panda", model.with_locked(fingers))
+    """Franka Emika Panda, link torques at 30 Hz (University of Salerno); without the URDF's hand."""
+    root = ET.fromstring(RobotModel.from_urdf("panda").urdf_xml)
+    for part in [x for x in root if re.search("hand|finger", x.get("name", ""))]:
+        root.remove(part)
+    return _bag("panda", RobotModel.from_urdf(ET.tostring(root, encoding="unicode")))
 
 
 def _bag(name: str, model: RobotModel) -> RealArm:

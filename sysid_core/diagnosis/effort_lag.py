@@ -18,7 +18,6 @@ from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 from sysid_core.signals import EffortKind, Recording
 
 _WINDOW_NS = 60_000_000_000  # of the motion that shows the delay
-_VAGUE_S = 10e-3  # a deviation of more says nothing
 
 
 def effort_lag(recording: Recording, model: RobotModel) -> TorqueDelay | None:
@@ -48,7 +47,7 @@ def effort_lag(recording: Recording, model: RobotModel) -> TorqueDelay | None:
         lag = torque_delay(equations)
     except SysIdError:
         return None
-    return lag if lag.sd < _VAGUE_S else None
+    return lag if lag.shows else None
 
 
 def _as_torques(recording: Recording, model: RobotModel, equations: ArmEquations) -> Recording:

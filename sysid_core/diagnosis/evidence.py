@@ -30,22 +30,19 @@ from sysid_core.robot import Array, inertial_scale, joint_torque_regressor, with
 COUNT = 40.0  # independent samples that a joint counts as: model errors are alike in like states
 # Standard deviation of a description's inertial parameters, in natural scales: CAD masses lack cables,
 # covers and motors, and are seldom off by more than half; all together, for the density, by a third.
-_DESCRIPTION, _DENSITY = 0.5, 0.3
-# How good a description is, is learned: precisions, each as likely. That its masses are placeholders, off
-# by twice a body's natural scale, is an explanation of its own, since it would excuse any torques.
-_PRECISIONS, _PLACEHOLDERS = (1.0, 16.0, 256.0), (1.0 / 16.0,)
+_DESCRIPTION, DENSITY = 0.5, 0.3
+_PRECISIONS = (1.0, 16.0, 256.0)  # how good a description is, is learned: each as likely
 # A link may be further off than the others (a counterweight), a spring or shared drive larger: how much, is
 # learned. Standard deviation of the logarithm of their variance, of which one in ten is 16 times as large.
 _WORSE, _WORST = np.log(16.0) / 1.645, 16.0
 _ROUNDS, _ROUNDS_MORE = 4, 2  # until both agree: at first, and from what is near
 # What is a little off on every arm, standard deviations.
 _ZERO, _TILT = np.radians(1.5), np.radians(1.5)
-_GAIN = 0.1  # of a drive's gain
+# Of a drive's gain; and of what nobody described, as a share of the torque's size: springs and cables, friction
+# and inertia of a drive that turns two joints.
+_OFF = 0.1
 _LAG = 0.02  # [s] of the efforts, of one joint and of all
 _SHAPE = 0.3  # of friction near standstill (breakaway, presliding), share of the torque's size
-# Of what nobody described, shares of the torque's size: springs and cables; friction and inertia of a drive
-# that turns two joints.
-_SPRING, _SHARED = 0.1, 0.1
 _SLOW = 0.2  # of a joint's usual speed, within which friction is of another shape
 # Share of a joint's torque variance that no rigid body explains (friction, elasticity, noise): log-normal.
 _NOISE, _NOISE_SPREAD = np.log(0.02), 1.5
@@ -113,8 +110,8 @@ def evidence(
     change: float | None = None,
     mute: Sequence[int] = (),
     other: bool = False,
-    placeholders: bool = False,
     thorough: bool = True,
+    exact: bool = False,
     motion: Motion | None = None,
 ) -> Evidence:
     """Evidence of one hypothesis.
@@ -125,8 +122,8 @@ def evidence(
         change: Share of the samples after which the last link may have other parameters.
         mute: Joints whose torques have nothing to do with the motion.
         other: Whether it is any other serial arm: smooth torques of postures and accelerations.
-        placeholders: Whether the URDF's masses are numbers that nobody measured.
         thorough: With what is a little off on every arm.
+        exact: Whether all masses together are as described, so that a factor of theirs shows sharply.
         motion: Of these samples, where it is at hand.
     """
     model = samples.model
@@ -153,6 +150,10 @@ def evidence(
     y = samples.tau - A @ prior
     y[:, silent] = samples.tau[:, silent] - samples.tau[:, silent].mean(axis=0)
     X = np.concatenate([A * own, *more], axis=2) if more else A * own
+    if thorough and not other:
+        links = slice(0, n_inertial - 10 if tool else n_inertial)
+        X[:, :, links] = _without_scale(X[:, :, links], A @ prior, samples.size)
+        X[:, :, len(prior) + 3 * n] *= not exact
     products = motion.product(X) if more else motion.products * np.outer(own, own)
     X[:, silent] = 0.0
     positive = np.zeros(X.shape[2], dtype=bool)
@@ -161,11 +162,10 @@ def evidence(
     labels = np.full(X.shape[2], -1)  # of what is as far off
     if thorough and not other:
         first = n_inertial + 4 * n + sum(columns.shape[2] for columns in more[:-2])
-        described[:n_inertial] = described[first - 2 * n - 5] = True  # with the density
+        described[:n_inertial] = True
         labels[: n_inertial - 10] = np.arange(n_inertial - 10) // 10  # the last link: `tool`
         each, both = np.arange(n), n + np.arange(2 * n - 2).repeat(3)
-        labels[first:] = model.n_bodies + np.append(each, both)  # springs, drives
-        labels[first - 2 * n - 5] = model.n_bodies - 1
+        labels[first:] = model.n_bodies - 1 + np.append(each, both)  # springs, drives
     alike = labels == np.arange(labels.max() + 1)[:, None]
     # The same efforts are explained under all hypotheses, where a joint moves and where friction holds it.
     told = np.array([bool(samples.used[j]) for j, _ in motion.groups])
@@ -176,15 +176,13 @@ def evidence(
     products = products[told] * (speak / spread)[:, None, None]
     sides = np.array([X[r, j].T @ y[r, j] / r.sum() for j, r in groups]) / spread[:, None]
     squares = np.array([y[r, j] @ y[r, j] / r.sum() for j, r in groups]) / spread
-    fits = []
+    fits: list[tuple[float, Array, Array, Array, Array, Array]] = []
     share, z = np.full(len(groups), 0.1), np.zeros(X.shape[2])
     known = np.zeros(len(alike))
-    precisions = _PLACEHOLDERS if placeholders else _PRECISIONS
-    for precision in precisions if thorough and not other else (1.0,):
+    for precision in _PRECISIONS if thorough and not other else (1.0,):
         usual = np.where(described, precision, 1.0)
         most = np.full(len(alike), _WORST)
         most[: model.n_bodies - 1] = max(_WORST * precision, 1.0)
-        most[model.n_bodies - 1 : model.n_bodies] = max(precision, 1.0)
         for _ in range(_ROUNDS if not fits else _ROUNDS_MORE):
             worse = np.clip(_most_likely(alike @ (usual * z**2), known, 0.0, _WORSE), 1.0, most)
             weights = usual / np.append(worse, 1.0)[labels]
@@ -225,6 +223,17 @@ def evidence(
     return Evidence(worth, pi, own[:n_inertial] * sd[:n_inertial], out, by_block)
 
 
+def _without_scale(columns: Array, rigid: Array, size: Array) -> Array:
+    """Columns of links without what a common factor of all masses would explain, (K, n, p).
+
+    That factor has a prior of its own: links that are off one by one would excuse any.
+    """
+    r = rigid / size**2
+    return np.asarray(
+        columns - rigid[:, :, None] * (np.tensordot(r, columns, 2) / np.sum(r * rigid))
+    )
+
+
 def _most_likely(squares: Array, counts: Array, mean: float, spread: float) -> Array:
     """Most likely values of several variances with a log-normal prior, by Newton's method."""
     u = np.minimum(np.log(np.maximum(squares, 1e-12) / np.maximum(counts, 1e-12)), mean)
@@ -256,7 +265,7 @@ def _little_off(samples: Samples) -> Array:
     size = _SHAPE * samples.size
     out[:, each, 3 * n + 5 + each] = size * near * np.sign(samples.v)  # breakaway
     out[:, each, 4 * n + 5 + each] = size * near * np.sign(samples.a)  # hysteresis at reversals
-    out[:, each, each] = _GAIN * rigid
+    out[:, each, each] = _OFF * rigid
     out[:, each, n + each] = _LAG * samples.tau_dot
     step = 1e-4
     for j in range(n):
@@ -265,7 +274,7 @@ def _little_off(samples: Samples) -> Array:
         out[:, :, 2 * n + j] = (
             _ZERO / step * (model.inverse_dynamics(q, samples.v, samples.a) - rigid)
         )
-    out[:, :, 3 * n] = _DENSITY * rigid
+    out[:, :, 3 * n] = DENSITY * rigid
     out[:, :, 3 * n + 1] = _LAG * samples.tau_dot
     for k in range(3):
         turned = with_gravity(model, model.gravity + step * np.cross(np.eye(3)[k], model.gravity))
@@ -285,14 +294,14 @@ def _undescribed(samples: Samples) -> tuple[Array, Array]:
     springs, shared = np.zeros((K, n, n)), np.zeros((K, n, 2 * (n - 1), 3))
     for j in range(n):
         angle = samples.q[:, j] - samples.q[:, j].mean()
-        springs[:, j, j] = _SPRING * size[j] * angle / max(float(angle.std()), 1e-9)
+        springs[:, j, j] = _OFF * size[j] * angle / max(float(angle.std()), 1e-9)
     for j, sign in product(range(1, n), (1, -1)):
         k = 2 * (j - 1) + (sign < 0)
         turned = replace(samples, v=samples.v + sign * np.roll(samples.v, 1, axis=1))
         turned = replace(turned, a=samples.a + sign * np.roll(samples.a, 1, axis=1))
         columns = turned.friction(j)[:, :3]
         columns /= np.maximum(np.sqrt(np.mean(columns**2, axis=0)), 1e-9)
-        shared[:, j, k] = _SHARED * size[j] * columns
+        shared[:, j, k] = _OFF * size[j] * columns
         shared[:, j - 1, k] = sign * shared[:, j, k]
     return springs, shared.reshape(K, n, -1)
 

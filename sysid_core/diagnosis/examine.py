@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from sysid_core.diagnosis.evidence import left_out
 from sysid_core.diagnosis.explain import ODDS, Explanation, explanations, is_decided, odds
 from sysid_core.diagnosis.hypotheses import Fault
 from sysid_core.diagnosis.samples import Samples, collect_samples
 from sysid_core.diagnosis.stream_checks import FROZEN, effort_faults
-from sysid_core.reasons import Reason, Severity, Verdict, failure, held, warning
+from sysid_core.reasons import Reason, Severity, Verdict, failure, held, not_judged, warning
 from sysid_core.robot import Array, DriveTrain, RobotModel
 from sysid_core.signals import Recording
 
@@ -19,9 +21,10 @@ _TOGETHER = 2  # faults that may come together: a budget of time
 # What the fit finds and mends by itself: to the millisecond, and with its own verdict.
 _AS_DECLARED = (Fault.NONE, Fault.LAG)
 FAIL_SHARE = 0.25  # of the efforts' variance: what leaves more is no model
-_LIKELIER = 0.5  # less, and "as declared" isn't the likelier of two
 # What identification itself mends: no failure.
 _WARNINGS = (Fault.TOOL, Fault.MASSES)
+# What leaves a result of use if it is in doubt: the rest of the model is right up to a factor.
+_USABLE = (*_AS_DECLARED, *_WARNINGS, Fault.EFFORT_UNIT)
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class Examination:
         joint_names: Names of the n joints.
         used: Joints that move with a torque, shape (n,).
         findings: Faults, each found with those before it mended.
-        ranked: Explanations of what is left, the likeliest first.
+        ranked: Explanations of what is left, the likeliest first; none where the URDF has no masses.
         shares: Shares of the torques' variance that the URDF's masses with friction, and any masses on
             blocks that weren't fitted, leave, all joints together.
         duration: Duration of the motion [s].
@@ -86,21 +89,26 @@ class Examination:
             reason.code for reason in self.streams.failures
         ):  # what depends on this position can't be judged
             return self.streams
+        if not self.ranked:
+            return Verdict((not_judged("masses-missing"), *self.streams.reasons))
         reasons = [finding.reason for finding in self.findings]
         declared = sum(e.probability for e in self.ranked if e.hypothesis.kind in _AS_DECLARED)
-        if declared < _LIKELIER:  # what doesn't mend the data isn't their fault, or not alone
-            alike = [f.explanation for f in self.findings]
-            alike += [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
-            mended = sum(e.probability for e in self.ranked if e.hypothesis.kind in _WARNINGS)
-            unlikely = declared < 1.0 / (1.0 + ODDS) and declared + mended < _LIKELIER
+        if declared < 1.0 - declared:  # it isn't the likelier of two
+            alike = [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
+            usable = sum(e.probability for e in self.ranked if e.hypothesis.kind in _USABLE)
+            unlikely = declared < 1.0 / (1.0 + ODDS)
             unlikely = unlikely or any(r.severity is Severity.FAILURE for r in reasons)
-            say, reasons = failure if unlikely else warning, []
+            say = failure if unlikely and usable < 1.0 - usable else warning
+            if say is failure:  # what doesn't mend the data isn't their fault, or not alone
+                alike = [f.explanation for f in self.findings] + alike
+                reasons = []
             reasons.append(
                 say(
                     "cannot-tell",
                     declared=declared,
                     causes=[_code(e) for e in alike],
                     joints=[str(e.hypothesis.data.get("joint", "")) for e in alike],
+                    sizes=[e.hypothesis.amount for e in alike],
                     probabilities=[e.probability for e in alike],
                     motions=sorted({e.hypothesis.kind.value for e in alike}),
                 )
@@ -144,6 +152,9 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
     """`examine` for samples that are already prepared."""
     findings: list[Finding] = []
     here, shares = samples, left_out(samples)
+    names, used, duration = samples.model.joint_names, samples.used, samples.duration
+    if not np.any(samples.model.pi[:, 0] > 0.0):
+        return Examination(names, used, (), (), shares, duration)
     ranked = explanations(here, gains_known=gains_known)
     if ranked[0].hypothesis.kind is Fault.LAG and odds(ranked) > ODDS:
         here = ranked[0].hypothesis.mend(here)  # as the fit does: nothing else is judged by it
@@ -159,14 +170,7 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
             ranked = _without(ranked)
             break
         ranked = explanations(here, gains_known=gains_known)
-    return Examination(
-        samples.model.joint_names,
-        samples.used,
-        tuple(findings),
-        ranked,
-        shares,
-        samples.duration,
-    )
+    return Examination(names, used, tuple(findings), ranked, shares, duration)
 
 
 def _without(ranked: tuple[Explanation, ...]) -> tuple[Explanation, ...]:

@@ -20,6 +20,7 @@ from sysid_core.diagnosis.hypotheses import (
     candidates,
     clock_fault,
     gain_fault,
+    mass_fault,
     other_gravity,
     scale_fault,
     zero_angle,
@@ -70,7 +71,7 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
     motion = Motion(few)
     sifted: dict[tuple[str, str], list[tuple[float, Hypothesis]]] = {}
     for hypothesis in _all(samples, gains_known):
-        found = _evidence(few, hypothesis, motion)
+        found = _glance(few, hypothesis, motion)
         if found is not None:
             score = found.log + hypothesis.log_prior
             sifted.setdefault(hypothesis.cause, []).append((score, hypothesis))
@@ -95,7 +96,9 @@ def _finalists(sifted: Sequence[Hypothesis]) -> list[Hypothesis]:
 
     Late efforts, which the fit finds by itself, only where they look likely.
     """
-    first = {h.kind: h for h in reversed(sifted) if h.kind is not Fault.LAG}
+    first: dict[Fault, Hypothesis] = {
+        h.kind: h for h in reversed(sifted) if h.kind is not Fault.LAG
+    }
     return [*first.values(), *[h for h in sifted if first.get(h.kind) is not h][:_FINALISTS]]
 
 
@@ -165,11 +168,13 @@ def _all(samples: Samples, gains_known: bool) -> Iterator[Hypothesis]:
 
 
 def _evidence(
-    samples: Samples, hypothesis: Hypothesis, motion: Motion | None = None
+    samples: Samples, hypothesis: Hypothesis, motion: Motion | None = None, *, exact: bool = False
 ) -> Evidence | None:
     """Evidence of a hypothesis: approximate if the motion is as recorded, otherwise exact."""
     try:
         there = hypothesis.mend(samples)
+        if _is_too_fast(samples, there):
+            return None
         moved = there.q is not samples.q or there.a is not samples.a
         return evidence(
             there,
@@ -177,12 +182,26 @@ def _evidence(
             change=hypothesis.amount if hypothesis.kind is Fault.TOOL_CHANGE else None,
             mute=hypothesis.mute,
             other=hypothesis.kind is Fault.OTHER_ROBOT,
-            placeholders=hypothesis.kind is Fault.MASSES,
             thorough=motion is None,
+            exact=exact,
             motion=None if moved or there.model is not samples.model else motion,
         )
     except (ModelError, np.linalg.LinAlgError):  # so understood, loops don't close
         return None
+
+
+def _glance(samples: Samples, hypothesis: Hypothesis, motion: Motion) -> Evidence | None:
+    """A quick look; for a factor of all torques a thorough one, since links would each take their part."""
+    if hypothesis.kind in (Fault.EFFORT_UNIT, Fault.MASSES):
+        return _evidence(samples, hypothesis, exact=True)
+    return _evidence(samples, hypothesis, motion)
+
+
+def _is_too_fast(samples: Samples, there: Samples) -> bool:
+    """Whether a change of the motion makes a joint's usual speed more than its limit, and than recorded."""
+    limits = samples.model.velocity_limits
+    usual, before = (np.sqrt(np.mean(s.v**2, axis=0)) for s in (there, samples))
+    return bool(np.any((usual > before) & (limits > 0.0) & (usual > limits)))
 
 
 def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypothesis:
@@ -190,7 +209,7 @@ def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypoth
     names, share = samples.model.joint_names, hypothesis.share
     kind, joint = hypothesis.kind, hypothesis.joint
     angle = kind is Fault.ZERO_ANGLE
-    if not angle and (hypothesis.code not in ("gain", "effort-scale", "stamps")):
+    if not angle and (hypothesis.code not in ("gain", "effort-scale", "urdf-masses", "stamps")):
         return hypothesis
 
     def mended(x: float) -> Hypothesis:
@@ -199,12 +218,14 @@ def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypoth
             return replace(zero_angle(names, joint, x), share=share)
         if kind is Fault.CLOCK:
             return replace(clock_fault(float(np.exp(x))), share=share)
+        if kind is Fault.MASSES:
+            return mass_fault(float(np.exp(x)))
         if joint is None:
             return replace(scale_fault(float(np.exp(x))), share=share)
         return replace(gain_fault(names, joint, float(np.exp(x))), share=share)
 
     def cost(x: float) -> float:
-        found = _evidence(samples, mended(x), motion)
+        found = _glance(samples, mended(x), motion)
         return np.inf if found is None else -found.log
 
     middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))

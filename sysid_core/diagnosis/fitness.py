@@ -15,7 +15,9 @@ from sysid_core.signals import JointStream, Recording, require_sound_units
 _LEAST_SAMPLES = 100
 _LEAST_DURATION = 3.0  # [s]
 _MOST_EFFORT = 1e9  # [A, N m or N]
-_LEAST_TRAVEL = 0.05  # [rad or m]
+LEAST_TRAVEL = (
+    0.05  # [rad or m] of a joint that moves: friction has been overcome, and gravity changes
+)
 
 
 def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True) -> None:
@@ -90,6 +92,6 @@ def stream_faults(stream: JointStream) -> tuple[Reason, ...]:
         if bad > 0.0:
             out.append(failure("not-finite-samples", share=bad, what=what))
     finite = np.where(np.isfinite(stream.q), stream.q, 0.0)
-    if len(stream) and not np.any(np.ptp(finite, axis=0) > _LEAST_TRAVEL):
-        out.append(failure("no-motion", least=_LEAST_TRAVEL))
+    if len(stream) and not np.any(np.ptp(finite, axis=0) > LEAST_TRAVEL):
+        out.append(failure("no-motion", least=LEAST_TRAVEL))
     return tuple(out)

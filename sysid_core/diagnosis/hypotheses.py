@@ -14,6 +14,7 @@ import pinocchio as pin
 import scipy
 from numpy.typing import ArrayLike
 
+from sysid_core.diagnosis.evidence import DENSITY
 from sysid_core.diagnosis.samples import LAGS, Samples
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, with_gravity
@@ -23,6 +24,9 @@ _ANGLES = STEP * np.delete(np.arange(-5, 7), 5)  # all around, without zero
 _ANGLE_UNITS = {"deg": np.pi / 180.0, "rad": 180.0 / np.pi}
 _FACTORS = (0.03, 0.1, 0.3, 0.5, 2.0, 3.0, 10.0, 30.0)  # of gains
 _CLOCKS = (0.1, 0.25, 0.5, 0.7, 1.4, 2.0, 4.0, 10.0)  # of time stamps
+# Logarithm of a factor that all masses of a description are off by: densities of plastic, aluminium and steel
+# are each two to three times the next, a pound is half a kilogram.
+MASSES_SD = np.log(2.0)
 _CHANGES = np.arange(1, 8) / 8.0  # shares of a recording after which a load may come or go
 # Units of torque, how many make a newton metre.
 _UNITS = {
@@ -163,7 +167,7 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
         for x in _CHANGES
     ]
     some.append(Hypothesis(Fault.TOOL, "load-lacking"))
-    some.append(Hypothesis(Fault.MASSES, "urdf-masses"))
+    some += [mass_fault(factor) for factor in _FACTORS]
     some.append(Hypothesis(Fault.OTHER_ROBOT, "other-robot"))
     some.append(Hypothesis(Fault.SILENT, "no-model", mute=tuple(used.tolist())))
     some += [
@@ -184,7 +188,7 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
             )
         )
     members = {kind: sum(h.kind is kind for h in some) for kind in SHARES}
-    return [replace(h, share=1.0 / members[h.kind]) for h in some]
+    return [h if h.kind is Fault.MASSES else replace(h, share=1.0 / members[h.kind]) for h in some]
 
 
 def _signs(names: tuple[str, ...], used: Array) -> Iterator[Hypothesis]:
@@ -354,6 +358,26 @@ def scale_fault(factor: float, unit: str = "") -> Hypothesis:
         {"factor": factor, "unit": unit},
         lambda s: s.with_torques(lambda x: x / factor),
         amount=factor,
+    )
+
+
+def mass_fault(factor: float) -> Hypothesis:
+    """Fault of the description: all torques are `factor` times what its masses need.
+
+    No motion tells it from `scale_fault`: what is known of descriptions and of gains does.
+    """
+
+    def worth(x: ArrayLike) -> Array:
+        wide, usual = (np.exp(-0.5 * (np.log(x) / sd) ** 2) for sd in (MASSES_SD, DENSITY))
+        return np.asarray(wide * (1.0 - usual) + 1e-300)  # a usual factor is as declared
+
+    return Hypothesis(
+        Fault.MASSES,
+        "urdf-masses",
+        {"factor": factor},
+        lambda s: s.with_model(s.model.with_pi(factor * s.model.pi)),
+        amount=factor,
+        share=float(worth(factor) / worth(_FACTORS).sum()),
     )
 
 

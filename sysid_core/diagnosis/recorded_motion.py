@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sysid_core.estimation.arm import Processing
 from sysid_core.planning.design import Conditioning, Expectation, Unknowns, conditioning
 from sysid_core.robot import Array, RobotModel, wrench_regressor
 from sysid_core.signals import JointStream, in_order
-from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion, split_at_gaps
+from sysid_core.signals.filters import in_pieces, smooth_motion, split_at_gaps
 
-RATE_HZ = 50.0  # of the samples whose information is counted
-MAX_GAP = 0.2  # [s] between samples of a recording
-MOVING = 0.01  # [rad/s or m/s], slower is standing still
-_CUTOFF_HZ = 8.0
+_USUAL = Processing()  # rates and filters of a fit
 _MOST = 4_000  # samples: more show nothing new, and memory is bounded
 _WRENCH_CORRELATION = 0.02  # [s] over which errors of a wrench hang together
 _TYPICAL_LOAD = np.array([1.0] + [0.1] * 3 + [0.01] * 6)  # [kg, kg m, kg m²]
@@ -25,7 +23,7 @@ _SHOWN = 0.2  # of the typical load: a direction that will be known better is sh
 
 @dataclass(frozen=True, eq=False)
 class RecordedMotion:
-    """Motion resampled at `RATE_HZ` and filtered without delay; samples at standstill are omitted.
+    """Motion resampled evenly and filtered without delay; samples at standstill are omitted.
 
     Attributes:
         model: The robot.
@@ -51,18 +49,18 @@ class RecordedMotion:
         model.columns_from(joints.names)  # refuses another robot's recording
         motion = replace(in_order(joints)[0].ordered(model.joint_names), effort=None)
         parts = [
-            smooth_motion(span, RATE_HZ, ZeroPhaseFilter(_CUTOFF_HZ))
-            for span in in_pieces(split_at_gaps(motion, MAX_GAP), RATE_HZ)
-            if len(span) > RATE_HZ
+            smooth_motion(span, _USUAL.rate_hz, _USUAL.low_pass)
+            for span in in_pieces(split_at_gaps(motion, _USUAL.max_gap_s), _USUAL.rate_hz)
+            if len(span) > _USUAL.rate_hz
         ]
         nothing = np.empty((0, model.nv))
         q, v, a = (
             np.concatenate([np.asarray(getattr(part, key)) for part in parts] or [nothing])
             for key in ("q", "v", "a")
         )
-        moving = np.any(np.abs(v) > MOVING, axis=1)
+        moving = np.any(np.abs(v) > _USUAL.moving, axis=1)
         q, v, a = q[moving], v[moving], a[moving]
-        duration = len(q) / RATE_HZ
+        duration = len(q) / _USUAL.rate_hz
         step = max(1, -(-len(q) // _MOST))
         return cls(model, q[::step], v[::step], a[::step], duration)
 

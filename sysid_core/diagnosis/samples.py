@@ -9,16 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sysid_core.diagnosis.fitness import LEAST_TRAVEL
 from sysid_core.errors import SignalError
 from sysid_core.estimation.arm import Processing, prepare
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel, smooth_sign
 from sysid_core.signals import Recording
-from sysid_core.signals.filters import ZeroPhaseFilter
 
-CUTOFF_HZ = 8.0  # rigid bodies move below it
 LEAST_ROWS = 30  # in motion, of a joint that is judged
 LAGS = (-0.06, 0.06, 0.12)  # [s] of efforts behind positions that are tried
-_MOVED = 0.05  # [rad or m] that a joint must travel to be judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +129,9 @@ def collect_samples(
     Raises:
         SignalError: Too little motion, or efforts that are constant.
     """
-    processing = Processing(motion_cutoff_hz=CUTOFF_HZ, torque_cutoff_hz=CUTOFF_HZ)
-    low_pass = ZeroPhaseFilter(CUTOFF_HZ)
+    cutoff = Processing.torque_cutoff_hz
+    processing = Processing(motion_cutoff_hz=cutoff)
+    low_pass = processing.low_pass
     parts: list[tuple[Array, ...]] = []
     duration = 0.0
     for recording in recordings:
@@ -151,7 +150,7 @@ def collect_samples(
             duration += float(np.sum(moving)) / rate
             time = np.arange(len(tau)) / rate
             later = [_interpolated(time + lag, time, tau)[moving] for lag in LAGS]
-            passed = min(2.0 * CUTOFF_HZ / rate, 0.5)  # of white noise; the rest was taken out
+            passed = min(2.0 * cutoff / rate, 0.5)  # of white noise; the rest was taken out
             noise = (span.tau - tau) ** 2 * passed / (1.0 - passed)
             tau_dot = np.gradient(tau, time, axis=0)
             kept = [x[moving] for x in (motion.q, v, motion.a, tau, tau_dot, noise)]
@@ -168,7 +167,7 @@ def collect_samples(
     rows = np.unique(np.linspace(0, len(q) - 1, count).astype(int))
     block = (np.arange(len(rows)) * blocks) // len(rows)
     q, v, a, tau = q[rows], v[rows], a[rows], tau[rows]
-    used = (np.ptp(q, axis=0) > _MOVED) & (np.std(tau, axis=0) > 1e-9)
+    used = (np.ptp(q, axis=0) > LEAST_TRAVEL) & (np.std(tau, axis=0) > 1e-9)
     used &= np.sum(np.abs(v) > Samples.slow, axis=0) >= LEAST_ROWS
     if not np.any(used):
         raise SignalError(

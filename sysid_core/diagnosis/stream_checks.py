@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sysid_core.diagnosis.fitness import LEAST_TRAVEL
 from sysid_core.reasons import Reason, Verdict, failure, warning
 from sysid_core.signals import JointStream
 
@@ -12,7 +13,6 @@ FROZEN = "position-frozen"
 _SPIKE = 8.0  # times the span of 98 % of the samples
 _STUCK_SHARE = 0.02  # of the samples at one extreme value, exactly
 _SPOILT_SHARE = 0.05  # the same, too many for a fit
-_MOVED = 0.05  # [rad or m]
 
 
 def effort_faults(stream: JointStream) -> Verdict:
@@ -26,7 +26,7 @@ def effort_faults(stream: JointStream) -> Verdict:
         return Verdict()
     found: list[Reason] = []
     for j, name in enumerate(stream.names):
-        effort, moved = stream.effort[:, j], float(np.ptp(stream.q[:, j])) > _MOVED
+        effort, moved = stream.effort[:, j], float(np.ptp(stream.q[:, j])) > LEAST_TRAVEL
         low, middle, high = np.percentile(effort, [1.0, 50.0, 99.0])
         span = max(float(high - low), 1e-300)
         if np.ptp(effort) == 0.0:
@@ -34,7 +34,7 @@ def effort_faults(stream: JointStream) -> Verdict:
                 say = failure if effort[0] != 0.0 else warning
                 found.append(say("effort-dead", joint=name, value=effort[0]))
             continue
-        if np.ptp(stream.q[:, j]) == 0.0 and np.any(np.ptp(stream.q, axis=0) > _MOVED):
+        if np.ptp(stream.q[:, j]) == 0.0 and np.any(np.ptp(stream.q, axis=0) > LEAST_TRAVEL):
             found.append(failure(FROZEN, joint=name, value=stream.q[0, j]))
         far = np.abs(effort - middle) > _SPIKE * span
         if np.any(far):

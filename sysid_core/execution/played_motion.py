@@ -26,8 +26,8 @@ STOP_TIMES = np.geomspace(0.1, 3.0, 18)  # that are tried, shortest first [s]
 def brake(x: Array) -> tuple[Array, Array, Array]:
     r"""Distance, rate and slope of a stop of unit length: `1 - 3 x^2 + 2 x^3` and its integral.
 
-    Rate and slope are continuous where the stop begins and ends, so that the quintics of a
-    controller between its points don't overshoot the limits.
+    Rate and slope are continuous at the beginning and the end of the stop, so that the quintic
+    interpolation of a controller does not exceed the limits.
 
     Args:
         x: Share of the stop's time, 0 to 1, shape (K,).
@@ -199,10 +199,10 @@ def piece_of(
 ) -> PlayedMotion:
     r"""Path from a given point on, with a rate that increases and then decreases to zero.
 
-    A controller sets its own time to the clock when it takes over a goal, and runs it at the speed
-    scaling `r` afterwards. A goal that comes `dt` late so begins with a step of `(1 - r) dt |v|`,
-    or `r dt |v|` where it is begun at once: nothing only for a robot that stands. So goals follow
-    each other at rest, however late they come.
+    A controller sets its own time to the clock when it accepts a goal, and then runs it at the
+    speed scaling `r`. A goal that arrives `dt` late therefore begins with a step of `(1 - r) dt
+    |v|`, or of `r dt |v|` if it is started on arrival; only at rest there is no step. The goals
+    therefore follow each other at rest, however late they arrive.
 
     Args:
         path: At rest at both ends, inside the acceleration limits.

@@ -199,21 +199,18 @@ class _Writer:
             ET.SubElement(element, "site", {"name": name} | _pose(R, p))
 
     def shapes(self, element: ET.Element, link: str) -> None:
-        """Write the geometry of a link."""
-        for shape in geometries_of(self.links[link]) if link in self.links else ():
-            attributes = self.shape(shape)
-            if attributes is None:
-                continue
+        """Write the geometry of a link; collision shapes are visible where nothing else is."""
+        shapes = geometries_of(self.links[link]) if link in self.links else []
+        written = [(shape, own) for shape in shapes if (own := self.shape(shape)) is not None]
+        pictured = not all(shape.collides for shape, _ in written)
+        for shape, attributes in written:
             # Shapes for contacts meet the world's, not each other. They weigh nothing: bodies without
             # inertia of their own, which Drake and pinocchio refuse if they have none otherwise.
             attributes["mass"] = "0"
-            contact = {"group": "3", "contype": "0", "conaffinity": "1"}
-            picture = {"group": "2", "contype": "0", "conaffinity": "0"}
-            ET.SubElement(
-                element,
-                "geom",
-                attributes | (contact if shape.collides else picture) | _pose(shape.R, shape.p),
-            )
+            # MuJoCo's viewer shows the groups 0 to 2.
+            attributes["group"] = "3" if shape.collides and pictured else "2"
+            attributes |= {"contype": "0", "conaffinity": str(int(shape.collides))}
+            ET.SubElement(element, "geom", attributes | _pose(shape.R, shape.p))
 
     def shape(self, shape: Geometry) -> dict[str, str] | None:
         """Type and size; None for a mesh that can't be had."""

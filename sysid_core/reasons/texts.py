@@ -40,7 +40,8 @@ class _Words(Formatter):
         if value is None:
             return "unknown"
         if format_spec.endswith("%") and isinstance(value, int | float):
-            return f"{format(100.0 * value, format_spec[:-1])} %"
+            spec = format_spec[:-1]
+            return f"{format(100.0 * value, spec if spec[-1:].isalpha() else spec + 'f')} %"
         return format(value, format_spec)
 
 
@@ -192,7 +193,8 @@ TEXTS: Mapping[str, Text] = {
     "cannot-tell": Text(
         "Undecided cause",
         "The data do not decide whether the declarations are correct (probability {declared:.2g}) or which"
-        " of these is wrong: {causes} (joints {joints}; probabilities {probabilities:.2g}).",
+        " of these is wrong: {causes} (joints {joints}; sizes {sizes:.3g};"
+        " probabilities {probabilities:.2g}).",
         "Do not change the declarations yet. Record a motion that separates the causes: slow motion through"
         " distant postures for zeros, mounting, tools and gains; fast motion of all joints for time stamps"
         " and delays. No motion separates wrong masses in the URDF from a wrong unit of the efforts: weigh a"
@@ -210,7 +212,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "urdf-masses": Text(
         "Masses of the URDF",
-        "The masses of the URDF do not explain the torques; free masses do.",
+        "The torques are {factor:.3g} times those computed with the masses of the URDF.",
         "Check the masses in the URDF and the unit and gains of the efforts: weigh a known load (--loaded).",
         "Torques that contradict the masses of the URDF may also be in another unit; the motion alone cannot"
         " tell which.",
@@ -253,6 +255,12 @@ TEXTS: Mapping[str, Text] = {
         "Check the time column and its unit, or `rate_hz`.",
         _CLOCK,
         "files.md",
+    ),
+    "masses-missing": Text(
+        "Description without masses",
+        "No link of the URDF has a mass: signs, units, order and time stamps could not be compared with"
+        " the efforts.",
+        "Give the links rough <inertial> elements.",
     ),
     "data-agree": Text(
         "Data and description agree",

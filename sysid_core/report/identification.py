@@ -24,7 +24,7 @@ from sysid_core.report.arm_charts import (
 )
 from sysid_core.report.charts import correlation_map, strong_correlations
 from sysid_core.report.html import Report, with_deviation
-from sysid_core.robot import FrictionTerm
+from sysid_core.robot import FrictionTerm, is_physically_consistent
 from sysid_core.validation import Prediction
 
 
@@ -301,6 +301,7 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
         " link is"
         " physically consistent. They include centres of mass that the data determine only in"
         " combination (hollow marks above).",
+        folded=not bool(np.all(is_physically_consistent(identification.pi))),  # URDF alone
     )
     report.provenance(
         {

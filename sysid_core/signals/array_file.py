@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -48,11 +48,21 @@ def stored_arrays(path: Path) -> dict[str, Any]:
         if path.suffix == ".mat":
             import scipy.io
 
-            return {k: v for k, v in scipy.io.loadmat(path).items() if not k.startswith("__")}
+            stored = scipy.io.loadmat(path, simplify_cells=True)
+            return dict(_unnested({k: v for k, v in stored.items() if not k.startswith("__")}))
         with np.load(path, allow_pickle=False) as stored:
             return dict(stored)
     except Exception as err:  # damaged files of these kinds raise what their bytes happen to hit
         raise SignalError(f"'{path}' can't be read: {err}.", remedy=_REMEDY) from err
+
+
+def _unnested(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Arrays with the fields of MATLAB's structs, called `struct.field`."""
+    for name, value in stored.items():
+        if isinstance(value, dict):
+            yield from ((f"{name}.{field}", array) for field, array in _unnested(value))
+        else:
+            yield name, value
 
 
 def flat_columns(arrays: Mapping[str, Any]) -> dict[str, Array]:

@@ -419,7 +419,9 @@ def _column_index(column: Column, names: list[str], path: Path) -> int:
         if column not in names:
             raise SignalError(
                 f"'{path}' has no column '{column}'.",
-                remedy=f"Columns: {', '.join(names)}." if any(names) else "It has no header line.",
+                remedy=f"Columns: {', '.join(names)}."
+                if any(names)
+                else "None of its columns has a name: a table needs a header line, a file of arrays numeric arrays.",
             )
         return names.index(column)
     if not 0 <= column < count:

@@ -20,7 +20,6 @@ WARN_SHARE = 0.1  # of the efforts' variance, below the fit's cut-off, all joint
 _NEAR = 0.5  # [rad]: from its home, where the weight that a description states is felt
 _POSTURES = 16  # of these, drawn at random with a fixed seed
 _MEASURABLE = 0.02  # less is no evidence against a model
-_CONTRADICTION = 0.05  # beyond what is possible: the fit itself is wrong
 _NEGLIGIBLE = 0.01  # of the efforts: predictions that differ by less are the same to any user
 WARN_SPREAD = 1.2  # of predictions, in residuals (docs/verdicts.md)
 UNSEEN = "held-out runs"
@@ -70,8 +69,7 @@ def judge_identification(
     left = unexplained(training)
     possible = max(4.0 * free, 2.0 * urdf)
     if left > possible + _MEASURABLE:
-        say = failure if left > possible + _CONTRADICTION else warning
-        verdict += (say("fit-contradicted", left=left, urdf=urdf, free=free),)
+        verdict += (warning("fit-contradicted", left=left, urdf=urdf, free=free),)
     verdict += judge_spread(spread)
     if validation:
         verdict += _judge_joints(validation, UNSEEN, warning)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sysid_core.errors import ModelError
+from sysid_core.errors import EstimationError, ModelError, SysIdError
 from sysid_core.estimation import Estimate, residual_statistics
 from sysid_core.estimation.arm import Identification, save_identification
 from sysid_core.export import Description, ExportedError, Target, describe
 from sysid_core.progress import Progress, Step, silent
-from sysid_core.reasons import Verdict
+from sysid_core.reasons import Verdict, remedy_of, text_of
 from sysid_core.report import (
     export_section,
     export_warnings,
@@ -269,12 +269,9 @@ def identify_data(
         SysIdError: The recordings don't determine what is asked.
     """
     require_unseen(data.others, data.fitted)
-    fit: ArmFit | SequentialFit
-    if settings.method == "sequential":
-        fit = fit_sequentially(data, settings, progress)
-        training: tuple[Prediction, ...] = ()
-    else:
-        fit = fit_arm(data, settings, progress)
+    fit = _fitted(data, settings, progress)
+    training: tuple[Prediction, ...] = ()
+    if isinstance(fit, ArmFit):
         progress(Step.PREDICTING)
         training = tuple(predict_recording(fit.identification, run) for run in data.runs)
         if fit.loaded is not None:
@@ -296,6 +293,19 @@ def identify_data(
         if description is not None:
             verdict += export_warnings([(description.error, URDF)])
     return IdentifiedArm(data, settings, fit, training, others, verdict, description, inputs or {})
+
+
+def _fitted(data: ArmData, settings: FitSettings, progress: Progress) -> ArmFit | SequentialFit:
+    """The fit; where data that contradict the description make it impossible, their fault is the error."""
+    try:
+        if settings.method == "sequential":
+            return fit_sequentially(data, settings, progress)
+        return fit_arm(data, settings, progress)
+    except SysIdError as err:
+        faults = data.examination.verdict.failures
+        if not faults:
+            raise
+        raise EstimationError(text_of(faults[0]), remedy=remedy_of(faults[0])) from err
 
 
 def _pooled(predictions: Sequence[Prediction], joint: str) -> dict[str, float]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,14 +24,14 @@ from sysid_core.diagnosis.explain import Explanation, explanations, is_decided
 from sysid_core.diagnosis.fitness import stream_faults
 from sysid_core.diagnosis.hypotheses import AS_DECLARED, Fault, Hypothesis, candidates, mount_of
 from sysid_core.diagnosis.stream_checks import effort_faults
-from sysid_core.errors import ModelError, SignalError
+from sysid_core.errors import EstimationError, ModelError, SignalError
 from sysid_core.estimation.loaded_arm import judge_carried_mass
-from sysid_core.reasons import Outcome, Verdict
+from sysid_core.reasons import Outcome, Verdict, text_of
 from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount, with_gravity
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
 from sysid_core.signals.bags import read_bag
-from sysid_core.workflows import drives_of, load_recording
+from sysid_core.workflows import ArmData, FitSettings, drives_of, identify_data, load_recording
 
 RATE = 100.0
 
@@ -119,7 +120,7 @@ FAULTS = {
     "joint-order": lambda s: {key: swapped(getattr(s, key), 1, 2) for key in ("q", "v", "effort")},
     "zero-angle shoulder_lift_joint": lambda s: {"q": s.q + np.eye(6)[1] * np.pi / 2},
     "effort-unit": lambda s: {"effort": 1000.0 * s.effort},
-    "effort-scale": lambda s: {"effort": s.effort / 9.81},
+    "effort-scale": lambda s: {"effort": s.effort / 30.0},
     "gain elbow_joint": lambda s: {"effort": s.effort * (1.0 + 4.0 * np.eye(6)[2])},
     "stamps": lambda s: {"stamps_ns": 2 * s.stamps_ns, "v": None},
     "no-model": lambda s: {"effort": np.random.default_rng(0).normal(size=s.effort.shape)},
@@ -136,6 +137,30 @@ def test_a_fault_is_named(model, run, fault):
         assert reasons[code].data["joint"] == joint
     if code != "no-model":
         assert reasons[code].data["odds"] > 20.0
+
+
+def test_torques_three_times_too_large_may_be_masses_three_times_too_small(model, run):
+    (found,) = judged(model, changed(run, effort=3.0 * run.joints.effort)).notable
+    assert found.code == "cannot-tell"
+    sizes = dict(zip(found.data["causes"], found.data["sizes"], strict=True))
+    assert sizes["urdf-masses"] == pytest.approx(3.0, rel=0.3)
+    assert "effort-scale" in sizes
+
+
+def test_without_masses_nothing_is_compared_with_the_efforts(model, run):
+    nothing = model.with_pi(0.0 * model.pi)
+    assert judged(nothing, run).outcome is Outcome.NOT_JUDGED
+    assert [reason.code for reason in judged(nothing, run).not_judged] == ["masses-missing"]
+
+
+def test_no_stamps_are_blamed_that_would_make_a_joint_faster_than_its_limit(model, run):
+    slow = collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=100)
+    slow = slow.scaled(rate=0.5)
+    assert explanations(slow)[0].hypothesis.code == "stamps"
+    usual = float(np.sqrt(np.mean(slow.v**2, axis=0)).max())
+    limited = re.sub(r'velocity="[^"]*"', f'velocity="{1.1 * usual}"', model.urdf_xml)
+    found = explanations(slow.with_model(RobotModel.from_urdf(limited)))
+    assert not any(e.hypothesis.code == "stamps" and e.hypothesis.amount > 1.2 for e in found)
 
 
 @pytest.mark.parametrize("joint", [0, 2])
@@ -327,6 +352,7 @@ def test_a_cause_is_named_only_if_the_data_are_right_without_it(model):
     right = (likely(Fault.NONE, "", 1.0),)
     poor = Examination(model.joint_names, np.ones(n, dtype=bool), (), right, (0.2, 0.4), 10.0)
     assert poor.verdict.codes == ("blocks-unpredicted",)
+    assert "40 % of the efforts" in text_of(poor.verdict.warnings[0])
     (doubt,) = examined(0.4).failures
     assert doubt.code == "cannot-tell"
     assert doubt.data["causes"][0] == "zero-angle"
@@ -375,3 +401,15 @@ def test_a_load_is_named_only_if_its_mass_has_a_sign(model):
     assert is_decided(samples, [load(0.7, 0.2)])
     assert is_decided(samples, [load(-0.7, 0.2)])
     assert not is_decided(samples, [load(0.33, 0.23)])
+
+
+def test_a_fit_that_wrong_units_make_impossible_names_them(model):
+    """Radians read as degrees: no joint moves fast enough for a fit."""
+    short = record(model, seconds=8.0)
+    s = short.joints
+    slow = changed(short, q=np.radians(s.q), v=np.radians(s.v))
+    settings = FitSettings(method="ols", friction="usual")
+    data = ArmData.of(model, [slow], DriveTrain.direct(s.names), settings)
+    assert data.examination.verdict.failures[0].code == "angle-unit"
+    with pytest.raises(EstimationError, match="not as declared"):
+        identify_data(data, settings)

@@ -90,6 +90,7 @@ class JointTrajectoryController:
         scaled: Whether its time runs with the speed scaling.
         from_desired: `interpolate_from_desired_state` (default false): from the last command.
         desired: Positions of this period, as feedback has them; the command is the next one's (n,).
+        update_period: Nominal period of the manager [s]; None: that of each update.
         says_time: Whether feedback carries the trajectory's own time (not on humble).
     """
 
@@ -100,6 +101,7 @@ class JointTrajectoryController:
     scaled: bool = False
     says_time: bool = True
     from_desired: bool = False
+    update_period: float | None = None
     goal: Goal | None = None
     steps: list[tuple[float, float]] = field(
         default_factory=list
@@ -153,7 +155,7 @@ class JointTrajectoryController:
         self, now: float, period: float, q: Array, v: Array, scaling: float
     ) -> tuple[Array, Array, Array]:
         """One control period: the command's q, v and a (n,), from the measured q and v."""
-        self._period = period
+        self._period = self.update_period or period
         if self._path is None and not self._fresh:
             self._hold(q)
         scaled = period * (scaling if self.scaled else 1.0)
@@ -167,7 +169,7 @@ class JointTrajectoryController:
         assert self._path is not None
         self.desired = self._path.at(self._time - self._start)[0]
         if self._check(q) or self._command is None:
-            self._command = self._path.at(self._time - self._start + period)
+            self._command = self._path.at(self._time - self._start + self._period)
         self._before = now
         return self._command
 

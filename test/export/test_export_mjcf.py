@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from exported_arm import LOADED, identified
 from random_tree import random_urdf, with_consistent_bodies
+from two_joint_arm import URDF
 
 from sysid_core.errors import ModelError
 from sysid_core.export import (
@@ -170,6 +171,15 @@ def test_meshes_are_copied_and_missing_ones_named(tmp_path):
     losses = {loss.code: loss.names for loss in losses_of(model, Target.MJCF, nowhere)}
     assert losses[LossCode.MESH_MISSING] == tuple(nowhere.missing) != ()
     assert losses[LossCode.VELOCITY_LIMITS] == model.joint_names
+
+
+def test_a_link_whose_pictures_are_lost_is_seen_by_its_shapes_for_contacts():
+    box = "<geometry><box size='0.1 0.1 0.1'/></geometry>"
+    lost = "<visual><geometry><mesh filename='a.dae'/></geometry></visual>"
+    for picture, group in ((lost, {2}), (f"<visual>{box}</visual>", {2, 3})):
+        shapes = f'<link name="a">{picture}<collision>{box}</collision>'
+        model = RobotModel.from_urdf(URDF.replace('<link name="a">', shapes))
+        assert set(mujoco.MjModel.from_xml_string(mjcf_of(model, {})).geom_group) == group
 
 
 @pytest.mark.parametrize(

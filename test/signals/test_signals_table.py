@@ -327,16 +327,20 @@ def test_headerless_tables_side_by_side_are_named_by_file_and_column(tmp_path):
 
 def test_arrays_of_other_programs_give_the_same_recording(tmp_path):
     rows = _motion()
-    columns = ColumnMap.from_dict(
-        {
-            **MAP,
-            "n_columns": 0,
-            "time": {"column": "t", "unit": "ms"},
-            "position": {"columns": ["q.0", "q.1"], "unit": "deg"},
-            "velocity": {"columns": ["v.0", "v.1"]},
-            "effort": {"columns": ["i.1", "i.0"], "kind": "motor_current"},
-        }
-    )
+
+    def columns_in(struct: str) -> ColumnMap:
+        return ColumnMap.from_dict(
+            {
+                **MAP,
+                "n_columns": 0,
+                "time": {"column": f"{struct}t", "unit": "ms"},
+                "position": {"columns": [f"{struct}q.0", f"{struct}q.1"], "unit": "deg"},
+                "velocity": {"columns": [f"{struct}v.0", f"{struct}v.1"]},
+                "effort": {"columns": [f"{struct}i.1", f"{struct}i.0"], "kind": "motor_current"},
+            }
+        )
+
+    columns = columns_in("")
     table = {"t": rows[:, 0], "q": rows[:, 1:3], "v": rows[:, 3:5], "i": rows[:, 5:7]}
     expected = read_table(write(tmp_path / "r.csv", rows), ColumnMap.from_dict(MAP)).joints
     np.savez(tmp_path / "r.npz", **table)
@@ -347,6 +351,9 @@ def test_arrays_of_other_programs_give_the_same_recording(tmp_path):
         assert run.joints.q == pytest.approx(expected.q)
         assert run.joints.effort == pytest.approx(expected.effort)
         assert np.all(run.joints.stamps_ns == expected.stamps_ns)
+    scipy.io.savemat(tmp_path / "struct.mat", {"run": {"log": table}})
+    nested = read_table(tmp_path / "struct.mat", columns_in("run.log."))
+    assert nested.joints.q == pytest.approx(expected.q)
     (tmp_path / "bad.mat").write_text("no MATLAB")
     with pytest.raises(SignalError, match=r"bad.mat"):
         read_table(tmp_path / "bad.mat", columns)

@@ -219,7 +219,9 @@ class _Scan:
 
 
 def _begins_as_mcap(file: Path) -> bool:
-    """A logger that was killed at once leaves nothing."""
+    """True if a file begins with the magic bytes of MCAP, or is empty because the logger was killed
+    immediately.
+    """
     with file.open("rb") as stream:
         return stream.read(5) in (b"", _MAGIC[:5])
 
