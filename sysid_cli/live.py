@@ -20,8 +20,8 @@ def ros_module(name: str) -> Any:
     """Module of the ROS nodes, imported only on demand, so that all other commands work without
     ROS.
 
-    SIGINT ends what it does, as with `ros2 launch`: also where the shell started it with SIGINT ignored
-    (`nohup`, the background of a script).
+    SIGINT ends the running command, as with `ros2 launch`, even if the shell started the process
+    with SIGINT ignored (`nohup`, or in the background of a script).
 
     Raises:
         SysIdError: ROS or the built interfaces aren't there.

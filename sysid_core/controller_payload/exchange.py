@@ -2,7 +2,8 @@
 """Transfer of a payload to a controller: proposed, confirmed by a person, read back, or rolled
 back.
 
-The order of things, without any robot: the node only carries out what this says."""
+This module defines the order of the steps without communicating with a robot; the node carries out
+the steps."""
 
 from __future__ import annotations
 

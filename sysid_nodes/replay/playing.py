@@ -119,8 +119,8 @@ def _wait_for_listeners(
 ) -> None:
     """Wait until joint states and wrenches have subscribers, and all connections are complete.
 
-    Processes find each other one by one, seconds apart where an announcement is lost: somebody who
-    isn't known yet would miss the beginning.
+    Processes discover each other one by one, and seconds later if an announcement is lost; a
+    subscriber that has not been discovered yet would miss the beginning.
     """
     begin = changed = time.monotonic()
     known: object = None

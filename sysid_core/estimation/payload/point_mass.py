@@ -118,8 +118,9 @@ class PointMassDiscretization(WrenchEstimator):
     def _covariance(self, wrenches: CompressedWrenches, m: Array, pi: Array) -> tuple[Array, Array]:
         """Expected squared error of the linearised estimator, and the covariance of the prior.
 
-        Three parts: sensor noise, what the gravity-only model and the regularisation pull away
-        from the truth (at the estimate), and the spread of the density that they hide.
+        The squared error has three parts: sensor noise, the bias that the gravity-only model and
+        the regularisation cause (evaluated at the estimate), and the variation of the density that
+        they suppress.
         """
         Phi = self.shape.parameters_per_mass
         R1, R2 = wrenches.reduced, wrenches.full

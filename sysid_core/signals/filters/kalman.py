@@ -43,7 +43,7 @@ def unit_step(order: int) -> tuple[Array, Array]:
     r"""Matrices \(F\) and \(Q\) of a chain of integrators driven by white noise, for a step of one
     second.
 
-    Over a step \(\Delta t\) they carry powers of it.
+    For a step \(\Delta t\), their entries are multiplied by powers of \(\Delta t\).
 
     Args:
         order: Derivatives kept: 1 for (x, ẋ), 2 for (x, ẋ, ẍ).

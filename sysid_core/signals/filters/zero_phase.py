@@ -42,8 +42,8 @@ def outliers(time: Array, z: Array) -> NDArray[np.bool_]:
     """Samples far from their neighbours (Hampel identifier).
 
     R. Pearson et al., *Generalized Hampel filters* (2016), eq. (4): beyond ten scaled median
-    absolute deviations from the median prediction. Where an encoder's steps are coarse, ten steps
-    are no outlier.
+    absolute deviations from the median prediction. If the steps of an encoder are coarse, a
+    deviation of up to ten steps is no outlier.
 
     Args:
         time: Shape (K,) [s].

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detection of NaN, frozen and saturated wrenches before a fit.
 
-Lines in the spectrum above the motion are mains, drives, the filter of the sensor: a motion ends below
-some 10 Hz, and noise has one power throughout. At the rate at which the sensor is read a line lies where
-it is; read more slowly, a line near a multiple of that rate becomes slow (aliasing), and looks like a
-load.
+Spectral lines at frequencies above those of the motion (about 10 Hz) are due to mains, drives or
+the filter of the sensor, because noise has the same power at all frequencies. If the sensor is read
+more slowly than it measures, a line near a multiple of the reading rate becomes a slow signal
+(aliasing), which looks like a load.
 """
 
 from __future__ import annotations
