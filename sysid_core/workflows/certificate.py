@@ -2,8 +2,8 @@
 """Certificates of identifications: results and hashes of the inputs, which can be repeated from the
 data.
 
-A certificate isn't signed: `verify` repeats all that it states from the data. Who wants to know who
-issued it signs the file with a tool of their own, such as `minisign` or `gpg --detach-sign`.
+A certificate isn't signed: `verify` repeats all that it states from the data. To prove who issued
+it, sign the file with another tool, such as `minisign` or `gpg --detach-sign`.
 """
 
 from __future__ import annotations

@@ -283,7 +283,8 @@ def _usable(recording: Recording, known: SensorCalibration) -> tuple[Recording, 
 def _doubted(
     estimate: Estimate, convention: WrenchConvention
 ) -> tuple[Estimate, tuple[Reason, ...]]:
-    """The estimate, wider by what its rivals weigh, and the reason not to believe it.
+    """The estimate, with standard deviations that include the masses of other hypotheses, and the
+    reason to doubt it.
 
     Each hypothesis gives a mass of its own by least squares. If the mass of another hypothesis, or
     of a simpler model of the same one, differs from the estimate, the mass is not known, however

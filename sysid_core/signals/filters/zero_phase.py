@@ -119,7 +119,7 @@ def _check(stream: JointStream) -> None:
         raise SignalError(
             f"Joint stamps must increase; sample {k} of {len(stream)} is not later than the"
             " previous one.",
-            remedy="Drop disordered samples first: `in_order`.",
+            remedy="Remove the samples whose stamps do not increase: `in_order`.",
             sample=k,
         )
     if not np.isfinite(stream.q).all():
