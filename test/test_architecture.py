@@ -243,3 +243,11 @@ def test_every_message_field_says_its_unit_or_meaning() -> None:
         for line in file.read_text(encoding="utf-8").splitlines():
             if line.strip() and not line.startswith(("#", "---")):
                 assert "#" in line, f"{file.name}: {line}"
+
+
+def test_the_set_up_compiles_what_exists() -> None:
+    rooms = re.search(r"for room in ([\w. ]+);", (ROOT / "scripts" / "setup.sh").read_text("utf-8"))
+    assert rooms is not None
+    for room in rooms[1].split():
+        tree = ast.parse((ROOT / (room.replace(".", "/") + ".py")).read_text("utf-8"))
+        assert "warm_up" in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}

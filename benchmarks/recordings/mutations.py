@@ -462,7 +462,7 @@ def main() -> None:
                     "harm": f"{harm:.3g}",
                     "reasons": " ".join(
                         f"{r.code}({r.data.get('joint', r.data.get('message', ''))})"
-                        for r in verdict.notable
+                        for r in (*verdict.notable, *verdict.not_judged)
                     )[:200],
                 }
                 writer.writerow(row)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+import scipy
 
 from sysid_core.controller_payload.payload import ControllerPayload, PayloadLimits
 from sysid_core.errors import ModelError
@@ -69,8 +69,8 @@ def controller_settings(payload: ControllerPayload) -> tuple[ControllerSetting, 
     mm, cm = 1e3 * c, 1e2 * c
     turn, J = _principal(inertia)
     abc, quaternion = turn.as_euler("ZYX", degrees=True), turn.as_quat(scalar_first=True)
-    of_kuka = Rotation.from_euler("ZYX", abc.round(2), degrees=True)
-    of_abb = Rotation.from_quat(quaternion.round(6), scalar_first=True)
+    of_kuka = scipy.spatial.transform.Rotation.from_euler("ZYX", abc.round(2), degrees=True)
+    of_abb = scipy.spatial.transform.Rotation.from_quat(quaternion.round(6), scalar_first=True)
     moments = np.diag(inertia) / _KGF_CM_S2
     full, millimetres = inertia.round(6), mm.round(1) * 1e-3
     texts = {
@@ -110,7 +110,7 @@ def controller_settings(payload: ControllerPayload) -> tuple[ControllerSetting, 
     )
 
 
-def _principal(inertia: Array) -> tuple[Rotation, Array]:
+def _principal(inertia: Array) -> tuple[scipy.spatial.transform.Rotation, Array]:
     """Principal axes, each next to the flange's axis of the same name, and moments, shape (3,)."""
     moments, axes = np.linalg.eigh(inertia)
     order = max(permutations(range(3)), key=lambda order: np.abs(np.diag(axes[:, order])).sum())
@@ -118,10 +118,10 @@ def _principal(inertia: Array) -> tuple[Rotation, Array]:
     axes = axes * np.where(np.diag(axes) < 0.0, -1.0, 1.0)
     if np.linalg.det(axes) < 0.0:
         axes[:, np.argmin(np.diag(axes))] *= -1.0
-    return Rotation.from_matrix(axes), moments
+    return scipy.spatial.transform.Rotation.from_matrix(axes), moments
 
 
-def _about_axes(turn: Rotation, moments: Array) -> Array:
+def _about_axes(turn: scipy.spatial.transform.Rotation, moments: Array) -> Array:
     """Inertia from its principal axes and rounded moments, shape (3, 3)."""
     R = turn.as_matrix()
     return np.asarray(R @ np.diag(moments.round(6)) @ R.T)

@@ -13,7 +13,16 @@ from sysid_core.diagnosis.explain import ODDS, Explanation, explanations, is_dec
 from sysid_core.diagnosis.hypotheses import Fault
 from sysid_core.diagnosis.samples import Samples, collect_samples
 from sysid_core.diagnosis.stream_checks import FROZEN, effort_faults
-from sysid_core.reasons import Reason, Severity, Verdict, failure, held, not_judged, warning
+from sysid_core.reasons import (
+    Reason,
+    Severity,
+    Verdict,
+    failure,
+    held,
+    missing,
+    not_judged,
+    warning,
+)
 from sysid_core.robot import Array, DriveTrain, RobotModel
 from sysid_core.signals import Recording
 
@@ -23,8 +32,8 @@ _AS_DECLARED = (Fault.NONE, Fault.LAG)
 FAIL_SHARE = 0.25  # of the efforts' variance: what leaves more is no model
 # What identification itself mends: no failure.
 _WARNINGS = (Fault.TOOL, Fault.MASSES)
-# What leaves a result of use if it is in doubt: the rest of the model is right up to a factor.
-_USABLE = (*_AS_DECLARED, *_WARNINGS, Fault.EFFORT_UNIT)
+# What leaves a usable result although it is in doubt.
+_USABLE = (*_AS_DECLARED, *_WARNINGS)
 
 
 @dataclass(frozen=True)
@@ -96,9 +105,14 @@ class Examination:
         if declared < 1.0 - declared:  # it isn't the likelier of two
             alike = [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
             usable = sum(e.probability for e in self.ranked if e.hypothesis.kind in _USABLE)
+            scale = sum(
+                e.probability for e in self.ranked if e.hypothesis.kind is Fault.EFFORT_UNIT
+            )
             unlikely = declared < 1.0 / (1.0 + ODDS)
             unlikely = unlikely or any(r.severity is Severity.FAILURE for r in reasons)
-            say = failure if unlikely and usable < 1.0 - usable else warning
+            say = warning
+            if unlikely and usable < 0.5:  # right up to a factor isn't judged without a known load
+                say = missing if usable + scale > 0.5 else failure
             if say is failure:  # what doesn't mend the data isn't their fault, or not alone
                 alike = [f.explanation for f in self.findings] + alike
                 reasons = []

@@ -147,6 +147,13 @@ def test_torques_three_times_too_large_may_be_masses_three_times_too_small(model
     assert "effort-scale" in sizes
 
 
+def test_torques_ten_times_too_small_are_not_judged_without_a_known_load(model, run):
+    found = judged(model, changed(run, effort=0.1 * run.joints.effort))
+    assert found.outcome is Outcome.NOT_JUDGED
+    (doubt,) = found.not_judged
+    assert doubt.code == "cannot-tell" and doubt.data["causes"][0] == "effort-scale"
+
+
 def test_without_masses_nothing_is_compared_with_the_efforts(model, run):
     nothing = model.with_pi(0.0 * model.pi)
     assert judged(nothing, run).outcome is Outcome.NOT_JUDGED

@@ -95,7 +95,8 @@ def assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None)
         ModelError: A loop doesn't close; the message names it and the posture.
 
     Examples:
-        >>> from sysid_core.robot.loops import load_closed_chain, loop_residual
+        >>> from sysid_core.robot.loops import load_closed_chain
+        >>> from sysid_core.robot.loops.constraints import loop_residual
         >>> leg = load_closed_chain("own-leg")
         >>> q = assemble(leg, leg.actuated_home + 0.1)
         >>> q.shape, bool(np.abs(loop_residual(leg, q)).max() < 1e-12)

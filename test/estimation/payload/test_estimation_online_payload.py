@@ -53,7 +53,9 @@ def test_every_estimator_runs_online_as_in_batch(estimator, rng):
     online = OnlinePayload(shape, estimator)
     feed(online, data, range(len(data)))
     batch = estimator.fit(data)
-    assert np.allclose(online.estimate().values, batch.values, rtol=0, atol=1e-9)
+    # Rounding differs between processors; an iterative solver multiplies it up to its tolerance.
+    tolerance = 1e-6 if isinstance(estimator, PointMassDiscretization) else 1e-9
+    assert np.allclose(online.estimate().values, batch.values, rtol=0, atol=tolerance)
 
 
 def test_the_state_advances_from_collecting_to_known(rng):
