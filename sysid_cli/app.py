@@ -90,7 +90,7 @@ def lazy_group(files: Mapping[str, str], **options: Any) -> typer.Typer:
 def help_of(app: typer.Typer, words: list[str]) -> str | None:
     """Help of the command named by the words; None unless they end with `--help`.
 
-    It is read without the parser of the command line, because importing that takes 0.1 s.
+    The help is read without the parser of the command line, because importing that takes 0.1 s.
     """
     if not words or words[-1] not in ("-h", "--help"):
         return None

@@ -90,10 +90,10 @@ def _judge_efforts(
 ) -> tuple[Reason, ...]:
     """Comparison of the measured torques with the effort limits of the robot description.
 
-    Torques beyond a limit mean that the unit, a gain or the limit itself is wrong. It is a failure
-    if the RMS of the torques exceeds the limit. It is only a warning if the peak alone does, or if
-    the weight of the robot as described already exceeds a limit: such limits are not those of joint
-    torques (perhaps of torques on the motor side of the gears).
+    Torques beyond a limit mean that the unit, a gain or the limit itself is wrong. The result is a
+    failure if the RMS of the torques exceeds the limit. It is only a warning if the peak torque
+    alone exceeds the limit, or if the weight of the robot as described already exceeds a limit:
+    such limits are not those of joint torques (perhaps of torques on the motor side of the gears).
     """
     model, gains = identification.model, identification.friction.drives.gains
     limits = np.where(model.effort_limits > 0.0, model.effort_limits, np.inf)

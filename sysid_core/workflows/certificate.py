@@ -183,7 +183,7 @@ def _repeated(
 def _errors_before(found: IdentifiedArm, earlier: Path | None) -> dict[int, float]:
     """Relative errors of the description or an earlier identification, by number of the recording.
 
-    Empty where the result itself has them: arms with a known load.
+    The errors are empty for arms with a known load, because the result itself contains them.
     """
     if found.data.load is not None:
         if earlier is not None:

@@ -212,10 +212,10 @@ class ArmLags:
 def torque_delay(equations: ArmEquations, rounds: int = 20) -> TorqueDelay:
     r"""Estimate the common delay of the efforts together with the parameters.
 
-    Gauss-Newton steps (`delay_step`) with the motion shifted. It starts from the best of delays up
-    to `FAR`; if torques are fitted up to such high frequencies that a delay by a whole period could
-    be mistaken for none, the candidates are delays up to a millisecond, spaced by a quarter of the
-    shortest period.
+    Gauss-Newton steps (`delay_step`) with the motion shifted. The search starts from the best of
+    delays up to `FAR`; if torques are fitted up to such high frequencies that a delay by a whole
+    period could be mistaken for none, the candidates are delays up to a millisecond, spaced by a
+    quarter of the shortest period.
 
     Args:
         equations: The data.

@@ -177,7 +177,8 @@ def _solve_socp(E1: Array, e1: Array, E2: Array, e2: Array, weight: float) -> Ar
 def _solve_qp(E: Array, e: Array, weight: float) -> Array:
     """`min |E m - e|^2 + weight |m|^2, m >= 0`.
 
-    With OSQP; where its first-order steps don't reach the tolerance in time, with Clarabel.
+    The problem is solved by OSQP, or by Clarabel if the first-order steps of OSQP do not reach the
+    tolerance in time.
     """
     n = E.shape[1]
     P = scipy.sparse.triu(2.0 * (E.T @ E + weight * np.eye(n)), format="csc")

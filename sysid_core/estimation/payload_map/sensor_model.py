@@ -79,8 +79,8 @@ class SensorModel:
         """Sensor model after a tare: the bias has the uncertainty of the tare plus the drift since.
 
         A full calibration states the remaining errors of the forces' gains, of mounting and of
-        gravity. It does not determine the gains of torques, for which those of an ordinary sensor
-        are assumed.
+        gravity. A calibration does not determine the gains of torques, for which those of an
+        ordinary sensor are assumed.
 
         Args:
             calibration: From the tare.
