@@ -95,8 +95,8 @@ def run(
 ) -> None:
     """Execute a plan: check it, play it slowly, then record it at full speed; weigh or identify.
 
-    The driver of the robot must be running. The robot moves only after you confirm. Ctrl-C stops it
-    smoothly.
+    The driver of the robot must be running. The robot moves only after you confirm. Ctrl-C stops
+    the robot smoothly.
     """
     module = ros_module("sysid_nodes.bringup")
     if out.exists() and any(out.iterdir()):

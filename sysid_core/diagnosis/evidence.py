@@ -313,8 +313,8 @@ def _any_arm(samples: Samples) -> Array:
     """Principal functions of the torques of any serial arm, shape (K, n, n m).
 
     Torques of revolute joints are sums of products of sines and cosines of the joint angles, in
-    which each angle occurs once, times a constant or an acceleration. The kernel describes such
-    functions.
+    which each angle occurs once, times a constant or an acceleration. The kernel describes
+    functions of this kind.
     """
     K, n = samples.q.shape
     kernel = np.ones((K, K))

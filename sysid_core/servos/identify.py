@@ -530,7 +530,7 @@ def choose_terms(
     Every second block is held out of one fit, and fitted by the other. A group of terms is added if
     it makes the held-out blocks three times as likely in all, and if a one-sided test at 10 % over
     the blocks confirms this, so that a few bad blocks do not decide. Each block of each drive has
-    its own variance, besides the usual variance of the drive.
+    its own variance, in addition to the usual variance of the drive.
 
     Returns:
         One half's fit of each drive, and each drive's mean squared error on blocks kept out [rad²].

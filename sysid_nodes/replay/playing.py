@@ -200,7 +200,7 @@ def _let_arrive(node: BagPublisher, last_ns: int, rate: float, stopped: Callable
     """Wait until reliable messages are acknowledged, because the others are lost when this process
     ends.
 
-    Simulated time goes on meanwhile.
+    Simulated time continues during this wait.
     """
     begin = time.monotonic()
     while (passed := time.monotonic() - begin) < _DEAF_S and not stopped():

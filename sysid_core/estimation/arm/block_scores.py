@@ -289,8 +289,8 @@ def rough_loads(equations: ArmEquations) -> Array:
 class PredictionSpread:
     """Scatter of torque predictions over fits that each omit one part of the recordings.
 
-    The typical motion is as fast as the recorded one, and its range is larger by a half plus 0.3
-    rad.
+    The predicted motion is as fast as the recorded one; its range is larger by half of the recorded
+    range plus 0.3 rad.
 
     Attributes:
         spread: Standard deviation of predicted efforts, in units of the fit's residual.

@@ -86,8 +86,9 @@ class ExcitationProblem:
         Without scaling, the penalties of limits have far more curvature in some directions (high
         harmonics, or differences of neighbouring splines) than in others, which slows the whole
         search. For splines, `units[j] @ z` has, at |z| = 1, the root mean square 1 of joint j's
-        velocity, acceleration and jerk together, in shares of their limits. Harmonics, orthogonal
-        already, are scaled one by one by what alone reaches the joint's limits.
+        velocity, acceleration and jerk together, in shares of their limits. Harmonics are
+        orthogonal, so that each is scaled by the amplitude with which it alone reaches the limits
+        of the joint.
         """
         limits, K = self.checker.limits, self._n_even
         bounds = [limits.velocity, limits.acceleration]

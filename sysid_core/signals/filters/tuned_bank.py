@@ -216,8 +216,8 @@ class TunedBank:
         """Let a faster filter take over where the levels of the last second are out of date.
 
         Without the faster filter, the start of a motion after a rest would be detected late, with
-        standard deviations that are too small. The faster filter has been following all along: its
-        state is taken too.
+        standard deviations that are too small. The state of the faster filter, which has processed
+        the same samples, is used from then on.
         """
         faster = estimator.faster_filter(used, self._variance)
         before, self._sudden = self._sudden, {}

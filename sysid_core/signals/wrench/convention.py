@@ -438,7 +438,7 @@ class _Linear:
     def of(cls, X: Array, y: Array, turns: Array) -> _Linear:
         """Regression from columns (K, 3, p) and readings (K, 3), as each of the turns (T, 3, 3) has them.
 
-        The turns share the moments of columns and readings.
+        The moments of columns and readings are computed once for all turns.
         """
         W = X.reshape(-1, X.shape[2])
         moments = np.tensordot(y, X, axes=(0, 0))  # (3, 3, p): of reading and column

@@ -306,8 +306,8 @@ def require_weight(
 ) -> float:
     """Mass whose weight rotates with gravity, for any axes and signs of the sensor [kg].
 
-    For a moving load give minus the proper acceleration instead of gravity: `f = m a` holds all the
-    same up to the small terms of rotation.
+    For a moving load give minus the proper acceleration instead of gravity: then `f = m a` holds as
+    well, except for small terms due to rotation.
 
     Args:
         force: Shape (K, 3) [N].
