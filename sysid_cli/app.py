@@ -90,7 +90,7 @@ def lazy_group(files: Mapping[str, str], **options: Any) -> typer.Typer:
 def help_of(app: typer.Typer, words: list[str]) -> str | None:
     """Help of the command named by the words; None unless they end with `--help`.
 
-    The command line's parser, which isn't needed for it, imports libraries for .1 s.
+    The help is read without the parser of the command line, because importing that takes 0.1 s.
     """
     if not words or words[-1] not in ("-h", "--help"):
         return None
@@ -280,7 +280,8 @@ def _give_memory_back() -> None:
     """Configure the allocator so that freed arrays of a megabyte or more are returned to the system
     immediately.
 
-    By default glibc keeps blocks of up to 32 MB, which small ones then pin: 100 MB of a long recording.
+    By default glibc keeps freed blocks of up to 32 MB between small arrays that are still in use;
+    with a long recording, these blocks amount to 100 MB.
     """
     with contextlib.suppress(OSError, AttributeError):  # another C library
         libc = ctypes.CDLL(None)

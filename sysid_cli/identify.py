@@ -134,7 +134,7 @@ def verify(
     """Verify a certificate, or the `proof.json` of an export.
 
     The hashes of all files are compared, and all numbers are computed again from the data. Exit
-    status 1 if any of them differs.
+    status 1 if a hash or a number differs.
     """
     proof = workflows.is_proof(certificate)
     repeat = workflows.verify_export if proof else workflows.verify

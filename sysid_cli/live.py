@@ -20,8 +20,8 @@ def ros_module(name: str) -> Any:
     """Module of the ROS nodes, imported only on demand, so that all other commands work without
     ROS.
 
-    SIGINT ends what it does, as with `ros2 launch`: also where the shell started it with SIGINT ignored
-    (`nohup`, the background of a script).
+    SIGINT ends the running command, as with `ros2 launch`, even if the shell started the process
+    with SIGINT ignored (`nohup`, or in the background of a script).
 
     Raises:
         SysIdError: ROS or the built interfaces aren't there.
@@ -95,8 +95,8 @@ def run(
 ) -> None:
     """Execute a plan: check it, play it slowly, then record it at full speed; weigh or identify.
 
-    The driver of the robot must be running. The robot moves only after you confirm. Ctrl-C stops it
-    smoothly.
+    The driver of the robot must be running. The robot moves only after you confirm. Ctrl-C stops
+    the robot smoothly.
     """
     module = ros_module("sysid_nodes.bringup")
     if out.exists() and any(out.iterdir()):

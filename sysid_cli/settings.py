@@ -133,7 +133,7 @@ def _parameter(field: Field[Any], hint: Any, about: str) -> inspect.Parameter:
     """Command-line option or argument of a dataclass field; its help is the docstring entry of the
     field.
 
-    There, required paths are arguments.
+    Required paths become arguments of the command; all other fields become options.
     """
     required = field.default is MISSING and field.default_factory is MISSING
     several = get_origin(hint) is tuple

@@ -35,8 +35,9 @@ class _Unloaded(ModuleType):
 def lazy_import(name: str) -> Any:
     """Module that is loaded at the first access to one of its attributes.
 
-    A node that never solves a cone programme doesn't pay for the solver (a quarter of a second and
-    some 40 MB each). The recipe is that of `importlib.util.LazyLoader`.
+    A node that never solves a cone programme then needs neither the time nor the memory for
+    importing the solver (a quarter of a second and about 40 MB each). The recipe is that of
+    `importlib.util.LazyLoader`.
 
     Raises:
         ModuleNotFoundError: It isn't installed.

@@ -61,7 +61,7 @@ class Step(Kind):
     def share(self) -> float:
         """Share of the work that is done when the step begins, 0 to 1.
 
-        Steps count alike: how long each takes depends on robot and recordings.
+        All steps have the same share, because the duration of each depends on robot and recordings.
         """
         return list(Step).index(self) / len(Step)
 

@@ -2,7 +2,7 @@
 """Explorer node: an experiment that ends when the requested accuracy is reached.
 
 It plans pieces of motion and has the trajectory executor check and play them; nothing moves without
-a goal with a token of `~/arm`. It isn't part of the usual graph: who wants it starts it.
+a goal with a token of `~/arm`. It is not part of the usual graph, and has to be started separately.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class PayloadBridgeNode(ManagedNode):
     """Server of `~/propose`, `~/confirm` (with the id of the proposal) and `~/rollback`, which
     undoes the change.
 
-    It never sends a payload without a confirmation.
+    The node never sends a payload without a confirmation.
     """
 
     Config = PayloadBridgeConfig

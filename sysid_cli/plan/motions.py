@@ -154,8 +154,8 @@ class LoopsOptions:
 def plan_loops(options: LoopsOptions) -> None:
     """Plan Fourier motions of the driven joints of a closed chain.
 
-    A motion that exceeds the velocity or acceleration limits is slowed down. It is written only if
-    it passes every check.
+    A motion that exceeds the velocity or acceleration limits is slowed down. The motion is written
+    only if it passes every check.
     """
     _run(options)
 

@@ -16,11 +16,13 @@ _LEAST = 0.05  # of the heaviest joint's gravity torque: lighter joints are judg
 def judge_for_control(nominal: ClosedChain, candidate: ClosedChain, factor: float) -> Verdict:
     r"""Judge parameters by their effect in a controller.
 
-    In postures `q` from all over the joints' ranges, with the gravity torques `g` of the candidate
-    and `g_0` of the nominal model (rows are postures, `||.||` over all joints):
+    The gravity torques `g` of the candidate and `g_0` of the nominal model are compared at postures
+    `q` from the whole ranges of the joints (one row per posture; `<.,.>` and `||.||` over all
+    joints). The candidate is accepted if
 
-    `max_q |g_j - g_0j| <= (factor - 1) max_q |g_0j|` for every joint `j`, and
-    `<g, g_0> >= ||g_0||^2 / factor`: what is too light would let the arm fall.
+    `max_q |g_j - g_0j| <= (factor - 1) max_q |g_0j|` for every joint `j`, and `<g, g_0> >=
+    ||g_0||^2 / factor`. The second condition rejects a model that is too light, with which the arm
+    would fall.
 
     Args:
         nominal: The mechanism with its nominal parameters.

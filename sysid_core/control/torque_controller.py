@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Computed-torque control of streamed set points, with a damped stop and exchangeable parameters.
 
-`u = G^T(q_d) W(q_d, q̇_d, q̈_d) theta + K_p e + K_d ė` (Zhang, Haugk, Vasudevan 2024, eq. 34), where
-the gains follow the nominal inertia of the posture: `K_p = w^2 M(q_d)`, `K_d = 2 w M(q_d)`, so that
-every joint's error dies out critically damped, a stretched arm's as a bent one's.
+`u = G^T(q_d) W(q_d, q̇_d, q̈_d) theta + K_p e + K_d ė` (Zhang, Haugk, Vasudevan 2024, eq. 34),
+where the gains follow the nominal inertia of the posture: `K_p = w^2 M(q_d)`, `K_d = 2 w M(q_d)`,
+so that the error of every joint decays with critical damping in every posture, whether the arm is
+stretched or bent.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 """Transfer of a payload to a controller: proposed, confirmed by a person, read back, or rolled
 back.
 
-The order of things, without any robot: the node only carries out what this says."""
+This module defines the order of the steps without communicating with a robot; the node carries out
+the steps."""
 
 from __future__ import annotations
 
@@ -129,7 +130,8 @@ def _about_axes(turn: scipy.spatial.transform.Rotation, moments: Array) -> Array
 def remaining_torque(payload: ControllerPayload, kept: ControllerPayload) -> float:
     """Gravity torque about the flange that a controller's payload leaves uncompensated [N m].
 
-    It is `g |m c - m' c'|` in the worst posture, plus `|I - I'| 1 rad/s^2` if the inertia differs.
+    The remaining torque is `g |m c - m' c'|` in the worst posture, plus `|I - I'| 1 rad/s^2` if the
+    inertia differs.
     """
     weight = _G * float(np.linalg.norm(payload.pi[1:4] - kept.pi[1:4]))
     return weight + _ALPHA * float(np.linalg.norm(payload.inertia - kept.inertia, 2))

@@ -53,7 +53,8 @@ def effort_lag(recording: Recording, model: RobotModel) -> TorqueDelay | None:
 def _as_torques(recording: Recording, model: RobotModel, equations: ArmEquations) -> Recording:
     """Motor currents times approximate gains, which suffice to determine the delay.
 
-    A joint whose currents don't look like its torques is scaled to their size.
+    If the currents of a joint do not resemble its torques, they are scaled to the size of the
+    torques.
     """
     assert recording.joints.effort is not None
     regression = equations.regression(equations.prior, equations.moving())

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Evidence of a hypothesis: marginal likelihood of the torques for rigid bodies with a prior.
 
-`tau_j = Y_j pi + Phi_j phi + N_j nu + e_j`. The URDF's parameters are uncertain,
-`pi ~ N(pi_URDF, scale^2)`, friction is free, and `nu` is what no real arm lacks: zeros, mounting, gains and
-stamps that are a little off, and what hardly any description has: springs, cables, a belt that lets one
-drive turn two joints. All that is part of every explanation, so that none wins by soaking it up. The
-residual e_j is of unknown size, and how good the description is, is unknown, too; one link may be further
-off than the others (a counterweight). What remains is the evidence at the most likely sizes (MacKay 1992,
-Bayesian interpolation): the product of the predictions of every sample from those before it, so that what is
-fitted is never what is judged. Model errors repeat in like states, however long a recording is, so that the
-likelihood is coarsened (Miller and Dunson 2019, Robust Bayesian inference via coarsening): a joint counts as
-`COUNT` independent samples.
+`tau_j = Y_j pi + Phi_j phi + N_j nu + e_j`. The URDF's parameters are uncertain, `pi ~ N(pi_URDF,
+scale^2)`, friction is free, and `nu` contains the errors of every real arm (small errors of zeros,
+mounting, gains and stamps) and effects that most descriptions lack (springs, cables, a belt by
+which one drive moves two joints). These effects are part of every explanation, so that no
+explanation becomes more likely only by absorbing them. The size of the residual e_j and that of the
+errors of the description are unknown; one link may have larger errors than the others (a
+counterweight). The evidence is evaluated at the most likely sizes (MacKay 1992, Bayesian
+interpolation). It is the product of the predictive densities of every sample given the samples
+before it, so that no sample is judged by a model that was fitted to it. Model errors are the same
+in similar states, however long a recording is, so that the likelihood is coarsened (Miller and
+Dunson 2019, Robust Bayesian inference via coarsening): a joint counts as `COUNT` independent
+samples.
 """
 
 from __future__ import annotations
@@ -226,7 +228,8 @@ def evidence(
 def _without_scale(columns: Array, rigid: Array, size: Array) -> Array:
     """Columns of links without what a common factor of all masses would explain, (K, n, p).
 
-    That factor has a prior of its own: links that are off one by one would excuse any.
+    The common factor has a prior of its own. Without this separation, independent errors of the
+    links could explain any factor.
     """
     r = rigid / size**2
     return np.asarray(
@@ -309,8 +312,9 @@ def _undescribed(samples: Samples) -> tuple[Array, Array]:
 def _any_arm(samples: Samples) -> Array:
     """Principal functions of the torques of any serial arm, shape (K, n, n m).
 
-    Torques of hinges are products of sines and cosines of the joints' angles, each once, times a constant
-    or an acceleration: that is this kernel.
+    Torques of revolute joints are sums of products of sines and cosines of the joint angles, in
+    which each angle occurs once, times a constant or an acceleration. The kernel describes
+    functions of this kind.
     """
     K, n = samples.q.shape
     kernel = np.ones((K, K))
@@ -344,7 +348,8 @@ def unseen_gain(before: Samples, after: Samples) -> float:
     """Gain of log-likelihood on blocks of time that were not fitted, due to a change of the
     samples [nats].
 
-    Masses are free, as much as descriptions are off; a joint counts as `COUNT` samples.
+    The masses are free, with a prior of the usual errors of descriptions; each joint counts as
+    `COUNT` independent samples.
     """
     left = [np.maximum(left_by_joint(samples)[1], _FLOOR) for samples in (before, after)]
     return float(0.5 * COUNT * np.sum(np.log(left[0] / left[1])[before.used & after.used]))

@@ -94,7 +94,7 @@ def _finalists(sifted: Sequence[Hypothesis]) -> list[Hypothesis]:
     """Most probable hypotheses of each kind after the approximate evaluation, and some more,
     because that evaluation may be wrong.
 
-    Late efforts, which the fit finds by itself, only where they look likely.
+    Delayed efforts, which the fit detects by itself, are included only if they appear likely.
     """
     first: dict[Fault, Hypothesis] = {
         h.kind: h for h in reversed(sifted) if h.kind is not Fault.LAG
@@ -145,8 +145,9 @@ def _is_borne_out(samples: Samples, explanation: Explanation) -> bool:
 def _probabilities(worth: Array, by_block: Array) -> Array:
     """Probabilities of the explanations, averaged over the possible outcomes of similar recordings.
 
-    Blocks of time are drawn with weights (Bayesian bootstrap; Yao et al. 2018, Using stacking to average
-    Bayesian predictive distributions, sec. 3.4): odds that hang on one block of time are no odds.
+    Blocks of time are drawn with weights (Bayesian bootstrap; Yao et al. 2018, Using stacking to
+    average Bayesian predictive distributions, sec. 3.4): odds that depend on a single block of time
+    become small.
 
     Args:
         worth: Logarithms of evidence and prior, shape (h,).

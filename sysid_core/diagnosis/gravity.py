@@ -3,9 +3,9 @@ r"""Direction of gravity in the base frame, estimated as three further parameter
 equations.
 
 With the base mounted in any direction, `tau = (Y_0 + sum_k g_k Y_k) pi + Phi phi`: Y_0 is the
-regressor without gravity, Y_k its gravity part for 1 m/s^2 along axis k. The URDF's masses give a
-first g by linear least squares; then Gauss-Newton over (g, pi, phi) with `|g| = 9.81 m/s^2`, the
-URDF a weak prior on pi.
+regressor without gravity, Y_k its gravity part for 1 m/s^2 along axis k. The first estimate of g is
+a linear least-squares fit with the masses of the URDF. Gauss-Newton steps over (g, pi, phi) with
+`|g| = 9.81 m/s^2` follow, in which the URDF is a weak prior of pi.
 """
 
 from __future__ import annotations

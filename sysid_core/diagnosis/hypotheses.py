@@ -364,7 +364,8 @@ def scale_fault(factor: float, unit: str = "") -> Hypothesis:
 def mass_fault(factor: float) -> Hypothesis:
     """Fault of the description: all torques are `factor` times what its masses need.
 
-    No motion tells it from `scale_fault`: what is known of descriptions and of gains does.
+    No motion can distinguish this fault from `scale_fault`; only prior knowledge about robot
+    descriptions and gains can.
     """
 
     def worth(x: ArrayLike) -> Array:

@@ -51,8 +51,9 @@ def timed(motion: PlayedMotion, u: float, until: float, at: float) -> Outgoing:
 class ControllerClock:
     """Estimate of the controller's motion time.
 
-    Its rate is measured between two reports of one goal, because the controller sets its time to
-    the clock whenever it accepts a goal, so that over many goals any rate would appear as 1.
+    The rate of this time is measured between two reports of one goal, because the controller sets
+    its time to the clock whenever it accepts a goal, so that over many goals any rate would appear
+    as 1.
 
     Args:
         rate: Speed scaling that it is thought to run with.

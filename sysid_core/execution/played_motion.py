@@ -116,8 +116,8 @@ class PlayedMotion:
     def goal(self, first: float, until: float, *, exact: bool = False) -> Trajectory:
         """Piece of the motion that ends at rest: unchanged until a given time, then a stop.
 
-        Goals of one motion have their points in common, so that one can replace another while both
-        say the same, without a step.
+        Goals of the same motion have common points, so that one can replace another without a step
+        while both contain the same motion.
 
         Args:
             first: Its first point is at or before this [s].

@@ -3,7 +3,8 @@
 controller.
 
 Tables of numbers, the recursive Newton-Euler algorithm on them, and one line for each term of each
-axis. No allocation, no branch on data; what friction remembers is in a struct of the caller's.
+axis. No allocation, no branch on data; the memory of the friction terms is in a struct that belongs
+to the caller.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 
 Inertias are written whole (`fullinertia`) at the body that moves; links behind fixed joints are
 bodies of their own without mass, placed by pinocchio's composition of the fixed joints. A constant
-torque of a drive is the bias of its motor: `ctrl` is what the drive gives.
+torque of a drive becomes the bias of its motor, so that `ctrl` is the torque of the drive.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Projection of an identified robot onto the terms that an export format supports.
 
-Copied, the parameters of the terms that remain are wrong: what play, load or a Stribeck curve took
-is missing, and Coulomb friction fitted beside them is too small. They are fitted again over the
-recorded motion with the inertial parameters as they are,
-`min_x sum_k rho(tau_k - Y_k pi - Phi_k x)`, with Huber's rho (Huber 1964, Ann. Math. Stat. 35) whose
-width is the residual's own, and `x >= 0` where physics says so.
+The parameters of the remaining terms cannot simply be copied: the friction described by omitted
+terms (play, load, Stribeck curve) would be missing, and Coulomb friction that was fitted beside
+these terms is too small. The remaining parameters are therefore fitted again to the recorded
+motion, with unchanged inertial parameters, `min_x sum_k rho(tau_k - Y_k pi - Phi_k x)`, with
+Huber's rho (Huber 1964, Ann. Math. Stat. 35) whose width follows from the residual, and `x >= 0`
+where physics requires it.
 """
 
 from __future__ import annotations

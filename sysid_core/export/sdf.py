@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Export to SDFormat 1.9 for Gazebo and Drake: inertias, `<dynamics><damping><friction>`, limits.
 
-A joint stands in the frame of the body before it, the body that it moves in the joint's; rotations
-are quaternions. Links behind fixed joints are frames of the body that carries them.
+The pose of a joint is given in the frame of its parent body, and the pose of the moved body in the
+frame of the joint; rotations are quaternions. Links behind fixed joints are frames of the body that
+carries them.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ class Target(Kind):
         rounding [N m].
 
         The relative tolerance is 1e-9 for numbers in double precision, and 1e-5 for USD, whose
-        numbers have single precision. In proportion where torques are larger than 100 N m: rounding
-        is relative.
+        numbers have single precision. For torques above 100 N m the tolerance grows in proportion,
+        because rounding is relative.
 
         Args:
             torque: The largest that was compared [N m].

@@ -70,8 +70,8 @@ def usd_of(robot: Projection) -> str:
 def actuators_of(robot: Projection) -> dict[str, dict[str, float]]:
     """Fields of Isaac Lab's `ImplicitActuatorCfg` for each joint (by its name in USD), SI units.
 
-    Limits are left out: Isaac Lab takes those of the USD then, and their fields have other names in
-    each of its versions.
+    Limits are left out, because their fields have different names in different versions of Isaac
+    Lab; Isaac Lab then uses the limits in the USD file.
     """
     names, tree = prim_names(robot.model), tree_of(robot.model)
     columns = (robot.of(symbol).tolist() for symbol in ("I_a", "F_c", "F_v"))

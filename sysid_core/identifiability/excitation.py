@@ -5,9 +5,9 @@ The singular values of the data's base regressor `W` depend on the units of its 
 therefore taken of `W T`:
 
 - With a reference, the regressor S at random states that spans everything that can be seen,
-  `T = R_S^{-1}` with `S = Q R_S`. The singular values are then what W shows over what vigorous
-  motion shows, direction by direction, whatever base parameters or units are chosen. Some
-  directions are weak by the robot's build: the singular values of a leg's S spread over five
+  `T = R_S^{-1}` with `S = Q R_S`. The singular values are then the excitation by the data relative
+  to that by vigorous motion, direction by direction, for any choice of base parameters and units.
+  Some directions are weak by the robot's build: the singular values of a leg's S spread over five
   decades, so that no data reach its rank at a fixed tolerance.
 - Without one, T makes the columns unit length.
 """

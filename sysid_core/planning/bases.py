@@ -193,7 +193,8 @@ class BSplineBasis(MotionBasis):
 
     The first and the last three of the `n_spans + 5` splines on a clamped knot vector (de Boor
     1978, ch. IX) are left out: these alone have displacement, velocity or acceleration at an end.
-    With a free end the sum of the last three is one more: the motion comes to rest elsewhere.
+    With a free end, the sum of the last three splines is one more basis function, with which the
+    motion can come to rest at another position.
 
     Attributes:
         period: Duration [s].

@@ -189,9 +189,9 @@ class Hulls:
 class HullDistances:
     """Distances between convex hulls, corrected if hulls overlap but shapes do not.
 
-    Hulls of bent links (a forearm around its wrist) overlap before the shapes touch; how far that
-    may go is learnt from postures whose contacts are known. The contact check, not these distances,
-    decides on safety.
+    Hulls of bent links (a forearm around its wrist) overlap before the shapes touch; the permitted
+    overlap is determined from postures whose contacts are known. The contact check, not these
+    distances, decides on safety.
 
     Args:
         hulls: Hulls of the robot's shapes.

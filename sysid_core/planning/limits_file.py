@@ -256,8 +256,8 @@ class MoveItFile(FileSchema):
     def motion_limits(self, model: RobotModel) -> MotionLimits:
         """Limits of the URDF, or those of MoveIt if they are stricter.
 
-        The scaling factors aren't limits (MoveIt's planners may be asked to exceed them): only
-        `max_*` count.
+        Only the keys `max_*` are used; the scaling factors are no limits, because users can ask
+        MoveIt's planners to exceed them.
 
         Raises:
             ExcitationError: No joint of the robot is in the file.

@@ -46,9 +46,9 @@ def moving_joints(model: RobotModel, frame: str) -> tuple[str, ...]:
 def tool_frame(model: RobotModel, asked: str | None = None) -> tuple[str, str]:
     """Frame with limited speed, and a sentence that names it.
 
-    By default the last link of the URDF, unless a link elsewhere is carried by more joints (the
-    last link may be a sensor on the base); of an arm with a gripper the hand, not a finger, whether
-    fingers have joints or are drawn as fixed.
+    By default it is the last link of the URDF, unless another link is carried by more joints (the
+    last link may be a sensor on the base). For an arm with a gripper it is the hand, not a finger,
+    whether the fingers have joints or are fixed in the description.
 
     Raises:
         ExcitationError: The frame that was asked for doesn't move: its speed limits nothing.

@@ -347,7 +347,7 @@ def write_index(folder: str | Path) -> Path:
 def save_and_list(report: Report, path: str | Path) -> Path:
     """Save a report, and add it to the `index.html` of its folder.
 
-    That list is kept where there is one already, and in folders called `results`.
+    The list is written only if the folder contains one already, or is called `results`.
     """
     written = report.save(path)
     for folder in written.absolute().parents[:2]:

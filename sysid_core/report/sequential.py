@@ -17,8 +17,9 @@ from sysid_core.validation import Prediction
 def error_growth_figure(fit: SequentialFit) -> Figure:
     """Chart of the standard deviation of every constant, by the step that contributes the noise.
 
-    Above: in units of the constant's natural scale, step by step as here and all rows at once.
-    Below: shares of the variance. Constants stand in the order of the recursion.
+    Upper chart: standard deviations in units of the constant's natural scale, for this sequential
+    estimate and for an estimate from all rows at once. Lower chart: shares of the variance. The
+    constants are in the order of the recursion.
     """
     steps = [step.name for step in fit.solution.steps]
     place = {name: i for i, name in enumerate(steps)}  # coupled axes come last

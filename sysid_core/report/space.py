@@ -108,7 +108,7 @@ def link_points(model: RobotModel) -> list[tuple[int, Array]]:
     """Joint of every collision shape, and the outermost points of the shape in many directions, (K,
     3) [m].
 
-    Empty where the description has no shapes, or its meshes aren't on this machine.
+    The result is empty if the description has no shapes, or if its meshes are not on this computer.
     """
     try:
         shapes = RobotGeometry(model, model.body_names[-1], self_collision=False).surfaces

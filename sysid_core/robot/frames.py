@@ -2,8 +2,8 @@
 """Mounting of a robot's base, and frames that its description lacks: mounted ones, those of TF's
 `tf_static`, and a robot for the poses of a frame.
 
-Only what is static says where something is mounted. A frame on `tf` moves: a robot that stands still
-doesn't show to which of its links the frame is fixed.
+Only static transforms state where something is mounted. The frames on `tf` move; while a robot
+stands still, they do not reveal to which of its links a frame is fixed.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def hold_joints(
     Args:
         model: As described.
         joints: Names or patterns (`fr3_joint*`) of the joints that move; empty: those measured.
-        lock: Joints that are held besides, `JOINT` or `JOINT=POSITION` [rad or m].
+        lock: Further joints that are held, `JOINT` or `JOINT=POSITION` [rad or m].
         measured: Joints of the driver's joint states; None: not known, nothing is concluded.
         positions: Measured positions by name: where held joints stand [rad or m].
 

@@ -33,7 +33,8 @@ def identified_urdf(
     """URDF of the robot with other inertial parameters and joint friction.
 
     Links that are attached by fixed joints are part of the body that carries them: the whole
-    inertia is written to the body's own link, and theirs is removed. Locked joints become fixed.
+    inertia is written to the body's own link, and theirs is removed. Locked joints are written as
+    fixed joints.
 
     Args:
         model: Built from a URDF.

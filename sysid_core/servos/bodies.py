@@ -23,8 +23,8 @@ Array = NDArray[np.float64]
 class Loads:
     """Load torque of each joint along a motion, as a function of its position.
 
-    With the other joints where they are, gravity asks the torque `a cos q + b sin q` of a joint
-    that turns (and `a` of one that slides), whatever its own position q.
+    While the other joints keep their positions, the gravity torque of a revolute joint at position
+    q is `a cos q + b sin q`; the gravity force of a prismatic joint is the constant `a`.
 
     Attributes:
         a: Shape (K, n) [N m, N].
@@ -218,8 +218,10 @@ def _sweep(
 ) -> tuple[Array, Array, Array]:  # pragma: no cover - compiled  # fmt: skip
     """Gravity's two coefficients and the inertia about each joint, for each sample.
 
-    Outwards the bodies are placed; inwards each subtree's mass, first moment and second moment
-    about the base's origin are summed, which give the torque about an axis and how it turns with it.
+    An outward pass computes the poses of the bodies. An inward pass sums mass, first moment and
+    second moment about the base's origin over the subtree of each joint; these sums determine the
+    gravity torque about the joint's axis, its derivative with respect to the joint's position, and
+    the inertia.
     """
     samples, n = q.shape
     A, B, M = np.zeros((samples, n)), np.zeros((samples, n)), np.zeros((samples, n))

@@ -2,15 +2,16 @@
 r"""Output-error fit of one servo: its parameters minimise the difference between simulated and
 measured positions.
 
-The parameters p are the most likely ones, given what servos are like (a normal prior of each term)
-and the positions r that a simulation misses over whole motions, whose variance is unknown:
+The parameters p are the most likely ones, given a normal prior of each term and the differences r
+between simulated and measured positions over whole motions, whose variance is unknown:
 
 \[ \min_p \; N \log \sum_k w_k r_k(p)^2 + \sum_i \frac{(p_i - \mu_i)^2}{s_i^2}, \]
 
-by Levenberg and Marquardt's method; a Jacobian's column is a simulation beside the last. A drive that
-sticks doesn't repeat errors of the measurement but of the model, which stay for seconds. So N isn't
-the number of samples but that of the data that vary as blocks of time do (the composite likelihood's
-adjustment of Pace, Salvan and Sartori, 2011), and a deviation comes from what blocks say apart
+by the method of Levenberg and Marquardt; each column of the Jacobian needs one more simulation. The
+differences r are due to errors of the model, which persist for seconds while a drive sticks, rather
+than to noise. N is therefore not the number of samples, but the number of independent data that
+corresponds to the variation between blocks of time (adjustment of the composite likelihood, Pace,
+Salvan and Sartori 2011), and standard deviations follow from the differences between blocks
 (White's sandwich with blocks).
 """
 
@@ -208,8 +209,8 @@ def _secants(
 ) -> Array:
     """Mean change of the errors within each term's probe to both sides, in units of its scale.
 
-    Where sticking begins or ends a little earlier, errors jump: a derivative shows the jumps, not
-    how the errors change over a deviation.
+    The errors jump when sticking begins or ends slightly earlier; a derivative would contain these
+    jumps, instead of the change of the errors over a standard deviation.
     """
     columns = []
     for term, probe in zip(terms, probes, strict=True):

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Check of a recording's conventions by gravity: signs, zeros and order of joints, and mounting.
 
-The loop of a servo is the same whichever way its angles are counted, so that a wrong sign, zero or order
-of command *and* position leaves the replay alone but for gravity, whose torque the robot's model
-predicts. Each convention in doubt is an alternative hypothesis: the same servos with the loads that it
-means, stiffness and friction fitted again. Each block of time has an error variance of its own and counts
-as one datum, so that blocks in which the robot leaned on something don't decide. In the angle x that was recorded, where the joint's is
-\(q = s x + z\), the load \(a \cos q + b \sin q\) is
+The position loop of a servo is the same for any sign and zero of its angles, so that a wrong sign,
+zero or order of command *and* position changes the simulated motion only through gravity, whose
+torque the robot's model predicts. Each possible convention is an alternative hypothesis: the same
+servos with the loads that follow from it, and with stiffness and friction fitted again. Each block
+of time has an error variance of its own and counts as one datum, so that blocks in which the robot
+leaned on something do not decide. As a function of the recorded angle x, where the true angle of
+the joint is \(q = s x + z\), the load \(a \cos q + b \sin q\) is
 
 \[ s (a \cos z + b \sin z) \cos x + (b \cos z - a \sin z) \sin x . \]
 """
@@ -258,7 +259,8 @@ def examine_conventions(
 def _zero(court: _Court, j: int) -> tuple[float, float, _Odds]:
     """Angle that gravity would have added to a joint [rad], its deviation, and the odds against it.
 
-    By parabolas through three likelihoods half a tooth apart, the middle one moved to the best.
+    The angle is the maximum of a parabola through the likelihoods of three angles, half a tooth of
+    the servo horn apart; the middle one is moved until it is the best of the three.
     """
     known: dict[int, _Odds] = {0: _Odds(0.0, 0)}
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Contact of an arm with a level, frictionless surface.
 
-The normal force is the complementarity's solution at each step: zero, or the force that leaves the
-deepest point on the surface. Each drive's speed grows with it, so that it is found by halving.
+At each step, the normal force solves a complementarity problem: it is zero, or the force that keeps
+the deepest point on the surface. The speed of each drive increases with this force, so that the
+force is found by bisection.
 """
 
 from __future__ import annotations
@@ -155,9 +156,9 @@ def find_ground(
     reached.
 
     Each block of time of each joint has an error variance of its own and counts as one datum, so
-    that its say is half the logarithm of how much smaller the squared error is; errors as the joint
-    usually has don't count. A surface is accepted if it is more likely than none, with its height
-    unknown.
+    that it contributes half the logarithm of the factor by which the surface reduces its squared
+    error; errors below the usual error of the joint do not count. A surface is accepted if it is
+    more likely than none, with its height unknown.
 
     Args:
         tree: The bodies.

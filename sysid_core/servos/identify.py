@@ -444,9 +444,11 @@ def _at_rest(
 
 
 def _best_start(drive: _Drive, chosen: JointFit) -> JointFit:
-    """The likelier fit of two: from where the choice of terms ended, and from usual values.
+    """The more likely of two fits: one starts from the values at the end of the selection of terms,
+    the other from usual values.
 
-    Terms come one after the other, and what had to explain those to come may not find back.
+    Terms are selected one after another. The values of early terms, which first had to replace the
+    later ones, may not return to their best values.
     """
     usual = {term: drive.priors[term].mean for term in chosen.values}
     fits = [drive.fit(start, trial=True) for start in (chosen.values, usual)]
@@ -454,9 +456,11 @@ def _best_start(drive: _Drive, chosen: JointFit) -> JointFit:
 
 
 def _free_zero(drive: _Drive, fit: JointFit, priors: Mapping[Term, Prior]) -> tuple[float, float]:
-    """The zero where it may be any angle: the likelier of two searches.
+    """Zero of a joint if any angle is possible, and its standard deviation: the more likely of two
+    searches.
 
-    Gravity may have had to explain it: one begins with the usual stiffness and what rests are off.
+    The gravity term may have compensated for a wrong zero; the second search therefore starts from
+    the usual stiffness and the median difference between command and position.
     """
     off = np.median(
         np.concatenate([np.interp(m.t, m.t_target, m.target) - m.q for m in drive.motions])
@@ -496,9 +500,9 @@ def _deviations(
 def _kin(fits: Sequence[JointFit], deviations: Sequence[Mapping[Term, float]]) -> dict[Term, Prior]:
     """Common values of the drives of a robot, and their spread.
 
-    The random-effects mean and variance of DerSimonian and Laird (1986): drives of one type, bus
-    and firmware vary little, so that each lends the others what its motion shows; drives that
-    differ lend nothing.
+    The random-effects mean and variance of DerSimonian and Laird (1986): drives of the same type,
+    bus and firmware differ little, so that the data of each drive also improve the estimates of the
+    others; if the drives differ, they do not.
     """
     priors = {}
     for term in TERMS:
@@ -526,7 +530,7 @@ def choose_terms(
     Every second block is held out of one fit, and fitted by the other. A group of terms is added if
     it makes the held-out blocks three times as likely in all, and if a one-sided test at 10 % over
     the blocks confirms this, so that a few bad blocks do not decide. Each block of each drive has
-    its own variance, besides the usual variance of the drive.
+    its own variance, in addition to the usual variance of the drive.
 
     Returns:
         One half's fit of each drive, and each drive's mean squared error on blocks kept out [rad²].

@@ -150,8 +150,9 @@ _FEWEST = 10  # samples: a fit of five parameters needs more than them
 def match_joints(recording: ServoRecording, robot: RobotModel) -> ServoRecording:
     """Recording with its columns in the order and with the names of the robot's joints, in radians.
 
-    By name where all names agree but for case and what stands behind a dot (`elbow_flex.pos`);
-    else by place where there are as many columns as joints and no name says otherwise; this is noted.
+    The columns are matched by name if all names agree except for case and a suffix after a dot
+    (`elbow_flex.pos`). Otherwise they are matched by order, if there are as many columns as joints
+    and no name contradicts this; matching by order is noted.
 
     Raises:
         SignalError: Neither fits.

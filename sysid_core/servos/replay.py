@@ -110,12 +110,13 @@ def servo_report(
         report.paragraph(
             "The arm was in contact with a level surface at a height of"
             f" {result.model.ground.height * 1e3:.0f} mm, relative to the origin of its base."
-            " It is part of the simulation."
+            " This surface is part of the simulation."
         )
     report.heading("Servos")
     report.paragraph(
-        "Angles are torques over the stiffness K of the position loop; K itself is known only"
-        " through gravity and the URDF's masses. Without these:"
+        "Torques of a servo are stated as angles: each torque is divided by the stiffness K of the"
+        " position loop. K itself can be determined only from gravity and the URDF's masses. The"
+        " motion alone determines the following:"
     )
     robot, joints = result.model.robot, result.model.joints
     bodies = robot if joints == robot.joint_names else hold_joints(robot, joints=joints)

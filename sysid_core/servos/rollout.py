@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Simulation of one position servo with exact stiction.
 
-All torques are divided by the servo's stiffness K, so that they are angles: without a torque sensor
-nothing else can be known but through gravity. With the reference r behind the command, the position
-q, and in the same units inertia m, damping \(\tau\), gravity g and dry friction f,
+All torques are divided by the servo's stiffness K and stated as angles: without a torque sensor,
+only these ratios can be determined, except through gravity. With the reference r (the command after
+delay and motion profile), the position q, and in the same units inertia m, damping \(\tau\),
+gravity g and dry friction f,
 
 \[ m\dot v + \tau v = r - z - q - g(q) - f s, \qquad s \in \mathrm{Sign}(v) . \]
 
 The step is the implicit midpoint rule, with the second backward difference of velocities, and the
-complementarity of Coulomb's law solved exactly: the velocity is the frictionless one, shrunk towards zero by the friction's impulse, and zero where that is larger
-(Moreau; Stewart and Trinkle 1996). A drive that sticks has the velocity 0.0, not a small one.
+complementarity of Coulomb's law solved exactly: the velocity is that without friction, reduced by
+the friction impulse, and zero if this impulse is larger (Moreau; Stewart and Trinkle 1996). A drive
+that sticks has the velocity 0.0, not a small one.
 """
 
 from __future__ import annotations

@@ -83,9 +83,9 @@ def flat_columns(arrays: Mapping[str, Any]) -> dict[str, Array]:
 def export_recording(recording: Recording, out: str | Path) -> tuple[Path, ...]:
     """Write joint states and wrenches to a file, in the format of its extension.
 
-    Columns: `stamp_ns`, then `q.<joint>` [rad or m], `v.<joint>`, `effort.<joint>`; wrenches
-    `fx fy fz tx ty tz` [N, N m]. NPZ holds all in one file, besides the marks; CSV and Parquet
-    have a file for each stream (`run.csv`, `run.wrench.csv`).
+    Columns: `stamp_ns`, then `q.<joint>` [rad or m], `v.<joint>`, `effort.<joint>`; wrenches `fx fy
+    fz tx ty tz` [N, N m]. An NPZ file contains all streams, and the marks as well. CSV and Parquet
+    have one file for each stream (`run.csv`, `run.wrench.csv`) and no marks.
 
     Args:
         recording: To write.

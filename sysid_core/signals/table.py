@@ -169,10 +169,10 @@ def _refuse(
 
 
 def _forward(time: Array) -> tuple[NDArray[np.bool_], int | None]:
-    """Rows in which time doesn't run backward, (K,), and the first in which it does.
+    """Mask of the rows with increasing time, (K,), and the first row at which the time decreases.
 
-    The longest stretch in order stays; of the others, what lies before or after it in time as well.
-    NaN rows are left out.
+    The longest stretch in order is kept. Of earlier and later stretches, the rows that lie before
+    or after it in time are kept as well. NaN rows are left out.
     """
     rows = np.flatnonzero(np.isfinite(time))
     keep = np.zeros(len(time), dtype=bool)

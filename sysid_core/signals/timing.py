@@ -170,7 +170,7 @@ def interpolate_at(
     if len(stamps) == 0 or len(y) != len(stamps) or (np.diff(stamps) <= 0).any():
         raise SignalError(
             f"{len(stamps)} stamps for {len(y)} samples can't be interpolated: they must increase.",
-            remedy="Drop disordered samples first: `in_order`.",
+            remedy="Remove the samples whose stamps do not increase: `in_order`.",
         )
     right = np.clip(np.searchsorted(stamps, at), 0, len(stamps) - 1)
     exact = stamps[right] == at

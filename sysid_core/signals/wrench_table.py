@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables with a wrench and joint positions or poses: CSV, NPZ, Parquet, MAT.
 
-Columns are found by their names: those of this project's exports, of UR's RTDE logs, of ROS messages
-that were flattened, and what people write; or they are named.
+Columns are recognised by the names that are used in this project's exports, in UR's RTDE logs, in
+flattened ROS messages, and commonly elsewhere; or their names are given.
 """
 
 from __future__ import annotations

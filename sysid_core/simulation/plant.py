@@ -214,8 +214,8 @@ class MujocoPlant(MujocoStepper):
         """Effort, shape (n,), that brakes every joint at the same relative rate, within the torque
         limits.
 
-        `v' = -s rate v` with the largest s of [0, 1] that the limits allow: motion only loses
-        energy, and no joint is driven out of its way to stop another. Friction helps.
+        `v' = -s rate v` with the largest s of [0, 1] that the limits allow: the motion only loses
+        energy, and no joint is accelerated in order to stop another. Friction brakes in addition.
 
         Args:
             rate: [1/s].

@@ -59,11 +59,11 @@ _LEAD_S = 0.5  # [s] of rest before a recorded motion
 class SimulatedRobot:
     """MuJoCo simulation with the controller of an industrial robot.
 
-    It holds its posture until commanded, plays joint trajectories as a joint_trajectory_controller
-    does (quintic interpolation), follows streamed positions through a critically damped reference,
-    or applies streamed efforts. The efforts of its drives are limited. When streamed efforts end,
-    it brakes within these limits and then holds its posture. Position servos take trajectories and
-    streamed positions as they are, and no efforts.
+    The robot holds its posture until commanded, plays joint trajectories as a
+    joint_trajectory_controller does (quintic interpolation), follows streamed positions through a
+    critically damped reference, or applies streamed efforts. The efforts of its drives are limited.
+    When streamed efforts end, it brakes within these limits and then holds its posture. Position
+    servos take trajectories and streamed positions as they are, and no efforts.
 
     Args:
         plant: The physics.

@@ -35,7 +35,8 @@ class ResidualTorques:
     def residual(self, effort: ArrayLike, kind: EffortKind) -> Array | None:
         """Residual efforts of the newest sample, shape (n,), in the unit of the measured efforts.
 
-        None if no model predicts efforts of this kind, such as currents before an identification.
+        The result is None if no model predicts efforts of this kind, such as currents before an
+        identification.
 
         Raises:
             SignalError: There is no sample yet.

@@ -88,11 +88,12 @@ def _judge_followers(identification: Identification) -> tuple[Reason, ...]:
 def _judge_efforts(
     identification: Identification, predictions: Sequence[Prediction]
 ) -> tuple[Reason, ...]:
-    """Measured torques against the description's limits.
+    """Comparison of the measured torques with the effort limits of the robot description.
 
-    Beyond them the units, a gain or the limit itself are wrong. A description whose own weight is
-    beyond one of its limits doesn't mean joint torques (they may stand on the motors' side of the
-    gears): a warning. Elsewhere it is a failure where the torques' RMS is beyond the limit.
+    Torques beyond a limit mean that the unit, a gain or the limit itself is wrong. The result is a
+    failure if the RMS of the torques exceeds the limit. It is only a warning if the peak torque
+    alone exceeds the limit, or if the weight of the robot as described already exceeds a limit:
+    such limits are not those of joint torques (perhaps of torques on the motor side of the gears).
     """
     model, gains = identification.model, identification.friction.drives.gains
     limits = np.where(model.effort_limits > 0.0, model.effort_limits, np.inf)

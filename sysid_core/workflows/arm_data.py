@@ -126,8 +126,8 @@ def _read_loop_bag(
 ) -> Recording:
     """A bag's driven joints, and those passive ones that have an encoder, mapped by name.
 
-    What the bag says of the efforts of passive joints (NaN, zero, nothing) doesn't matter. Where
-    other messages than the driven joints' carry them, they are interpolated.
+    The efforts of passive joints in the bag (NaN, zero or none) are ignored. If the passive joints
+    are published in other messages than the driven joints, their positions are interpolated.
 
     Args:
         path: rosbag2 folder or file.

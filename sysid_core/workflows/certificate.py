@@ -2,8 +2,8 @@
 """Certificates of identifications: results and hashes of the inputs, which can be repeated from the
 data.
 
-A certificate isn't signed: `verify` repeats all that it states from the data. Who wants to know who
-issued it signs the file with a tool of their own, such as `minisign` or `gpg --detach-sign`.
+A certificate isn't signed: `verify` repeats all that it states from the data. To prove who issued
+it, sign the file with another tool, such as `minisign` or `gpg --detach-sign`.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _repeated(
 def _errors_before(found: IdentifiedArm, earlier: Path | None) -> dict[int, float]:
     """Relative errors of the description or an earlier identification, by number of the recording.
 
-    Empty where the result itself has them: arms with a known load.
+    The errors are empty for arms with a known load, because the result itself contains them.
     """
     if found.data.load is not None:
         if earlier is not None:

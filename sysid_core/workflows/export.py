@@ -458,7 +458,8 @@ def _judged(
 ) -> tuple[dict[str, float], float, ExportedError]:
     """Differences of torques by joint, what is allowed, and errors inside and as exported.
 
-    What is carried was in no run: its torques are taken off before errors are judged.
+    The runs were recorded without the carried load, so that its torques are subtracted before the
+    errors are computed.
     """
     robot = in_terms.robot
     written = robot if result.carried is None else result.carried.on(robot)

@@ -125,8 +125,8 @@ def _targets(model: RobotModel, given: Sequence[str]) -> tuple[tuple[str, ...], 
         return tuple(given), None
     if len(given) > 1:
         raise ExcitationError(
-            "Give either base parameters or one trajectory as --target.",
-            remedy="Omit one of the two.",
+            "--target is given more than once, and one of the values is a trajectory.",
+            remedy="Give base parameters, or one trajectory.",
         )
     task = Trajectory.load(files[0])
     task.belongs_to(model)

@@ -15,7 +15,7 @@ class PlanSettings:
     """Common settings of planned motions: samples, robot and limits.
 
     Attributes:
-        rate_hz: Rate of the samples.
+        rate_hz: Rate of the samples of the motion [Hz].
         seed: Seed of the random numbers; the same seed gives the same motion.
         lock: Joint to be locked; may be repeated.
         gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF.
@@ -82,9 +82,9 @@ class ArmPlanSettings:
 
     Attributes:
         period: Period of the Fourier series [s].
-        harmonics: Number of harmonics of the series; 0: all below 2 Hz.
-        spans: Knot intervals of a B-spline instead of the series.
-        periods: Number of repetitions of the series.
+        harmonics: Number of harmonics of the Fourier series; 0: all below 2 Hz.
+        spans: Knot intervals of a B-spline instead of the Fourier series.
+        periods: Number of repetitions of the Fourier series.
         criterion: d (volume of the covariance), mean (geometric mean of the deviations), a (mean
             variance), worst, condition, condition-si, or target.
         target: Base parameters, or a trajectory whose torques are to be predicted; for --criterion
@@ -147,7 +147,8 @@ class PayloadPlanSettings:
         duration: Duration of the oscillation [s].
         amplitude_deg: Amplitude of the three wrist joints [deg].
         tare: Number of static postures before the motion (0, or at least 3).
-        free_frequencies: Also optimise the ratio of the three frequencies.
+        free_frequencies: Also optimise the ratio of the frequencies at which the three wrist joints
+            oscillate.
         still: Duration of each phase at rest [s].
         posture: Centre posture, one number per joint separated by commas [rad]; default: optimised.
         common: Samples, robot and limits.
@@ -180,8 +181,8 @@ class PosturePlanSettings:
 
     Attributes:
         count: Number of postures to select.
-        through: File of given postures instead (CSV), with a column per joint and a row per
-            posture.
+        through: File of given postures (CSV) instead of selected ones, with a column per joint and
+            a row per posture.
         still: Duration of each phase at rest [s].
         common: Samples, robot and limits.
     """
@@ -252,11 +253,11 @@ class LoopsPlanSettings:
         urdf: URDF, if the loops file names none.
         motions: Number of motions, planned one after the other.
         duration: Approximate duration of each motion [s].
-        harmonics: Harmonics of each joint's series.
+        harmonics: Number of harmonics of each joint's Fourier series.
         velocity: Largest speed of the driven joints [rad/s].
         fill: Share of the assembly region to be used.
         drives_only: Plan for friction and drive parameters alone, with known inertial parameters.
-        candidates: Motions per generation.
+        candidates: Number of motions in each generation of the search.
         generations: Generations of the search.
         still: Duration of each phase at rest [s].
         common: Samples, robot and limits.

@@ -33,7 +33,7 @@ class ServoFiles:
         degrees: The angles are in degrees.
         percent: The angles are LeRobot's -100 to 100 of each joint's range (URDF limits); grippers: 0 to
             100.
-        calibration: LeRobot's calibration (JSON) with these ranges; implies --percent.
+        calibration: LeRobot's calibration (JSON) with the ranges of the joints; implies --percent.
     """
 
     recordings: tuple[Path, ...]

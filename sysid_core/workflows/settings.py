@@ -22,9 +22,9 @@ class LoadSettings:
 
     Attributes:
         loaded: Runs with a load of known mass, from which the drive gains are estimated.
-        load_mass: Mass of that load, in kg.
+        load_mass: Mass of the load in the loaded runs [kg].
         load_frame: Frame that carries the load, such as tool0; default: the last link.
-        load_com: Centre of mass of the load in that frame, X,Y,Z [m]; default: estimated.
+        load_com: Centre of mass of the load in the load frame, X,Y,Z [m]; default: estimated.
     """
 
     loaded: tuple[Path, ...] = ()
@@ -195,7 +195,7 @@ class TorqueWeighingSettings:
             --target-torque they replace the gains of the column map.
         target_torque: Columns FIRST-LAST of the controller's model torques.
         friction: 'usual', 'geared', or terms separated by commas, as in `identify`.
-        shape: Shape in the frame, as in `payload`: a prior on the inertia.
+        shape: Shape of the payload in its frame, as in `payload`: a prior on the inertia.
         reach: Largest plausible distance of the centre of mass from the frame [m].
         size: Radius of a ball as large as the payload [m].
         rate_hz: Rate of the regressor.
@@ -258,7 +258,7 @@ class SensorSettings:
             load-on-sensor, or auto (from the weight).
         sensor_parent: Link on which the sensor is mounted, if neither the URDF nor tf_static has
             its frame.
-        sensor_pose: Pose of the sensor on that link: 'x y z roll pitch yaw' (m, rad).
+        sensor_pose: Pose of the sensor on its parent link: 'x y z roll pitch yaw' (m, rad).
         gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF.
         mount: Orientation ROLL,PITCH,YAW of the base in the world [rad], instead of gravity:
             3.14159,0,0 for a robot on the ceiling.

@@ -27,8 +27,8 @@ class TorqueResidualsComponent:
     """Publisher of `~/torque_residuals`: measured minus predicted effort of every joint.
 
     The prediction uses the last parameters from `~/identify`; before that, the URDF's inertial
-    parameters without friction, if the efforts are torques. They are computed only while the topic
-    has a subscriber.
+    parameters without friction, if the efforts are torques. The residuals are computed only while
+    the topic has a subscriber.
 
     Args:
         node: The estimator.

@@ -205,8 +205,8 @@ class RobotInputs:
     def now(self) -> float:
         """Time of the node's clock [s].
 
-        Simulated, it is no earlier than the newest state: after a long check, states may be taken in
-        before the `/clock` that was sent with them.
+        Simulated time is never earlier than the newest state: after a long check, states may be
+        processed before the `/clock` message that was sent with them.
         """
         now, measured = self._node.now_ns() * 1e-9, self.robot.measured
         return now if measured is None or not self._simulated else max(now, measured.stamp)

@@ -91,7 +91,8 @@ class MotionPlayer:
     def halt(self, fault: Fault) -> None:
         """Stop the current motion and play the stop to its end.
 
-        No callback runs meanwhile, so the time is the steady clock's: simulated time stands still.
+        No callback runs meanwhile, so that simulated time does not advance; the stop is timed by
+        the steady clock instead.
         """
         core, now, began = self.core, self._inputs.now(), time.monotonic()
         while core is not None and self.stopping(fault):

@@ -2,7 +2,8 @@
 """Complete experiment: check the motion, play it slowly, play and record it, then identify or
 weigh.
 
-The runner's action and `sysid run` are this one function, over what each has the nodes do.
+The runner's action and `sysid run` both call this function, each with its own way of commanding the
+nodes.
 """
 
 from __future__ import annotations

@@ -76,7 +76,8 @@ def _executor() -> Any:
 def run_node(node_class: type[ManagedNode], args: list[str] | None = None) -> int:
     """Run one node until a stop is requested; open files are closed on any signal.
 
-    The process has to end then: what holds it up for longer than ten seconds ends it with status 1.
+    If the process does not end within ten seconds after the node's clean-up, it is ended with exit
+    status 1.
 
     Returns:
         Exit status: 0 after an orderly end.

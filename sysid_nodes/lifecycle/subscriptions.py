@@ -104,8 +104,8 @@ class AdaptiveSubscription:
 class LossWatch:
     """Counter of lost messages; asks DDS once a second and reports losses.
 
-    The `message_lost` event is asked for, not waited for: as a waitable it would end the process
-    (see `Actions`).
+    The number of lost messages is polled, because an event callback for `message_lost` could end
+    the process (see `Actions`).
 
     Args:
         node: Whose subscriptions these are.

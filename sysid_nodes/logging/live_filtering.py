@@ -214,7 +214,7 @@ def warm_up() -> None:
     """Compile the filters in advance, because compilation would delay the first samples by half a
     second.
 
-    The first time on a machine they are compiled, which takes ten: `make setup` does it.
+    The first compilation on a computer takes ten seconds; `make setup` does it in advance.
     """
     joints, wrench = JointFilter(1), WrenchFilter()
     for k in range(300):

@@ -119,8 +119,8 @@ def _wait_for_listeners(
 ) -> None:
     """Wait until joint states and wrenches have subscribers, and all connections are complete.
 
-    Processes find each other one by one, seconds apart where an announcement is lost: somebody who
-    isn't known yet would miss the beginning.
+    Processes discover each other one by one, and seconds later if an announcement is lost; a
+    subscriber that has not been discovered yet would miss the beginning.
     """
     begin = changed = time.monotonic()
     known: object = None
@@ -200,7 +200,7 @@ def _let_arrive(node: BagPublisher, last_ns: int, rate: float, stopped: Callable
     """Wait until reliable messages are acknowledged, because the others are lost when this process
     ends.
 
-    Simulated time goes on meanwhile.
+    Simulated time continues during this wait.
     """
     begin = time.monotonic()
     while (passed := time.monotonic() - begin) < _DEAF_S and not stopped():

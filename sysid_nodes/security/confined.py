@@ -2,9 +2,9 @@
 """Checks of paths received over the network: they must lie in permitted folders, and existing files
 are never overwritten.
 
-A name in full is the same as the name relative to that folder, where it lies below it once links are
-followed: answers of services (a bag's path) can be sent on. Whoever may call a service gains nothing by
-it; any other absolute path is refused.
+An absolute path is accepted if it lies below a permitted folder after links are followed, so that
+the answer of one service (a bag's path) can be sent to another. This gives the caller no further
+access; any other absolute path is refused.
 """
 
 from __future__ import annotations

@@ -48,9 +48,9 @@ class LockStep(WallPace):
     """Simulated time that waits for the node that moves the robot, and is never faster than the
     wall clock.
 
-    It waits for the next command of a stream, and for the next state of an executor whose
-    trajectories the robot plays by itself. A client that is delayed by the computer is thus not
-    penalised. If the client has ended, time continues after a while, and the robot behaves as
+    Simulated time waits for the next command of a stream, and for the next state of an executor
+    whose trajectories the robot plays by itself. A client that is delayed by the computer is thus
+    not penalised. If the client has ended, time continues after a while, and the robot behaves as
     without commands.
 
     Args:

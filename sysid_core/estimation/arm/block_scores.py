@@ -2,9 +2,10 @@
 """Cross-validation with normal equations of blocks of time: any choice of columns and prior is
 judged on held-out blocks.
 
-Jackknife test of whether the recordings determine the torques of other motions: the fit is repeated with
-each block of time left out (delete-a-block jackknife, Künsch 1989). Where the recordings are too short or
-excite too little, these fits explain what they saw alike and predict other motions differently.
+Jackknife test of whether the recordings determine the torques of other motions: the fit is repeated
+with each block of time left out (delete-a-block jackknife, Künsch 1989). If the recordings are too
+short or excite too little, these fits explain their own data equally well, but predict different
+torques for other motions.
 """
 
 from __future__ import annotations
@@ -185,7 +186,8 @@ def _quadratic(theta: Array, products: Array) -> Array:
 def _edges(regression: Regression, n_blocks: int) -> Array:
     """Times that divide the motion into blocks of equal duration, shape (n_blocks - 1,) [s].
 
-    Motion that comes back belongs to the block in which it first occurred: held out, it is unseen.
+    A motion that is repeated belongs to the block in which it first occurred, so that no motion of
+    a held-out block occurs in the fitted blocks.
     """
     time = np.sort(_motion_time(regression))
     passed = np.cumsum(np.clip(np.diff(time, prepend=time[0]), 0.0, 0.1))  # holes don't count
@@ -287,8 +289,8 @@ def rough_loads(equations: ArmEquations) -> Array:
 class PredictionSpread:
     """Scatter of torque predictions over fits that each omit one part of the recordings.
 
-    The typical motion is as fast as the recorded one, and its range is larger by a half plus 0.3
-    rad.
+    The predicted motion is as fast as the recorded one; its range is larger by half of the recorded
+    range plus 0.3 rad.
 
     Attributes:
         spread: Standard deviation of predicted efforts, in units of the fit's residual.

@@ -75,9 +75,9 @@ def choose_differentiation(
     """Equations with the source of velocities and accelerations that predicts held-out blocks best.
 
     Velocities computed from positions alone are used if they predict held-out blocks clearly
-    better, because the velocities that a drive reports may be delayed, coarse or smoothed. They
-    come from the same low-pass filter (whose cut-off is chosen again), or from smoothing splines
-    with a cut-off per joint.
+    better, because the velocities that a drive reports may be delayed, coarse or smoothed. These
+    velocities come from the same low-pass filter (whose cut-off is chosen again), or from smoothing
+    splines with a cut-off per joint.
 
     Args:
         equations: With the filter and its best cut-off.

@@ -2,9 +2,9 @@
 """Measurement equations of a chain, `tau = Y pi + Phi phi` (rigid-body regressor and parameters,
 friction regressor and parameters).
 
-What a model lacks is a function of the motion and comes back with it. Blocks of time that are to
-disagree where the model is wrong must not hold the same motion: periods of a Fourier series, or one
-trajectory played several times.
+Errors of the model are functions of the motion and repeat with the motion. Blocks of time disagree
+because of these errors only if they contain different motions; periods of a Fourier series, or a
+trajectory that is played several times, therefore belong to the same block.
 """
 
 from __future__ import annotations
@@ -89,8 +89,9 @@ def _turning_over(
 ) -> tuple[list[int], Array]:
     """Columns of terms that turn over, and the regressor of a walk by small and large steps.
 
-    Random states are so far apart that all such terms have turned over between them: they would be
-    one and the same.
+    Terms that turn over are friction terms with memory: after a reversal, they change over some
+    distance. Random states are further apart than this distance, so that the columns of all such
+    terms would be equal; they are therefore evaluated along a walk.
     """
     widths = friction.play_width, friction.breakaway_width
     sizes = np.exp(rng.uniform(np.log(0.1 * min(widths)), np.log(10.0 * max(widths)), v.shape))

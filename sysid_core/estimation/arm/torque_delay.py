@@ -2,11 +2,11 @@
 """Delay of measured torques against measured positions.
 
 `tau(t) = tau_hat(t - d)` is linearised in d, which adds the column `d tau_hat / d d` to the
-regression; Gauss-Newton repeats that with the delay taken out.
+regression; Gauss-Newton steps repeat this with the motion shifted by the delay found so far.
 
-Friction turns over at reversals, later than a smooth sign says: where the model lacks that, it looks
-like a delay of ten milliseconds. Equations near a joint's reversal are therefore left out here, and
-the friction terms of geared arms are estimated beside the delay.
+At a reversal, real friction changes its sign later than the smooth sign of the model; without
+further terms, this resembles a delay of ten milliseconds. Equations near a joint's reversal are
+therefore left out here, and the friction terms of geared arms are estimated beside the delay.
 """
 
 from __future__ import annotations
@@ -212,9 +212,10 @@ class ArmLags:
 def torque_delay(equations: ArmEquations, rounds: int = 20) -> TorqueDelay:
     r"""Estimate the common delay of the efforts together with the parameters.
 
-    Gauss-Newton steps (`delay_step`) with the motion shifted. It starts from the best of
-    delays up to `FAR`; where torques are fitted up to frequencies so high that a wave could be
-    mistaken for the next one, of delays up to a millisecond, a quarter of the shortest wave apart.
+    Gauss-Newton steps (`delay_step`) with the motion shifted. The search starts from the best of
+    delays up to `FAR`; if torques are fitted up to such high frequencies that a delay by a whole
+    period could be mistaken for none, the candidates are delays up to a millisecond, spaced by a
+    quarter of the shortest period.
 
     Args:
         equations: The data.

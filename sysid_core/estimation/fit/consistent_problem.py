@@ -176,7 +176,8 @@ def bounded_fit(
     r"""Least squares with a prior and non-negative parameters: minimise `||R pi - r||^2 +
     ||sqrt(rho) (pi - pi_0)/s||^2`.
 
-    Friction and drives alone need no matrix inequality; this is exact and takes milliseconds.
+    If only friction and drive parameters are estimated, no matrix inequality is needed; this
+    solution is exact and takes milliseconds.
 
     Args:
         regression: Prior, scales and signs.

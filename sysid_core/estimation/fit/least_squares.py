@@ -330,8 +330,9 @@ class ConsistentLeastSquares:
 def _lifted_covariance(regrouping: Array, seen: ParameterUncertainty, s: Array) -> Array:
     r"""Covariance of all p parameters whose base parameters have the given one, shape (p, p).
 
-    What the data leave open has its natural spread, `C = L C_b L^T + N - L R N` with the natural
-    covariance N, the regrouping R and `L = N R^T (R N R^T)^{-1}`: then `R C R^T = C_b`.
+    Directions that the data do not determine have their natural covariance, `C = L C_b L^T + N - L
+    R N` with the natural covariance N, the regrouping R and `L = N R^T (R N R^T)^{-1}`: then `R C
+    R^T = C_b`.
     """
     scale = np.sqrt(np.diag(seen.prior))
     inverse = scipy.linalg.pinvh(seen.prior / np.outer(scale, scale)) / np.outer(scale, scale)
@@ -344,7 +345,8 @@ def _shrunken_covariance(
 ) -> Array:
     """Sandwich of the estimate that a declared prior shrinks (Huber 1981, 7.6), shape (p, p).
 
-    The prior's own error enters with the belief, which is the natural scale s where none is declared.
+    The error of the prior itself is included: its declared uncertainty, or the natural scale s if
+    none is declared.
     """
     belief = np.where(declared, 1.0 / rho, 1.0)
     M_prior = np.diag(rho**2 * belief / s**2)

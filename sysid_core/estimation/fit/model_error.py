@@ -2,10 +2,11 @@
 r"""Contribution of model errors to the standard deviations, from fits that each omit one block of
 motion.
 
-What a model lacks (hysteresis, elasticity, temperature) leaves residuals that are functions of the
-motion. They look uncorrelated after a second and come back with the next similar motion, which no
-correlation in time shows. Fits that leave out one block of the motion each do: were the model right,
-they would scatter as the sandwich covariance says. Friction also differs from recording to recording.
+Effects that the model lacks (hysteresis, elasticity, temperature) leave residuals that are
+functions of the motion. These residuals appear uncorrelated after a second, but repeat with the
+next similar motion, which their autocorrelation does not show. Fits that each omit one block of the
+motion do show it: if the model were correct, the scatter of these fits would be the one that the
+sandwich covariance states. Friction also differs from recording to recording.
 """
 
 from __future__ import annotations
@@ -114,9 +115,10 @@ def model_error(
 def spread_between(size: Array, own: Array, scatter: Array | None, count: int) -> float:
     r"""Relative standard deviation of friction between recordings.
 
-    The variance `V_j` of an estimate that R recordings' influences show is `C_j + tau^2 theta_j^2 / R`:
-    each parameter says `tau^2`, the clearer the larger the recordings' share of its variance; beside
-    them stands what other arms have shown.
+    The variance of an estimate, computed from the influences of R recordings, is `V_j = C_j + tau^2
+    theta_j^2 / R` with the wanted deviation `tau`. Each parameter gives a value of `tau^2`,
+    weighted by the share of its variance that is due to differences between recordings. These
+    values are averaged with `DAYS`, the value found on other arms.
 
     Args:
         size: Squares theta^2 of the parameters that rub, zero for others, shape (b,).
@@ -139,9 +141,9 @@ def scatter_factors(
 ) -> Array:
     r"""Ratio of the scatter of the estimates over blocks to their standard deviations, shape (b,).
 
-    Ratios of variances are chi-square about true ones, which differ from parameter to parameter:
-    they are drawn together as far as their own scatter allows (`moderated`). Parameters that the
-    data do not determine keep their standard deviation.
+    Measured ratios of variances have a chi-square distribution about the true ones, which differ
+    between parameters; the measured ones are therefore shrunk towards their common distribution
+    (`moderated`). Parameters that the data do not determine keep their standard deviation.
 
     Args:
         H: Normal matrix of every block, shape (B, b, b).
@@ -192,8 +194,9 @@ def moderated(ratios: Array, dof: int) -> Array:
     """Variance estimates with few degrees of freedom, shrunk towards their common distribution.
 
     True ratios are inverse-gamma; its two parameters come from mean and variance of the logarithms
-    (Smyth 2004, "Linear models and empirical Bayes methods", section 6.2). Estimates are then
-    Student-distributed: variances are such that 1.96 deviations hold 95 % (GUM, annex G).
+    (Smyth 2004, "Linear models and empirical Bayes methods", section 6.2). The errors of the
+    estimates then have a Student distribution; the variances are scaled such that ± 1.96 standard
+    deviations contain 95 % (GUM, annex G).
 
     Args:
         ratios: Estimated ratios of variances, shape (b,).

@@ -231,8 +231,9 @@ def scores_of_joints(
 ) -> Array:
     r"""Covariance of the weighted right-hand side `sum_j Y_j^T psi_j`, shape (b, b).
 
-    Residuals are smaller than the noise by what the fit has taken up, `T_j = tr(H^{-1} M_j)` of
-    joint j's squares S_j: hence the factor `S_j / (S_j - T_j)`, which is K / (K - p) for white noise.
+    Residuals are smaller than the noise, because the fit has absorbed a part of it: `T_j =
+    tr(H^{-1} M_j)` of the sum of squares S_j of joint j. The variance of the residuals is corrected
+    by the factor `S_j / (S_j - T_j)`, which is K / (K - p) for white noise.
 
     Args:
         regression: K samples of n torques.

@@ -70,8 +70,9 @@ class Weights:
     ) -> Array:
         r"""Triangular factor of the normal matrix in the covariance, shape (m, q).
 
-        For robust weights `sum_k w_k y_k y_k^T` with the joint's mean slope of the score over its
-        mean weight: residuals that are large where some regressor is large weigh less there.
+        With robust weights it is the factor of `sum_k w_k y_k y_k^T`, times each joint's ratio of
+        the mean slope of the score to the mean weight. The weights of the samples are kept, because
+        they are small where large residuals coincide with a large regressor.
         """
         if self.of_samples is None:
             return compressed.of(columns, known).weighted(self.slopes)[0]

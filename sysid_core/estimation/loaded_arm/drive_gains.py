@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drive gains from model torques and target currents of the controller.
 
-Without a known load, currents show masses only up to the gains. But many controllers publish their
-own model torque beside the motor current they ask for (UR: `target_moment` and `target_current`),
-and the slope of the one over the other is the manufacturer's gain: `i = tau / K + F_c s(v) +
-F_v v + i_0`, the last three being the controller's friction compensation."""
+Without a known load, currents determine masses only up to the drive gains. Many controllers,
+however, publish the torque of their own model and the motor current that they command (UR:
+`target_moment` and `target_current`). The ratio of changes of this torque to changes of this
+current is the manufacturer's gain K: `i = tau / K + F_c s(v) +
+F_v v + i_0`, in which the last three terms are the controller's friction compensation."""
 
 from __future__ import annotations
 

@@ -2,16 +2,17 @@
 r"""Identification of an arm, its drive gains and a load of known mass, from runs without and with
 the load.
 
-Currents show `parameters / gain`: only something known in advance fixes the scale. A load of known
-mass in the hand does (Gautier and Briot 2014). With pi of the arm, phi of friction, and of the load
-L all but its mass unknown,
+Currents determine only `parameters / gain`. A held load of known mass determines the gain (Gautier
+and Briot 2014). Unknown are the parameters pi of the arm, phi of friction, and those of the load L
+except its mass:
 
     K_j i_j = Y_j pi + Phi_j phi + delta Y_j X_L pi_L,    delta = 1 in the loaded runs.
 
-The measured current on the left has noise, which as a regressor would pull its gain towards zero;
-so gains are sought relative to those of the round before, `K = K' (1 + g)`, as columns of the
-torque that the model itself predicts: `K' i = (...) / (1 + g) ~ (...) - g tau_hat`. Where g
-vanishes, this is maximum likelihood, with the gains' uncertainty in every parameter's.
+The measured current on the left is noisy; as a regressor, it would bias the gain towards zero. The
+gains are therefore estimated relative to those of the previous iteration, `K = K' (1 + g)`, with
+the predicted torque as the regressor of g: `K' i = (...) / (1 + g) ~ (...) - g tau_hat`. Once g has
+converged to zero, the result is the maximum-likelihood estimate, and the standard deviations of all
+parameters contain the uncertainty of the gains.
 """
 
 from __future__ import annotations

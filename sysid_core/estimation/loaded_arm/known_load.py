@@ -177,8 +177,9 @@ class SupposedLoad:
 def _surprise(R: Array, innovation: Array, prior: Array) -> float:
     """Squared distance of data from prior, chi-squared with ten degrees of freedom at most.
 
-    `innovation^T (1 + R P R^T)^-1 innovation` by the singular values of `R P^(1/2)`: where the data
-    are far more certain than the prior the sum itself would be singular in floating point.
+    The distance is `innovation^T (1 + R P R^T)^-1 innovation`, computed from the singular values of
+    `R P^(1/2)`: if the data are far more accurate than the prior, the matrix `1 + R P R^T` itself
+    is singular in floating point.
     """
     U, s, _ = np.linalg.svd(R @ np.linalg.cholesky(prior))
     return float(np.sum((U.T @ innovation) ** 2 / (1.0 + s**2)))

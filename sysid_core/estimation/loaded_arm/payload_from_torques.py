@@ -7,8 +7,9 @@ friction between the runs, and the payload pi_L in frame F of a link,
     unloaded:  tau = Y pi + Phi phi
     loaded:    tau = Y pi + Phi (phi + d) + Y_L pi_L,     Y_L = Y_link B(X_BF)
 
-(loaded and unloaded motions in one regression: Khalil, Gautier, Lemoine 2007). Fitting together carries the arm's
-own uncertainty into the payload's covariance. The arm may also be known from an earlier `Estimate`, or only nominally from its URDF: both are priors on pi.
+(loaded and unloaded motions in one regression: Khalil, Gautier, Lemoine 2007). Because both are
+fitted together, the covariance of the payload contains the uncertainty of the arm. The arm may also
+be known from an earlier `Estimate`, or only nominally from its URDF: both are priors on pi.
 """
 
 from __future__ import annotations

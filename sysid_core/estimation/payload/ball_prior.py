@@ -33,9 +33,9 @@ def ball_prior(
     r"""Mean and covariance of `pi` for a body of the size of a ball at an uncertain position.
 
     Mass, centre of mass and inertia about it are independent: any mass, a centre at 0 ± reach, and
-    the inertia of a uniform ball with a standard deviation of its own size. Moved to `pi` linearly
-    about the payload found so far, so that the inertia about the origin moves with the centre of
-    mass.
+    the inertia of a uniform ball with a standard deviation of its own size. This distribution is
+    transformed to `pi` by linearisation about the payload found so far, so that the inertia about
+    the origin changes with the centre of mass.
 
     Args:
         pi: Parameters found so far, shape (10,).

@@ -121,7 +121,8 @@ def bounding_ellipsoid(shape: Shape) -> Array:
 def _triangle(matrix: ArrayLike) -> Array:
     """Upper triangles of symmetric matrices (..., 4, 4) as Clarabel's cone of definite ones has them, (..., 10).
 
-    Column by column, what is off the diagonal times the root of two.
+    The entries are ordered by columns; those off the diagonal are multiplied by the square root of
+    two.
     """
     S = np.asarray(matrix, dtype=float)
     return np.asarray(S[..., _ROWS, _COLUMNS] * np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0)))

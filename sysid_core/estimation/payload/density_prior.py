@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Prior of a payload from its shape: approximately uniform, non-negative density.
 
-The masses of the cells are drawn to a homogeneous body by their relative entropy
+The relative entropy of the cell masses keeps them near those of a homogeneous body:
 
     kappa sum_i [ m_i ln(m_i / n_i) - m_i + n_i ],   n_i = m v_i,   kappa = grains / (contrast^2 m)
 
-with the volume fractions v_i: to second order, densities vary by `contrast` between regions of
-1 / `grains` of the volume, independently, however fine the cells are.
+with the volume fractions v_i: to second order, the densities of regions of 1 / `grains` of the
+volume then vary independently of each other by `contrast`, whatever the size of the cells is.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class DensityPrior:
     def most_likely_masses(self, R: Array, r: Array, near: Array | None = None) -> Array:
         """Cell masses that minimise the data misfit plus the relative entropy to the prior masses.
 
-        The homogeneous body has the mass of the solution itself, found by repetition.
+        The homogeneous body has the same mass as the solution, which is found by iteration.
 
         Args:
             R: Whitened factor of the data, shape (p, 10).

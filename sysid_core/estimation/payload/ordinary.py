@@ -61,7 +61,7 @@ def least_squares_covariance(wrenches: CompressedWrenches) -> Array:
     """Covariance of the unconstrained solution for independent noise of forces and torques, shape
     (10, 10).
 
-    Directions that the data don't show get a variance of 1e6 in the parameters' units.
+    Directions that the data do not determine get a variance of 1e6 in the units of the parameters.
     """
     F, T = wrenches.force[:, :10], wrenches.torque[:, :10]
     sd_force, sd_torque = wrenches.noise_sd()

@@ -118,8 +118,9 @@ class PointMassDiscretization(WrenchEstimator):
     def _covariance(self, wrenches: CompressedWrenches, m: Array, pi: Array) -> tuple[Array, Array]:
         """Expected squared error of the linearised estimator, and the covariance of the prior.
 
-        Three parts: sensor noise, what the gravity-only model and the regularisation pull away
-        from the truth (at the estimate), and the spread of the density that they hide.
+        The squared error has three parts: sensor noise, the bias that the gravity-only model and
+        the regularisation cause (evaluated at the estimate), and the variation of the density that
+        they suppress.
         """
         Phi = self.shape.parameters_per_mass
         R1, R2 = wrenches.reduced, wrenches.full
@@ -176,7 +177,8 @@ def _solve_socp(E1: Array, e1: Array, E2: Array, e2: Array, weight: float) -> Ar
 def _solve_qp(E: Array, e: Array, weight: float) -> Array:
     """`min |E m - e|^2 + weight |m|^2, m >= 0`.
 
-    With OSQP; where its first-order steps don't reach the tolerance in time, with Clarabel.
+    The problem is solved by OSQP, or by Clarabel if the first-order steps of OSQP do not reach the
+    tolerance in time.
     """
     n = E.shape[1]
     P = scipy.sparse.triu(2.0 * (E.T @ E + weight * np.eye(n)), format="csc")

@@ -90,8 +90,9 @@ def verdicts_from_prior(
     """Verdict of each parameter: prior-dominated unless the data reduced the prior variance to less
     than a half.
 
-    Moments of inertia are judged with mass and centre of mass given: knowing these from gravity
-    alone narrows the inertia about the sensor's origin, but says nothing of the spread of the mass.
+    Moments of inertia are judged for given mass and centre of mass: if these are known from gravity
+    alone, the inertia about the sensor's origin becomes more certain, although nothing is known
+    about the distribution of the mass around its centre.
 
     Args:
         covariance: Shape (10, 10).

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Prior over classes of bodies, weighted by their evidence.
 
-Each hypothesis is a Gaussian of the parameters `pi = m p` of a body of mass m: its mean body, and how
-bodies of its kind vary. Given a shape there are solids whose density varies independently from place
-to place (`DensityPrior`, several contrasts), solids whose density varies slowly, and hollow things.
-The shape itself may be wrong: for the same kinds the solid is moved and stretched (to first order,
-`P -> X P X^T` of the pseudo-inertia). And it may mean nothing at all: then, as without a shape, a
-ball of some size is somewhere within reach.
+Each hypothesis is a Gaussian of the parameters `pi = m p` of a body of mass m: its mean body, and
+how bodies of its kind vary. If a shape is given, three kinds of bodies are considered: solids whose
+density varies independently from place to place (`DensityPrior`, several contrasts), solids whose
+density varies slowly, and hollow bodies. Since the given shape may be inaccurate, each kind also
+occurs with the shape moved and stretched (to first order, `P -> X P X^T` of the pseudo-inertia).
+Since the shape may also be entirely wrong, the last hypothesis is a ball of unknown size at an
+unknown place within reach; without a shape, this is the only one.
 
-Hypotheses are averaged by their evidence `N(r; R m p, R C R^T + I)` (MacKay 2003, Information theory,
-inference and learning algorithms, ch. 28); the deviations contain the spread between them.
+Hypotheses are averaged by their evidence `N(r; R m p, R C R^T + I)` (MacKay 2003, Information
+theory, inference and learning algorithms, ch. 28); the standard deviations contain the differences
+between the hypotheses.
 """
 
 from __future__ import annotations
@@ -324,7 +326,8 @@ class ShapePrior:
 def _even(C: Array, centre: Array) -> Array:
     """Covariance of `pi` of bodies that are symmetric about a centre, from that of free ones.
 
-    Mirrored cells double what is even in the place, and cancel what is odd.
+    Adding the mirror image of each cell doubles moments that are even functions of the position,
+    and cancels odd ones.
     """
     X = np.eye(4)
     X[:3, 3] = -centre

@@ -17,9 +17,9 @@ class RecursiveTotalLeastSquares(WrenchEstimator):
     r"""Recursive total least squares: noise in the motion as well as in the wrench; the estimate is
     the smallest singular vector of `[A | b]`.
 
-    The triangular factor of `[A | b]` is brought up to date sample by sample; its singular vectors
-    are those of all the data, which is what updating a singular value decomposition gives. If
-    several vectors have zero residual, the minimum-norm solution is used.
+    The triangular factor of `[A | b]` is updated with every sample. Its singular vectors are those
+    of all data, so that the result is that of an updated singular value decomposition. If several
+    vectors have zero residual, the minimum-norm solution is used.
     """
 
     method = "RTLS"

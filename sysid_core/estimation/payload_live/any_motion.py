@@ -283,10 +283,12 @@ def _usable(recording: Recording, known: SensorCalibration) -> tuple[Recording, 
 def _doubted(
     estimate: Estimate, convention: WrenchConvention
 ) -> tuple[Estimate, tuple[Reason, ...]]:
-    """The estimate, wider by what its rivals weigh, and the reason not to believe it.
+    """The estimate, with standard deviations that include the masses of other hypotheses, and the
+    reason to doubt it.
 
-    Every hypothesis weighs by itself, by least squares: where another one, or a plainer model of the
-    same, makes another mass of the readings, the answer isn't known however sure the fit is.
+    Each hypothesis gives a mass of its own by least squares. If the mass of another hypothesis, or
+    of a simpler model of the same one, differs from the estimate, the mass is not known, however
+    small the standard deviation of the fit is.
     """
     mass = float(estimate.values[0])
     if not mass > 0:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recognition of known loads: probabilities from the likelihood of the payload estimator.
 
-A load is a Gaussian of the ten parameters: what its parts weigh and how they lie. Nothing held and
-something unknown are always among them, and all are as probable before the readings.
+Each load is a Gaussian distribution of the ten parameters, which follows from the masses and poses
+of its parts. "Nothing" and "something unknown" are always among the loads, and all loads have the
+same prior probability.
 """
 
 from __future__ import annotations

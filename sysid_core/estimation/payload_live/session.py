@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Complete payload identification, live or replayed: tare, motion, estimate.
 
-Joint states, wrenches and marks may come in any order: what comes out depends on their stamps and
-values alone. What comes too late lets the run be done over.
+Joint states, wrenches and marks may arrive in any order: the result depends on their stamps and
+values alone. If one arrives too late, the run is computed again.
 """
 
 from __future__ import annotations

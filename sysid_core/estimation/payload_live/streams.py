@@ -33,10 +33,11 @@ class PayloadStreams:
     """Buffers of all streams since the start of the run, with the position up to which they have
     been read.
 
-    Where stamps of the joint states go back by more than a second (another bag is replayed, simulated
-    time is reset), a new run has begun, and the old one is forgotten. Joint states come in order. Up
-    to a third of a second, wrenches and marks of the new run may come before its joint states, and
-    those of the old one after them, in any order: each is read once, in the run that it is of.
+    If the stamps of the joint states decrease by more than a second (another bag is replayed, or
+    simulated time is reset), a new run has begun, and the old one is discarded. Joint states come
+    in order. Up to a third of a second, wrenches and marks of the new run may come before its joint
+    states, and those of the old one after them, in any order: each is read once, in the run to
+    which it belongs.
 
     Args:
         max_gap_s: Joint states further apart than this are not interpolated [s].

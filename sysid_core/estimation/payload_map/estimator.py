@@ -5,11 +5,11 @@ Maximum a posteriori of
 
     b_k = (1 + E)(A(x_k) pi) + beta(t) - tau d(A pi)/dt + noise
 
-where the motion x is known as well as encoders and smoothness let it be (`motion_belief`), the
-sensor's errors (bias, drift, delay, gains, mounting, gravity's direction: `sensor_model`) have Gaussian
-priors and the payload one of what bodies may be (`ShapePrior`). No step is
-taken that explains the data worse (Levenberg, Marquardt); everything but the ten parameters is eliminated
-exactly in each, whatever the number of samples.
+where the uncertainty of the motion x follows from encoder noise and smoothness (`motion_belief`),
+the sensor's errors (bias, drift, delay, gains, mounting, gravity's direction: `sensor_model`) have
+Gaussian priors, and the prior of the payload describes the bodies that are possible (`ShapePrior`).
+A step of the Levenberg-Marquardt method is rejected if it explains the data worse. In each step,
+all unknowns except the ten parameters are eliminated exactly, for any number of samples.
 """
 
 from __future__ import annotations
@@ -169,7 +169,9 @@ class PayloadMAP:
     def _floor(self, data: PayloadData, unexplained: Array) -> Array:
         """Lower bound of the noise: the declared noise, or the scatter of the samples; shape (6,).
 
-        Of wrenches or of what least squares leave, (K, 6): either may change fast for other reasons.
+        The scatter is that of the measured wrenches or that of the residuals of a least-squares
+        fit, `unexplained` (K, 6), whichever is smaller: either may contain fast changes that are
+        not noise.
         """
         declared = np.repeat(self.sensor.noise or (0.0, 0.0), 3)
         force = float(np.sqrt(np.mean(data.wrench[:, :3] ** 2)))
@@ -200,10 +202,12 @@ class PayloadMAP:
 class _Fit:
     """Maximum a posteriori estimation of payload, sensor errors and motion by Levenberg-Marquardt.
 
-    Noise, hypotheses about the body, and the body with which errors of motion and sensor are linearised
-    are constant during `run` and updated by `settle`: if the errors grew with the estimate, the mass
-    would be drawn to where they are as large as expected. After `run`, R and r contain the compressed
-    data about the payload; after `settle`, `left` is its distance from the body before, shape (10,).
+    Noise, hypotheses about the body, and the body at which errors of motion and sensor are
+    linearised are constant during `run` and updated by `settle`. Otherwise the modelled errors
+    would grow with the estimated mass, which would be biased towards values at which these errors
+    have their expected size. After `run`, R and r contain the compressed data about the payload;
+    after `settle`, `left` is the distance of the payload from that of the previous iteration, shape
+    (10,).
     """
 
     estimator: PayloadMAP

@@ -15,8 +15,8 @@ from sysid_core.robot import Array
 class ExpectedWrench:
     """Payload and sensor bias from the samples so far, with a weak prior.
 
-    What is believed of a body (its shape, small rather than large) may be wrong, and would then look
-    like a change of the load whenever the motion turns.
+    A strong prior of the body (its shape, or a small size) may be wrong; its error would then look
+    like a change of the load at every reversal of the motion.
 
     Attributes:
         pi: Parameters, shape (10,).

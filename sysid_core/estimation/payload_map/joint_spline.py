@@ -2,9 +2,9 @@
 r"""Joint motion as smoothing splines, whose noise levels are estimated from the data.
 
 The posterior mean of a joint driven by white jerk and seen through encoder noise is a quintic
-spline (Wahba 1978). Here its knots lie somewhat wider than the samples: then everything is banded,
-any later stamp can be asked for, and further measurements, such as wrenches, can join the same
-normal equations (`motion_belief`).
+spline (Wahba 1978). Here its knots lie somewhat wider than the samples: then all matrices are
+banded, the motion can be evaluated at any later stamp, and further measurements, such as wrenches,
+can join the same normal equations (`motion_belief`).
 """
 
 from __future__ import annotations
@@ -189,8 +189,8 @@ def _most_likely(
 ) -> tuple[float, float, Array]:
     """Encoder sd, jerk density and coefficients of one joint, by restricted maximum likelihood.
 
-    With ratio r = sd^2 / density the coefficients minimise `|q - B c|^2 + r int jerk^2`; the sd
-    that goes best with each r is known in closed form unless it is given.
+    With ratio r = sd^2 / density the coefficients minimise `|q - B c|^2 + r int jerk^2`; the most
+    likely sd for each r has a closed form, unless the sd is given.
     """
     size = gram.shape[1]
     best: tuple[float, float, float, Array] | None = None

@@ -51,7 +51,7 @@ class Misfit:
 def white_noise_sd(wrench: Array) -> Array:
     """Noise of force and torque from fourth differences, which remove the slow motion; (6,).
 
-    The median makes it indifferent to steps, such as between postures.
+    The noise is computed from a median, so that steps (such as between postures) have no influence.
     """
     if len(wrench) < 12:
         return np.repeat([0.1, 0.005], 3)  # too few to tell: Nadeau et al. 2022, moderate noise

@@ -6,12 +6,13 @@ The motion x = (a, omega, alpha) of the sensor is never known exactly. With the 
 residual) enter as `X^T Sigma^-1 X` with `Sigma = R + T Lambda T^T`, and afterwards the residual
 says where the motion really was.
 
-Where to linearise depends on the motion's error. Smoothed joints are a mean given the encoders:
-the true motion scatters about them independently of them (Berkson's errors). The regressor stays
-there; moved by the wrench, it would share the wrench's noise, which then looks like excitation.
-An accelerometer's readings scatter about the true motion instead (classical errors): taken as they
-are they attenuate the inertia, so there the regressor moves with the wrench (Gauss-Newton on motion
-and payload together). Berkson, Are there two regressions?, J. Am. Stat. Assoc. 45, 1950.
+The point of linearisation depends on the kind of error. Smoothed joint motion is a mean given the
+encoder readings, and the true motion scatters about this mean (Berkson's errors). The regressor is
+therefore evaluated at the smoothed motion; if it were corrected by the wrench, it would contain the
+noise of the wrench, which would look like excitation. The readings of an accelerometer, in
+contrast, scatter about the true motion (classical errors). A regressor evaluated at these readings
+would attenuate the inertia, so that this regressor is corrected by the wrench (Gauss-Newton on
+motion and payload together). Berkson, Are there two regressions?, J. Am. Stat. Assoc. 45, 1950.
 """
 
 from __future__ import annotations

@@ -2,14 +2,15 @@
 r"""Default payload estimator for samples that arrive one by one.
 
 The same model as `payload_map` (sensor errors, uncertain motion, density prior), in information
-form: the rows of each sample are whitened once, with the payload known by then, and added up. The
-wrench doesn't correct past motion here.
+form: the rows of each sample are whitened once, with the payload estimated so far, and added up. In
+this estimator, the wrench does not correct the motion of earlier samples.
 
-Motion from a filter needs no more (`motion_belief`, Berkson's errors). Motion as an accelerometer
-reads it attenuates the inertia: errors e of the regressor add `B = E[A'(e)^T Sigma^-1 A'(e)]` to
-the sum `G = A^T Sigma^-1 A`, not to `g = A^T Sigma^-1 b`. What holds in the mean is then
-`g = (G - B) pi`, and g scatters about it with a covariance of about G; so the data say
-`|G^-1/2 ((G - B) pi - g)|` (errors in variables; Fuller, Measurement Error Models, 1987, sec. 3.1).
+Motion from a filter needs no correction (`motion_belief`, Berkson's errors). Motion measured by an
+accelerometer attenuates the estimate of the inertia: errors e of the regressor add `B = E[A'(e)^T
+Sigma^-1 A'(e)]` to the sum `G = A^T Sigma^-1 A`, not to `g = A^T Sigma^-1 b`. Therefore `g = (G -
+B) pi` holds on average, and g scatters about this value with a covariance of about G, so that the
+misfit of the data is `|G^-1/2 ((G - B) pi - g)|` (errors in variables; Fuller, Measurement Error
+Models, 1987, sec. 3.1).
 """
 
 from __future__ import annotations

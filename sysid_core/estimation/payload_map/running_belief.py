@@ -2,8 +2,8 @@
 """Accumulation of samples for several sensor models: as declared, or worse.
 
 A tare may be stale, and a hum near a multiple of the sampling rate looks like a bias that wanders.
-All beliefs take the same samples, and are weighed by their evidence (MacKay 2003, Information
-theory, inference and learning algorithms, ch. 28).
+All sensor models process the same samples, and are weighted by their evidence (MacKay 2003,
+Information theory, inference and learning algorithms, ch. 28).
 """
 
 from __future__ import annotations

@@ -16,8 +16,9 @@ class RunningInformation:
     """Accumulated information about sensor errors, payload and wrench: the sum of `X^T Sigma^-1
     X` over samples.
 
-    With the logarithm of what integrals over the sensor's errors leave as factors, so that beliefs
-    of how far the bias may be off, and wander, can be weighed by evidence.
+    The accumulated information also contains the logarithm of the factors that remain from the
+    integrals over the sensor's errors, so that sensor models with different uncertainty and drift
+    of the bias can be weighted by their evidence.
 
     Args:
         sensor: What the sensor's errors may be.

@@ -79,8 +79,8 @@ class SensorModel:
         """Sensor model after a tare: the bias has the uncertainty of the tare plus the drift since.
 
         A full calibration states the remaining errors of the forces' gains, of mounting and of
-        gravity. It does not determine the gains of torques, for which those of an ordinary sensor
-        are assumed.
+        gravity. A calibration does not determine the gains of torques, for which those of an
+        ordinary sensor are assumed.
 
         Args:
             calibration: From the tare.
@@ -236,7 +236,8 @@ def _gravity_columns(mass_columns: Array, R_WS: Array | None, gravity: Array) ->
 def _across(up: Array) -> Array:
     """Two directions at right angles to unit vectors (K, 3) that differ by rounding, shape (K, 3, 2).
 
-    Whatever the last digits are they stay the same: samples that come one by one have one error.
+    The directions do not depend on these rounding errors, so that the mounting error has the same
+    components for samples that arrive one by one.
     """
     axis = np.eye(3)[np.argmin(np.round(np.abs(up[0]), 3))]
     first = np.cross(up, axis)

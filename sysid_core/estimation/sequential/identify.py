@@ -93,8 +93,9 @@ def compress_joint(
 ) -> StepRows:
     """Rows (K, p) and torques (K,) of one joint, compressed to a few equations with their noise.
 
-    The noise has the residuals' correlation in time and the model error that fits without one
-    block of the motion each show; natural is the natural covariance of the unknowns, (p, p).
+    The noise contains the correlation of the residuals in time, and the model error estimated from
+    fits that each omit one block of the motion; `natural` is the natural covariance of the
+    unknowns, (p, p).
     """
     K, p = Y.shape
     scale = np.linalg.norm(Y, axis=0)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Least squares joint by joint, from the last to the first, with propagation of the errors.
 
-Torques of joint j depend on bodies j ... n only. Each step estimates what its rows show and what
-is still unknown, and takes the rest as known from the steps before (Lin 1992, algorithm 2). What
-a step shows only badly is postponed: its rows are handed on to the next steps.
+Torques of joint j depend on bodies j ... n only. Each step estimates those constants that its rows
+determine and that are still unknown, and uses the constants of earlier steps as known (Lin 1992,
+algorithm 2). Constants that a step determines only badly are postponed: their rows are passed on to
+the next steps.
 
-Every estimate stays a linear function of the noise of all steps, so its covariance is exact, and
-falls into the shares that each joint's noise has in it.
+Every estimate stays a linear function of the noise of all steps, so its covariance is exact, and is
+the sum of the contributions of each joint's noise.
 """
 
 from __future__ import annotations

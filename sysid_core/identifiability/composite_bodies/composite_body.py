@@ -205,7 +205,8 @@ def _minimal_rows(
 def shows_first_moment(chain: DrivingAxisChain, j: int) -> bool:
     r"""`delta_j` of theorem 2 for a revolute joint before s: whether `k_jx, k_jy` matter.
 
-    They don't where every axis up to j is vertical and coincides with j's.
+    The two first moments do not matter if every axis up to j is vertical and coincides with that of
+    j.
     """
     origins, axes = chain.axis_lines(np.zeros(chain.n))
     for k in range(j + 1):

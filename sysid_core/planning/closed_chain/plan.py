@@ -209,8 +209,9 @@ def _observations(
 def _measure(chain: ClosedChain, config: LoopExcitation) -> Callable[[Array], float]:
     """Objective function: a condition number of the observation matrix's triangular factor.
 
-    With inertial parameters that of the base parameters against vigorous motion: the mechanism
-    itself makes some of them hard to separate, which no motion changes.
+    If inertial parameters are estimated, it is the condition number for the base parameters
+    relative to vigorous motion, because the mechanism itself makes some of them hard to separate,
+    whatever the motion is.
     """
     if not config.inertials:
         return condition_number

@@ -34,9 +34,9 @@ class ExcitationProblem:
     r"""Optimality criterion plus penalties, as a function of centre and coefficients of the motion.
 
     The gradient is exact, in closed form: through the information, the regressor, the bodies'
-    motion (`TreeMotion`) and the linear series. The penalties are quadratic in what exceeds a
-    share of a limit, or comes too near, on a coarse grid and at the instants that `watch` added;
-    the last word, on a dense grid, is the motion check's.
+    motion (`TreeMotion`) and the linear series. The penalties are quadratic in the excess over a
+    share of each limit, or below a distance, on a coarse grid and at the instants that `watch`
+    added. The final decision is that of the motion check on a dense grid.
 
     Args:
         checker: Checker of the robot and its limits.
@@ -83,11 +83,12 @@ class ExcitationProblem:
     def units(self) -> Array:
         """Scaling of the coefficients during the optimisation, shape (n, n_free, n_free).
 
-        Otherwise limits curve some directions far more than others, which slows the search of all:
-        high harmonics, or differences of neighbouring splines. Of splines `units[j] @ z` has, at
-        |z| = 1, the root mean square 1 of joint j's velocity, acceleration and jerk together, in
-        shares of their limits. Harmonics, orthogonal already, are scaled one by one by what alone
-        reaches the joint's limits.
+        Without scaling, the penalties of limits have far more curvature in some directions (high
+        harmonics, or differences of neighbouring splines) than in others, which slows the whole
+        search. For splines, `units[j] @ z` has, at |z| = 1, the root mean square 1 of joint j's
+        velocity, acceleration and jerk together, in shares of their limits. Harmonics are
+        orthogonal, so that each is scaled by the amplitude with which it alone reaches the limits
+        of the joint.
         """
         limits, K = self.checker.limits, self._n_even
         bounds = [limits.velocity, limits.acceleration]
@@ -257,7 +258,8 @@ def largest_safe(
 ) -> tuple[Array | None, float, tuple[Violation, ...]]:
     """Motion with its amplitude reduced until the dense check passes, and the remaining share.
 
-    None if it never does; then all that the smallest breaks.
+    If the check fails for every amplitude, the motion is None, and the violations of the full
+    amplitude are returned.
     """
     checker, basis = problem.checker, problem.basis
     centre, coefficients = problem.split(x)

@@ -2,9 +2,9 @@
 """Adaptive experiment: each motion is planned after the last one was measured, until the accuracy
 suffices.
 
-`Explorer` holds what is known; whoever moves the robot asks it for the next piece, plays it, and
-gives it what the robot really did. Between pieces the robot stands; every piece passes the same
-check as any other motion.
+`Explorer` contains the current estimate. The program that moves the robot asks it for the next
+piece of motion, plays this piece, and returns the measured motion. Between pieces the robot is at
+rest; every piece passes the same check as any other motion.
 """
 
 from __future__ import annotations

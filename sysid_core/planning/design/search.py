@@ -168,7 +168,8 @@ def random_starts(
 class _Variables:
     """Optimisation problem in the scaled variables of `ExcitationProblem.units`.
 
-    Sums differ in the last digits with where arrays lie in memory; the search shall not.
+    The last digits of sums depend on the addresses of arrays in memory; variables and gradients are
+    rounded, so that the result of the search does not.
     """
 
     def __init__(self, problem: ExcitationProblem) -> None:

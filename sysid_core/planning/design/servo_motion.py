@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Motions for position servos, planned without torques, because these are unknown.
 
-Where a servo slides, its position lags behind its target r by what its terms ask for,
+While a servo moves, its position lags behind its target r by the sum of its terms,
 
 \[ r - q = \kappa\, g(q) + \tau \dot q + m \ddot q + (f + \mu |\kappa g(q)|)\, \mathrm{sign}\, \dot q + z , \]
 
-which is linear in its terms with gravity's torque g(q) by the URDF. Of random series that keep to the
-limits the one is taken whose regressors have the largest determinant (D-optimal), over a slow and a
-full pass together: only the slow one separates dry friction from damping.
+which is linear in its terms with gravity's torque g(q) by the URDF. Among random series that
+respect the limits, the one is selected whose regressors have the largest determinant (D-optimal),
+for a slow and a full-speed pass together: only the slow one separates dry friction from damping.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def plan_servo_motion(
 def _harmonics(limits: MotionLimits, period: float) -> int:
     """Up to `_FASTER` times the frequency at which a joint's whole range takes all its acceleration.
 
-    Faster ones leave no amplitude, which gravity's torque needs to change.
+    Faster harmonics permit only small amplitudes, with which the gravity torque hardly changes.
     """
     reach = 0.5 * np.minimum(limits.upper - limits.lower, 2.0 * np.pi)
     frequency = np.sqrt(np.median(limits.acceleration / reach)) / (2.0 * np.pi)

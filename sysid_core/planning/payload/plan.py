@@ -44,7 +44,8 @@ def payload_information(
 ) -> Array:
     r"""Information matrix of a motion about a payload held at a frame.
 
-    With independent wrench noise of `FORCE_NOISE` and `TORQUE_NOISE` per sample.
+    The wrench noise of the samples is assumed independent, with standard deviations of
+    `FORCE_NOISE` and `TORQUE_NOISE`.
 
     Args:
         model: The robot.

@@ -159,7 +159,8 @@ def projected_regressor(
 def constrained_torques(chain: ClosedChain, motion: ConstrainedMotion) -> Array:
     """Torques of the actuated joints from the parameters of the chain and its drives, (K, n_a).
 
-    This is much faster than building the regressor: recursive Newton-Euler, then the projection.
+    The torques are computed by the recursive Newton-Euler algorithm and then projected, which is
+    much faster than building the regressor.
     """
     tau = chain.model.inverse_dynamics(motion.q, motion.v, motion.a)
     names = chain.model.joint_names

@@ -101,7 +101,7 @@ def _with_integrals(
 ) -> tuple[Array, Array, Array]:
     """The cells with the integrals over the polyhedron (Mirtich 1996), where these mean anything.
 
-    They don't where faces are turned inside out or solids overlap.
+    The integrals are meaningless if faces are turned inside out or solids overlap.
     """
     volume = float(mesh.volume)
     found = float(cells[1].sum())

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages with fixed byte offsets, read one at a time or many at once.
 
-A driver sends the same joints in the same order for hours: only numbers change. Where they stand
-is found once; then a message is some views of its bytes, and a thousand messages are a matrix.
+A driver sends the same joints in the same order for hours: only numbers change. The positions of
+the numbers in the bytes are found once. After that, a message is read as views of its bytes, and a
+thousand messages as a matrix.
 """
 
 from __future__ import annotations

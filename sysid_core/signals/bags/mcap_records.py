@@ -151,7 +151,7 @@ def record_places(content: bytes) -> tuple[NDArray[np.int64], int]:
     """Start of each complete record in the content of a chunk, shape (k,), and the end of the last
     one.
 
-    This loop is all that is done for each message; what is in them is read many at a time.
+    Only this loop runs once for each message; the contents of messages are decoded many at a time.
     """
     starts = array("q")
     at, end, head, unpack = 0, len(content), _HEAD.size, _HEAD.unpack_from

@@ -205,8 +205,9 @@ def _joint_topic(bag: StoredBag, wanted: str | None) -> StoredTopic:
 def _source_of_merged(bag: StoredBag) -> str | None:
     """The driver's own topic where a joint_state_publisher repeats it slowly on another one.
 
-    Both name the same joints, and the driver's is at least twice as fast: xArm's 100 Hz beside 10 Hz,
-    Franka's 1 kHz beside 30 Hz. Two robots with the same names publish alike: these need a choice.
+    Both name the same joints, and the driver's is at least twice as fast: xArm's 100 Hz beside 10
+    Hz, Franka's 1 kHz beside 30 Hz. Two robots with the same joint names publish at the same rate;
+    between their topics, the user has to choose.
     """
     topics = sorted(bag.topics_of(JOINT_STATE), key=lambda topic: -topic.count)
     if len(topics) < 2 or topics[0].count < 2 * topics[1].count:

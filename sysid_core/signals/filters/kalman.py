@@ -43,7 +43,7 @@ def unit_step(order: int) -> tuple[Array, Array]:
     r"""Matrices \(F\) and \(Q\) of a chain of integrators driven by white noise, for a step of one
     second.
 
-    Over a step \(\Delta t\) they carry powers of it.
+    For a step \(\Delta t\), their entries are multiplied by powers of \(\Delta t\).
 
     Args:
         order: Derivatives kept: 1 for (x, ẋ), 2 for (x, ẋ, ẍ).
@@ -70,8 +70,8 @@ class KinematicBank:
     """Bank of n independent Kalman filters with the same structure, processed together.
 
     The same as n `filterpy.kalman.KalmanFilter` with filterpy's `kinematic_state_transition` and
-    `Q_continuous_white_noise`, to 1e-12 of the standard deviations (tested). A bank, because
-    filterpy takes 20 µs for each signal and step, this one 0.1 µs.
+    `Q_continuous_white_noise`, to 1e-12 of the standard deviations (tested). The filters are
+    processed together because this takes 0.1 µs for each signal and step; filterpy takes 20 µs.
 
     Args:
         density: Spectral density of the driving noise, shape (n,) [unit²/s^(2·order + 1)].

@@ -175,7 +175,8 @@ class TunedBank:
     def _look_at_differences(self, z: Array) -> None:
         """Use at least the noise that third differences show, until the noise levels are estimated.
 
-        Their variance is 20 times that of a measurement; motion hardly shows in them.
+        The variance of third differences is 20 times that of a measurement, and motion hardly
+        affects them.
         """
         self._first = [*self._first[-3:], z.copy()]
         if len(self._first) < 4:
@@ -214,8 +215,9 @@ class TunedBank:
     def _follow_sudden_motion(self, estimator: NoiseEstimator, used: NDArray[np.intp]) -> None:
         """Let a faster filter take over where the levels of the last second are out of date.
 
-        Without it, the start of a motion after a rest would show late, and with tiny standard
-        deviations. The faster filter has been following all along: its state is taken too.
+        Without the faster filter, the start of a motion after a rest would be detected late, with
+        standard deviations that are too small. The state of the faster filter, which has processed
+        the same samples, is used from then on.
         """
         faster = estimator.faster_filter(used, self._variance)
         before, self._sudden = self._sudden, {}

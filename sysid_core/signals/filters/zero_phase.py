@@ -42,8 +42,8 @@ def outliers(time: Array, z: Array) -> NDArray[np.bool_]:
     """Samples far from their neighbours (Hampel identifier).
 
     R. Pearson et al., *Generalized Hampel filters* (2016), eq. (4): beyond ten scaled median
-    absolute deviations from the median prediction. Where an encoder's steps are coarse, ten steps
-    are no outlier.
+    absolute deviations from the median prediction. If the steps of an encoder are coarse, a
+    deviation of up to ten steps is no outlier.
 
     Args:
         time: Shape (K,) [s].
@@ -119,7 +119,7 @@ def _check(stream: JointStream) -> None:
         raise SignalError(
             f"Joint stamps must increase; sample {k} of {len(stream)} is not later than the"
             " previous one.",
-            remedy="Drop disordered samples first: `in_order`.",
+            remedy="Remove the samples whose stamps do not increase: `in_order`.",
             sample=k,
         )
     if not np.isfinite(stream.q).all():

@@ -3,10 +3,11 @@
 
     f_k = -G m (1 + [delta]x) (g_k + R_k^T t) + b_f(s_k),     tau_k = g_k x (m c) + b_t(s_k)
 
-with the force gains G = 1 + E, the mounting error delta, the tilt t of gravity in the base and a bias
-`b(s) = b + d s + w(s)` that drifts along a line and wanders about it (`wandering`). Linear in
-`B = G m (1 + [delta]x)`; Gaussian priors say what sensors are like, so that few postures don't fit noise.
-What stays confounded is said: gains and mass, unless the mass is known; mounting and skew crosstalk.
+with the force gains G = 1 + E, the mounting error delta, the tilt t of gravity in the base and a
+bias `b(s) = b + d s + w(s)` that drifts along a line and wanders about it (`wandering`). Linear in
+`B = G m (1 + [delta]x)`; Gaussian priors describe the errors of usual sensors, so that a fit to few
+postures does not follow the noise. The result states which parameters cannot be separated: gains
+and mass, unless the mass is known; mounting and skew crosstalk.
 
 The zero drifts: `y_i(s) = Y_i(s) x + w_i(s) + e_i`, w_i a Wiener process of variance q_i^2 s, e_i white
 (sd_i), over the share s from 0 to 1 of the recording, each axis separately. A sensor's axis that warms up

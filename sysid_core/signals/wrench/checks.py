@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detection of NaN, frozen and saturated wrenches before a fit.
 
-Lines in the spectrum above the motion are mains, drives, the filter of the sensor: a motion ends below
-some 10 Hz, and noise has one power throughout. At the rate at which the sensor is read a line lies where
-it is; read more slowly, a line near a multiple of that rate becomes slow (aliasing), and looks like a
-load.
+Spectral lines at frequencies above those of the motion (about 10 Hz) are due to mains, drives or
+the filter of the sensor, because noise has the same power at all frequencies. If the sensor is read
+more slowly than it measures, a line near a multiple of the reading rate becomes a slow signal
+(aliasing), which looks like a load.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ def slow_part(samples: Array) -> float:
     """Slow variation of readings at rest, relative to their white noise; 1 if the noise is white.
 
     Moving averages are compared with fourth differences, which contain no slow change; the result
-    is the worse of forces and torques. A hum near a multiple of the sampling rate, vibration or
-    drift increase it.
+    is the worse of forces and torques. The result is increased by vibration, by drift, and by a hum
+    near a multiple of the sampling rate.
 
     Args:
         samples: Samples of one still posture, shape (N, 6).
@@ -323,9 +323,10 @@ def wrench_hum(stream: WrenchStream) -> Hum | None:
     with too few readings.
 
     The power of noise is exponentially distributed about its mean in every bin of a spectrum
-    (Schuster 1898, On the investigation of hidden periodicities); a line has more than that reaches
-    anywhere by a chance of `_CHANCE`. A Blackman window prevents leakage of the motion to other
-    frequencies (Harris 1978, On the use of windows for harmonic analysis, table 1).
+    (Schuster 1898, On the investigation of hidden periodicities); a spectral line is reported if
+    its power exceeds the value that noise reaches in any bin with a probability of `_CHANCE`. A
+    Blackman window prevents leakage of the motion to other frequencies (Harris 1978, On the use of
+    windows for harmonic analysis, table 1).
 
     Args:
         stream: Raw readings, at the rate of the sensor.

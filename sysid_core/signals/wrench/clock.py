@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Offset and drift of the wrench's clock against the joints' clock.
 
-Two devices without a common clock: what the sensor stamps \(t\) happened at
-\(t - d_0 - d_1 (t - t_m)\) on the robot's clock. For every trial of \((d_0, d_1)\) load and bias
-follow by least squares (variable projection, Golub and Pereyra 1973); Gauss-Newton finds the
-minimum between samples. What the model lacks hangs together in time: the covariance is the
-sandwich \(H^{-1} \sum_b g_b g_b^T H^{-1}\) over blocks of time (White 1980).
+Two devices without a common clock: what the sensor stamps \(t\) happened at \(t - d_0 - d_1 (t -
+t_m)\) on the robot's clock. For every trial of \((d_0, d_1)\) load and bias follow by least squares
+(variable projection, Golub and Pereyra 1973); Gauss-Newton finds the minimum between samples.
+Errors of the model are correlated in time; the covariance is therefore the sandwich \(H^{-1} \sum_b
+g_b g_b^T H^{-1}\) over blocks of time (White 1980).
 """
 
 from __future__ import annotations

@@ -2,13 +2,14 @@
 r"""Convention of a wrench: its sign, its axes, and other forces.
 
 A load of mass m obeys `f = m a + b` and `t = m c x a + d` in the sensor's axes, a its proper
-acceleration, where the sensor pushes the load. ATI's sensors and UR's give what the load does to the
-sensor, `-f`; UR's drivers give forces in axes of the base; a sensor may be turned against its
-description, orientations may be those of the base in the sensor, somebody may guide the robot by what
-it holds, and maybe nothing is held. Each of these is a hypothesis, scored by its marginal likelihood on
-the same readings (turns keep lengths: no hypothesis has axes of its own), with the noise that the best
-one leaves over and as many readings as are independent by its colour. Each has its own delay: in a
-steady turn about one axis a delay is a rotation, which some of them can stand for and others not.
+acceleration, where the sensor pushes the load. Sensors of ATI and UR state the force of the load on
+the sensor, `-f`; UR's drivers state forces in the axes of the base; a sensor may be rotated against
+its description; orientations may be those of the base in the sensor; a person may guide the robot
+by the held object; or nothing is held. Each of these is a hypothesis, scored by its marginal
+likelihood for the same readings, with the noise that is the residual of the best hypothesis, and
+with the number of readings that are independent according to the spectrum of this noise. Each
+hypothesis has its own delay: while the robot turns steadily about one axis, a delay is equivalent
+to a rotation of the sensor, which some hypotheses contain and others do not.
 """
 
 from __future__ import annotations
@@ -272,8 +273,9 @@ def accelerations_tell(
 ) -> bool:
     """Whether forces follow the proper acceleration at least as well as gravity alone.
 
-    Accelerations from positions without good stamps are noise, with which the load would seem lighter (errors
-    in variables). Both are held against the readings by the best linear map, whatever sign and axes are.
+    Accelerations from positions without good stamps are noise, with which the load would seem
+    lighter (errors in variables). Both models are compared with the readings through their best
+    linear maps, so that sign and axes do not matter.
 
     Args:
         wrench: Readings, shape (K, 6).
@@ -436,7 +438,7 @@ class _Linear:
     def of(cls, X: Array, y: Array, turns: Array) -> _Linear:
         """Regression from columns (K, 3, p) and readings (K, 3), as each of the turns (T, 3, 3) has them.
 
-        The turns share the moments of columns and readings.
+        The moments of columns and readings are computed once for all turns.
         """
         W = X.reshape(-1, X.shape[2])
         moments = np.tensordot(y, X, axes=(0, 0))  # (3, 3, p): of reading and column
@@ -446,8 +448,8 @@ class _Linear:
     def evidence(self, prior_sd: Array, noise: float, count: float) -> tuple[Array, Array, Array]:
         """Logs of marginal likelihoods (S, T), unknowns (S, T, p) and their deviations (S, T, p).
 
-        Blocks as they are predicted from the ones before, all together. The noise's level is
-        integrated out: what no hypothesis explains makes all of them less sure.
+        Each block of readings is predicted from the blocks before. The noise level is integrated
+        out, so that a residual that no hypothesis explains makes all of them less certain.
 
         Args:
             prior_sd: Prior standard deviations of the unknowns, for S priors, shape (S, T, p), or

@@ -5,11 +5,11 @@ Near the middle p_0 of the workspace it is, in the axes of the base,
 
     F_B = c + K (p - p_0),   T_B = d + D (p - p_0)
 
-with the position p of the sensor; what turns with the sensor is part of its bias. Static postures of the
-empty arm give c, K, d, D together with bias and tool. Their sizes beside the noise, no pull at all
-among them, are those that predict each posture best from all others (leave-one-out; Rasmussen and
-Williams 2006, Gaussian processes for machine learning, section 5.3), and these predictions say how much
-of the pull is left.
+with the position p of the sensor; what turns with the sensor is part of its bias. Static postures
+of the empty arm give c, K, d, D together with bias and tool. The sizes of c, K, d, D relative to
+the noise (or no pull at all) are chosen such that each posture is predicted best from all others
+(leave-one-out; Rasmussen and Williams 2006, Gaussian processes for machine learning, section 5.3),
+and the errors of these predictions state how much of the pull remains.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ claims and the true ones (identity when all is right). Centring removes the bias
 an orthogonal Procrustes problem (Kabsch 1976; Umeyama 1991). If instead the direction of gravity
 in the base frame is wrong, `f_k = -m R_WS(k)^T g_W + b` is linear in `m g_W`.
 
-Drivers name frames that are no links of the robot: ur_robot_driver sends `tool0_controller`, xarm_ros2
-`uf_ft_sensor_raw_data`. The description, a mounting that the user gives, or TF's `tf_static` say where
-they are; else their axes are those of a link all the same. Live and offline ask here, so that both
-accept the same and say the same.
+Drivers name frames that are no links of the robot: ur_robot_driver sends `tool0_controller`,
+xarm_ros2 `uf_ft_sensor_raw_data`. The description, a mounting that the user gives, or TF's
+`tf_static` say where they are; else their axes are those of a link all the same. Live and offline
+estimation both use this module, so that they accept the same frames with the same messages.
 """
 
 from __future__ import annotations
@@ -130,7 +130,8 @@ def check_wrench_frame(
 def check_wrench_place(
     model: RobotModel, q: ArrayLike, sensor_frame: str, transform: StaticTransform
 ) -> None:
-    """Check if the frame of a wrench, that `tf` has beside the links, is where the sensor is.
+    """Check that the frame of a wrench, which `tf` contains in addition to the links, is at the
+    sensor.
 
     A UR's `tool0_controller` is its active tool centre point: elsewhere than `tool0` once a tool is set.
 
@@ -305,8 +306,8 @@ def require_weight(
 ) -> float:
     """Mass whose weight rotates with gravity, for any axes and signs of the sensor [kg].
 
-    For a moving load give minus the proper acceleration instead of gravity: `f = m a` holds all the
-    same up to the small terms of rotation.
+    For a moving load give minus the proper acceleration instead of gravity: then `f = m a` holds as
+    well, except for small terms due to rotation.
 
     Args:
         force: Shape (K, 3) [N].

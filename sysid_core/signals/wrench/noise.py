@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Noise of the wrench: magnitude and spectrum, from the residual of a fit.
 
-What a fit leaves over hangs together in time: elasticity, hum, wandering. Each axis is taken as an
+The residual of a fit is correlated in time (elasticity, hum, drift). Each axis is modelled as an
 autoregression, `e_k = sum_i phi_i e_{k-i} + s w_k`; its order follows from the data by Schwarz's
-criterion (order 0: white noise). White noise as strong as it is at frequency zero stands in for it,
-`s / (1 - sum phi)`: weights by the full spectrum would stress high frequencies, where what the model
-lacks is in proportion to the motion and no noise at all. Box, Jenkins, Reinsel, Time series analysis,
-4th ed. 2008, ch. 3 and 7.
+criterion (order 0: white noise). The estimators use white noise with the same spectral density at
+frequency zero, `s / (1 - sum phi)`. Weights by the full spectrum would emphasise high frequencies,
+at which the residual is not noise but a model error in proportion to the motion. Box, Jenkins,
+Reinsel, Time series analysis, 4th ed. 2008, ch. 3 and 7.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _SAMPLES_PER_LAG = 20  # fewer don't show a correlation
 def learned_noise(residual: Array, floor: Array) -> Array:
     """Standard deviations of white noise with the same power as the residual of a fit, shape (6,).
 
-    Forces share one, and torques: a single axis may look quiet because something has explained it away.
+    The three forces share one value, and the three torques another: the residual of a single axis
+    may be small only because the fit has absorbed its noise.
 
     Args:
         residual: Equally spaced samples, but for gaps, shape (K, 6).

@@ -20,8 +20,8 @@ REPEATING = 0.05  # of the samples: fewer are chance, such as of coarse readings
 def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]]:
     """Wrench readings in time order, without non-finite values, repetitions and isolated spikes.
 
-    A driver that publishes faster than its sensor measures repeats each reading. The repetitions
-    are removed, because they would count as measured at a time at which nothing was measured.
+    A driver that publishes faster than its sensor measures repeats each reading. Such repetitions
+    are removed, because their stamps are not times at which the sensor measured.
 
     Args:
         stream: As recorded.

@@ -138,7 +138,8 @@ class SensorCalibration:
     def net(self, wrench: Array, R_WS: Array, p_WS: Array | None) -> Array:
         """Readings without bias and dress pack, gains corrected: the wrench of tool and object.
 
-        Sample by sample: live and recorded, in blocks of any size, the last digits are the same.
+        Computed sample by sample, so that live and recorded readings in blocks of any size give the
+        same last digits.
 
         Args:
             wrench: Readings, shape (K, 6).

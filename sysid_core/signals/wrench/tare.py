@@ -161,7 +161,8 @@ def _postures(spans: Sequence[_StillSpan], model: RobotModel, frame: str) -> Sta
 def with_dress_pack(kept: SensorCalibration, postures: StaticPostures) -> SensorCalibration:
     """Calibration with tool, bias and dress pack of an empty arm.
 
-    The deviation of the bias becomes that of readings in postures that weren't used.
+    The standard deviation of the bias is replaced by that of the prediction errors in postures that
+    were not used in the fit.
 
     Args:
         kept: Of the same postures: gains, sign and axes are taken from it.
