@@ -116,8 +116,8 @@ class PlayedMotion:
     def goal(self, first: float, until: float, *, exact: bool = False) -> Trajectory:
         """Piece of the motion that ends at rest: unchanged until a given time, then a stop.
 
-        Goals of the same motion have common points, so that one can replace another without a step
-        while both contain the same motion.
+        Successive goals of one motion share their trajectory points where they overlap in time, so
+        that a new goal replaces the one being played without a jump of the command.
 
         Args:
             first: Its first point is at or before this [s].

@@ -231,7 +231,8 @@ def _projected(
 
 
 def _held(friction: FrictionModel, target: Target, lost: Sequence[str]) -> FrictionModel:
-    """Friction model without the lost terms; supported springs are fitted again."""
+    """Friction model without the terms that the target format cannot represent; joint springs are
+    refitted if the format has them."""
     drives = friction.drives
     keep_springs, smooth = (
         name not in lost and name in lost_in(friction, target) for name in (SPRINGS, SMOOTH_SIGN)

@@ -124,7 +124,8 @@ class TrajectoryExecutorConfig:
     )
     wrench_stale_s: float = parameter(
         0.5,
-        "Largest age of the wrench, if the sensor has measured before; the motion is aborted beyond it [s].",
+        "Largest age of the last wrench [s]; an older one aborts the motion. Not checked if no wrench has"
+        " arrived since the node was started.",
         minimum=0.01,
         maximum=10.0,
         live=True,

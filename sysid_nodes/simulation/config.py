@@ -24,8 +24,8 @@ class SimulatedRobotConfig:
     )
     servos: str = parameter(
         "",
-        "Folder of `sysid servos identify`, or its servos.yaml, whose robot is simulated with these"
-        " position servos, without torques; empty: torque-controlled drives.",
+        "Output folder of `sysid servos identify`, or the servos.yaml in it: the robot is simulated with"
+        " the identified position servos and publishes no torques; empty: torque-controlled drives.",
     )
     sensor_frame: str = parameter("link_eef", "Frame of the force-torque sensor; empty for none.")
     payload: tuple[float, ...] = parameter(
