@@ -17,9 +17,9 @@ import pytest
 
 from sysid_core import estimation, identifiability, robot, signals
 from sysid_core.estimation import fit as fitting
-from sysid_core.estimation import payload
-from sysid_core.estimation.fit.regression import solve_compressed
+from sysid_core.estimation.fit.regression import compress, solve_compressed
 from sysid_core.estimation.loaded_arm.known_load import payload_torque_regressor
+from sysid_core.estimation.payload.ball_prior import ball_prior
 from sysid_core.estimation.payload.data import dynamism
 from sysid_core.estimation.payload_map.misfit import white_noise_sd
 from sysid_core.estimation.payload_map.motion_error import regressor_derivatives
@@ -151,7 +151,7 @@ CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]], Callable[[]
     (rpna.coupling_matrix, lambda: (arm(),), lambda: {**of_arm()}),
     (signals.quantisation, lambda: (np.arange(12.0).reshape(6, 2),), lambda: {"n": 2}),
     (solve_compressed, lambda: (np.eye(3), np.ones(3)), lambda: {"p": 3}),
-    (payload.ball_prior, lambda: (BODIES[0, 0], 0.3, 0.15), dict),
+    (ball_prior, lambda: (BODIES[0, 0], 0.3, 0.15), dict),
     (dynamism, lambda: tuple(RNG.normal(size=(4, 7, 3))), lambda: {"...": (7,)}),
     (minimum_jerk, lambda: (np.linspace(0, 1, 4),), lambda: {"...": (4,)}),
     (straight_move, lambda: (np.zeros(2), np.ones(2), 1.0, 50.0), dict),
@@ -215,7 +215,7 @@ INSTANCES: list[Callable[[], object]] = [
     regression_of_two,
     estimate_of_two,
     leg_motion,
-    lambda: fitting.compress(regression_of_two()),
+    lambda: compress(regression_of_two()),
     lambda: arm().frame_motion("panda_hand", *motion()),
     lambda: loops.closure_state(leg(), leg_motion().q, leg_motion().q[:, leg().actuated_columns]),
     lambda: rpna.structural_identifiability(arm()).base,

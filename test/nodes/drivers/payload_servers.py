@@ -8,9 +8,11 @@ Every request is printed as a line of JSON; what is set is published as `robot_p
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import time
+from typing import NoReturn
 
 import rclpy
 from geometry_msgs.msg import InertiaStamped
@@ -74,7 +76,7 @@ class Driver(Node):
         return response
 
 
-def main() -> int:
+def main() -> NoReturn:
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = Driver()
     # The handler only notes it: a context that ends while an executor waits is an error.
@@ -84,10 +86,9 @@ def main() -> int:
     while not node.asked_to_end:
         executor.spin_once(timeout_sec=0.1)
     executor.shutdown()
-    node.destroy_node()
-    rclpy.try_shutdown()
-    return 0
+    sys.stdout.flush()
+    os._exit(0)  # destroying a node whose service's thread is still ending may abort
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
