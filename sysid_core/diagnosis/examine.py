@@ -91,6 +91,10 @@ class Examination:
     duration: float
     streams: Verdict = field(default_factory=Verdict)
 
+    def _probability(self, *kinds: Fault) -> float:
+        """Probability that one of these kinds of faults explains what is left."""
+        return sum(e.probability for e in self.ranked if e.hypothesis.kind in kinds)
+
     @property
     def verdict(self) -> Verdict:
         """Verdict on the consistency of the recordings with the robot description."""
@@ -101,18 +105,16 @@ class Examination:
         if not self.ranked:
             return Verdict((not_judged("masses-missing"), *self.streams.reasons))
         reasons = [finding.reason for finding in self.findings]
-        declared = sum(e.probability for e in self.ranked if e.hypothesis.kind in _AS_DECLARED)
+        declared = self._probability(*_AS_DECLARED)
         if declared < 1.0 - declared:  # it isn't the likelier of two
             alike = [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
-            usable = sum(e.probability for e in self.ranked if e.hypothesis.kind in _USABLE)
-            scale = sum(
-                e.probability for e in self.ranked if e.hypothesis.kind is Fault.EFFORT_UNIT
-            )
             unlikely = declared < 1.0 / (1.0 + ODDS)
             unlikely = unlikely or any(r.severity is Severity.FAILURE for r in reasons)
             say = warning
-            if unlikely and usable < 0.5:  # right up to a factor isn't judged without a known load
-                say = missing if usable + scale > 0.5 else failure
+            if unlikely and self._probability(*_USABLE) < 0.5:
+                # Right up to a factor is not judged without a known load.
+                scaled = self._probability(*_USABLE, Fault.EFFORT_UNIT)
+                say = missing if scaled > 0.5 else failure
             if say is failure:  # what doesn't mend the data isn't their fault, or not alone
                 alike = [f.explanation for f in self.findings] + alike
                 reasons = []
