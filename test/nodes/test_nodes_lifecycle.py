@@ -126,7 +126,7 @@ def test_a_child_whose_parent_is_killed_before_it_watches_it_ends() -> None:
 
 STUCK = """
 import sysid_nodes.lifecycle.run as run
-from sysid_nodes.data_logger import DataLoggerNode
+from sysid_nodes.data_logger.node import DataLoggerNode
 
 class Stuck(DataLoggerNode):
     def __init__(self):
