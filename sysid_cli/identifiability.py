@@ -91,7 +91,8 @@ def identifiability(
 
 
 def _rotors(robot: str, model: RobotModel, path: Path | None) -> tuple[Rotor, ...]:
-    from sysid_core.robot import load_rotors, reference_robots, reference_rotors, rotors_from_urdf
+    from sysid_core.robot import load_rotors, reference_rotors, rotors_from_urdf
+    from sysid_core.robot.reference import reference_robots
 
     if path is not None:
         return load_rotors(path)

@@ -24,9 +24,10 @@ from sysid_core.workflows import IdentifySettings, ValidateSettings
 
 if TYPE_CHECKING:
     from sysid_core.estimation.arm import Identification
+    from sysid_core.estimation.arm_fit import ArmFit
     from sysid_core.estimation.loaded_arm import LoadedIdentification
     from sysid_core.validation import Prediction
-    from sysid_core.workflows import ArmFit, IdentifiedArm, SequentialFit, ValidatedArm
+    from sysid_core.workflows import IdentifiedArm, SequentialFit, ValidatedArm
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "signals": ("filters", "wrench", "bags"),
     "estimation": (
         "fit", "arm", "sequential", "payload", "payload_map", "payload_live",
-        "loaded_arm",
+        "loaded_arm", "arm_fit",
     ),
     "diagnosis": (),
     "simulation": (),

@@ -47,10 +47,7 @@ if TYPE_CHECKING:
         payload_sentence,
     )
     from sysid_core.report.runs import (
-        SavedRun,
-        comparison_report,
-        comparison_sentence,
-        differences_from_first,
+        compare_runs,
         save_and_list,
         write_index,
     )
@@ -65,14 +62,11 @@ __all__ = [
     "LEGEND",
     "Figure",
     "Report",
-    "SavedRun",
     "cell_text",
-    "comparison_report",
+    "compare_runs",
     "comparison_rows",
-    "comparison_sentence",
     "consistency_sentence",
     "curves",
-    "differences_from_first",
     "dots",
     "error_summary",
     "export_caption",

@@ -42,10 +42,8 @@ from sysid_core.robot.inertia import (
 )
 from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
 from sysid_core.robot.reference import (
-    load_dh_robot,
     load_robot,
     reference_robot,
-    reference_robots,
     reference_rotors,
 )
 from sysid_core.robot.regressor import (
@@ -95,7 +93,6 @@ __all__ = [
     "inertial_scale",
     "is_physically_consistent",
     "joint_torque_regressor",
-    "load_dh_robot",
     "load_robot",
     "load_rotors",
     "mass_com_inertia_from_pi",
@@ -106,7 +103,6 @@ __all__ = [
     "pseudo_inertia_from_pi",
     "received_urdf",
     "reference_robot",
-    "reference_robots",
     "reference_rotors",
     "robot_of_poses",
     "rotor_regressor",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
-    from sysid_core.workflows.arm import ArmFit
     from sysid_core.workflows.arm_data import (
         ArmData,
         drives_of,
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from sysid_core.workflows.sequential import SequentialFit
     from sysid_core.workflows.servos import ServoFiles, ServoSettings, identify_servos
     from sysid_core.workflows.settings import (
-        FitSettings,
         IdentifySettings,
         SequentialSettings,
         TareSettings,
@@ -70,11 +68,9 @@ __getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "ArmData",
-    "ArmFit",
     "ArmPlanSettings",
     "ArmResult",
     "Carried",
-    "FitSettings",
     "FoundPart",
     "IdentifiedArm",
     "IdentifySettings",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm import ArmLags, Identification, PredictionSpread
+from sysid_core.estimation.arm_fit import FitSettings, processing_of
 from sysid_core.estimation.loaded_arm import LoadedIdentification
 from sysid_core.estimation.sequential import (
     LockedTorque,
@@ -23,8 +24,6 @@ from sysid_core.report import Report, sequential_report, step_rows
 from sysid_core.signals import EffortKind, Recording
 from sysid_core.validation import Prediction
 from sysid_core.workflows.arm_data import ArmData
-from sysid_core.workflows.choices import processing_of
-from sysid_core.workflows.settings import FitSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +44,7 @@ class SequentialFit:
         """Identified robot model."""
         return self.result.identification
 
-    def report(self, training: Sequence[Prediction], validation: Sequence[Prediction]) -> Report:
+    def report(self, validation: Sequence[Prediction]) -> Report:
         """Report with verdicts, predictions, steps and growth of the error."""
         return sequential_report(self.result, validation)
 

@@ -20,16 +20,11 @@ from std_msgs.msg import String
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
+from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.files import FileKind, read_yaml, write_text
 from sysid_core.robot import STANDARD_GRAVITY, RobotModel
 from sysid_core.settings import plain_settings
-from sysid_core.workflows import (
-    FitSettings,
-    IdentifySettings,
-    SequentialSettings,
-    ServoFiles,
-    ServoSettings,
-)
+from sysid_core.workflows import IdentifySettings, SequentialSettings, ServoFiles, ServoSettings
 from sysid_nodes import conversions
 from sysid_nodes.estimator.torque_residuals import TorqueResidualsComponent
 from sysid_nodes.lifecycle import LATCHED, ManagedNode, SingleGoalAction, die_with_parent

@@ -118,7 +118,7 @@ def explored(robot: Robot, folder: Path) -> Any:
     model = wrist()
     action._node = SimpleNamespace(model=model, waits=Waits(), now_ns=lambda: 0)
     action._config = ExplorerConfig(directory=str(folder), period_s=2.0, iterations=0)
-    action._motion = action._player = robot
+    action._motion = action._remote = robot
     action._arming = Arming(1e9)
     goal = Goal(robot, action._arming.arm())
     try:

@@ -7,57 +7,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from sysid_core.errors import ModelError, SignalError
-from sysid_core.estimation.arm import (
+from sysid_core.errors import EstimationError, ModelError
+from sysid_core.estimation.arm import ArmEquations, Identification, Processing
+from sysid_core.estimation.arm.block_scores import (
     ENOUGH,
     NO_PRIOR,
-    ArmEquations,
-    ArmLags,
-    Estimator,
-    Identification,
     PredictionSpread,
-    Processing,
-    choose_differentiation,
-    choose_motion_cutoff,
     choose_prior_weight,
-    choose_terms,
-    identify_equations,
     lowered_prior_weight,
     prediction_spread,
+)
+from sysid_core.estimation.arm.choices import (
+    choose_differentiation,
+    choose_motion_cutoff,
+    choose_terms,
     term_benefits,
-    torque_lags,
 )
-from sysid_core.estimation.fit import LeastSquares
-from sysid_core.estimation.loaded_arm import (
-    KnownLoad,
-    LoadedIdentification,
-    identify_with_load,
-    with_gains,
-)
+from sysid_core.estimation.arm.identify import identify_equations
+from sysid_core.estimation.arm.recordings import Differentiation
+from sysid_core.estimation.arm.spans import Estimator
+from sysid_core.estimation.arm.torque_delay import ArmLags, torque_lags
+from sysid_core.estimation.arm_fit.settings import METHODS, FitSettings
+from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
+from sysid_core.estimation.loaded_arm import KnownLoad, LoadedIdentification
+from sysid_core.estimation.loaded_arm.identify import identify_with_load, with_gains
 from sysid_core.estimation.payload import summarise_payload
-from sysid_core.files import FileKind, read_yaml, write_yaml
 from sysid_core.progress import Progress, Step, silent
-from sysid_core.report import Report, identification_report
-from sysid_core.robot import FrictionTerm
-from sysid_core.signals import COLUMNS_SCHEMA, Recording
-from sysid_core.validation import Prediction
-from sysid_core.workflows.arm_data import ArmData
-from sysid_core.workflows.choices import estimator_from, processing_of
-from sysid_core.workflows.settings import WITH_PRIOR, FitSettings
+from sysid_core.robot import FrictionModel, FrictionTerm, RobotModel
+from sysid_core.signals import Recording
 
 MOST_TRIED = 100_000  # samples: some seconds of CPU
 # While terms are chosen, the prior only keeps what the blocks don't show from running away.
 SELECTION_PRIOR = 100.0
 # Torque waves turn faster than a lower low-pass of regressor and torque lets through.
 WAVES_HZ = 20.0
+_WEIGHTING = {"ols": "none", "wls": "joint", "irls": "robust"}
 
 
-def load_dict(found: LoadedIdentification) -> dict[str, object]:
+def _load_dict(found: LoadedIdentification) -> dict[str, object]:
     """Gains and load as plain data for result.json."""
     load = summarise_payload(found.payload)
     return {
@@ -80,74 +70,55 @@ def load_dict(found: LoadedIdentification) -> dict[str, object]:
     }
 
 
-def load_section(report: Report, found: LoadedIdentification, load: KnownLoad) -> None:
-    """Report section with gains and load."""
-    report.heading("Drive gains, by the known load")
-    report.table(
-        ["joint", "gain", "standard deviation"],
-        [
-            [joint, float(gain), float(sd)]
-            for joint, gain, sd in zip(
-                found.identification.model.joint_names,
-                found.gains.gains,
-                found.gains.sd,
-                strict=True,
-            )
-        ],
-        f"Joint torque per unit of effort [N m/A for currents], from {load.mass:g} kg at"
-        f" {load.frame}; the deviations of all parameters above include those of the gains",
-    )
-    summary = summarise_payload(found.payload)
-    rows = [
-        [f"centre of mass {axis}", float(c), float(sd), "m"]
-        for axis, c, sd in zip("xyz", summary.com, summary.com_sd, strict=True)
-    ]
-    rows += [
-        [
-            f"I{a}{b} about the centre of mass",
-            float(summary.inertia[i, j]),
-            float(summary.inertia_sd[i, j]),
-            "kg m²",
-        ]
-        for i, a in enumerate("xyz")
-        for j, b in enumerate("xyz")
-        if i <= j
-    ]
-    report.table(["load", "value", "standard deviation", "unit"], rows, f"in {load.frame}")
+def estimator_of(settings: FitSettings, prior_weight: float) -> Estimator:
+    """Estimator of the method ('auto' is 'lmi'), with this weight of the prior, if it has one.
 
-
-def write_columns(
-    columns: Path | None, loaded: LoadedIdentification, run: Recording, path: Path
-) -> None:
-    """Write a column map with the estimated gains, for further recordings of this robot.
-
-    Args:
-        columns: The user's column map, if any.
-        loaded: With the gains and their deviations.
-        run: Where there was no map, what it says of joints and efforts is written.
-        path: Path of the new map.
+    Raises:
+        EstimationError: The method has no prior but `prior_sd` is given, or it doesn't fit all
+            parameters at once.
     """
-    drives = loaded.identification.friction.drives
-    if columns is None:
-        raw: dict[str, Any] = {
-            "schema": COLUMNS_SCHEMA,
-            "joints": list(drives.joint_names),
-            "effort": {"kind": run.joints.effort_kind.value},
-        }
-    else:
-        raw = read_yaml(columns, FileKind("column map", "Check the path.", SignalError))
-    section = dict(raw.get("drives") or {})
-    old = section.get("gain")
-    found = dict(zip(drives.joint_names, drives.gains.tolist(), strict=True))
-    before = old if isinstance(old, list) else [1.0] * len(raw["joints"])
-    section["gain"] = [
-        found.get(joint, gain) for joint, gain in zip(raw["joints"], before, strict=True)
-    ]
-    sd = dict(zip(drives.joint_names, (loaded.gains.sd / drives.gains).tolist(), strict=True))
-    section["gain_sd"] = [min(abs(sd.get(joint, 0.0)), 0.99) for joint in raw["joints"]]
-    section["source"] = f"sysid identify --loaded, {loaded.identification.estimate.source}"
-    head = "# With the drive gains that `sysid identify --loaded` found.\n"
-    write_yaml(path, {**raw, "drives": section}, head=head)
+    if settings.has_prior:
+        return ConsistentLeastSquares(
+            "entropic" if settings.method == "entropic" else "quadratic",
+            prior_weight=prior_weight,
+            prior_sd=settings.prior_sd,
+            fixed=settings.fix,
+        )
+    if settings.method not in _WEIGHTING:
+        raise EstimationError(
+            f"Method '{settings.method}' does not fit all parameters simultaneously.",
+            remedy=f"Choose one of {', '.join(METHODS[:-1])}.",
+        )
+    if settings.prior_sd is not None:
+        raise EstimationError(
+            f"--prior-sd cannot be combined with --method {settings.method}, which uses no prior.",
+            remedy="Choose lmi or entropic.",
+        )
+    return LeastSquares(_WEIGHTING[settings.method], fixed=settings.fix)
+
+
+def processing_of(settings: FitSettings) -> Processing:
+    """Preprocessing (rates and filters) of the settings.
+
+    Raises:
+        EstimationError: An unknown way to differentiate, or a delay that is not a number.
+    """
+    try:
+        delay = 0.0 if settings.delay == "auto" else float(settings.delay)
+    except ValueError as err:
+        raise EstimationError(
+            f"Delay '{settings.delay}' is neither a number [s] nor 'auto'.",
+            remedy="Write --delay 0.013 (seconds) or --delay auto.",
+        ) from err
+    return Processing(
+        rate_hz=settings.rate_hz,
+        motion_cutoff_hz=settings.motion_cutoff_hz or Processing.motion_cutoff_hz,
+        differentiate=Differentiation.FILTER
+        if settings.differentiate == "auto"
+        else Differentiation.named(settings.differentiate, "--differentiate", EstimationError),
+        torque_cutoff_hz=settings.torque_cutoff_hz,
+        delay=delay,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,27 +157,31 @@ class ArmFit:
             "differentiate_errors": dict(self.differentiations),
             **({} if self.spread is None else {"prediction_spread": asdict(self.spread)}),
             "term_benefits": {term: dict(rises) for term, rises in self.benefits.items()},
-            **({} if self.loaded is None else load_dict(self.loaded)),
+            **({} if self.loaded is None else _load_dict(self.loaded)),
         }
 
-    def report(self, training: Sequence[Prediction], validation: Sequence[Prediction]) -> Report:
-        """Report of the identification, without a verdict."""
-        report = identification_report(
-            self.identification, training, validation, self.benefits, self.lags.common
-        )
-        if self.loaded is not None and self.load is not None:
-            load_section(report, self.loaded, self.load)
-        return report
 
-
-def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -> ArmFit:
+def fit_arm(
+    model: RobotModel,
+    runs: Sequence[Recording],
+    friction: FrictionModel,
+    settings: FitSettings,
+    *,
+    load: KnownLoad | None = None,
+    loaded: Sequence[Recording] = (),
+    progress: Progress = silent,
+) -> ArmFit:
     """Choose the open settings, and identify the robot.
 
     Args:
-        data: Robot and recordings.
+        model: The robot.
+        runs: Recordings that are fitted together.
+        friction: Friction terms and drives.
         settings: What isn't left open. Positions alone or splines may replace measured velocities
             where neither cut-off nor way to differentiate is given, and the recordings have no more
             than `MOST_TRIED` samples.
+        load: Known load of the loaded recordings.
+        loaded: Recordings with the load.
         progress: Shows steps.
 
     Raises:
@@ -214,28 +189,25 @@ def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -
     """
 
     def estimator(weight: float | None) -> Estimator:
-        return estimator_from(settings.method, settings.fix, weight or 1.0, settings.prior_sd)
+        return estimator_of(settings, weight or 1.0)
 
     estimator(1.0)  # refuses settings that don't go together before the work begins
-    if settings.method in WITH_PRIOR and not np.any(data.model.pi[:, 0] > 0.0):
+    if settings.has_prior and not np.any(model.pi[:, 0] > 0.0):
         raise ModelError(
-            f"No link of '{data.model.name}' has a mass: method {settings.method} stays close to"
+            f"No link of '{model.name}' has a mass: method {settings.method} stays close to"
             " the masses of the description if the motion does not determine them.",
             remedy="Give the links rough <inertial> elements, or use --method ols.",
         )
-    load = data.load
     processing, lags = processing_of(settings), None
     if load is None:
         # First of all: what smooths the motion, or lags behind reversals, would explain a delay.
         progress(Step.DELAY)
-        lags = torque_lags(ArmEquations.build(data.model, data.runs, data.friction, processing))
+        lags = torque_lags(ArmEquations.build(model, runs, friction, processing))
         if settings.delay == "auto" and lags.common.worth_correcting:
             processing = replace(processing, delay=lags.common.seconds)
-    equations, differentiations = _equations(data, settings, processing, progress)
+    equations, differentiations = _equations(model, runs, friction, settings, processing, progress)
     processing = equations.processing
-    carrying = (
-        ArmEquations.build(data.model, data.loaded, data.friction, processing) if load else None
-    )
+    carrying = ArmEquations.build(model, loaded, friction, processing) if load else None
     if load and carrying:
         progress(Step.GAINS)
         equations, carrying = _with_gains_of_load(equations, carrying, load)
@@ -265,7 +237,12 @@ def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -
 
 
 def _equations(
-    data: ArmData, settings: FitSettings, processing: Processing, progress: Progress
+    model: RobotModel,
+    runs: Sequence[Recording],
+    friction: FrictionModel,
+    settings: FitSettings,
+    processing: Processing,
+    progress: Progress,
 ) -> tuple[ArmEquations, dict[str, float]]:
     """Equations with the given smoothing of the motion, or with what predicts best.
 
@@ -276,14 +253,14 @@ def _equations(
     progress(Step.BUILDING)
     if open_cutoff and settings.differentiate != "spline":
         progress(Step.CUTOFF)
-        equations, _ = choose_motion_cutoff(data.model, data.runs, data.friction, processing)
+        equations, _ = choose_motion_cutoff(model, runs, friction, processing)
     else:
-        equations = ArmEquations.build(data.model, data.runs, data.friction, processing)
-    samples = sum(len(run.joints) for run in data.runs)
+        equations = ArmEquations.build(model, runs, friction, processing)
+    samples = sum(len(run.joints) for run in runs)
     if not (open_cutoff and settings.differentiate == "auto" and samples <= MOST_TRIED):
         return equations, {}
     progress(Step.DIFFERENTIATION)
-    return choose_differentiation(equations, data.runs)
+    return choose_differentiation(equations, runs)
 
 
 def _with_gains_of_load(
@@ -302,7 +279,7 @@ def _prior_weight(
     progress: Progress,
 ) -> float | None:
     """The weight of the prior: as given, or chosen where 0 was given; None: there is no prior."""
-    if settings.method not in WITH_PRIOR:
+    if not settings.has_prior:
         return None
     if settings.prior_weight > 0.0:
         return settings.prior_weight
