@@ -20,6 +20,7 @@ from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_exports, print_table, print_verdict
 from sysid_core import workflows
+from sysid_core.files import json_text, write_json
 from sysid_core.workflows import IdentifySettings, ValidateSettings
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def validate(options: ValidateOptions) -> None:
         found = workflows.validate(options.settings, shown_by(status))
         if options.out is not None:
             workflows.write_validation(found, options.out)
-    if not copy_json(workflows.json_text(found.to_dict()), options.json_path):
+    if not copy_json(json_text(found.to_dict()), options.json_path):
         print_validated(found)
     raise typer.Exit(found.verdict.exit_status)
 
@@ -111,7 +112,7 @@ def certify(
             folder, robot=robot_id, earlier=as_found, progress=shown_by(status)
         )
         path = out or folder / "certificate.json"
-        workflows.write_result(content, path)
+        write_json(path, content)
     unit = " N m" if "loops" in {file["role"] for file in content["files"]} else ""
     for run in content["recordings"]:
         found, left = (

@@ -19,15 +19,12 @@ if TYPE_CHECKING:
     )
     from sysid_core.workflows.certificate import certify, verify
     from sysid_core.workflows.export import (
-        ArmResult,
-        Carried,
-        export_arm,
         export_result,
         is_proof,
         verify_export,
     )
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
-    from sysid_core.workflows.inputs import inputs_of, json_text, work_key, write_result
+    from sysid_core.workflows.inputs import inputs_of, work_key
     from sysid_core.workflows.motion_planning import plan
     from sysid_core.workflows.plan_settings import (
         ArmPlanSettings,
@@ -69,8 +66,6 @@ __getattr__ = names_of(__name__, __file__)
 __all__ = [
     "ArmData",
     "ArmPlanSettings",
-    "ArmResult",
-    "Carried",
     "FoundPart",
     "IdentifiedArm",
     "IdentifySettings",
@@ -94,7 +89,6 @@ __all__ = [
     "WeighedRecording",
     "certify",
     "drives_of",
-    "export_arm",
     "export_result",
     "fixed_base",
     "identify",
@@ -103,7 +97,6 @@ __all__ = [
     "inputs_of",
     "is_bag",
     "is_proof",
-    "json_text",
     "load_recording",
     "plan",
     "require_unseen",
@@ -116,6 +109,5 @@ __all__ = [
     "weigh_by_torques",
     "which_part",
     "work_key",
-    "write_result",
     "write_validation",
 ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +15,17 @@ from sysid_core.estimation import Estimate, residual_statistics
 from sysid_core.estimation.arm import Identification, save_identification
 from sysid_core.estimation.arm_fit import ArmFit, FitSettings, fit_arm
 from sysid_core.estimation.loaded_arm import LoadedIdentification
-from sysid_core.export import Description, ExportedError, Target, describe
-from sysid_core.files import FileKind, read_yaml, write_yaml
+from sysid_core.export import (
+    ArmResult,
+    Carried,
+    Description,
+    ExportedError,
+    ExportedTarget,
+    Target,
+    describe,
+    export_arm,
+)
+from sysid_core.files import FileKind, read_yaml, write_json, write_yaml
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict, remedy_of, text_of
 from sysid_core.report import (
@@ -35,12 +44,9 @@ from sysid_core.validation import (
     unexplained,
 )
 from sysid_core.workflows.arm_data import ArmData, require_unseen
-from sysid_core.workflows.inputs import inputs_of, write_result
+from sysid_core.workflows.inputs import inputs_of, mesh_places
 from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
 from sysid_core.workflows.settings import IdentifySettings
-
-if TYPE_CHECKING:
-    from sysid_core.workflows.export import ExportedTarget
 
 URDF, EXPORTS = "identified.urdf", "exports"
 
@@ -179,7 +185,7 @@ class IdentifiedArm:
             path = folder / "columns.yaml"
             _write_columns(self.data.columns_path, self.fit.loaded, self.data.runs[0], path)
             files.append(path.name)
-        write_result(self.to_dict(), folder / "result.json")
+        write_json(folder / "result.json", self.to_dict())
         return tuple(files)
 
     def _write_values(self, folder: Path) -> tuple[str, ...]:
@@ -199,8 +205,6 @@ class IdentifiedArm:
         Raises:
             SysIdError: Something that a format can't express, or a tool that reads it is missing.
         """
-        from sysid_core.workflows.export import mesh_places
-
         self._write_values(Path(folder))
         places = mesh_places(self.inputs.get("robot", ""))
         made = self.export(Path(folder) / EXPORTS, targets, meshes=places, result=Path(folder))
@@ -232,8 +236,6 @@ class IdentifiedArm:
             SysIdError: No such format, something that a format can't express, no such frame, or a tool
                 that reads it is missing.
         """
-        from sysid_core.workflows.export import ArmResult, Carried, export_arm
-
         named = [Target.named(target, "A target of the export", ModelError) for target in targets]
         carried = None if payload is None else Carried(payload, payload_frame)
         places = tuple(Path(folder) for folder in meshes)
