@@ -18,7 +18,7 @@ import pytest
 from sysid_core import estimation, identifiability, robot, signals
 from sysid_core.estimation import fit as fitting
 from sysid_core.estimation.fit.regression import compress, solve_compressed
-from sysid_core.estimation.loaded_arm.known_load import payload_torque_regressor
+from sysid_core.estimation.loaded_arm.carried_body import payload_torque_regressor
 from sysid_core.estimation.payload.ball_prior import ball_prior
 from sysid_core.estimation.payload.data import dynamism
 from sysid_core.estimation.payload_map.misfit import white_noise_sd
