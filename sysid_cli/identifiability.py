@@ -91,8 +91,7 @@ def identifiability(
 
 
 def _rotors(robot: str, model: RobotModel, path: Path | None) -> tuple[Rotor, ...]:
-    from sysid_core.robot import load_rotors, reference_rotors, rotors_from_urdf
-    from sysid_core.robot.reference import reference_robots
+    from sysid_core.robot import load_rotors, reference_robots, reference_rotors, rotors_from_urdf
 
     if path is not None:
         return load_rotors(path)

@@ -44,6 +44,7 @@ from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
 from sysid_core.robot.reference import (
     load_robot,
     reference_robot,
+    reference_robots,
     reference_rotors,
 )
 from sysid_core.robot.regressor import (
@@ -103,6 +104,7 @@ __all__ = [
     "pseudo_inertia_from_pi",
     "received_urdf",
     "reference_robot",
+    "reference_robots",
     "reference_rotors",
     "robot_of_poses",
     "rotor_regressor",
