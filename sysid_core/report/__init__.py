@@ -17,10 +17,8 @@ if TYPE_CHECKING:
         time_series,
     )
     from sysid_core.report.exports import (
-        EXPORT_COLUMNS,
-        export_caption,
-        export_rows,
         export_section,
+        export_table,
         export_warnings,
         loss_sentence,
     )
@@ -58,7 +56,6 @@ __getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "COLOURS",
-    "EXPORT_COLUMNS",
     "LEGEND",
     "Figure",
     "Report",
@@ -69,9 +66,8 @@ __all__ = [
     "curves",
     "dots",
     "error_summary",
-    "export_caption",
-    "export_rows",
     "export_section",
+    "export_table",
     "export_warnings",
     "heat_map",
     "identifiability_report",
