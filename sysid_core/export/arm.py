@@ -35,7 +35,7 @@ class Carried:
     """Payload as a body fixed to a frame of the robot.
 
     Attributes:
-        estimate: Of its ten inertial parameters.
+        estimate: Estimate of its ten inertial parameters.
         frame: The frame of the robot that its parameters are in: the sensor's.
         folder: That `sysid payload` wrote; None: it is only in memory.
     """
@@ -168,7 +168,7 @@ def export_arm(
         result: The identified robot with its recordings.
         targets: What to write.
         out: Folder of the exports and of proof.json.
-        folder: Of the result; None where it is only in memory: `verify_export` can't repeat it then.
+        folder: Folder of the result; None for a result in memory, which `verify_export` can't repeat.
         progress: Shows steps.
 
     Raises:

@@ -17,7 +17,7 @@ class SetPointInput:
 
     Args:
         controller: That follows them.
-        limits: Of what may be asked of it.
+        limits: Limits of the set points that it accepts.
         publishers: Says how many publish set points; rclpy's EventsExecutor doesn't say who sent one.
     """
 

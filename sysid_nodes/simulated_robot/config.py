@@ -54,7 +54,7 @@ class SimulatedRobotConfig:
     rate_hz: float = parameter(
         200.0, "Rate of joint_states and wrench [Hz].", minimum=1.0, maximum=1000.0
     )
-    timestep: float = parameter(0.001, "Of the physics [s].", minimum=1e-5, maximum=0.01)
+    timestep: float = parameter(0.001, "Time step of the physics [s].", minimum=1e-5, maximum=0.01)
     position_noise: float = parameter(1e-4, "Sd of positions [rad].", minimum=0.0)
     velocity_noise: float = parameter(1e-3, "Sd of velocities [rad/s].", minimum=0.0)
     effort_noise: float = parameter(0.05, "Sd of efforts [N m].", minimum=0.0)
