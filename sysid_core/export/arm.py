@@ -168,7 +168,7 @@ def export_arm(
         result: The identified robot with its recordings.
         targets: What to write.
         out: Folder of the exports and of proof.json.
-        folder: Folder of the result; None for a result in memory, which `verify_export` can't repeat.
+        folder: Folder of the result; None for a result in memory, which `sysid verify` can't repeat.
         progress: Shows steps.
 
     Raises:

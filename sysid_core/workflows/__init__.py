@@ -17,11 +17,10 @@ if TYPE_CHECKING:
         load_recording,
         require_unseen,
     )
-    from sysid_core.workflows.certificate import certify, verify
+    from sysid_core.workflows.certificate import certify
     from sysid_core.workflows.export import (
         export_result,
-        is_proof,
-        verify_export,
+        verify,
     )
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
     from sysid_core.workflows.inputs import inputs_of, work_key
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
         ValidatedArm,
         validate,
         validate_runs,
-        write_validation,
     )
     from sysid_core.workflows.weighing import (
         FoundPart,
@@ -96,7 +94,6 @@ __all__ = [
     "identify_servos",
     "inputs_of",
     "is_bag",
-    "is_proof",
     "load_recording",
     "plan",
     "require_unseen",
@@ -104,10 +101,8 @@ __all__ = [
     "validate",
     "validate_runs",
     "verify",
-    "verify_export",
     "weigh",
     "weigh_by_torques",
     "which_part",
     "work_key",
-    "write_validation",
 ]

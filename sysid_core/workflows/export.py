@@ -39,7 +39,7 @@ from sysid_core.robot import (
 from sysid_core.settings import build_settings
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.workflows.arm_data import chain_of, load_recording
-from sysid_core.workflows.certificate import CertificateCheck
+from sysid_core.workflows.certificate import CertificateCheck, verify_certificate
 from sysid_core.workflows.inputs import RESULT, mesh_places
 from sysid_core.workflows.settings import IdentifySettings
 
@@ -163,20 +163,31 @@ def export_result(
     return export_arm(result, targets, out, folder=folder, progress=progress)
 
 
-def verify_export(
+def verify(
     path: Path, *, data: Path | None = None, progress: Progress = silent
 ) -> list[CertificateCheck]:
-    """Repeat the checks of a proof: hashes of the files, torques at the same states, errors from
-    the data.
+    """Check a certificate, or the proof of an export: the hashes of all files, then all numbers,
+    computed again from the data.
 
     Args:
-        path: proof.json.
-        data: Where recordings are looked for that aren't where they were.
+        path: certificate.json or proof.json.
+        data: Folder in which files are looked for that aren't where they were.
         progress: Shows steps.
 
     Raises:
-        SysIdError: It is no proof, or its result can't be read.
+        SysIdError: It is neither, or its result can't be read.
     """
+    try:
+        found = read_json(path, RESULT)
+    except SysIdError:
+        found = None  # the certificate's reader says what is wrong with it
+    if isinstance(found, dict) and found.get("schema") == PROOF_SCHEMA:
+        return _verify_export(path, data, progress)
+    return verify_certificate(path, data=data, progress=progress)
+
+
+def _verify_export(path: Path, data: Path | None, progress: Progress) -> list[CertificateCheck]:
+    """Checks of a proof: hashes of the files, torques at the same states, errors from the data."""
     proof = validated(read_json(path, _PROOF), _ProofFile, _PROOF, path)
     held = proof.carried
     in_memory = held is not None and not isinstance(held, _Held)
@@ -231,15 +242,6 @@ def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:
             remedy="Identify again, or give the folder with the original file: --data FOLDER.",
         )
     return {**file, "path": str(here.resolve())}
-
-
-def is_proof(path: Path) -> bool:
-    """True if a file is the proof of an export."""
-    try:
-        found = read_json(path, RESULT)
-    except SysIdError:
-        return False
-    return isinstance(found, dict) and found.get("schema") == PROOF_SCHEMA
 
 
 def _same(file: _File, base: Path, what: str) -> CertificateCheck:

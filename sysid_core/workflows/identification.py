@@ -230,7 +230,7 @@ class IdentifiedArm:
             payload: What the robot holds, as a body of the link that holds it; None: nothing.
             payload_frame: The frame of the payload's parameters: the sensor's.
             meshes: Folders in which the description's meshes are looked for.
-            result: Folder that the result is written to, by which `verify_export` repeats the proof.
+            result: Folder that the result is written to, by which `sysid verify` repeats the proof.
 
         Raises:
             SysIdError: No such format, something that a format can't express, no such frame, or a tool

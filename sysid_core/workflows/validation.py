@@ -70,6 +70,12 @@ class ValidatedArm:
             report.figure(prediction_chart(prediction), prediction.source)
         return report
 
+    def write(self, folder: Path) -> None:
+        """Write the files validation.json and validation.html."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "validation.json", self.to_dict())
+        save_and_list(self.report(), folder / "validation.html")
+
 
 def validate(settings: ValidateSettings, progress: Progress = silent) -> ValidatedArm:
     """Predict the efforts of recordings in files with an identified robot, and compare with the
@@ -129,13 +135,6 @@ def validate_runs(found: Identification, runs: Sequence[Recording]) -> Validated
     predictions = [_predict(found, run) for run in runs]
     verdict = judge_predictions(predictions, "these runs", None)
     return ValidatedArm(found, tuple(predictions), verdict)
-
-
-def write_validation(found: ValidatedArm, folder: Path) -> None:
-    """Write the files validation.json and validation.html."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "validation.json", found.to_dict())
-    save_and_list(found.report(), folder / "validation.html")
 
 
 def _predict(found: Identification, run: Recording) -> Prediction:
