@@ -42,7 +42,7 @@ def test_a_node_that_was_started_with_sigint_ignored_ends_at_sigint(
 ) -> None:
     """As `nohup`, or the background of a script, starts it."""
     client, _ = start_nodes([])
-    command = [sys.executable, "-m", f"sysid_nodes.{NODE}"]
+    command = [sys.executable, "-m", "sysid_nodes", NODE]
     process = subprocess.Popen(
         command, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)
     )
