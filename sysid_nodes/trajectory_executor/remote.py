@@ -19,8 +19,6 @@ from sysid_core.execution import ExecutorState
 from sysid_nodes.lifecycle import ManagedNode
 
 _ANSWER_S = 20.0
-
-
 _LONGEST_S = 7200.0  # of one motion
 _BEFORE = (ExecutorState.CHECKING.value, ExecutorState.MOVING_TO_START.value)
 
