@@ -101,9 +101,8 @@ def export_section(report: Report, errors: Sequence[tuple[ExportedError, str]]) 
     caption, columns, rows = export_table(errors)
     report.table(columns, rows, caption=caption)
     for error, file in errors:
-        rows = [[name, *pair] for name, pair in error.joints.items()]
         report.table(
             ["joint", "RMS of the identified model", f"RMS of {file}"],
-            rows,
+            [[name, *pair] for name, pair in error.joints.items()],
             caption="Errors during motion, in the unit of the efforts.",
         )
