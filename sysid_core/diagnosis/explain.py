@@ -220,7 +220,7 @@ def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypoth
         if kind is Fault.CLOCK:
             return replace(clock_fault(float(np.exp(x))), share=share)
         if kind is Fault.MASSES:
-            return mass_fault(float(np.exp(x)))
+            return mass_fault(samples.model, float(np.exp(x)))
         if joint is None:
             return replace(scale_fault(float(np.exp(x))), share=share)
         return replace(gain_fault(names, joint, float(np.exp(x))), share=share)

@@ -22,7 +22,15 @@ from sysid_core.diagnosis.evidence import Evidence
 from sysid_core.diagnosis.examine import Finding
 from sysid_core.diagnosis.explain import Explanation, explanations, is_decided
 from sysid_core.diagnosis.fitness import stream_faults
-from sysid_core.diagnosis.hypotheses import AS_DECLARED, Fault, Hypothesis, candidates, mount_of
+from sysid_core.diagnosis.hypotheses import (
+    AS_DECLARED,
+    Fault,
+    Hypothesis,
+    apparent_density,
+    candidates,
+    mass_fault,
+    mount_of,
+)
 from sysid_core.diagnosis.stream_checks import effort_faults
 from sysid_core.errors import EstimationError, ModelError, SignalError
 from sysid_core.estimation.loaded_arm import judge_carried_mass
@@ -120,7 +128,7 @@ FAULTS = {
     "joint-order": lambda s: {key: swapped(getattr(s, key), 1, 2) for key in ("q", "v", "effort")},
     "zero-angle shoulder_lift_joint": lambda s: {"q": s.q + np.eye(6)[1] * np.pi / 2},
     "effort-unit": lambda s: {"effort": 1000.0 * s.effort},
-    "effort-scale": lambda s: {"effort": s.effort / 30.0},
+    "effort-scale": lambda s: {"effort": 0.1 * s.effort},  # no arm is as light as that
     "gain elbow_joint": lambda s: {"effort": s.effort * (1.0 + 4.0 * np.eye(6)[2])},
     "stamps": lambda s: {"stamps_ns": 2 * s.stamps_ns, "v": None},
     "no-model": lambda s: {"effort": np.random.default_rng(0).normal(size=s.effort.shape)},
@@ -147,8 +155,21 @@ def test_torques_three_times_too_large_may_be_masses_three_times_too_small(model
     assert "effort-scale" in sizes
 
 
-def test_torques_ten_times_too_small_are_not_judged_without_a_known_load(model, run):
-    found = judged(model, changed(run, effort=0.1 * run.joints.effort))
+def test_a_description_is_as_dense_as_robots_are(model):
+    dense = model.with_pi(10.0 * model.pi)
+    assert apparent_density(dense) == pytest.approx(10.0 * apparent_density(model))
+    assert apparent_density(model.with_pi(0.0 * model.pi)) is None
+    ball = np.zeros((model.n_bodies, 10))
+    ball[:, 0], ball[:, [4, 6, 9]] = 1.0, 0.4 * 0.1**2
+    solid = 1.0 / (4.0 / 3.0 * np.pi * 0.1**3)
+    assert apparent_density(model.with_pi(ball)) == pytest.approx(solid)
+    # What makes a light description as dense as others is likelier than what makes a dense one denser.
+    light, heavy = (model.with_pi(k / apparent_density(model) * model.pi) for k in (200.0, 2000.0))
+    assert mass_fault(light, 4.0).log_prior > mass_fault(heavy, 4.0).log_prior + 2.0
+
+
+def test_torques_four_times_too_small_are_not_judged_without_a_known_load(model, run):
+    found = judged(model, changed(run, effort=0.25 * run.joints.effort))
     assert found.outcome is Outcome.NOT_JUDGED
     (doubt,) = found.not_judged
     assert doubt.code == "cannot-tell" and doubt.data["causes"][0] == "effort-scale"
