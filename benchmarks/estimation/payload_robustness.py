@@ -322,8 +322,8 @@ def main(objects: int, tools: Path | None = None) -> None:
         if tools is not None:
             folders = sorted(path.parent for path in tools.glob("*/Inertia.yaml"))
             for half in (folders[::2], folders[1::2]):
-                judge = partial(tool_outcomes, runs=objects)
-                found = [batch.unwrap() for batch in engine.map(judge, half)]
+                batches = engine.map(partial(tool_outcomes, runs=objects), half)
+                found = [batch.unwrap() for batch in batches]
                 show([one for batch in found for one in batch])
             return
         for judge in (shape_outcomes, partial(shape_outcomes, running=True), nuisance_outcomes):
