@@ -219,7 +219,6 @@ INSTANCES: list[Callable[[], object]] = [
     lambda: loops.closure_state(leg(), leg_motion().q, leg_motion().q[:, leg().actuated_columns]),
     lambda: rpna.structural_identifiability(arm()).base,
     lambda: leg().loops[0].a,
-    lambda: leg().ends.rates(leg_motion().q, leg_motion().v),
     lambda: leg().attachments[0][0],
     lambda: DrivingAxisChain.from_model(robot.reference_robot("stanford")),
 ]
