@@ -18,7 +18,7 @@ import pytest
 from sysid_core import estimation, identifiability, robot, signals
 from sysid_core.estimation import fit as fitting
 from sysid_core.estimation.fit.regression import compress, solve_compressed
-from sysid_core.estimation.loaded_arm.known_load import payload_torque_regressor
+from sysid_core.estimation.loaded_arm.carried_body import payload_torque_regressor
 from sysid_core.estimation.payload.ball_prior import ball_prior
 from sysid_core.estimation.payload.data import dynamism
 from sysid_core.estimation.payload_map.misfit import white_noise_sd
@@ -27,8 +27,8 @@ from sysid_core.identifiability import rpna
 from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxisChain
 from sysid_core.planning.transfer import minimum_jerk, straight_move
 from sysid_core.robot import loops
-from sysid_core.robot.loops.actuation import actuation_map, actuation_map_rate
-from sysid_core.robot.loops.constraints import loop_jacobian_rate, loop_residual
+from sysid_core.robot.loops.actuation import actuation_map
+from sysid_core.robot.loops.constraints import loop_residual
 
 CORE = Path(__file__).resolve().parent.parent / "sysid_core"
 WITH_EXAMPLES = sorted(
@@ -137,13 +137,11 @@ CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]], Callable[[]
     (robot.joint_torque_regressor, lambda: (arm(), *motion()), of_arm),
     (robot.frame_motion_sensitivity, lambda: (arm(), "panda_hand", *motion()), of_arm),
     (actuation_map, lambda: (leg(), leg_motion().q), of_leg),
-    (actuation_map_rate, lambda: (leg(), leg_motion().q, leg_motion().v), of_leg),
     (loops.actuated_inertia, lambda: (leg(),), of_leg),
     (loops.assemble, lambda: (leg(), leg_motion().q[:, leg().actuated_columns]), of_leg),
     (loops.constrained_torques, lambda: (leg(), leg_motion()), of_leg),
     (loop_residual, lambda: (leg(), leg_motion().q), of_leg),
     (loops.loop_jacobian, lambda: (leg(), leg_motion().q), of_leg),
-    (loop_jacobian_rate, lambda: (leg(), leg_motion().q, leg_motion().v), of_leg),
     (loops.passive_condition, lambda: (leg(), leg_motion().q), of_leg),
     (loops.projected_drive_regressor, lambda: (leg(), leg_motion(), leg().actuated), of_leg),
     (loops.projected_regressor, lambda: (leg(), leg_motion(), leg().actuated), of_leg),

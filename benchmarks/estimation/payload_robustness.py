@@ -2,6 +2,10 @@
 """Object x shape x fault: how well a payload estimator knows what it doesn't know.
 
 Run: python benchmarks/estimation/payload_robustness.py 40    objects of each family, random ones for the faults
+     python benchmarks/estimation/payload_robustness.py 2 TOOLS    runs of each tool, exact meshes
+
+TOOLS is the folder "Workshop Tools Dataset" of Nadeau, Giamou, Kelly 2023 (The sum of its parts), which the
+repository github.com/utiasSTARS/inertial-identification-with-part-segmentation holds.
 
 Settings were chosen on random objects and other families (`CHOICE_FAMILIES`), never on these.
 """
@@ -17,8 +21,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
+import yaml
 from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SysIdError
@@ -33,7 +39,13 @@ from sysid_core.estimation.payload_map import (
     SplineMotion,
     filtered_motion_covariance,
 )
-from sysid_core.robot import Array, mass_com_inertia_from_pi, wrench_regressor
+from sysid_core.robot import (
+    Array,
+    mass_com_inertia_from_pi,
+    pi_from_mass_com_inertia,
+    transform_pi,
+    wrench_regressor,
+)
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream
 from sysid_core.signals.filters import filter_joints
@@ -53,9 +65,12 @@ from sysid_studies.payload.scene import (
 
 SPEED = 1.5  # [rad/s]
 SECONDS = 1.5
+SENSORS = (("clean", None, CALIBRATED_SENSOR), ("faulty", GOAL_FAULTS, SensorModel()))
 TARED = replace(SensorModel(), bias=(0.05, 0.0025))
 _SEED = 2026
 _UPPER = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
+_ENTRIES = np.array([1.0, 2.0, 1.0, 2.0, 2.0, 1.0])  # of the matrix, for each of these
+_USEFUL = 0.2  # of `told`
 _NOISE = np.repeat([NOISE_LEVELS["moderate"].force, NOISE_LEVELS["moderate"].torque], 3)
 _PER_NEWTON = np.repeat([1.0, 0.05], 3)  # torque faults in proportion to those of the force
 Fault = Callable[[Array, Array, np.random.Generator], Array]
@@ -188,12 +203,16 @@ def _true_wrench(motion: Swing, thing: StudyObject, tilt: float, rng: np.random.
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """One fit against the truth: errors [%] of mass, centre and inertia, and of all ten in deviations."""
+    """One fit against the truth: errors [%] of mass, centre and inertia, and of all ten in deviations.
+
+    `told` is the deviation of the inertia relative to it (Frobenius norms).
+    """
 
     row: str
     kind: str
     errors: tuple[float, float, float]
     z: Array
+    told: float
     shape_noted: bool
     misfit_noted: bool
 
@@ -203,10 +222,12 @@ def outcome(row: str, kind: str, estimate: Estimate, thing: StudyObject) -> Outc
     payload = summarise_payload(estimate)
     mass, com, inertia = mass_com_inertia_from_pi(thing.pi)
     error = np.r_[payload.mass - mass, payload.com - com, (payload.inertia - inertia)[_UPPER]]
-    z = error / np.sqrt(np.maximum(np.diag(payload.covariance), 1e-300))
+    sd = np.sqrt(np.maximum(np.diag(payload.covariance), 1e-300))
+    told = float(np.sqrt(np.square(sd[4:]) @ _ENTRIES) / np.linalg.norm(inertia))
     codes = {reason.code for reason in estimate.warnings}
     errors = payload_errors(estimate.values, thing.pi, thing.size)
-    return Outcome(row, kind, errors, z, "shape-differs" in codes, "wrench-misfit" in codes)
+    noted = ("shape-differs" in codes, "wrench-misfit" in codes)
+    return Outcome(row, kind, errors, error / sd, told, *noted)
 
 
 def _fits(
@@ -225,10 +246,7 @@ def shape_outcomes(number: int, running: bool = False) -> list[Outcome]:
     found = []
     for family, make in FAMILIES.items():
         thing = make(np.random.default_rng([_SEED, number, *family.encode()]))
-        for kind, faults, sensor in (
-            ("clean", None, CALIBRATED_SENSOR),
-            ("faulty", GOAL_FAULTS, SensorModel()),
-        ):
+        for kind, faults, sensor in SENSORS:
             rng = np.random.default_rng([_SEED, number, 1])
             experiment = encoder_experiment(
                 SPEED, SECONDS, thing, NOISE_LEVELS["moderate"], rng, faults=faults
@@ -239,6 +257,25 @@ def shape_outcomes(number: int, running: bool = False) -> list[Outcome]:
                 found.append(outcome(f"shape {how}", kind, solve(), thing))
                 if how == "right":
                     found.append(replace(found[-1], row=f"family {family}"))
+    return found
+
+
+def tool_outcomes(folder: Path, runs: int) -> list[Outcome]:
+    """A tool with its mesh, held as its makers say, clean and faulty sensor."""
+    facts = yaml.safe_load((folder / "Inertia.yaml").read_text(encoding="utf-8"))["OBJECT"]
+    X = np.linalg.inv(np.array(facts["GRASP_WRT_MESH"]))
+    com, inertia = np.array(facts["COM_WRT_MESH"]), np.array(facts["INERTIA_WRT_COM"])
+    shape = Shape.from_mesh(folder / "mesh.ply", scale=0.001).posed(X)
+    pi = transform_pi(X, pi_from_mass_com_inertia(facts["MASS"], com, inertia))
+    thing = StudyObject(folder.name, pi, shape, shape.size)
+    found = []
+    for run in range(runs):
+        for kind, faults, sensor in SENSORS:
+            rng = np.random.default_rng([_SEED, run, *folder.name.encode()])
+            experiment = encoder_experiment(
+                SPEED, SECONDS, thing, NOISE_LEVELS["moderate"], rng, faults=faults
+            )
+            found.append(outcome("tools", kind, _fits(shape, sensor, experiment)["MAP"](), thing))
     return found
 
 
@@ -272,19 +309,27 @@ def show(outcomes: list[Outcome]) -> None:
             f"{row} | {kind} | {' / '.join(f'{x:.2f}' for x in np.median(errors, axis=0))}"
             f" ({errors[:, 2].mean():.1f}) % | z² {' / '.join(f'{np.mean(g**2):.1f}' for g in groups)}"
             f" | inside 2 sd {' / '.join(f'{100 * np.mean(np.abs(g) < 2.0):.0f}' for g in groups)} %"
+            f" | useful {100 * np.mean([o.told < _USEFUL for o in some]):.0f} %"
             f" | noted: shape {100 * np.mean([o.shape_noted for o in some]):.0f} %,"
             f" misfit {100 * np.mean([o.misfit_noted for o in some]):.0f} %,"
             f" {sum(o.shape_noted or o.misfit_noted for o in far)} of {len(far)} inertias beyond 3 sd"
         )
 
 
-def main(objects: int) -> None:
-    """All three tables."""
+def main(objects: int, tools: Path | None = None) -> None:
+    """All three tables, or the tools, every other one apart."""
     with Engine(0) as engine:
+        if tools is not None:
+            folders = sorted(path.parent for path in tools.glob("*/Inertia.yaml"))
+            for half in (folders[::2], folders[1::2]):
+                batches = engine.map(partial(tool_outcomes, runs=objects), half)
+                found = [batch.unwrap() for batch in batches]
+                show([one for batch in found for one in batch])
+            return
         for judge in (shape_outcomes, partial(shape_outcomes, running=True), nuisance_outcomes):
             found = [batch.unwrap() for batch in engine.map(judge, range(objects))]
             show([one for batch in found for one in batch])
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2, *map(Path, sys.argv[2:]))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Verdicts of `identify` for wrong and for correct recordings and descriptions.
 
-    python benchmarks/recordings/mutations.py OUT.csv [ARM ...] [--only TEXT] [--kinds N]
+    python benchmarks/recordings/mutations.py OUT.csv [ARM ...] [--only TEXT]
     python benchmarks/recordings/mutations.py OUT.csv --table
 
 Joints and sizes of the faults are drawn by the arm's name. The arms are two halves (`HALVES`): what is
@@ -31,7 +31,7 @@ from sysid_core.diagnosis import collect_samples
 from sysid_core.diagnosis.samples import Samples
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.fit import friction_scale
-from sysid_core.reasons import Verdict, failure
+from sysid_core.reasons import Outcome, Verdict, failure
 from sysid_core.robot import (
     DriveTrain,
     RobotModel,
@@ -268,7 +268,7 @@ def mutations(name: str, arm: RealArm) -> Iterator[Mutation]:
     yield Mutation("clock x 0.5", ("stamps", "stamps-inertia"), clock(0.5))
     yield Mutation("gravity subtracted", ("gravity-subtracted", "weight-lacking"), weightless)
     yield one("one joint late", "joint-late", lambda j: late(0.05, j))
-    yield Mutation("all late", ("efforts-late",), late(0.05))
+    yield Mutation("all late", ("efforts-late", "efforts-late-corrected"), late(0.05))
     yield one("dead effort", "effort-dead", lambda j: scaled("effort", 0.0, j))
     yield one("frozen position", "position-frozen", frozen)
     yield Mutation("hand described, not there", ("load-surplus",), described_tool)
@@ -303,7 +303,7 @@ def outcome(arm: RealArm) -> Verdict:
     except np.linalg.LinAlgError as err:
         return Verdict((failure("refused", message=f"crash: {err}", remedy=""),))
     except SysIdError as err:
-        units = any(word in err.message for word in ("far beyond", "derivative of its position"))
+        units = any(word in err.message for word in ("In degrees", "derivative of its position"))
         return Verdict((failure("refused", message=err.message, remedy="units" if units else ""),))
 
 
@@ -349,7 +349,8 @@ def splits(arm: RealArm) -> Iterator[tuple[str, RealArm]]:
 def named(verdict: Verdict, codes: tuple[str, ...], joint: str) -> str:
     """`right`, `wrong` or `open` (refused without a cause, or several that look alike)."""
     causes = [r for r in verdict.reasons if r.code in CAUSES and r.severity.value != "held"]
-    if any(r.code == "cannot-tell" for r in verdict.failures):
+    undecided = (*verdict.failures, *verdict.not_judged)
+    if any(r.code == "cannot-tell" for r in undecided):
         return "open"
     if any(r.code == "refused" and r.data["remedy"] == "units" for r in verdict.reasons):
         return "right" if "units" in codes else "wrong"
@@ -375,6 +376,7 @@ CAUSES = {
     ],
     *["zero-angle", "mounting", "angle-unit", "gain", "joint-scale", "stamps", "stamps-inertia"],
     *["gravity-subtracted", "weight-lacking", "joint-late", "efforts-late", "effort-dead"],
+    "efforts-late-corrected",
     *["position-frozen", "load-surplus", "load-lacking", "load-comes-or-goes", "other-robot"],
 }
 
@@ -413,8 +415,9 @@ def table(path: Path) -> None:
             share([r for r in caught if r["named"] == "wrong"], told),
             share(passed, told),
             len([r for r in passed if float(r["harm"]) > BAD]),
-            f"false alarms {share([r for r in right if r['outcome'] != 'pass'], right)}"
+            f"false alarms {share([r for r in right if r['outcome'] == 'fail'], right)}"
             f" of {len(right)}",
+            f"right, not judged {len([r for r in right if r['outcome'] == 'not judged'])}",
             sep=" | ",
         )
 
@@ -450,14 +453,19 @@ def main() -> None:
                 verdict = outcome(wrong)
                 if not codes and any(x in str(r.data) for x in AT_REST for r in verdict.reasons):
                     continue  # a part at rest says nothing
-                bad = bool(verdict.failures) or any(r.code in CAUSES for r in verdict.warnings)
+                refused = verdict.outcome in (Outcome.FAIL, Outcome.NOT_JUDGED)
+                bad = refused or any(r.code in CAUSES for r in verdict.warnings)
                 harm = 1.0
                 if not bad and codes:
                     harm = error_of(wrong, arm) / right_error
                 row = {
                     "arm": name,
                     "case": case,
-                    "outcome": "fail" if bad else "pass",
+                    "outcome": "not judged"
+                    if verdict.outcome is Outcome.NOT_JUDGED
+                    else "fail"
+                    if bad
+                    else "pass",
                     "named": named(verdict, codes, joint) if bad else "",
                     "harm": f"{harm:.3g}",
                     "reasons": " ".join(

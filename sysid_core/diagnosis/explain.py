@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr, logsumexp
 
-from sysid_core.diagnosis.evidence import Evidence, Motion, evidence, unseen_gain
+from sysid_core.diagnosis.evidence import DENSITY, Evidence, Motion, evidence, unseen_gain
 from sysid_core.diagnosis.gravity import gravity_directions
 from sysid_core.diagnosis.hypotheses import (
     AS_DECLARED,
@@ -77,11 +77,19 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
             sifted.setdefault(hypothesis.cause, []).append((score, hypothesis))
     best = sorted((max(some, key=lambda t: t[0]) for some in sifted.values()), key=lambda t: -t[0])
     finalists = [AS_DECLARED, *(_refined(h, few, motion) for h in _finalists([h for _, h in best]))]
-    judged = []
+    for unit in [h for h in finalists if h.code == "effort-unit"]:
+        # A unit must not hide another factor nearby; within the usual error of the masses, it is the unit.
+        scale = _refined(replace(scale_fault(unit.amount), share=unit.share), few, motion)
+        if abs(np.log(scale.amount / unit.amount)) > DENSITY:
+            finalists.append(scale)
+    of_cause: dict[tuple[str, str], tuple[float, Hypothesis, Evidence]] = {}
     for hypothesis in finalists:
         found = _evidence(samples, hypothesis)
         if found is not None:
-            judged.append((found.log + hypothesis.log_prior, hypothesis, found))
+            entry = (found.log + hypothesis.log_prior, hypothesis, found)
+            known = of_cause.get(hypothesis.cause, entry)
+            of_cause[hypothesis.cause] = max(known, entry, key=lambda t: t[0])
+    judged = list(of_cause.values())
     worth = np.array([log for log, _, _ in judged])
     likely = _probabilities(worth, np.array([e.by_block for _, _, e in judged]))
     return tuple(
@@ -220,7 +228,7 @@ def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypoth
         if kind is Fault.CLOCK:
             return replace(clock_fault(float(np.exp(x))), share=share)
         if kind is Fault.MASSES:
-            return mass_fault(float(np.exp(x)))
+            return mass_fault(samples.model, float(np.exp(x)))
         if joint is None:
             return replace(scale_fault(float(np.exp(x))), share=share)
         return replace(gain_fault(names, joint, float(np.exp(x))), share=share)

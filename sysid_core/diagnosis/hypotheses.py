@@ -17,7 +17,13 @@ from numpy.typing import ArrayLike
 from sysid_core.diagnosis.evidence import DENSITY
 from sysid_core.diagnosis.samples import LAGS, Samples
 from sysid_core.kinds import Kind
-from sysid_core.robot import Array, with_gravity
+from sysid_core.robot import (
+    Array,
+    RobotModel,
+    is_physically_consistent,
+    pseudo_inertia_from_pi,
+    with_gravity,
+)
 
 STEP = np.radians(30.0)
 _ANGLES = STEP * np.delete(np.arange(-5, 7), 5)  # all around, without zero
@@ -27,6 +33,10 @@ _CLOCKS = (0.1, 0.25, 0.5, 0.7, 1.4, 2.0, 4.0, 10.0)  # of time stamps
 # Logarithm of a factor that all masses of a description are off by: densities of plastic, aluminium and steel
 # are each two to three times the next, a pound is half a kilogram.
 MASSES_SD = np.log(2.0)
+# Density of a description [kg/m^3], see `apparent_density`, and the spread of its logarithm: Student's t with two
+# degrees of freedom, fitted to the 66 descriptions of example-robot-data: half are within a factor of 1.4 of the median,
+# and a fifth is off by more than three.
+_USUAL_DENSITY, _DENSITY_SPREAD = 840.0, 0.5
 _CHANGES = np.arange(1, 8) / 8.0  # shares of a recording after which a load may come or go
 # Units of torque, how many make a newton metre.
 _UNITS = {
@@ -167,7 +177,7 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
         for x in _CHANGES
     ]
     some.append(Hypothesis(Fault.TOOL, "load-lacking"))
-    some += [mass_fault(factor) for factor in _FACTORS]
+    some += [mass_fault(samples.model, factor) for factor in _FACTORS]
     some.append(Hypothesis(Fault.OTHER_ROBOT, "other-robot"))
     some.append(Hypothesis(Fault.SILENT, "no-model", mute=tuple(used.tolist())))
     some += [
@@ -361,25 +371,47 @@ def scale_fault(factor: float, unit: str = "") -> Hypothesis:
     )
 
 
-def mass_fault(factor: float) -> Hypothesis:
+def mass_fault(model: RobotModel, factor: float) -> Hypothesis:
     """Fault of the description: all torques are `factor` times what its masses need.
 
     No motion can distinguish this fault from `scale_fault`; only prior knowledge about robot
-    descriptions and gains can.
+    descriptions and gains can: how far their masses are off, and how dense robots are.
     """
+    density = apparent_density(model)
 
     def worth(x: ArrayLike) -> Array:
         wide, usual = (np.exp(-0.5 * (np.log(x) / sd) ** 2) for sd in (MASSES_SD, DENSITY))
         return np.asarray(wide * (1.0 - usual) + 1e-300)  # a usual factor is as declared
 
+    def likely(value: float) -> float:
+        z = np.log(value / _USUAL_DENSITY) / _DENSITY_SPREAD
+        return float((1.0 + 0.5 * z**2) ** -1.5)
+
+    share = float(worth(factor) / worth(_FACTORS).sum())
+    if density is not None:
+        share *= likely(factor * density) / likely(density)
     return Hypothesis(
         Fault.MASSES,
         "urdf-masses",
         {"factor": factor},
         lambda s: s.with_model(s.model.with_pi(factor * s.model.pi)),
         amount=factor,
-        share=float(worth(factor) / worth(_FACTORS).sum()),
+        share=share,
     )
+
+
+def apparent_density(model: RobotModel) -> float | None:
+    """Median density of the links, each as the uniform ellipsoid that has its mass and inertia
+    [kg/m^3]; None without consistent links.
+    """
+    pi = model.pi[is_physically_consistent(model.pi) & (model.pi[:, 0] > 0.0)]
+    if not len(pi):
+        return None
+    centres = pi[:, 1:4] / pi[:, :1]
+    moments = np.array([pseudo_inertia_from_pi(link)[:3, :3] / link[0] for link in pi])
+    spread = moments - centres[:, :, None] * centres[:, None, :]
+    volume = 4.0 / 3.0 * np.pi * np.sqrt(np.maximum(np.linalg.det(5.0 * spread), 1e-300))
+    return float(np.median(pi[:, 0] / volume))
 
 
 def clock_fault(factor: float) -> Hypothesis:

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.controller_payload import ControllerSetting
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.loaded_arm import ExtraTorque, LoadedArm
 from sysid_core.estimation.payload import (
     CompressedWrenches,
     PayloadData,
@@ -31,6 +31,9 @@ from sysid_core.robot import mass_com_inertia_from_pi
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording
 from sysid_core.validation import payload_errors
+
+if TYPE_CHECKING:
+    from sysid_core.estimation.loaded_arm import ExtraTorque, LoadedArm
 
 _NAMES = ("mass", "com x", "com y", "com z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 _UNITS = ("kg",) + ("m",) * 3 + ("kg m²",) * 6

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import SysIdError
-from sysid_core.planning import MotionLimits, Obstacle, RobotGeometry
 from sysid_core.report.charts import COLOURS, Figure
 from sysid_core.robot import Array, RobotModel
+
+if TYPE_CHECKING:
+    from sysid_core.planning import MotionLimits, Obstacle
 
 Trace = dict[str, Any]
 LINKS = ("#b9c4cf", "#8fa3b5")  # of neighbouring links, readable on light and dark pages
@@ -110,6 +112,8 @@ def link_points(model: RobotModel) -> list[tuple[int, Array]]:
 
     The result is empty if the description has no shapes, or if its meshes are not on this computer.
     """
+    from sysid_core.planning import RobotGeometry
+
     try:
         shapes = RobotGeometry(model, model.body_names[-1], self_collision=False).surfaces
     except SysIdError:

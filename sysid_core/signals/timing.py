@@ -257,16 +257,27 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
     stream = stream.ordered(model.joint_names)
     lower, upper = model.position_limits
     reach = np.maximum(upper - lower, 0.1)
-    beyond = np.max(np.maximum(lower - stream.q, stream.q - upper), axis=0, initial=-np.inf)
-    far = np.flatnonzero(beyond > 0.5 * reach)
+
+    def beyond(q: Array) -> Array:
+        """How far positions go beyond the limits, in ranges of the joints, shape (n,)."""
+        out = np.max(np.maximum(lower - q, q - upper), axis=0, initial=-np.inf)
+        return np.asarray(out / np.where(np.isfinite(reach), reach, 1.0))
+
+    far = np.flatnonzero(beyond(stream.q) > 0.5)
     if len(far):
-        j = far[np.argmax(beyond[far] / reach[far])]
+        j = far[np.argmax(beyond(stream.q)[far])]
+        # No zero, sign or order makes a motion fit that is larger than the whole range of its joint.
+        large = bool(np.any(np.ptp(stream.q, axis=0) > reach))
+        degrees = large and bool(np.all(beyond(np.radians(stream.q)) <= 0.5))
         worst = stream.q[np.argmax(np.abs(stream.q[:, j])), j]
         raise SignalError(
             f"Joint '{model.joint_names[j]}' of '{source}' goes to {worst:.4g}, far outside the"
             " URDF's limits of"
-            f" {lower[j]:.4g} to {upper[j]:.4g} (rad or m).",
-            remedy="Check unit, order and number of the position columns (`unit: deg`?).",
+            f" {lower[j]:.4g} to {upper[j]:.4g} (rad or m)."
+            + (" In degrees, the positions of all joints are inside." if degrees else ""),
+            remedy="Declare degrees in the column map (`unit: deg`)."
+            if degrees
+            else "Check unit, zero, sign, order and number of the position columns.",
             joint=model.joint_names[j],
         )
     ratio = velocity_ratio(stream)

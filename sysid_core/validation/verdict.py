@@ -156,7 +156,7 @@ def _judge_lags(identification: Identification, lags: ArmLags) -> tuple[Reason, 
         if not corrected:
             reasons += (warning("efforts-late", **numbers),)
         else:
-            late = JointDelay("all", common.seconds, common.sd).late
+            late = JointDelay("all", abs(common.seconds), common.sd).late
             reasons += ((warning if late else held)("efforts-late-corrected", **numbers),)
     for lag in lags.joints:
         if lag.late:

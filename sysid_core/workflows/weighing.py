@@ -20,7 +20,7 @@ from sysid_core.controller_payload import (
 from sysid_core.errors import SignalError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation import payload as estimators_of
-from sysid_core.estimation.loaded_arm import judge_carried_mass
+from sysid_core.estimation.loaded_arm import judge_carried_mass, torques_agree
 from sysid_core.estimation.payload import PayloadSummary, summarise_payload
 from sysid_core.estimation.payload_live import (
     PayloadKnowledge,
@@ -241,7 +241,10 @@ def weigh(
     verdict = judge_weighing(estimate, weighing.calibration, weighing.changes)
     verdict += Verdict(weighing.doubts)
     verdict += judge_carried_mass(model, weighing.sensor_frame, pi, q)
-    if run.joints.effort is not None and run.joints.effort_kind.is_torque:
+    if run.joints.effort_kind.is_torque and not (
+        weighing.smoothed
+        and torques_agree(model, weighing.sensor_frame, pi, weighing.smoothed, run.joints)
+    ):
         verdict += diagnosis.compare_with_torques(model, run, float(pi[0]))
     if diagram is not None and pi[0] > 0:
         sensor_frame = weighing.sensor_frame

@@ -59,45 +59,6 @@ def leg_run():
     return track(ClosedChainPlant(truth), ComputedTorque(leg, wish, Gains.for_chain(leg)))
 
 
-@pytest.fixture(scope="module")
-def table(leg_run, tmp_path_factory) -> Path:
-    """A run of the leg as CSV with its column map."""
-    folder = tmp_path_factory.mktemp("leg")
-    leg = load_closed_chain("own-leg")
-    joints = recording_of(leg_run, np.random.default_rng(1)).joints
-    rows = np.column_stack([leg_run.time, joints.q, joints.v, joints.effort])
-    np.savetxt(folder / "run.csv", rows[::2], delimiter=",")
-    names = "".join(f"  - {name}\n" for name in leg.actuated)
-    (folder / "columns.yaml").write_text(
-        "schema: robot_sysid/columns/1\nheader: false\ndelimiter: ','\nn_columns: 19\n"
-        f"time: {{column: 0, unit: s}}\njoints:\n{names}"
-        "position: {columns: [1, 2, 3, 4, 5, 6], unit: rad}\n"
-        "velocity: {columns: [7, 8, 9, 10, 11, 12], unit: rad/s}\n"
-        "effort: {columns: [13, 14, 15, 16, 17, 18], kind: actuator_torque}\n"
-    )
-    return folder
-
-
-def test_identify_takes_loops(table, tmp_path, clicks):
-    run, columns = str(table / "run.csv"), str(table / "columns.yaml")
-    result = runner.invoke(
-        app,
-        [
-            "identify", run, "--loops", "own-leg", "--robot", "own-leg", "--columns", columns,
-            "--friction", "usual", "--motion-cutoff-hz", "12", "--fix", "inertials",
-            "--delay", "0", "--rate-hz", "50", "--out", str(tmp_path), "--json", "-",
-        ],
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
-    numbers = json.loads(result.stdout)
-    assert numbers["rank"] == numbers["structural_rank"] == 24
-    assert numbers["joints"]["knee"]["training"]["rms"] < 0.2
-    assert {"estimate.yaml", "parameters.yaml", "result.json", "report.html"} <= {
-        p.name for p in tmp_path.iterdir()
-    }
-    clicks(tmp_path / "report.html")
-
-
 def write_bag(
     path: Path, run, passive=("tarsus",), leave_out=(), seed=3, **custom_data: str
 ) -> Path:
@@ -171,7 +132,7 @@ def test_an_identified_leg_is_exported_with_its_loops(identified, tmp_path):
     assert "has loops" in str(refused.exception) and not (tmp_path / "x").exists()
 
 
-def test_a_bag_with_a_tarsus_encoder_gives_the_drives(identified):
+def test_a_bag_with_a_tarsus_encoder_gives_the_drives(identified, clicks):
     *_, out, result = identified
     assert result.exit_code in (0, 3), result.output  # without another motion, little is judged
     numbers = json.loads(result.stdout)
@@ -181,6 +142,10 @@ def test_a_bag_with_a_tarsus_encoder_gives_the_drives(identified):
         sd = estimate.standard_deviations[estimate.names.index(name)]
         assert abs(estimate[name] - true) < max(3.0 * sd, 0.01 * true)
     assert numbers["joints"]["knee"]["training"]["r2"] > 0.98
+    assert {"estimate.yaml", "parameters.yaml", "result.json", "report.html"} <= {
+        p.name for p in out.iterdir()
+    }
+    clicks(out / "report.html")
 
 
 def test_a_result_is_validated_on_another_bag(identified, leg_run, tmp_path):

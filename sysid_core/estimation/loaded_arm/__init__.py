@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
-    from sysid_core.estimation.loaded_arm.carried_mass import judge_carried_mass
+    from sysid_core.estimation.loaded_arm.carried_body import with_load
+    from sysid_core.estimation.loaded_arm.carried_mass import judge_carried_mass, torques_agree
     from sysid_core.estimation.loaded_arm.drive_gains import DriveGains, drive_gains_from_targets
     from sysid_core.estimation.loaded_arm.identify import (
         LoadedIdentification,
         identify_with_load,
         with_gains,
     )
-    from sysid_core.estimation.loaded_arm.known_load import KnownLoad, torque_streams, with_load
+    from sysid_core.estimation.loaded_arm.known_load import KnownLoad, torque_streams
     from sysid_core.estimation.loaded_arm.payload_from_torques import (
         ExtraTorque,
         LoadedArm,
@@ -33,6 +34,7 @@ __all__ = [
     "identify_with_load",
     "judge_carried_mass",
     "torque_streams",
+    "torques_agree",
     "with_gains",
     "with_load",
 ]

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads that are too heavy for the arm."""
+"""Weighed loads beside the torques of the joints that carried them."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sysid_core.estimation.loaded_arm.known_load import with_load
+from sysid_core.estimation.loaded_arm.carried_body import payload_torque_regressor, with_load
 from sysid_core.reasons import Verdict, failure
 from sysid_core.robot import Array, RobotModel
+from sysid_core.signals import JointStream
 
 _PEAK = 2.0  # times the URDF's limit that a drive may give for a moment
 _POSTURES = 200
+# Of the load's torques: half-way, in logarithm, to the factor of the nearest other unit (lbf: 4.4).
+_AS_WEIGHED = 2.0
 
 
 def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -> Verdict:
@@ -42,3 +45,34 @@ def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -
         limit=limits[j],
     )
     return Verdict((found,))
+
+
+def torques_agree(
+    model: RobotModel, frame: str, pi: ArrayLike, motion: JointStream, measured: JointStream
+) -> bool:
+    """True if the joint torques contain those of a load as it was weighed, times a factor between a
+    half and two.
+
+    The factor is fitted by least squares to what the model of the arm leaves of the torques, along
+    with Coulomb and viscous friction and an offset of each joint.
+
+    Args:
+        model: The robot without the load.
+        frame: What carries the load.
+        pi: The load's parameters in that frame, shape (10,).
+        motion: Positions, velocities and accelerations of the joints, which carry the load.
+        measured: Joint torques, which are interpolated at the stamps of the motion.
+    """
+    motion, measured = (stream.ordered(model.joint_names) for stream in (motion, measured))
+    if motion.v is None or motion.a is None or measured.effort is None:
+        return False
+    stamps, at = measured.stamps_ns - motion.stamps_ns[0], motion.stamps_ns - motion.stamps_ns[0]
+    torques = np.column_stack([np.interp(at, stamps, column) for column in measured.effort.T])
+    left = torques - model.inverse_dynamics(motion.q, motion.v, motion.a)
+    load = payload_torque_regressor(model, frame, motion.q, motion.v, motion.a) @ np.asarray(pi)
+    product = power = 0.0
+    for own, rest, v in zip(load.T, left.T, motion.v.T, strict=True):
+        friction = np.column_stack([np.sign(v), v, np.ones_like(v)])
+        own = own - friction @ np.linalg.lstsq(friction, own, rcond=None)[0]
+        product, power = product + own @ rest, power + own @ own
+    return bool(power < _AS_WEIGHED * product < _AS_WEIGHED**2 * power)

@@ -34,8 +34,9 @@ from sysid_core.estimation.arm import (
 from sysid_core.estimation.arm.equations import arm_structural_rows
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import ConsistentLeastSquares
+from sysid_core.estimation.loaded_arm.carried_body import carried_by
 from sysid_core.estimation.loaded_arm.drive_gains import GAIN, DriveGains, joint_regression
-from sysid_core.estimation.loaded_arm.known_load import LOAD, KnownLoad, carried_by, load_estimate
+from sysid_core.estimation.loaded_arm.known_load import LOAD, KnownLoad, load_estimate
 from sysid_core.robot import Array, RobotModel
 
 _ROUNDS = 40  # of the gains at most

@@ -6,13 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm import Processing, filled, prepare
 from sysid_core.estimation.arm.spans import require_finite, require_torques
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.fit.consistent_problem import nearest_consistent, root
+from sysid_core.estimation.loaded_arm.carried_body import payload_torque_regressor
 from sysid_core.estimation.payload import DensityPrior
 from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior
 from sysid_core.estimation.payload.result import PAYLOAD_NAMES
@@ -24,8 +24,6 @@ from sysid_core.robot import (
     FrictionModel,
     RobotModel,
     is_physically_consistent,
-    joint_torque_regressor,
-    parameter_transform,
     pi_from_mass_com_inertia,
 )
 from sysid_core.signals import EffortKind, JointStream, Recording
@@ -183,55 +181,6 @@ def _surprise(R: Array, innovation: Array, prior: Array) -> float:
     """
     U, s, _ = np.linalg.svd(R @ np.linalg.cholesky(prior))
     return float(np.sum((U.T @ innovation) ** 2 / (1.0 + s**2)))
-
-
-def payload_torque_regressor(
-    model: RobotModel, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
-) -> Array:
-    """Regressor of the joint torques of a body that is fixed to a frame, for its parameters in that
-    frame.
-
-    Args:
-        model: The robot.
-        frame: A link or frame of it.
-        q: Joint positions, shape (K, nv).
-        v: Velocities, shape (K, nv).
-        a: Accelerations, shape (K, nv).
-
-    Returns:
-        Y_L, shape (K, nv, 10).
-    """
-    return joint_torque_regressor(model, q, v, a) @ carried_by(model, frame)
-
-
-def carried_by(model: RobotModel, frame: str) -> Array:
-    """Matrix from `pi` of a body in a frame to the parameters of all N bodies, shape (10 N, 10).
-
-    Raises:
-        EstimationError: The frame doesn't move.
-    """
-    placed = model.pin_model.frames[model.frame_id(frame)]
-    body = int(placed.parentJoint) - 1
-    if body < 0:
-        raise EstimationError(
-            f"'{frame}' is fixed to the base of '{model.name}': no joint carries it.",
-            remedy="Give a frame on the moving part of the arm, such as the flange.",
-        )
-    out = np.zeros((10 * model.n_bodies, 10))
-    out[10 * body : 10 * body + 10] = parameter_transform(placed.placement.homogeneous)
-    return out
-
-
-def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
-    """Robot with an additional body fixed to one of its frames.
-
-    Args:
-        model: The robot without it.
-        frame: What carries the body.
-        pi: Its parameters in that frame, shape (10,).
-    """
-    added = carried_by(model, frame) @ np.asarray(pi, dtype=float)
-    return model.with_pi(model.pi.ravel() + added)
 
 
 def structural_verdicts(model: RobotModel, frame: str) -> tuple[int, tuple[ParameterVerdict, ...]]:

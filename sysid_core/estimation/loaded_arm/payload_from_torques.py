@@ -34,10 +34,10 @@ from sysid_core.estimation.loaded_arm.arm_prior import (
     noise_weights,
     solve_with_prior,
 )
+from sysid_core.estimation.loaded_arm.carried_body import carried_by
 from sysid_core.estimation.loaded_arm.known_load import (
     RANK_TOLERANCE,
     SupposedLoad,
-    carried_by,
     require_filtered,
     structural_verdicts,
 )

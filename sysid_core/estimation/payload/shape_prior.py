@@ -135,6 +135,23 @@ class ShapePrior:
         return 0.0 if self.shape is None else min(1.0, self.shape.size_sd / TYPED_SD)
 
     @cached_property
+    def symmetric(self) -> float:
+        """Overlap of the shape with its mirror image in its centre, between 0 and 1: only what is
+        symmetric can have a symmetric density. A guess (`guessed`) is taken as symmetric.
+        """
+        if self.shape is None:
+            return 1.0
+        weight = self.shape.volumes / self.shape.volume
+        at = self.shape.points - weight @ self.shape.points
+        edge = (self.shape.volume / len(self.shape)) ** (1 / 3)
+
+        def overlap(other: Array) -> float:  # of two cells: of Gaussians of their second moments
+            square = np.sum((at[:, None] - other) ** 2, axis=2)
+            return float(weight @ np.exp(-3.0 * square / edge**2) @ weight)
+
+        return 1.0 - (1.0 - self.guessed) * (1.0 - min(1.0, overlap(-at) / overlap(at)))
+
+    @cached_property
     def solids(self) -> tuple[DensityPrior, ...]:
         """Bodies of the given shape with different density contrasts: the first hypotheses."""
         if self.shape is None:
@@ -177,6 +194,9 @@ class ShapePrior:
         doubt = np.array(
             [p / len(group) for p, group in zip(DOUBTED, kinds, strict=True) for _ in group]
         )
+        for prior in (share, doubt):
+            prior[len(self.contrasts) :][: len(SYMMETRIC_CONTRASTS)] *= self.symmetric
+            prior /= prior.sum()
         bodies, right = zip(*(kind for group in kinds for kind in group), strict=True)
         spreads = list(right)
         for wrong in _SHAPE_COVARIANCES:
@@ -217,8 +237,9 @@ class ShapePrior:
                 with contextlib.suppress(EstimationError):  # the shape is elsewhere
                     masses = solid.most_likely_masses(R, r, near=first)
                     found[k] = solid.cells.parameters_per_mass @ masses
-            if solid.contrast < COVARIANCE_CONTRAST:
-                C = shape_covariance(solid.cells, mass, COVARIANCE_CONTRAST)
+            least = COVARIANCE_CONTRAST * self.symmetric
+            if solid.contrast < least:
+                C = shape_covariance(solid.cells, mass, least)
                 left[k] = conditioned(R, r, means[k : k + 1], C[None])[1][0]
         pi = np.asarray(weights @ found)
         offset = found - pi

@@ -105,7 +105,7 @@ def weigh_motion(
         data, belief = motion_of(run, model, frame)
         assert data.R_WS is not None
         notes.append(
-            "The accelerations explain the forces worse than gravity alone: only gravity was used. Check"
+            "The accelerations explain the wrench worse than gravity alone: only gravity was used. Check"
             " stamps and noise of the positions."
         )
     convention = WrenchConvention()  # a tare has found sign and axes

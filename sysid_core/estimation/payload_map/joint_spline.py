@@ -155,18 +155,14 @@ class JointSplines:
         basis = SplineBasis.covering(time, knot_spacing)
         gram = banded_gram(basis.span_of(time), basis.values(time, 0), basis.size)
         jerk = banded_gram(*basis.jerk_rows, basis.size)
-        n = q.shape[1]
-        coefficients = np.empty((basis.size, n))
-        sd, density = np.empty(n), np.empty(n)
-        rows = basis.values(time, 0)
-        for j in range(n):
-            offset = q[0, j]
-            moment = _scatter(basis, time, rows * (q[:, j] - offset)[:, None])
-            sd[j], density[j], c = _most_likely(
-                gram, jerk, moment, float(np.sum((q[:, j] - offset) ** 2)), len(time), encoder_sd
-            )
-            coefficients[:, j] = c + offset
-        return cls(basis, coefficients, time, q, sd, density)
+        left = q - q[0]
+        moments = np.zeros((basis.size, q.shape[1]))
+        index = basis.span_of(time)[:, None] + np.arange(_WIDTH)
+        np.add.at(moments, index, basis.values(time, 0)[:, :, None] * left[:, None, :])
+        sd, density, c = _most_likely(
+            gram, jerk, moments, np.sum(left**2, axis=0), len(time), encoder_sd
+        )
+        return cls(basis, c + q[0], time, q, sd, density)
 
     def at(self, time: ArrayLike) -> tuple[Array, Array, Array]:
         """Positions, velocities and accelerations at given stamps, each of shape (N, n)."""
@@ -177,37 +173,40 @@ class JointSplines:
         return q, v, a
 
 
-def _scatter(basis: SplineBasis, time: Array, rows: Array) -> Array:
-    """Sum of rows (N, 6) into the coefficients that they belong to, shape (size,)."""
-    out = np.zeros(basis.size)
-    np.add.at(out, basis.span_of(time)[:, None] + np.arange(_WIDTH), rows)
-    return out
-
-
 def _most_likely(
-    gram: Array, jerk: Array, moment: Array, square: float, count: int, sd: float | None
-) -> tuple[float, float, Array]:
-    """Encoder sd, jerk density and coefficients of one joint, by restricted maximum likelihood.
+    gram: Array, jerk: Array, moments: Array, squares: Array, count: int, sd: float | None
+) -> tuple[Array, Array, Array]:
+    """Encoder sd (n,), jerk density (n,) and coefficients (size, n) of all joints, each by
+    restricted maximum likelihood.
 
     With ratio r = sd^2 / density the coefficients minimise `|q - B c|^2 + r int jerk^2`; the most
     likely sd for each r has a closed form, unless the sd is given.
     """
     size = gram.shape[1]
-    best: tuple[float, float, float, Array] | None = None
+    best = np.full(len(squares), np.inf)
+    variances, densities = np.ones((2, len(squares)))
+    found = np.zeros_like(moments)
     for ratio in _RATIOS:
         H = gram + ratio * jerk
         H[0] += 1e-14 * gram[0].max()
         factor = scipy.linalg.cholesky_banded(H, lower=True)
-        c = scipy.linalg.solveh_banded(H, moment, lower=True)
-        quad = max(square - float(moment @ c), count * _NOISE_FLOOR**2)
-        variance = quad / (count - 3) if sd is None else sd**2
+        c = scipy.linalg.cho_solve_banded((factor, True), moments)
+        quad = np.maximum(squares - np.sum(moments * c, axis=0), count * _NOISE_FLOOR**2)
+        variance = quad / (count - 3) if sd is None else np.full_like(quad, sd**2)
         logdet = 2.0 * float(np.sum(np.log(factor[0]))) - (size - 3) * np.log(ratio)
         cost = (count - 3) * np.log(variance) + quad / variance + logdet
-        if best is None or cost < best[0]:
-            best = (cost, float(np.sqrt(variance)), variance / ratio, c)
-    if best is None:
+        better = cost < best
+        best = np.where(better, cost, best)
+        variances = np.where(better, variance, variances)
+        densities = np.where(better, variance / ratio, densities)
+        found = np.where(better, c, found)
+    if not np.isfinite(best).all():
         raise EstimationError(
             "No noise level fits the joint positions.",
             remedy="Look for jumps or NaN in the joint positions.",
         )
-    return max(best[1], _NOISE_FLOOR), max(best[2], _DENSITY_FLOOR), best[3]
+    return (
+        np.maximum(np.sqrt(variances), _NOISE_FLOOR),
+        np.maximum(densities, _DENSITY_FLOOR),
+        found,
+    )

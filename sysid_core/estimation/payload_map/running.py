@@ -15,6 +15,8 @@ Models, 1987, sec. 3.1).
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import numpy as np
 
 from sysid_core.errors import EstimationError
@@ -127,7 +129,10 @@ class RunningMAP:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
-        samples = PayloadData.joined([data.select(slice(k, k + 1)) for data, k, _ in waiting])
+        of_one = [list(group) for _, group in groupby(waiting, key=lambda one: id(one[0]))]
+        samples = PayloadData.joined(
+            [group[0][0].select(np.array([k for _, k, _ in group])) for group in of_one]
+        )
         self.information.add(samples)
         if self.information.n_samples <= _AGAIN[-1]:
             self._first.append(samples)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motion of all joints from the actuated ones: Γ(q_a) by Newton's method, G with q̇ = G q̇_a, and Ġ.
+"""Motion of all joints from the actuated ones: Γ(q_a) by Newton's method, G with q̇ = G q̇_a, Ġ q̇_a.
 
 Zhang, Haugk, Vasudevan 2024, section II-C: with J split into actuated and passive columns,
 `G_u = -J_u^{-1} J_a`, `G_a = 1`, `q̇ = G q̇_a`, `q̈ = G q̈_a + Ġ q̇_a`. More equations than passive
@@ -19,8 +19,8 @@ from sysid_core.robot.inertia import Array
 from sysid_core.robot.loops.chain import ClosedChain
 from sysid_core.robot.loops.constraints import (
     jacobian_at,
+    loop_drift,
     loop_jacobian,
-    loop_jacobian_rate,
     loop_residual,
     postures_of,
     residual_at,
@@ -65,12 +65,7 @@ def try_assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = N
         q[:, chain.actuated_columns] = q_a
         return _assembly(chain, _newton(chain, q))
     home = _home(chain)
-    home_a = home[chain.actuated_columns]
-    q = np.tile(home, (len(q_a), 1))
-    stages = max(1, int(np.ceil(np.max(np.abs(q_a - home_a), initial=0.0) / _STAGE)))
-    for i in range(1, stages + 1):
-        q[:, chain.actuated_columns] = home_a + (q_a - home_a) * (i / stages)
-        q = _newton(chain, q, iterations=4 if i < stages else 40)
+    q = _newton(chain, _followed(chain, home, q_a))
     found = _assembly(chain, q)
     if not np.all(found.assembled):  # the straight path may leave the reachable postures
         lost = ~found.assembled
@@ -147,6 +142,34 @@ def _home(chain: ClosedChain) -> Array:
     return _newton(chain, chain.home[None].copy())[0]
 
 
+def _followed(chain: ClosedChain, home: Array, q_a: Array) -> Array:
+    """Postures near closed loops at actuated positions (K, n_a), on straight paths from home, (n,).
+
+    Euler-Newton continuation (Allgower and Georg 1990, ch. 2): each step goes along the loops and
+    takes back what the step before had left open.
+    """
+    q = np.tile(home, (len(q_a), 1))
+    path = q_a - home[chain.actuated_columns]
+    stages = int(np.ceil(np.max(np.abs(path), initial=0.0) / _STAGE))
+    for _ in range(stages if chain.passive else 0):
+        at = chain.ends.jacobians(q)
+        J, along = jacobian_at(chain, at), path / stages
+        ahead = residual_at(chain, at) + np.einsum(
+            "kij,kj->ki", J[:, :, chain.actuated_columns], along
+        )
+        q[:, chain.passive_columns] += _newton_step(J[:, :, chain.passive_columns], ahead)
+        q[:, chain.actuated_columns] += along
+    q[:, chain.actuated_columns] = q_a
+    return q
+
+
+def _newton_step(J_u: Array, c: Array) -> Array:
+    """Limited step of the passive joints that closes what is open, (K, n_c, u), (K, n_c) to (K, u)."""
+    step = -solve_passive(J_u, c[:, :, None])[:, :, 0]
+    largest = np.max(np.abs(step), axis=1, keepdims=True)
+    return np.asarray(step * np.minimum(1.0, _MAX_NEWTON_STEP / np.maximum(largest, 1e-300)))
+
+
 def _newton(chain: ClosedChain, q: Array, iterations: int = 40) -> Array:
     """Newton on the passive joints of each posture until its residual stops falling."""
     if not chain.passive or not len(q):
@@ -167,10 +190,7 @@ def _newton(chain: ClosedChain, q: Array, iterations: int = 40) -> Array:
             break
         active, c = active[~done], c[~done]
         J = jacobian_at(chain, at)[~done][:, :, chain.passive_columns]
-        step = -solve_passive(J, c[:, :, None])[:, :, 0]
-        largest = np.max(np.abs(step), axis=1, keepdims=True)
-        step *= np.minimum(1.0, _MAX_NEWTON_STEP / np.maximum(largest, 1e-300))
-        q[np.ix_(active, chain.passive_columns)] += step
+        q[np.ix_(active, chain.passive_columns)] += _newton_step(J, c)
     return best
 
 
@@ -212,18 +232,6 @@ def actuation_map(chain: ClosedChain, q: ArrayLike) -> Array:
     return _map_from_jacobian(chain, loop_jacobian(chain, q))
 
 
-def actuation_map_rate(chain: ClosedChain, q: ArrayLike, v: ArrayLike) -> Array:
-    """Time derivative Ġ of eq. 22 for consistent q and v, each (K, n): `Ġ_u = -J_u^{-1} J̇ G`; (K,
-    n, n_a).
-    """
-    J = loop_jacobian(chain, q)
-    G = _map_from_jacobian(chain, J)
-    G_dot = np.zeros_like(G)
-    rows = chain.passive_columns
-    G_dot[:, rows] = -solve_passive(J[:, :, rows], loop_jacobian_rate(chain, q, v) @ G)
-    return G_dot
-
-
 @dataclass(frozen=True, eq=False)
 class ClosureState:
     """Loop closure of K states of motion: positions, velocities and Jacobians.
@@ -246,7 +254,8 @@ class ClosureState:
 def closure_state(
     chain: ClosedChain, q: ArrayLike, v_a: ArrayLike, *, correct: bool = False
 ) -> ClosureState:
-    """Velocities, the matrix G and the drift term of the closed loops at given postures.
+    """Velocities, the matrix G and the drift `Ġ q̇_a` (eq. 22) of the closed loops at given postures;
+    of the passive joints it is `-J_u^{-1} J̇ q̇`.
 
     Args:
         chain: The mechanism.
@@ -256,16 +265,17 @@ def closure_state(
     """
     q = postures_of(chain, q)
     v_a = np.atleast_2d(np.asarray(v_a, dtype=float))
-    J = loop_jacobian(chain, q)
+    at = chain.ends.jacobians(q)
+    J = jacobian_at(chain, at)
     G = _map_from_jacobian(chain, J)
     v = np.einsum("kij,kj->ki", G, v_a)
     drift, residual = np.zeros_like(v), np.zeros(len(q))
     rows = chain.passive_columns
     if len(rows):
         J_u = J[:, :, rows]
-        right = [(loop_jacobian_rate(chain, q, v) @ v[:, :, None])]
+        right = [loop_drift(chain, at, v)[:, :, None]]
         if correct:
-            right.append(loop_residual(chain, q)[:, :, None])
+            right.append(residual_at(chain, at)[:, :, None])
         solved = solve_passive(J_u, np.concatenate(right, axis=2))
         drift[:, rows] = -solved[:, :, 0]
         if correct:

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closure equations of loops: c(q) = 0, J = ∂c/∂q and its time derivative, for many postures at
-once.
-"""
+"""Closure equations of loops: c(q) = 0, J = ∂c/∂q and J̇ q̇, for many postures at once."""
 
 from __future__ import annotations
 
@@ -66,21 +64,19 @@ def jacobian_at(chain: ClosedChain, at: EndMotion) -> Array:
     return np.concatenate([*blocks, np.tile(K, (len(at.q), 1, 1))], axis=1)
 
 
-def loop_jacobian_rate(chain: ClosedChain, q: ArrayLike, v: ArrayLike) -> Array:
-    """Time derivative dJ/dt of the Jacobian for closed loops; (K, n) and (K, n) to (K, n_c, n)."""
-    q, v = postures_of(chain, q), postures_of(chain, v)
-    at = chain.ends.rates(q, v)
-    blocks = [np.empty((len(q), 0, chain.n))]
+def loop_drift(chain: ClosedChain, at: EndMotion, v: Array) -> Array:
+    """Accelerations J̇ q̇ of the closure while q̈ = 0, from the poses and Jacobians of the ends and
+    velocities (K, n); shape (K, n_c).
+    """
+    drifts = chain.ends.drifts(at.q, v)
+    parts = [np.empty((len(v), 0))]
     for loop, a, b in _pairs(chain):
-        J_dot = at.J_dot[a] - at.J_dot[b]
+        drift = drifts[a] - drifts[b]
         if loop.kind is LoopKind.ROD:
-            J = (at.J[a] - at.J[b])[:, :3]
-            d, d_dot = at.p[a] - at.p[b], (J @ v[:, :, None])[:, None, :, 0]
-            blocks.append((d[:, None] @ J_dot[:, :3] + d_dot @ J) / loop.length)
-        else:
-            blocks.append(J_dot[:, : loop.size])
-    blocks.append(np.zeros((len(q), len(chain.couplings), chain.n)))
-    return np.concatenate(blocks, axis=1)
+            d, d_dot = at.p[a] - at.p[b], ((at.J[a] - at.J[b])[:, :3] @ v[:, :, None])[:, :, 0]
+            drift = np.sum(d * drift[:, :3] + d_dot**2, axis=1)[:, None] / loop.length
+        parts.append(drift[:, : loop.size])
+    return np.concatenate([*parts, np.zeros((len(v), len(chain.couplings)))], axis=1)
 
 
 def _pairs(chain: ClosedChain) -> Iterator[tuple[Loop, int, int]]:

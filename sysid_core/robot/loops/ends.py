@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses, Jacobians and their time derivatives of the frames that loops connect, by pinocchio."""
+"""Poses, Jacobians and drift accelerations of the frames that loops connect, by pinocchio."""
 
 from __future__ import annotations
 
@@ -31,21 +31,19 @@ class Attachment:
 
 @dataclass(frozen=True, eq=False)
 class EndMotion:
-    """m frames at K postures; derivatives are those of position and of angular velocity.
+    """m frames at K postures.
 
     Attributes:
         q: The postures, shape (K, n).
         p: Origins in the world, shape (m, K, 3) [m].
         R: Axes in the world, shape (m, K, 3, 3).
         J: Jacobians in world axes, shape (m, K, 6, n), linear rows first; empty where not asked for.
-        J_dot: Their time derivatives, shape (m, K, 6, n); empty where not asked for.
     """
 
     q: Array
     p: Array
     R: Array
     J: Array
-    J_dot: Array
 
 
 class LoopEnds:
@@ -77,27 +75,30 @@ class LoopEnds:
 
     def poses(self, q: Array) -> EndMotion:
         """Poses at postures q, shape (K, n)."""
-        return self._motion(q, None, jacobians=False)
+        return self._motion(q, jacobians=False)
 
     def jacobians(self, q: Array) -> EndMotion:
         """Poses and Jacobians at postures q, shape (K, n)."""
-        return self._motion(q, None, jacobians=True)
+        return self._motion(q, jacobians=True)
 
-    def rates(self, q: Array, v: Array) -> EndMotion:
-        """Poses, Jacobians and their time derivatives at postures and velocities, each (K, n)."""
-        return self._motion(q, v, jacobians=True)
+    def drifts(self, q: Array, v: Array) -> Array:
+        """Accelerations J̇ q̇ of the frames while q̈ = 0, linear and angular; (K, n) each to (m, K, 6)."""
+        tree, axes, data = self._tree, pin.LOCAL_WORLD_ALIGNED, self._tree.createData()
+        drifts, still = np.empty((len(self._ids), len(q), 6)), np.zeros(tree.nv)
+        for k, posture in enumerate(self._model.configuration(q)):
+            pin.forwardKinematics(tree, data, posture, v[k], still)
+            for i, frame in enumerate(self._ids):
+                drifts[i, k] = pin.getFrameClassicalAcceleration(tree, data, frame, axes).vector
+        return drifts
 
-    def _motion(self, q: Array, v: Array | None, jacobians: bool) -> EndMotion:
+    def _motion(self, q: Array, jacobians: bool) -> EndMotion:
         tree, axes = self._tree, pin.LOCAL_WORLD_ALIGNED
         m, K, n = len(self._ids), len(q), tree.nv
         X = np.empty((m, K, 4, 4))
         J = np.empty((m if jacobians else 0, K, 6, n))
-        J_dot = np.empty((m if v is not None else 0, K, 6, n))
         data = tree.createData()
         for k, posture in enumerate(self._model.configuration(q)):
-            if v is not None:
-                pin.computeJointJacobiansTimeVariation(tree, data, posture, v[k])
-            elif jacobians:
+            if jacobians:
                 pin.computeJointJacobians(tree, data, posture)
             else:
                 pin.forwardKinematics(tree, data, posture)
@@ -105,6 +106,4 @@ class LoopEnds:
                 X[i, k] = pin.updateFramePlacement(tree, data, frame).homogeneous
                 if jacobians:
                     J[i, k] = pin.getFrameJacobian(tree, data, frame, axes)
-                if v is not None:
-                    J_dot[i, k] = pin.getFrameJacobianTimeVariation(tree, data, frame, axes)
-        return EndMotion(q, X[..., :3, 3], X[..., :3, :3], J, J_dot)
+        return EndMotion(q, X[..., :3, 3], X[..., :3, :3], J)

@@ -25,7 +25,7 @@ import scipy
 from sysid_core.kinds import Kind
 from sysid_core.robot import FrameMotion, skew
 from sysid_core.signals.recording import Array
-from sysid_core.signals.wrench.noise import coloured_log_likelihood, learned_noise
+from sysid_core.signals.wrench.noise import learned_noise
 
 _STRONG = 3.0  # [nat] of evidence: 20 to 1 (Kass, Raftery, Bayes factors, 1995, sec. 3.2)
 UNLIKELY = 1.0 / 21.0  # probability: odds of 20 to 1 against it
@@ -271,11 +271,13 @@ def accelerations_tell(
     may_be_inverse: bool = False,
     shifts: Sequence[int] = (0,),
 ) -> bool:
-    """Whether forces follow the proper acceleration at least as well as gravity alone.
+    """Whether forces and torques follow the proper acceleration at least as well as gravity alone.
 
     Accelerations from positions without good stamps are noise, with which the load would seem
     lighter (errors in variables). Both models are compared with the readings through their best
-    linear maps, so that sign and axes do not matter.
+    linear maps, so that sign and axes do not matter. What counts is the noise with which a fit
+    would weigh the residuals (`learned_noise`), not their whole spectrum: at high frequencies the
+    residual is an error of the model in proportion to the motion.
 
     Args:
         wrench: Readings, shape (K, 6).
@@ -297,8 +299,8 @@ def accelerations_tell(
             for axes in (WrenchAxes.SENSOR, WrenchAxes.BASE)
         ]
         left.append(min(residuals, key=lambda r: float(np.sum(r[:, :3] ** 2))))
-    by_motion, by_gravity = (coloured_log_likelihood(r[:, :3]) for r in left)
-    return by_gravity - by_motion < _STRONG
+    by_motion, by_gravity = (float(np.prod(_Noise.of(r).sd)) for r in left)
+    return bool(by_motion <= by_gravity)
 
 
 class _Kind(Enum):

@@ -39,14 +39,6 @@ def learned_noise(residual: Array, floor: Array) -> Array:
     return np.asarray(np.repeat(np.sqrt(squares), 3))
 
 
-def coloured_log_likelihood(residual: Array) -> float:
-    """Logarithm of the likelihood of residuals as autoregressions of the most likely order, but for a
-    constant; shape (K, n).
-    """
-    floor = 1e-9 * np.sqrt(np.mean(residual**2) + np.finfo(float).tiny)
-    return -0.5 * float(np.min(_autoregressions(residual, np.full(residual.shape[1], floor))[3]))
-
-
 def _autoregressions(residual: Array, floor: Array) -> tuple[Array, Array, Array, Array]:
     """Coefficients (p + 1, n, p), variances (p + 1, n), power (n,) and Schwarz's costs (p + 1,) by order."""
     count, n = max(len(residual), 1), residual.shape[1]

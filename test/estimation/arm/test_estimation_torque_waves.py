@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 from whole_arm_simulation import arm, motion
 
-from sysid_core.estimation.arm import ArmEquations, Processing, identify_equations, torque_delay
+from sysid_core.estimation.arm import (
+    ArmEquations,
+    JointDelay,
+    Processing,
+    identify_equations,
+    torque_delay,
+)
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.robot import USUAL_TERMS, DriveTrain, FrictionModel, FrictionTerm
 from sysid_core.signals import EffortKind, JointStream, Recording
@@ -92,3 +98,11 @@ def test_a_fit_that_misses_the_delay_loses_the_short_waves(equations):
     held_out = predict_recording(result, run(1))
     assert held_out.joints()["joint3"]["rms"] > 1.2 * NOISE
     assert held_out.joints_below(5.0)["joint3"]["r2"] > 0.99
+
+
+def test_a_single_channel_comes_late_never_early_and_predicts_better_without_its_delay():
+    assert JointDelay("joint1", 0.05, 0.01).late
+    assert not JointDelay("joint1", -0.05, 0.01).late
+    assert JointDelay("joint1", 0.05, 0.01, gain=0.02).late
+    assert not JointDelay("joint1", 0.05, 0.01, gain=-0.02).late
+    assert not JointDelay("joint1", 0.05, float("inf")).late

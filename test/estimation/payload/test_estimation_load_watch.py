@@ -4,10 +4,12 @@
 import numpy as np
 import pytest
 
-from sysid_core.estimation.loaded_arm.known_load import payload_torque_regressor
+from sysid_core.estimation.loaded_arm import torques_agree
+from sysid_core.estimation.loaded_arm.carried_body import payload_torque_regressor
 from sysid_core.estimation.loaded_arm.load_watch import load_changes
 from sysid_core.estimation.payload.ball_prior import ball_prior
-from sysid_core.robot import RobotModel, pi_from_mass_com_inertia
+from sysid_core.robot import RobotModel, load_robot, pi_from_mass_com_inertia
+from sysid_core.signals import EffortKind, JointStream
 
 NOISE = np.array([1.5, 1.5, 1.0, 0.4, 0.3, 0.3])  # [N m]
 AT = 6.0  # [s]
@@ -59,3 +61,35 @@ def test_friction_that_errs_for_a_movement_is_no_change(rng):
     burst = ((t > 12.0) & (t < 13.0))[:, None]
     extra = Y @ LOAD + 8.0 * NOISE * np.sign(v) * burst
     assert load_changes(t, extra + NOISE * rng.normal(size=extra.shape), Y, NOISE, PRIOR) == ()
+
+
+@pytest.mark.parametrize(
+    ("factor", "agrees"), [(1.0, True), (0.7, True), (9.81, False), (4.45, False), (0.0, False)]
+)
+def test_torques_of_the_load_in_another_unit_do_not_agree_with_it(factor, agrees):
+    model = load_robot("ur5")
+    frame, rng = model.body_names[-1], np.random.default_rng(0)
+    t = np.arange(0.0, 4.0, 0.01)[:, None]
+    w, phase, size = rng.uniform(1.0, 3.0, 6), rng.uniform(0.0, 6.0, 6), 0.8
+    q, v, a = (
+        size * np.sin(w * t + phase),
+        size * w * np.cos(w * t + phase),
+        -size * w**2 * np.sin(w * t + phase),
+    )
+    pi = pi_from_mass_com_inertia(2.0, [0.02, 0.01, 0.08], 0.01 * np.eye(3))
+    tau = (
+        model.inverse_dynamics(q, v, a)
+        + factor * payload_torque_regressor(model, frame, q, v, a) @ pi
+    )
+    tau = tau + 4.0 * np.sign(v) + 2.0 * v + 1.0 + rng.normal(0.0, 0.5, tau.shape)
+    stamps = (t[:, 0] * 1e9).astype(np.int64)
+    names = model.joint_names[::-1]
+    measured = JointStream(
+        names,
+        stamps - 5_000_000,
+        q[:, ::-1],
+        effort=tau[:, ::-1],
+        effort_kind=EffortKind.LINK_TORQUE,
+    )
+    motion = JointStream(model.joint_names, stamps, q, v, a)
+    assert torques_agree(model, frame, pi, motion, measured) is agrees

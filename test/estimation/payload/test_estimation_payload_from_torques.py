@@ -13,7 +13,7 @@ import pytest
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.estimation.loaded_arm import PayloadFromTorques, drive_gains_from_targets
-from sysid_core.estimation.loaded_arm.known_load import payload_torque_regressor
+from sysid_core.estimation.loaded_arm.carried_body import payload_torque_regressor
 from sysid_core.estimation.payload import DensityPrior, summarise_payload
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, pi_from_mass_com_inertia
 from sysid_core.robot.shapes import Shape

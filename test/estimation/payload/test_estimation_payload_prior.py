@@ -163,6 +163,19 @@ def test_a_grippers_opening_says_more_of_a_bar_than_no_shape(rng):
     assert "shape-differs" not in {w.code for w in held.warnings}
 
 
+def test_only_an_exact_shape_that_is_symmetric_may_have_a_symmetric_density():
+    box = Shape.box((0.1, 0.2, 0.05), centre=(0.0, 0.0, 0.05))
+    ell = Shape.from_boxes(
+        [
+            ((0.2, 0.04, 0.04), (0.1, 0.0, 0.0), (10, 2, 2)),
+            ((0.04, 0.1, 0.04), (0.0, 0.07, 0.0), (2, 5, 2)),
+        ]
+    )
+    assert ShapePrior(box.of_size_sd(0.0)).symmetric == pytest.approx(1.0)
+    assert ShapePrior(ell.of_size_sd(0.0)).symmetric < 0.3
+    assert ShapePrior(ell).symmetric == 1.0
+
+
 def test_an_exact_shape_tells_the_inertia_more_sharply_than_a_guess_and_covers_it(rng):
     for _ in range(3):
         shape, pi = hammer_like(rng)

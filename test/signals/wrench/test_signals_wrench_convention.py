@@ -122,6 +122,16 @@ def test_accelerations_count_only_where_the_forces_bear_them_out(
     assert accelerations_tell(said, seen, shifts=(-1, 0, 1)) is tell
 
 
+def test_slow_accelerations_count_in_spite_of_fast_errors(rng: np.random.Generator) -> None:
+    """A weight alone leaves a slow residual: easy to predict, but as large as a wrong mass."""
+    turning = postures(rng, 0.7, count=300)
+    slow = np.sin(np.arange(300)[:, None] / 20.0 + [0.0, 1.0, 2.0])
+    truth = dataclasses.replace(turning, a=turning.a + slow)
+    fast = 0.2 * np.diff(rng.normal(size=(301, 3)), axis=0)
+    seen = dataclasses.replace(turning, a=truth.a + fast)
+    assert accelerations_tell(wrench(truth, rng), seen)
+
+
 def test_a_motion_without_accelerations_leaves_them_in(rng: np.random.Generator) -> None:
     still = postures(rng, 0.7, count=300)
     assert accelerations_tell(wrench(still, rng), still)
