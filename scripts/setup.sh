@@ -70,7 +70,7 @@ if ! is_fresh "$ros/.stamp" "$build_stamp"; then
     --cmake-args -DBUILD_TESTING=OFF -DCMAKE_BUILD_TYPE=Release "-DPython3_EXECUTABLE=$venv/bin/python" \
     > "$ros/build.log" 2>&1 || { tail -40 "$ros/build.log"; say "The build failed; the whole log is in .ros/build.log"; exit 1; }
   say "Compiling filters and servos (about 30 seconds)"  # kept by numba; their first use would wait for it
-  (set +u; source scripts/env.sh; for room in sysid_nodes.logging.live_filtering sysid_core.servos.model; do
+  (set +u; source scripts/env.sh; for room in sysid_nodes.data_logger.live_filtering sysid_core.servos.model; do
     python -c "from $room import warm_up; warm_up()"; done) ||
     say "The filters can't be compiled; \`source scripts/env.sh; sysid doctor\` says more."
   echo "$build_stamp" > "$ros/.stamp"

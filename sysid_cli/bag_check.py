@@ -27,7 +27,7 @@ from sysid_core.reasons import advice_of
 if TYPE_CHECKING:
     from sysid_core.diagnosis import Use
     from sysid_core.robot import RobotModel
-    from sysid_core.signals import JointStream, Recording, TimingReport, WrenchStream
+    from sysid_core.signals import Recording
 
 _STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red"}
 
@@ -123,7 +123,6 @@ def _uses_table(uses: Sequence[Use]) -> Table:
     return table
 
 
-_NOISE_SAMPLES = 30_000  # say enough about the noise
 USES = ("arm", "payload", "sequential", "closed-chain")
 
 
@@ -157,6 +156,7 @@ def check(
     from sysid_core.diagnosis import UseJudge
     from sysid_core.reasons import Outcome
     from sysid_core.robot.loops import load_closed_chain
+    from sysid_core.signals import stream_facts
     from sysid_core.signals.bags import read_bag
 
     if use and use not in USES:
@@ -169,12 +169,7 @@ def check(
             effort_kind=effort_kind or None,
         )
         status.update("Checking the samples")
-        streams = {"joint states": _joint_facts(recording.joints)}
-        if recording.wrench is not None:
-            streams["wrench"] = _wrench_facts(recording.wrench)
-        for name, key in (("joint states", "joints"), ("wrench", "wrench")):
-            if name in streams:
-                streams[name] |= _dropped(recording.timing[key])
+        streams = stream_facts(recording)
         status.update("Checking the motion")
         model, problem = _model(recording, robot)
         judge = UseJudge(
@@ -230,68 +225,3 @@ def _model(recording: Recording, robot: str) -> tuple[RobotModel | None, str]:
             raise
         return None, f"The recorded robot description is invalid: {err}"
     return (model, "") if model.nv else (None, "The description has none of the recorded joints.")
-
-
-def _joint_facts(stream: JointStream) -> dict[str, Any]:
-    from sysid_core.signals import quantisation, saturated_share, standstill_share
-
-    rows = slice(None, None, max(len(stream) // _NOISE_SAMPLES, 1))
-    saturated = None if stream.effort is None else saturated_share(stream.effort).tolist()
-    return {
-        **_timing(stream),
-        "noise": _noise(stream.time, stream.q),
-        "noise_unit": "rad or m",
-        "step": quantisation(stream.q[:_NOISE_SAMPLES]).tolist(),
-        "saturated": saturated,
-        "standstill": standstill_share(stream.time[rows], stream.q[rows]) if len(stream) else 1.0,
-    }
-
-
-def _wrench_facts(stream: WrenchStream) -> dict[str, Any]:
-    from sysid_core.signals import quantisation, saturated_share
-
-    return {
-        **_timing(stream),
-        "frame": stream.frame,
-        "noise": _noise(stream.time, stream.wrench),
-        "noise_unit": "N or N m",
-        "step": quantisation(stream.wrench[:_NOISE_SAMPLES]).tolist(),
-        "saturated": saturated_share(stream.wrench).tolist(),
-    }
-
-
-def _noise(time: Any, values: Any) -> list[float] | None:
-    """Standard deviation of the noise of a sample, from the longest span without gaps."""
-    import numpy as np
-
-    from sysid_core.signals.filters import fit_splines
-
-    breaks = np.flatnonzero(np.diff(time) > 0.1) + 1
-    rows = max(np.split(np.arange(len(time)), breaks), key=len)[:_NOISE_SAMPLES]
-    if len(rows) < 100:
-        return None
-    return list(fit_splines(time[rows], values[rows])[1].tolist())
-
-
-def _timing(stream: JointStream | WrenchStream) -> dict[str, Any]:
-    from sysid_core.signals import check_timing
-
-    report, _ = check_timing(stream.stamps_ns)
-    return {
-        "samples": report.kept,
-        "seconds": float(stream.time[-1]) if len(stream) else 0.0,
-        "rate_hz": report.rate_hz,
-        "jitter_ms": report.jitter_s * 1e3,
-        "gaps": report.gaps,
-        "longest_gap_ms": report.longest_gap_s * 1e3,
-    }
-
-
-def _dropped(report: TimingReport) -> dict[str, Any]:
-    """Sentences on faults of the time stamps in the recording."""
-    return {
-        "duplicates": report.duplicates,
-        "backward": report.backward,
-        "clock_jumps": report.resets,
-        "invalid": report.invalid,
-    }

@@ -5,11 +5,11 @@ robots.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
+from rich.table import Table
 
 from sysid_cli.app import app, console, example, require_folder
 from sysid_cli.settings import (
@@ -19,12 +19,6 @@ from sysid_cli.settings import (
     WorkersOption,
     progress_shown,
 )
-
-if TYPE_CHECKING:
-    from sysid_fleet.batch import Job
-    from sysid_studies.bench import Recipe
-
-_IN_TERMINAL = ("recording", "error in motion %", "coverage %", "verdict", "s", "the best")
 
 
 @app.command(epilog=example("sysid bench --data recordings --out results/bench"))
@@ -48,83 +42,21 @@ def bench(
     Missing recordings are skipped, and their source is printed. Exit status 3 if no recording was
     found.
     """
-    from sysid_fleet.batch import Engine, Rows, run_jobs
-    from sysid_studies.bench import (
-        bench_report,
-        bench_rows,
-        load_recipes,
-        outcome_of,
-        summary_rows,
-    )
+    from sysid_fleet.batch import Engine
+    from sysid_studies.bench import run_bench
 
     require_folder(out)
-    recipes = load_recipes(recipe or [])
-    absent = _absent(recipes, data)
-    jobs = [_job(one, data, peers) for one in recipes if one.name not in absent]
-    rows = Rows(out / "rows")
-    with (
-        Engine(workers, cluster, memory) as engine,
-        progress_shown("benchmark", len(jobs)) as show,
-    ):
-        run_jobs(engine, bench_rows, jobs, rows, total=len(jobs), resume=resume, progress=show)
-    found = [row for row in rows.latest() if row["recording"] in {one.name for one in recipes}]
-    cells = summary_rows(found, recipes, absent)
-    _show(found, cells)
-    bench_report(found, recipes, absent).save(out / "bench.html")
-    _write_markdown(cells, out / "bench.md")
-    console.print(f"written to {out}: rows, bench.html, bench.md", soft_wrap=True)
-    raise typer.Exit(outcome_of(found).exit_status)
-
-
-def _absent(recipes: Sequence[Recipe], data: Path) -> dict[str, str]:
-    """Reasons why recordings are omitted, by name of their recipe."""
-    from sysid_studies.bench import missing_files
-
-    absent = {}
-    for one in recipes:
-        missing = missing_files(one, data)
-        where = f"{one.source.repository} ({one.source.commit[:12]})"
-        if one.kind == "described":
-            absent[one.name] = one.note
-        elif missing:
-            folder = data / one.folder
-            absent[one.name] = f"missing: {', '.join(missing)} in {folder}; from {where}"
-    return absent
-
-
-def _job(recipe: Recipe, data: Path, peers: bool) -> Job:
-    from sysid_fleet.batch import Job
-    from sysid_studies.bench import recipe_key
-
-    return Job(
-        recipe_key(recipe, data, peers),
-        (recipe, str(data), peers),
-        {"recording": recipe.name, "robot": recipe.title},
-    )
-
-
-def _show(found: Sequence[Mapping[str, Any]], cells: Sequence[Sequence[str]]) -> None:
-    """Print the benchmark table, its conclusion, and the omitted recordings."""
-    from rich.table import Table
-
-    from sysid_studies.bench import COLUMNS, standing
-
+    with Engine(workers, cluster, memory) as engine:
+        found = run_bench(
+            recipe or [], data, out, engine, peers=peers, resume=resume, shown=progress_shown
+        )
     table = Table(title="held-out errors of the defaults")
-    shown = [k for k, column in enumerate(COLUMNS) if column in _IN_TERMINAL]
-    for k in shown:
-        table.add_column(COLUMNS[k], justify="right" if k else "left", no_wrap=k == 0)
-    for row in cells:
-        if row[1]:
-            table.add_row(*(row[k] for k in shown))
+    for k, column in enumerate(found.columns):
+        table.add_column(column, justify="right" if k else "left", no_wrap=k == 0)
+    for row in found.rows:
+        table.add_row(*row)
     console.print(table)
-    left_out = [f"{row[0]}: {row[-1]}" for row in cells if not row[1]]
-    for line in (*standing(found), *left_out):
+    for line in found.lines:
         console.print(f"· {line}", highlight=False, soft_wrap=True)
-
-
-def _write_markdown(cells: Sequence[Sequence[str]], path: Path) -> None:
-    from sysid_core.files import write_text
-    from sysid_studies.bench import COLUMNS
-
-    lines = [list(COLUMNS), ["---"] * len(COLUMNS), *cells]
-    write_text(path, "".join(f"| {' | '.join(row)} |\n" for row in lines))
+    console.print(f"written to {out}: rows, bench.html, bench.md", soft_wrap=True)
+    raise typer.Exit(found.outcome.exit_status)

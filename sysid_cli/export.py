@@ -45,6 +45,7 @@ def export(
     file with that of the identified model, and `sysid verify OUT/proof.json` repeats the comparison.
     Exit status 1 if the torques of a file differ from those of the model.
     """
+    from sysid_core.export import Carried
     from sysid_core.report import loss_sentence
 
     targets = export_targets(to)
@@ -54,7 +55,7 @@ def export(
             "The frame of the payload is missing.",
             remedy="Give both --payload and --payload-frame.",
         )
-    carried = None if payload is None else workflows.Carried.load(payload, payload_frame)
+    carried = None if payload is None else Carried.load(payload, payload_frame)
     with errors.status("exporting") as status:
         made = workflows.export_result(
             result, targets, out, data=data, carried=carried, progress=shown_by(status)

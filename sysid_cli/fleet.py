@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -87,33 +86,15 @@ def watch(
     memory: MemoryOption = "2GiB",
 ) -> None:
     """Monitor a folder: identify each new, complete recording and update the page."""
-    from sysid_core.errors import BatchError
-    from sysid_fleet import fleet_jobs, load_registry, recording_rows, write_state
-    from sysid_fleet.batch import Engine, Rows, Source, find_sources, run_jobs
+    from sysid_fleet import load_registry, watch_fleet, write_state
+    from sysid_fleet.batch import Engine, Rows
 
     require_folder(out)
     known, rows = load_registry(registry), Rows(out / "rows")
-    before: set[Source] = set()
-    done = rows.done()
-    look = 0
     with Engine(workers, cluster, memory) as engine:
-        while True:
-            look += 1
-            try:
-                here = set(find_sources([folder]))
-            except BatchError:
-                here = set()  # nothing there yet
-            settled = sorted(here & before, key=lambda s: s.address)
-            jobs = [job for job in fleet_jobs(settled, known) if job.key not in done]
-            before = here
-            if jobs:
-                state = run_jobs(engine, recording_rows, jobs, rows, total=len(jobs))
-                done |= {job.key for job in jobs}
-                console.print(f"{state.done} new recordings, {state.failed} gave no estimate")
-                _say(write_state(rows, known, out), out)
-            if looks and look >= looks:
-                return
-            time.sleep(every)
+        for state in watch_fleet(folder, known, rows, engine, every=every, looks=looks):
+            console.print(f"{state.done} new recordings, {state.failed} gave no estimate")
+            _say(write_state(rows, known, out), out)
 
 
 def _say(state: FleetState, out: Path) -> int:

@@ -20,13 +20,15 @@ from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_exports, print_table, print_verdict
 from sysid_core import workflows
+from sysid_core.files import json_text, write_json
 from sysid_core.workflows import IdentifySettings, ValidateSettings
 
 if TYPE_CHECKING:
     from sysid_core.estimation.arm import Identification
+    from sysid_core.estimation.arm_fit import ArmFit
     from sysid_core.estimation.loaded_arm import LoadedIdentification
     from sysid_core.validation import Prediction
-    from sysid_core.workflows import ArmFit, IdentifiedArm, SequentialFit, ValidatedArm
+    from sysid_core.workflows import IdentifiedArm, SequentialFit, ValidatedArm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +86,8 @@ def validate(options: ValidateOptions) -> None:
     with errors.status("predicting efforts") as status:
         found = workflows.validate(options.settings, shown_by(status))
         if options.out is not None:
-            workflows.write_validation(found, options.out)
-    if not copy_json(workflows.json_text(found.to_dict()), options.json_path):
+            found.write(options.out)
+    if not copy_json(json_text(found.to_dict()), options.json_path):
         print_validated(found)
     raise typer.Exit(found.verdict.exit_status)
 
@@ -110,7 +112,7 @@ def certify(
             folder, robot=robot_id, earlier=as_found, progress=shown_by(status)
         )
         path = out or folder / "certificate.json"
-        workflows.write_result(content, path)
+        write_json(path, content)
     unit = " N m" if "loops" in {file["role"] for file in content["files"]} else ""
     for run in content["recordings"]:
         found, left = (
@@ -136,10 +138,8 @@ def verify(
     The hashes of all files are compared, and all numbers are computed again from the data. Exit
     status 1 if a hash or a number differs.
     """
-    proof = workflows.is_proof(certificate)
-    repeat = workflows.verify_export if proof else workflows.verify
-    with errors.status(f"repeating the {'proof' if proof else 'identification'}") as status:
-        checks = repeat(certificate, data=data, progress=shown_by(status))
+    with errors.status("computing the numbers again") as status:
+        checks = workflows.verify(certificate, data=data, progress=shown_by(status))
     for check in checks:
         console.print(tick(check.ok), check.name, check.detail, highlight=False, soft_wrap=True)
     raise typer.Exit(int(not all(check.ok for check in checks)))

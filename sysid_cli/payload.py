@@ -18,6 +18,7 @@ from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_settings, print_table, print_verdict
 from sysid_core import workflows
 from sysid_core.errors import SignalError, SysIdError
+from sysid_core.files import json_text, write_json
 from sysid_core.reasons import advice_of
 from sysid_core.workflows import WeighSettings
 
@@ -174,8 +175,8 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
         "scatter_in_told_deviations": found.chi,
     }
     out.mkdir(parents=True, exist_ok=True)
-    workflows.write_result(result, out / "repeatability.json")
-    if copy_json(workflows.json_text(result), json_path):
+    write_json(out / "repeatability.json", result)
+    if copy_json(json_text(result), json_path):
         return
     print_table(table)
     com = ", ".join(f"{1e3 * x:.2f}" for x in found.com_scatter)

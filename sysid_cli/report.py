@@ -4,16 +4,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sysid_cli.app import console, example, group, require_folder
 from sysid_cli.tables import print_list
-
-if TYPE_CHECKING:
-    from sysid_core.estimation import EstimateDifference
-    from sysid_core.report import SavedRun
 
 report = group(
     "report",
@@ -41,45 +37,14 @@ def compare(
     every: Annotated[bool, typer.Option("--all", help="Print every parameter.")] = False,
 ) -> None:
     """Compare results: parameters, significance of their differences, errors, settings."""
-    from sysid_core.report import (
-        SavedRun,
-        comparison_report,
-        comparison_sentence,
-        differences_from_first,
-        save_and_list,
-    )
+    from sysid_core.report import compare_runs
 
     require_folder(out)
-    found = [SavedRun.read(folder) for folder in runs]
-    changes = differences_from_first(found)
-    page = save_and_list(comparison_report(found, changes), out / "report.html")
-    for run, change in zip(found[1:], changes, strict=True):
-        console.print(comparison_sentence(found[0], run, change), highlight=False, soft_wrap=True)
-        print_list(_lines(found[0], run, change), most=_MOST, whole=every)
+    found, page = compare_runs(runs, out / "report.html")
+    for sentence, lines in found:
+        console.print(sentence, highlight=False, soft_wrap=True)
+        print_list(lines, most=_MOST, whole=every)
     console.print(f"written to {page}", highlight=False, soft_wrap=True)
-
-
-def _lines(a: SavedRun, b: SavedRun, found: EstimateDifference) -> list[str]:
-    """Parameters in the order of their difference z, one per line."""
-    import numpy as np
-
-    from sysid_core.estimation import measured_part
-    from sysid_core.report import with_deviation
-
-    tables = [
-        {name: (x, s, unit) for name, x, s, unit, _ in measured_part(run.estimate).rows()}
-        for run in (a, b)
-    ]
-    z = found.z
-    order = np.argsort(-np.nan_to_num(np.abs(z)), kind="stable")
-    width = max(len(name) for name in found.names)
-    lines = []
-    for k in order:
-        name = found.names[k]
-        before, after = (with_deviation(*table[name][:2]) for table in tables)
-        size = f"{z[k]:+.1f}" if np.isfinite(z[k]) else "–"
-        lines.append(f"  {name:{width}}  z {size:>6}  {before} → {after} {tables[0][name][2]}")
-    return lines
 
 
 @report.command("index", epilog=example("sysid report index results"))

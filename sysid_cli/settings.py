@@ -19,7 +19,7 @@ from sysid_core.settings import attribute_docs, build_settings, own_fields
 
 if TYPE_CHECKING:
     from sysid_core.robot import RobotModel
-    from sysid_fleet.batch import Progress
+    from sysid_fleet.batch.run import Progress
 
 RobotOption = Annotated[str, typer.Option(help="URDF file, or a robot of example-robot-data.")]
 BagRobotOption = Annotated[

@@ -48,14 +48,15 @@ def print_exports(errors: Sequence[tuple[ExportedError, str]]) -> None:
     """Print the errors of exported files next to those of the identified model."""
     from rich.table import Table
 
-    from sysid_core.report import EXPORT_COLUMNS, export_caption, export_rows
+    from sysid_core.report import export_table
 
     if not errors:
         return
-    table = Table(title=export_caption(errors), title_justify="left")
-    for i, column in enumerate(EXPORT_COLUMNS):
+    caption, columns, rows = export_table(errors)
+    table = Table(title=caption, title_justify="left")
+    for i, column in enumerate(columns):
         table.add_column(column, justify="right" if 0 < i < 4 else "left")
-    for row in export_rows(errors):
+    for row in rows:
         table.add_row(*row)
     print_table(table)
 

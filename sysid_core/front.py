@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError, SignalError, SysIdError
 from sysid_core.estimation import Estimate
+from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live import (
     judge_weighing,
@@ -31,7 +32,6 @@ from sysid_core.signals.bags import read_bag
 from sysid_core.signals.wrench import SensorCalibration
 from sysid_core.workflows import (
     ArmData,
-    FitSettings,
     IdentifiedArm,
     ValidatedArm,
     Weighed,

@@ -25,7 +25,7 @@ from sysid_demos.parts import (
 )
 from sysid_demos.tracking import learn_and_track, show_tracking
 from sysid_nodes.bringup import NodeSpec
-from sysid_nodes.simulation import differing_pi
+from sysid_nodes.simulated_robot import differing_pi
 
 ROBOT, FINGERS, TCP_SPEED = "panda", ("panda_finger_joint1", "panda_finger_joint2"), 1.0
 SEED, LINK_ERROR = 5, 0.15

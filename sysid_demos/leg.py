@@ -25,7 +25,7 @@ from sysid_core.signals.bags import read_bag
 from sysid_demos.parts import SET_POINTS, Check, identification_graph, judge, live, show_rows
 from sysid_demos.tracking import learn_and_track, show_tracking
 from sysid_nodes.bringup import NodeSpec
-from sysid_nodes.simulation import differing_chain
+from sysid_nodes.simulated_robot import differing_chain
 from sysid_studies.constrained import torque_errors
 
 

@@ -28,7 +28,7 @@ from sysid_demos.parts import (
     show_comparison,
 )
 from sysid_nodes.bringup import NodeSpec
-from sysid_nodes.simulation import differing_pi
+from sysid_nodes.simulated_robot import differing_pi
 
 ROBOT, TCP_SPEED = "ur5", 1.0
 SEED, LINK_ERROR = 3, 0.1

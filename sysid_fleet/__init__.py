@@ -4,15 +4,13 @@ changes.
 """
 
 from sysid_fleet.analysis import FleetState
-from sysid_fleet.recording import recording_rows
 from sysid_fleet.registry import load_registry
-from sysid_fleet.work import fleet_jobs, identify_fleet, write_state
+from sysid_fleet.work import identify_fleet, watch_fleet, write_state
 
 __all__ = [
     "FleetState",
-    "fleet_jobs",
     "identify_fleet",
     "load_registry",
-    "recording_rows",
+    "watch_fleet",
     "write_state",
 ]

@@ -32,7 +32,7 @@ from sysid_core.signals.bags import build_typestore, message_decoder, open_bag
 from sysid_core.signals.wrench import WRENCH_AXES, static_regressor
 from sysid_core.validation import predict_recording
 from sysid_core.workflows import is_bag, load_recording
-from sysid_fleet.batch import Source, local_copy
+from sysid_fleet.batch.sources import Source, local_copy
 from sysid_fleet.registry import Robot, Tool, settings_hash
 
 _SLOW = 0.05  # [rad/s]: slower, the load's weight is all that the sensor feels

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from functools import cache
@@ -16,7 +17,9 @@ from sysid_core.reasons import Outcome
 from sysid_core.report import COLOURS, Figure, Report, heat_map, with_deviation
 from sysid_core.workflows import work_key
 from sysid_fleet.analysis import NEEDED, FleetState, Key, Trend, analyse, is_watched
-from sysid_fleet.batch import Engine, Job, Progress, Rows, Source, find_sources, run_jobs
+from sysid_fleet.batch import Engine, Rows, run_jobs
+from sysid_fleet.batch.run import Job, Progress
+from sysid_fleet.batch.sources import Source, find_sources
 from sysid_fleet.recording import Task, recording_rows
 from sysid_fleet.registry import Registry, settings_hash
 
@@ -193,6 +196,49 @@ def identify_fleet(
     return run_jobs(
         engine, recording_rows, jobs, rows, total=total, resume=resume, progress=progress
     )
+
+
+def watch_fleet(
+    place: str,
+    registry: Registry,
+    rows: Rows,
+    engine: Engine,
+    *,
+    every: float,
+    looks: int = 0,
+) -> Iterator[Progress]:
+    """Estimate the parameters in each new recording of a folder, once it no longer changes.
+
+    Args:
+        place: Folder, or address of a storage.
+        registry: Whose recordings these are.
+        rows: Where results go.
+        engine: Where it is done.
+        every: Time between two looks at the folder [s].
+        looks: Number of looks; 0: endless.
+
+    Yields:
+        Progress after each look that found new recordings.
+    """
+    before: set[Source] = set()
+    done = rows.done()
+    look = 0
+    while True:
+        look += 1
+        try:
+            here = set(find_sources([place]))
+        except BatchError:
+            here = set()  # nothing there yet
+        settled = sorted(here & before, key=lambda s: s.address)
+        jobs = [job for job in fleet_jobs(settled, registry) if job.key not in done]
+        before = here
+        if jobs:
+            progress = run_jobs(engine, recording_rows, jobs, rows, total=len(jobs))
+            done |= {job.key for job in jobs}
+            yield progress
+        if looks and look >= looks:
+            return
+        time.sleep(every)
 
 
 def write_state(rows: Rows, registry: Registry, out: Path) -> FleetState:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sysid_studies.bench import load_recipes
+from sysid_studies.bench.recipe import load_recipes
 
 NEEDED = ("ur10e", "tx40", "kuka_kr300", "rokae_ar5", "ft_ati_axia80")
 

@@ -24,7 +24,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "signals": ("filters", "wrench", "bags"),
     "estimation": (
         "fit", "arm", "sequential", "payload", "payload_map", "payload_live",
-        "loaded_arm",
+        "loaded_arm", "arm_fit",
     ),
     "diagnosis": (),
     "simulation": (),
@@ -35,25 +35,24 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "servos": (),
     "workflows": (),
 }  # fmt: skip
-# The nodes' rooms, in the order of their arrows; the nodes themselves come before what starts them.
+# The nodes and what they share, in the order of their arrows.
 NODES = ROOT / "sysid_nodes"
-NODE_ROOMS: dict[str, tuple[str, ...]] = {
-    "conversions": (),
-    "lifecycle": (),
-    "security": (),
-    "execution": ("drives",),
-    "exploration": (),
-    "experiment": (),
-    "torque_control": (),
-    "logging": (),
-    "components": (),
-    "vendor_payload": (),
-    "simulation": (),
-    "": (),
-    "client": (),
-    "replay": (),
-    "bringup": (),
-}
+NODE_ROOMS: tuple[str, ...] = (
+    "conversions",
+    "lifecycle",
+    "security",
+    "trajectory_executor",
+    "explorer",
+    "runner",
+    "computed_torque_controller",
+    "data_logger",
+    "estimator",
+    "payload_bridge",
+    "simulated_robot",
+    "client",
+    "replay",
+    "bringup",
+)
 DOORS = [(room,) for room in ROOMS] + [(r, sub) for r, subs in ROOMS.items() for sub in subs]
 ORDER = [door for room, subs in ROOMS.items() for door in [(room,), *((room, s) for s in subs)]]
 # The packages without ROS, in the order of their arrows: each imports only those before it.
@@ -148,18 +147,12 @@ def test_nobody_imports_past_a_door() -> None:
     assert not wrong
 
 
-def node_room(module: str) -> str:
-    """Room that a module of the nodes belongs to; "" for the nodes themselves."""
-    part = module.split(".")[1]
-    return part if part in NODE_ROOMS else ""
-
-
 def test_the_nodes_rooms_import_only_rooms_above_them() -> None:
-    order, wrong = list(NODE_ROOMS), []
-    for file in sorted(NODES.rglob("*.py")):
-        room = node_room(module_of(file))
+    wrong = []
+    for file in sorted(NODES.rglob("*/*.py")):
+        room = file.parent.name
         for module in sorted(modules_of(file, "sysid_nodes")):
-            if order.index(node_room(module)) > order.index(room):
+            if NODE_ROOMS.index(module.split(".")[1]) > NODE_ROOMS.index(room):
                 wrong.append(f"{file.relative_to(ROOT)} imports {module}")
     assert not wrong
 
@@ -168,25 +161,16 @@ def test_nobody_imports_past_a_door_of_the_nodes() -> None:
     wrong = []
     for folder in ("sysid_nodes", "sysid_demos", "sysid_monitor", "sysid_rqt", "launch"):
         for file in sorted((ROOT / folder).rglob("*.py")):
-            own = module_of(file).split(".") if folder == "sysid_nodes" else []
             for module in modules_of(file, "sysid_nodes"):
-                room, *rest = module.split(".")[1:]
-                if room not in NODE_ROOMS:
-                    past = room != module.split(".")[-1]
-                elif own[1:2] == [room]:  # its own room; of a sub-room the door only
-                    sub = rest[:1] if rest[:1] and rest[0] in NODE_ROOMS[room] else []
-                    past = bool(sub) and len(rest) > 1 and own[2:3] != sub
-                else:
-                    past = bool(rest)
-                if past:
+                _, room, *rest = module.split(".")
+                if rest and (folder, file.parent.name) != ("sysid_nodes", room):
                     wrong.append(f"{file.relative_to(ROOT)} imports {module}")
     assert not wrong
 
 
 def test_every_room_of_the_nodes_declares_its_names_in_order() -> None:
-    folders = [NODES / room for room in NODE_ROOMS if room]
-    folders += [NODES / room / sub for room, subs in NODE_ROOMS.items() for sub in subs]
-    assert {f.parent for f in NODES.rglob("__init__.py")} == {NODES, *folders}
+    folders = {NODES / room for room in NODE_ROOMS}
+    assert {f.parent for f in NODES.rglob("*.py")} == {NODES, *folders}
     for folder in folders:
         text = (folder / "__init__.py").read_text(encoding="utf-8")
         (block,) = re.findall(r"__all__ = (\[.*?\])", text, flags=re.DOTALL)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sysid_core import estimation, identifiability, robot, signals
+from sysid_core import estimation, identifiability, robot
 from sysid_core.estimation import fit as fitting
 from sysid_core.estimation.fit.regression import compress, solve_compressed
 from sysid_core.estimation.loaded_arm.carried_body import payload_torque_regressor
@@ -29,6 +29,7 @@ from sysid_core.planning.transfer import minimum_jerk, straight_move
 from sysid_core.robot import loops
 from sysid_core.robot.loops.actuation import actuation_map
 from sysid_core.robot.loops.constraints import loop_residual
+from sysid_core.signals.timing import quantisation
 
 CORE = Path(__file__).resolve().parent.parent / "sysid_core"
 WITH_EXAMPLES = sorted(
@@ -147,7 +148,7 @@ CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]], Callable[[]
     (loops.projected_regressor, lambda: (leg(), leg_motion(), leg().actuated), of_leg),
     (identifiability.random_states, lambda: (arm(), 5, np.random.default_rng(0)), of_arm),
     (rpna.coupling_matrix, lambda: (arm(),), lambda: {**of_arm()}),
-    (signals.quantisation, lambda: (np.arange(12.0).reshape(6, 2),), lambda: {"n": 2}),
+    (quantisation, lambda: (np.arange(12.0).reshape(6, 2),), lambda: {"n": 2}),
     (solve_compressed, lambda: (np.eye(3), np.ones(3)), lambda: {"p": 3}),
     (ball_prior, lambda: (BODIES[0, 0], 0.3, 0.15), dict),
     (dynamism, lambda: tuple(RNG.normal(size=(4, 7, 3))), lambda: {"...": (7,)}),
@@ -218,7 +219,6 @@ INSTANCES: list[Callable[[], object]] = [
     lambda: loops.closure_state(leg(), leg_motion().q, leg_motion().q[:, leg().actuated_columns]),
     lambda: rpna.structural_identifiability(arm()).base,
     lambda: leg().loops[0].a,
-    lambda: leg().ends.rates(leg_motion().q, leg_motion().v),
     lambda: leg().attachments[0][0],
     lambda: DrivingAxisChain.from_model(robot.reference_robot("stanford")),
 ]

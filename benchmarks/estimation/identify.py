@@ -19,8 +19,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from sysid_core.estimation.arm import ArmEquations, Processing, identify_equations
+from sysid_core.estimation.arm import ArmEquations, Processing
 from sysid_core.estimation.arm.equations import arm_structural_rows
+from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.fit import (
     ConsistentLeastSquares,
     LeastSquares,

@@ -15,6 +15,7 @@ import numpy as np
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.arm import identify
+from sysid_core.estimation.arm_fit import FitSettings, processing_of
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.identifiability.composite_bodies import minimal_constants
 from sysid_core.planning import MotionChecker, MotionLimits
@@ -28,8 +29,7 @@ from sysid_core.simulation import (
     record_motion,
 )
 from sysid_core.validation import predict_recording
-from sysid_core.workflows import ArmData, FitSettings, identify_data
-from sysid_core.workflows.choices import processing_of
+from sysid_core.workflows import ArmData, identify_data
 
 FRICTION, DAMPING = [8.0, 8.0, 6.0, 2.0, 2.0, 2.0], [5.0, 5.0, 4.0, 1.0, 1.0, 1.0]
 ROTORS = [1.0, 1.0, 0.6, 0.2, 0.2, 0.2]  # [kg m^2]

@@ -37,9 +37,10 @@ from real_arms import COLUMNS as COLUMN_MAPS
 from scipy.optimize import lsq_linear
 
 from sysid_core.estimation.arm import predicted_efforts
+from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.robot import Array, DriveTrain
 from sysid_core.signals import ColumnMap
-from sysid_core.workflows import ArmData, FitSettings, IdentifiedArm, identify_data
+from sysid_core.workflows import ArmData, IdentifiedArm, identify_data
 
 Torques = Callable[[Array, Array, Array], Array]  # q, v, a of one gapless motion, (K, n) to (K, n)
 BEST = ("sign", "v", "a", "one")

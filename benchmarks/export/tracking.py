@@ -22,7 +22,9 @@ import mujoco
 import numpy as np
 import yaml
 
-from sysid_core.export import JointFields, Projection, Target, mjcf_of, write_mjcf, write_target
+from sysid_core.export import JointFields, Target, mjcf_of, write_mjcf
+from sysid_core.export.files import write_target
+from sysid_core.export.projection import Projection
 from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm, RobotModel
 
 ROOT = Path(__file__).resolve().parents[2]

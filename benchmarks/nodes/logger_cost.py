@@ -15,8 +15,8 @@ import numpy as np
 
 from sysid_core.signals import EffortKind
 from sysid_core.signals.bags import build_typestore
-from sysid_nodes.logging import LiveFiltering
-from sysid_nodes.logging.recorder import BagRecording
+from sysid_nodes.data_logger.live_filtering import LiveFiltering
+from sysid_nodes.data_logger.recorder import BagRecording
 
 JOINTS, WRENCHES = "sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped"
 COUNT, PERIOD_NS, T0 = 2_000, 2_000_000, 1_700_000_000_000_000_000

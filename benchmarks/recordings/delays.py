@@ -14,9 +14,8 @@ from real_arms import COLUMNS, DATA
 
 from sysid_core.estimation.arm import ArmEquations, Processing, torque_delay
 from sysid_core.estimation.arm.choices import held_out_error
-from sysid_core.robot import FrictionModel, RobotModel
+from sysid_core.robot import FrictionModel, FrictionTerm, RobotModel
 from sysid_core.signals import ColumnMap, read_table
-from sysid_core.workflows.choices import friction_terms
 
 RUNS = (
     "01_31-unload",
@@ -36,7 +35,7 @@ def main() -> None:
     for name in RUNS:
         run = read_table(DATA / "ur10e" / "identification" / f"ur-20_{name}.csv", columns)
         for terms in ("usual", "geared"):
-            friction = FrictionModel(drives, friction_terms(terms))
+            friction = FrictionModel(drives, FrictionTerm.listed(terms))
             equations = ArmEquations.build(model, [run], friction, Processing())
             lag = torque_delay(equations)
             here = held_out_error(equations)

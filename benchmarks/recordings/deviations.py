@@ -29,7 +29,8 @@ from real_arms import ARMS, RealArm, split
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate, measured_part
-from sysid_core.estimation.arm import ArmEquations, Estimator, Processing
+from sysid_core.estimation.arm import ArmEquations, Processing
+from sysid_core.estimation.arm.spans import Estimator
 from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares, Regression
 from sysid_core.estimation.fit.regression import compress
 from sysid_core.robot import FrictionModel

@@ -12,13 +12,9 @@ from real_arms import ARMS
 from rich.console import Console
 from rich.table import Table
 
-from sysid_core.estimation.arm import (
-    ArmEquations,
-    Processing,
-    choose_differentiation,
-    choose_motion_cutoff,
-    identify_equations,
-)
+from sysid_core.estimation.arm import ArmEquations, Processing
+from sysid_core.estimation.arm.choices import choose_differentiation, choose_motion_cutoff
+from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.fit import ConsistentLeastSquares
 from sysid_core.robot import FrictionModel
 from sysid_core.validation import predict_recording

@@ -25,10 +25,11 @@ import yaml
 from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
 from sysid_core.signals.bags import read_bag
-from sysid_fleet import identify_fleet, load_registry, recording_rows
-from sysid_fleet.batch import Engine, Rows, find_sources
+from sysid_fleet import identify_fleet, load_registry
+from sysid_fleet.batch import Engine, Rows
+from sysid_fleet.batch.sources import find_sources
 from sysid_fleet.drift import Series, monitor, spread_of
-from sysid_fleet.recording import Task
+from sysid_fleet.recording import Task, recording_rows
 from sysid_fleet.registry import Robot
 
 DATA = Path(os.environ.get("SYSID_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))

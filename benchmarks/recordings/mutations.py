@@ -30,6 +30,7 @@ from real_arms import ARMS, RealArm, split
 from sysid_core.diagnosis import collect_samples
 from sysid_core.diagnosis.samples import Samples
 from sysid_core.errors import SysIdError
+from sysid_core.estimation.arm_fit import FitSettings, fit_arm
 from sysid_core.estimation.fit import friction_scale
 from sysid_core.reasons import Outcome, Verdict, failure
 from sysid_core.robot import (
@@ -40,8 +41,7 @@ from sysid_core.robot import (
     with_gravity,
 )
 from sysid_core.validation import judge_identification, predict_recording
-from sysid_core.workflows import ArmData, FitSettings
-from sysid_core.workflows.arm import fit_arm
+from sysid_core.workflows import ArmData
 
 FIELDS = ("arm", "case", "outcome", "named", "harm", "reasons")
 HALVES = (
@@ -295,7 +295,7 @@ def outcome(arm: RealArm) -> Verdict:
         data = ArmData.of(arm.model, arm.fitted, arm.drives, FitSettings())
         if not data.examination.verdict.ok:
             return data.examination.verdict
-        fit = fit_arm(data, FitSettings())
+        fit = fit_arm(data.model, data.runs, data.friction, FitSettings())
         fitted = [predict_recording(fit.identification, run) for run in data.runs]
         return judge_identification(
             fit.identification, fitted, (), data.examination, fit.spread, fit.lags

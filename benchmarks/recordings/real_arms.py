@@ -21,8 +21,7 @@ from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording, read_table
 from sysid_core.signals.bags import read_bag
 from sysid_core.workflows import drives_of, load_recording
-from sysid_studies.bench import load_recipes
-from sysid_studies.bench.recipe import read_split
+from sysid_studies.bench.recipe import load_recipes, read_split
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("SYSID_TEST_DATA", ROOT.parent / "shared" / "data"))

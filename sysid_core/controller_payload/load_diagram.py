@@ -17,7 +17,7 @@ class LoadDiagram:
     """Corners of a load diagram, as the robot's manual draws it; linear in between.
 
     Attributes:
-        distance: Of the centre of mass from the flange, increasing, shape (K,) [m].
+        distance: Distances of the centre of mass from the flange, increasing, shape (K,) [m].
         mass: Permissible there, shape (K,) [kg]; nothing is permitted beyond the last corner.
     """
 
@@ -56,7 +56,7 @@ class LoadDiagram:
 
         Args:
             mass: And its standard deviation [kg].
-            distance: Of the centre of mass from the flange, and its standard deviation [m].
+            distance: Distance of the centre of mass from the flange, and its standard deviation [m].
         """
         permitted = self.permitted(distance[0])
         data = {"mass": mass[0], "distance": distance[0], "permitted": permitted}

@@ -1,8 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimators: configuration in the constructor, data in `fit`, an `Estimate` as the result."""
 
-from sysid_core.estimation.difference import EstimateDifference, difference, measured_part
-from sysid_core.estimation.estimate import Estimate, ParameterVerdict, residual_statistics
+from typing import TYPE_CHECKING
+
+from sysid_core.lazy import names_of
+
+if TYPE_CHECKING:
+    from sysid_core.estimation.estimate import Estimate, ParameterVerdict, residual_statistics
+    from sysid_core.estimation.estimate_difference import (
+        EstimateDifference,
+        difference,
+        measured_part,
+    )
+
+__getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "Estimate",

@@ -49,7 +49,7 @@ def describe(
         identification: The result.
         fitted: Runs of the fit, over which friction is projected.
         judged: Runs by which both are judged.
-        predictions: Of these by the identified robot, one of each.
+        predictions: Predictions of these runs by the identified robot, one for each.
         held_out: Whether they weren't fitted.
     """
     model = identification.model

@@ -180,12 +180,12 @@ def largest_differences(
     """Largest torque difference of each joint over random states, and the largest torque [N m].
 
     Args:
-        reader: Of the written file.
+        reader: Reader of the written file.
         robot: What was written.
         whole: Whether dry friction is compared with the rest, at every state; otherwise apart, as a
             number: simulators treat standstill each in their own way.
         states: How many.
-        seed: Of the random states: positions within the limits (at most half a turn from zero), of a
+        seed: Seed of the random states: positions within the limits (at most half a turn from zero), of a
             closed chain within its box; velocities and accelerations of 2 rad/s and 8 rad/s^2.
     """
     rng, model = np.random.default_rng(seed), robot.model

@@ -110,7 +110,7 @@ def judge_export(
         target: What was written.
         torques: What a reader of the file makes of a motion.
         runs: That are predicted.
-        predictions: Of the identified robot, one of each run.
+        predictions: Predictions of the identified robot, one for each run.
         held_out: Whether these runs weren't fitted.
         projections: What the file should say, and what it would without its losses.
 

@@ -134,7 +134,7 @@ def projected(
         identification: The result.
         recordings: Runs with efforts, those of the fit.
         target: Where it goes.
-        keep: Of what the target can't hold, what is kept all the same: to find out what it costs.
+        keep: Terms that the target can't hold and that are kept nevertheless, to find what they cost.
 
     Raises:
         SignalError: A recording can't be used.

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
+import math
 import os
 import stat
 import uuid
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import prod
@@ -236,3 +238,21 @@ def hash_of(path: str | Path) -> str:
                 whole.update(block)
                 report_progress(file.name, min(content.tell() / max(size, 1), 1.0))
     return whole.hexdigest()
+
+
+def json_text(value: object) -> str:
+    """JSON text in which non-finite numbers are null, ending with a newline."""
+    return json.dumps(_finite(value), indent=2, allow_nan=False) + "\n"
+
+
+def write_json(path: str | Path, value: object) -> None:
+    """Write a JSON file whole; non-finite numbers are null."""
+    write_text(path, json_text(value))
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

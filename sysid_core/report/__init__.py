@@ -17,10 +17,8 @@ if TYPE_CHECKING:
         time_series,
     )
     from sysid_core.report.exports import (
-        EXPORT_COLUMNS,
-        export_caption,
-        export_rows,
         export_section,
+        export_table,
         export_warnings,
         loss_sentence,
     )
@@ -47,10 +45,7 @@ if TYPE_CHECKING:
         payload_sentence,
     )
     from sysid_core.report.runs import (
-        SavedRun,
-        comparison_report,
-        comparison_sentence,
-        differences_from_first,
+        compare_runs,
         save_and_list,
         write_index,
     )
@@ -61,23 +56,18 @@ __getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "COLOURS",
-    "EXPORT_COLUMNS",
     "LEGEND",
     "Figure",
     "Report",
-    "SavedRun",
     "cell_text",
-    "comparison_report",
+    "compare_runs",
     "comparison_rows",
-    "comparison_sentence",
     "consistency_sentence",
     "curves",
-    "differences_from_first",
     "dots",
     "error_summary",
-    "export_caption",
-    "export_rows",
     "export_section",
+    "export_table",
     "export_warnings",
     "heat_map",
     "identifiability_report",

@@ -9,14 +9,15 @@ from sysid_core.export import ExportedError, Loss, LossCode
 from sysid_core.reasons import Reason, warning
 from sysid_core.report.html import Report
 
-EXPORT_COLUMNS = ("file", "model error", "exported error", "ratio", "cost of the missing terms")
 
-
-def export_rows(errors: Sequence[tuple[ExportedError, str]]) -> list[list[str]]:
-    """Table rows with the errors of the model and of each exported file, and the effect of lost
-    terms; see `EXPORT_COLUMNS`.
+def export_table(
+    errors: Sequence[tuple[ExportedError, str]],
+) -> tuple[str, tuple[str, ...], list[list[str]]]:
+    """Caption, columns and rows of a table with the errors of the model and of each exported file,
+    and the effect of lost terms.
     """
-    return [
+    columns = ("file", "model error", "exported error", "ratio", "cost of the missing terms")
+    rows = [
         [
             file,
             f"{100 * error.inside:.2f} %",
@@ -26,17 +27,14 @@ def export_rows(errors: Sequence[tuple[ExportedError, str]]) -> list[list[str]]:
         ]
         for error, file in errors
     ]
-
-
-def export_caption(errors: Sequence[tuple[ExportedError, str]]) -> str:
-    """Caption of the columns of `export_rows`."""
     runs = "held-out runs" if all(e.held_out for e, _ in errors) else "the fitted runs"
-    return (
+    caption = (
         f"Relative error of the efforts in {runs}, of the identified model and of the exported"
         " file as"
         " read by other software. Last column: increase of the error due to each term that the"
         " format lacks."
     )
+    return caption, columns, rows
 
 
 def _losses(error: ExportedError) -> str:
@@ -100,11 +98,11 @@ def export_section(report: Report, errors: Sequence[tuple[ExportedError, str]]) 
     if not errors:
         return
     report.heading("Exported files", folded=True)
-    report.table(EXPORT_COLUMNS, export_rows(errors), caption=export_caption(errors))
+    caption, columns, rows = export_table(errors)
+    report.table(columns, rows, caption=caption)
     for error, file in errors:
-        rows = [[name, *pair] for name, pair in error.joints.items()]
         report.table(
             ["joint", "RMS of the identified model", f"RMS of {file}"],
-            rows,
+            [[name, *pair] for name, pair in error.joints.items()],
             caption="Errors during motion, in the unit of the efforts.",
         )

@@ -9,7 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from sysid_core.estimation import Estimate, ParameterVerdict
-from sysid_core.estimation.arm import Identification, TorqueDelay
+from sysid_core.estimation.arm import Identification
+from sysid_core.estimation.arm_fit import ArmFit
+from sysid_core.estimation.loaded_arm import KnownLoad, LoadedIdentification
+from sysid_core.estimation.payload import summarise_payload
 from sysid_core.reasons import advice_of
 from sysid_core.report.arm_charts import (
     NOMINAL,
@@ -119,18 +122,17 @@ def identification_report(
     identification: Identification,
     training: Sequence[Prediction],
     validation: Sequence[Prediction],
-    benefits: Mapping[str, Mapping[str, float]] | None = None,
-    delay: TorqueDelay | None = None,
+    fit: ArmFit | None = None,
 ) -> Report:
-    """Report of an identification with its data, verdict and uncertainty.
+    """Report of an identification with its data and uncertainty, without a verdict.
 
     Args:
         identification: The identified robot.
         training: Predictions of the runs that it was fitted to.
         validation: Predictions of other runs.
-        benefits: What each friction term buys (`term_benefits`).
-        delay: Delay of the efforts behind the positions.
+        fit: What was chosen, where all joints were fitted at once.
     """
+    delay = None if fit is None else fit.lags.common
     estimate = identification.estimate
     report = Report(
         f"Identification of {estimate.robot}",
@@ -182,8 +184,10 @@ def identification_report(
                 " gears and motors; a rise towards low frequencies: model error; a flat line:"
                 " noise.",
             )
-    if benefits:
-        _benefit_table(report, identification, benefits)
+    if fit is not None and fit.benefits:
+        _benefit_table(report, identification, fit.benefits)
+    if fit is not None and fit.loaded is not None and fit.load is not None:
+        _load_section(report, fit.loaded, fit.load)
     return report
 
 
@@ -384,3 +388,39 @@ def _wave_table(report: Report, identification: Identification) -> None:
             [[axis, wave, *map(found.get, kinds)] for (axis, wave), found in sizes.items()],
             "Amplitudes of torque waves",
         )
+
+
+def _load_section(report: Report, found: LoadedIdentification, load: KnownLoad) -> None:
+    """Report section with gains and load."""
+    report.heading("Drive gains, by the known load")
+    report.table(
+        ["joint", "gain", "standard deviation"],
+        [
+            [joint, float(gain), float(sd)]
+            for joint, gain, sd in zip(
+                found.identification.model.joint_names,
+                found.gains.gains,
+                found.gains.sd,
+                strict=True,
+            )
+        ],
+        f"Joint torque per unit of effort [N m/A for currents], from {load.mass:g} kg at"
+        f" {load.frame}; the deviations of all parameters above include those of the gains",
+    )
+    summary = summarise_payload(found.payload)
+    rows = [
+        [f"centre of mass {axis}", float(c), float(sd), "m"]
+        for axis, c, sd in zip("xyz", summary.com, summary.com_sd, strict=True)
+    ]
+    rows += [
+        [
+            f"I{a}{b} about the centre of mass",
+            float(summary.inertia[i, j]),
+            float(summary.inertia_sd[i, j]),
+            "kg m²",
+        ]
+        for i, a in enumerate("xyz")
+        for j, b in enumerate("xyz")
+        if i <= j
+    ]
+    report.table(["load", "value", "standard deviation", "unit"], rows, f"in {load.frame}")

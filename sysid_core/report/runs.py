@@ -209,6 +209,50 @@ def comparison_sentence(a: SavedRun, b: SavedRun, found: EstimateDifference) -> 
     )
 
 
+def compare_runs(
+    folders: Sequence[str | Path], page: str | Path
+) -> tuple[list[tuple[str, list[str]]], Path]:
+    """Compare the results of several folders with the first one.
+
+    Args:
+        folders: Results of `sysid identify`.
+        page: Path of the report.
+
+    Returns:
+        For each further run a sentence and its parameters, the largest difference first; and the
+        path of the page.
+
+    Raises:
+        SysIdError: Fewer than two runs, no result in a folder, or no common parameter.
+    """
+    found = [SavedRun.read(folder) for folder in folders]
+    changes = differences_from_first(found)
+    first = found[0]
+    lines = [
+        (comparison_sentence(first, run, change), _parameter_lines(first, run, change))
+        for run, change in zip(found[1:], changes, strict=True)
+    ]
+    return lines, save_and_list(comparison_report(found, changes), page)
+
+
+def _parameter_lines(a: SavedRun, b: SavedRun, found: EstimateDifference) -> list[str]:
+    """Parameters in the order of their difference z, one per line."""
+    tables = [
+        {name: (x, s, unit) for name, x, s, unit, _ in measured_part(run.estimate).rows()}
+        for run in (a, b)
+    ]
+    z = found.z
+    order = np.argsort(-np.nan_to_num(np.abs(z)), kind="stable")
+    width = max(len(name) for name in found.names)
+    lines = []
+    for k in order:
+        name = found.names[k]
+        before, after = (with_deviation(*table[name][:2]) for table in tables)
+        size = f"{z[k]:+.1f}" if np.isfinite(z[k]) else "–"
+        lines.append(f"  {name:{width}}  z {size:>6}  {before} → {after} {tables[0][name][2]}")
+    return lines
+
+
 def _next_steps(
     first: SavedRun, others: Sequence[SavedRun], found: Sequence[EstimateDifference]
 ) -> Iterator[str]:

@@ -42,7 +42,6 @@ from sysid_core.robot.inertia import (
 )
 from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
 from sysid_core.robot.reference import (
-    load_dh_robot,
     load_robot,
     reference_robot,
     reference_robots,
@@ -95,7 +94,6 @@ __all__ = [
     "inertial_scale",
     "is_physically_consistent",
     "joint_torque_regressor",
-    "load_dh_robot",
     "load_robot",
     "load_rotors",
     "mass_com_inertia_from_pi",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sysid_core.errors import ModelError
+from sysid_core.errors import EstimationError, ModelError
 from sysid_core.kinds import Kind
 from sysid_core.robot.drives import WAVE_KINDS, DriveTrain, Spring
 from sysid_core.robot.inertia import Array
@@ -39,6 +39,24 @@ class FrictionTerm(Kind):
     RUNOUT = "runout"
     SPEED_RIPPLE = "speed_ripple"
     SPEED_RUNOUT = "speed_runout"
+
+    @classmethod
+    def listed(cls, text: str) -> tuple[FrictionTerm, ...]:
+        """Friction terms of a comma-separated list; 'usual' and 'geared' stand for several terms.
+
+        Raises:
+            EstimationError: One of them is unknown.
+        """
+        groups = {"usual": USUAL_TERMS, "geared": GEARED_ARM_TERMS}
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        try:
+            named = [groups[part] if part in groups else (cls(part),) for part in parts]
+            return tuple(dict.fromkeys(term for terms in named for term in terms))
+        except ValueError as err:
+            raise EstimationError(
+                f"Friction '{text}' is unknown: {err}.",
+                remedy=f"'auto', or with commas of usual, geared, {', '.join(cls)}.",
+            ) from err
 
     @property
     def torque(self) -> str:

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.signal import savgol_filter
 
 from sysid_core.errors import ModelError
@@ -175,9 +176,9 @@ class BodyTree:
         return np.stack([np.interp(t, grid, x) for x in torque.T], axis=1)
 
 
-def unwritten(x: ArrayLike) -> Array:
+def unwritten(x: ArrayLike, dtype: DTypeLike = float) -> NDArray[Any]:
     """Copy of the values as one read-only block, as the compiled functions require."""
-    view = np.ascontiguousarray(x, dtype=float).view()
+    view = np.ascontiguousarray(x, dtype=dtype).view()
     view.setflags(write=False)
     return view
 

@@ -22,11 +22,11 @@ from sysid_core.servos.recording import ROUNDING, ServoRecording
 from sysid_core.servos.rollout import (
     drive_forces,
     drive_speed,
-    first_command,
     follow_commands,
     held_error,
     spring_share,
     sum_error,
+    time_steps,
 )
 
 _DIGITS = 5  # of coordinates [m]: 10 µm, below what links are made to
@@ -126,9 +126,14 @@ def arm_rollout(
         step: Longest time step [s].
     """
     q = np.empty((len(t), len(q0)))
-    along = (unwritten(x) for x in (t, t_target, target.T, loads.a, loads.b, loads.inertia))
+    steps = unwritten(time_steps(t, step), np.int64)
+    refs = np.empty((len(q0), 1 + int(steps.sum())))
+    for p, column, ref in zip(parameters, target.T, refs, strict=True):
+        commands = unwritten(t_target), unwritten(column)
+        follow_commands(unwritten(t), steps, *commands, p[7], p[8], p[9], ref)
+    along = (unwritten(x) for x in (refs, loads.a, loads.b, loads.inertia, parameters, q0))
     _arm_rollout(
-        *along, unwritten(parameters), unwritten(q0), step, *tree.frames, tree.up,
+        unwritten(t), steps, *along, *tree.frames, tree.up,
         ground.surface.body, ground.surface.points, ground.height, q,
     )  # fmt: skip
     return q
@@ -238,14 +243,20 @@ def _lowest(
                 for c in range(3):
                     p[j, r] += R[parent[j], r, c] * shift[c]
     lowest, which = np.inf, 0
+    above, tilt = (
+        np.zeros(n),
+        np.zeros((n, 3)),
+    )  # origins' heights, and the vertical in bodies' axes
+    for j in range(n):
+        for r in range(3):
+            above[j] += up[r] * p[j, r]
+            for c in range(3):
+                tilt[j, c] += up[r] * R[j, r, c]
     for k in range(body.size):
         j = body[k]
-        height = 0.0
-        for r in range(3):
-            x = p[j, r]
-            for c in range(3):
-                x += R[j, r, c] * points[k, c]
-            height += up[r] * x
+        height = above[j]
+        for c in range(3):
+            height += tilt[j, c] * points[k, c]
         if height < lowest:
             lowest, which = height, k
     j = body[which]
@@ -270,26 +281,21 @@ def _lowest(
 
 @njit(cache=True, error_model="numpy")
 def _arm_rollout(
-    t: Array, t_target: Array, target: Array, A: Array, B: Array, M: Array, P: Array, q0: Array,
-    step: float, parent: Array, R0: Array, p0: Array, axis: Array, turns: Array, up: Array,
-    body: Array, points: Array, level: float, q: Array,
+    t: Array, steps: Array, ref: Array, A: Array, B: Array, M: Array, P: Array, q0: Array, parent: Array, R0: Array,
+    p0: Array, axis: Array, turns: Array, up: Array, body: Array, points: Array, level: float, q: Array,
 ) -> None:  # pragma: no cover - compiled  # fmt: skip
     n = q0.size
     x, y, w, last = q0.copy(), q0.copy(), np.zeros(n), np.zeros(n)
-    ref, ref_v, before, cursor = np.zeros(n), np.zeros(n), t[0] - P[:, 7], np.zeros(n, np.int64)
     R, p, row = np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros(n)
     g0, g1, slope, m, x0 = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     push, impulse, below, new = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     total = np.zeros(n)
-    for j in range(n):
-        cursor[j] = first_command(t_target, before[j])
-        ref[j] = target[j, cursor[j]]
     q[0] = q0
-    force = 0.0
+    force, at = 0.0, 0
     for i in range(1, t.size):
         dt = t[i] - t[i - 1]
-        steps = max(1, int(np.ceil(dt / step - 1e-9)))
-        h = dt / steps
+        count = steps[i - 1]
+        h = dt / count
         x0[:] = x
         height = _lowest(x0, parent, R0, p0, axis, turns, up, body, points, R, p, row) - level
         for j in range(n):
@@ -303,21 +309,15 @@ def _arm_rollout(
             g1[j] = P[j, 0] * (A[i, j] * c + B[i, j] * sn)
             m[j] = P[j, 10] + abs(P[j, 0]) * M[i, j]
             if i == 1:
-                total[j] = held_error(ref[j] - P[j, 6] - x[j], g0[j], P[j])
-        for k in range(steps):
-            share = (k + 1.0) / steps
+                total[j] = held_error(ref[j, 0] - P[j, 6] - x[j], g0[j], P[j])
+        for k in range(count):
+            at += 1
             gap = height
             for j in range(n):
-                now = t[i - 1] + dt * share - P[j, 7]
-                ref[j], ref_v[j], cursor[j] = follow_commands(
-                    ref[j], ref_v[j], before[j], cursor[j], t_target, target[j],
-                    P[j, 8], P[j, 9], now, h,
-                )  # fmt: skip
-                before[j] = now
-                g = g0[j] + (share - 0.5 / steps) * (g1[j] - g0[j]) + slope[j] * (x[j] - x0[j])
+                g = g0[j] + (k + 0.5) / count * (g1[j] - g0[j]) + slope[j] * (x[j] - x0[j])
                 # Friction feels the contact of the step before.
                 load = g - P[j, 0] * row[j] * force
-                error = ref[j] - P[j, 6] - x[j]
+                error = ref[j, at] - P[j, 6] - x[j]
                 total[j] = sum_error(total[j], error, P[j], h)
                 push[j], impulse[j], below[j] = drive_forces(
                     error + total[j],

@@ -544,14 +544,16 @@ def choose_terms(
     weights = [block_weights(d.motions, fit[0]) for d, fit in zip(drives, fits, strict=True)]
     blocks = len(scores[0])
     sure = float(student.ppf(1.0 - _CHANCE, max(blocks - 1, 1))) / np.sqrt(blocks)
+    afresh = False
     for group in CHOICES:
         progress(f"trying {group[0].value.replace('_', ' ')}")
         more = {t: TERMS[t].start for t in group}
         if group == CHOICES[0]:  # a profile explains what delay and damping had to: begin afresh
             more |= {t: TERMS[t].start for t in (Term.TIME_CONSTANT, Term.DELAY)}
         tried, new, gains = [], [], []
-        if any(term in drives[0].reached for term in group):
+        if not afresh and any(term in drives[0].reached for term in group):
             # Searches for a limit begin afresh, too: what that alone gains isn't the limit's.
+            afresh = True
             fits = [d.try_terms(f, {}, w) for d, f, w in zip(drives, fits, weights, strict=True)]
             scores = [d.squares(f) for d, f in zip(drives, fits, strict=True)]
         for drive, fit, score, w in zip(drives, fits, scores, weights, strict=True):
@@ -572,7 +574,7 @@ def choose_terms(
         gain = np.mean(gains, axis=0) if gains else np.zeros(blocks)
         odds = 0.5 * float(np.sum(gains))  # their logarithm; each block of each drive is one datum
         if odds > _ODDS and gain.mean() > sure * gain.std(ddof=1 if blocks > 1 else 0):
-            fits, scores = tried, new
+            fits, scores, afresh = tried, new, False
     counts = [np.bincount(drive.blocks, minlength=blocks) for drive in drives]
     held_out = [float(s @ c / c.sum()) for s, c in zip(scores, counts, strict=True)]
     return [fit[0] for fit in fits], held_out

@@ -9,14 +9,14 @@ from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.kinds import Kind
 from sysid_core.robot import RobotModel, hold_joints, load_robot
 from sysid_core.servos.bodies import Array, BodyTree, Loads, unwritten
 from sysid_core.servos.ground import Ground, Surface, arm_rollout, clearance
-from sysid_core.servos.rollout import RESTED, drive_rollout
+from sysid_core.servos.rollout import RESTED, drive_rollout, follow_commands, time_steps
 
 
 class Term(Kind):
@@ -87,6 +87,9 @@ TERMS: Mapping[Term, TermFacts] = MappingProxyType({
     Term.INTEGRAL: TermFacts("1/s", "integral gain over K", 1.0, 0.5, 2.0, 1.0 / RESTED),
 })  # fmt: skip
 
+_OF_REFERENCE = [
+    list(TERMS).index(term) for term in (Term.DELAY, Term.INVERSE_ACCELERATION, Term.INVERSE_SPEED)
+]
 ANYWHERE = (np.empty(0), np.empty(0))  # where nothing is in a joint's way
 STEP = 0.005  # [s] of the rollout, a tenth of a hobby servo's time constant
 
@@ -258,18 +261,40 @@ class Drive:
 
     def rollout(self, p: Array, q0: float, step: float = STEP) -> Array:
         """Simulated positions with parameters in the order of `TERMS`, shape (K,) [rad]."""
-        q, v = np.empty(len(self.t)), np.empty(len(self.t))
+        q = np.empty(len(self.t))
+        steps, ref = self._reference(step, *p[_OF_REFERENCE].tolist())
+        t, *along = self._along
         turns = bool(self.loads.turns[self.joint])
-        drive_rollout(*self._along, turns, float(q0), unwritten(p), step, q, v)
+        drive_rollout(t, steps, ref, *along, turns, float(q0), unwritten(p), q)
         return q
+
+    def _reference(self, step: float, *values: float) -> tuple[NDArray[np.int64], Array]:
+        """Number of steps between the times, and reference at each step.
+
+        The last ones are kept: most terms of a Jacobian leave the reference as it is.
+        """
+        key = (step, *values)
+        known = self._references.get(key)
+        if known is None:
+            steps = unwritten(time_steps(self.t, step), np.int64)
+            ref = np.empty(1 + int(steps.sum()))
+            along = (unwritten(x) for x in (self.t_target, self.target))
+            follow_commands(self._along[0], steps, *along, *values, ref)
+            known = steps, unwritten(ref)
+            if len(self._references) > len(_OF_REFERENCE):
+                del self._references[next(iter(self._references))]
+            self._references[key] = known
+        return known
+
+    @cached_property
+    def _references(self) -> dict[tuple[float, ...], tuple[NDArray[np.int64], Array]]:
+        return {}
 
     @cached_property
     def _along(self) -> tuple[Array, ...]:
         L, j = self.loads, self.joint
         columns = L.a[:, j], L.b[:, j], L.inertia[:, j]
-        return tuple(
-            unwritten(x) for x in (self.t, self.t_target, self.target, *columns, *self.between)
-        )
+        return tuple(unwritten(x) for x in (self.t, *columns, *self.between))
 
 
 def _checked(

@@ -26,60 +26,67 @@ Array = NDArray[np.float64]
 RESTED = 4.0
 
 
+def time_steps(t: Array, step: float) -> NDArray[np.int64]:
+    """Fewest equal time steps of at most `step` between the times t of shape (K,), shape (K - 1,)."""
+    return np.maximum(np.ceil(np.diff(t) / step - _SAME), 1.0).astype(np.int64)
+
+
+_SAME = 1e-9  # of a step: rounding of times, which must not cost a step more
+
+
 @njit(cache=True, error_model="numpy")
-def first_command(t_target: Array, now: float) -> int:  # pragma: no cover - compiled
-    """Index of the command that is active at a time."""
-    cursor = 0
-    while cursor + 1 < t_target.size and t_target[cursor + 1] <= now:
-        cursor += 1
-    return cursor
-
-
-@njit(cache=True, error_model="numpy", inline="always")
 def follow_commands(
-    ref: float, ref_v: float, before: float, cursor: int, t_target: Array, target: Array,
-    inverse_a: float, inverse_v: float, now: float, h: float,
-) -> tuple[float, float, int]:  # pragma: no cover - compiled  # fmt: skip
-    """Reference of the servo's internal motion profile, one time step ahead.
+    t: Array, steps: Array, t_target: Array, target: Array,
+    delay: float, inverse_a: float, inverse_v: float, ref: Array,
+) -> None:  # pragma: no cover - compiled  # fmt: skip
+    """Write the reference of the servo at each time step into `ref`: the delayed command, or that of
+    the servo's own motion profile.
 
     Args:
-        ref: Reference [rad].
-        ref_v: Its speed [rad/s].
-        before: Time up to which commands were taken [s].
-        cursor: Number of the command that is held.
+        t: Times, shape (K,) [s].
+        steps: Number of time steps between them, shape (K - 1,).
         t_target: Times of the commands, shape (L,) [s].
-        target: Commands, shape (L,) [rad].
+        target: Commands, held until the next, shape (L,) [rad].
+        delay: Dead time of the command [s].
         inverse_a: Inverse of the profile's acceleration [s²/rad].
-        inverse_v: Reciprocal of its largest speed [s/rad].
-        now: Time to which to go [s].
-        h: Time step [s].
+        inverse_v: Inverse of its largest speed [s/rad].
+        ref: References at the start and at the end of each step, shape (1 + sum(steps),), filled [rad].
     """
-    # The command's mean over the step: smooth in the delay.
-    total, at = 0.0, before
-    while cursor + 1 < t_target.size and t_target[cursor + 1] <= now:
-        change = t_target[cursor + 1]
-        total += target[cursor] * (change - at)
-        at = change
+    before = t[0] - delay
+    cursor = 0
+    while cursor + 1 < t_target.size and t_target[cursor + 1] <= before:
         cursor += 1
-    total += target[cursor] * (now - at)
-    way = total / h - ref
-    if inverse_a > 0.0:
-        # The servo's own profile: the speed from which the rest of the way brakes in time.
-        most = h / inverse_a
-        speed = most * (np.sqrt(0.25 + 2.0 * abs(way) / (most * h)) - 0.5)
-        speed = min(speed, abs(way) / h)
-        if inverse_v > 0.0:
-            speed = min(speed, 1.0 / inverse_v)
-        if way < 0.0:
-            speed = -speed
-        ref_v += min(max(speed - ref_v, -most), most)
-        ref += h * ref_v
-    elif inverse_v > 0.0:
-        most = h / inverse_v
-        ref += min(max(way, -most), most)
-    else:
-        ref += way
-    return ref, ref_v, cursor
+    x, v, at = target[cursor], 0.0, 0
+    ref[0] = x
+    for i in range(1, t.size):
+        dt = t[i] - t[i - 1]
+        h = dt / steps[i - 1]
+        most = h / inverse_a if inverse_a > 0.0 else 0.0
+        way_most = h / inverse_v if inverse_v > 0.0 else np.inf
+        for k in range(steps[i - 1]):
+            now = t[i - 1] + dt * ((k + 1.0) / steps[i - 1]) - delay
+            # The command's mean over the step: smooth in the delay.
+            total, since = 0.0, before
+            while cursor + 1 < t_target.size and t_target[cursor + 1] <= now:
+                change = t_target[cursor + 1]
+                total += target[cursor] * (change - since)
+                since = change
+                cursor += 1
+            total += target[cursor] * (now - since)
+            before = now
+            way = total / h - x
+            if inverse_a > 0.0:
+                # The servo's own profile: the speed from which the rest of the way brakes in time.
+                speed = most * (np.sqrt(0.25 + 2.0 * abs(way) / (most * h)) - 0.5)
+                speed = min(speed, min(abs(way), way_most) / h)
+                if way < 0.0:
+                    speed = -speed
+                v += min(max(speed - v, -most), most)
+                x += h * v
+            else:
+                x += min(max(way, -way_most), way_most)
+            at += 1
+            ref[at] = x
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -116,7 +123,8 @@ def drive_forces(
     tau, inverse_limit = p[1], p[11]
     f = p[2] + p[3] * abs(load)
     if p[4] > 0.0:
-        f += p[4] * np.exp(-abs(2.0 * w - last) / max(p[5], 1e-6))
+        speed = abs(2.0 * w - last)
+        f += p[4] * np.exp(-speed / max(p[5], 1e-6)) if speed > 0.0 else p[4]
     # Velocities are those in the middle of steps; so is their change, from the last three.
     momentum = m * (2.0 * w - 0.5 * last)
     if inverse_limit > 0.0 and abs(error) * inverse_limit > 1.0:
@@ -158,15 +166,15 @@ def sum_error(
 
 @njit(cache=True, error_model="numpy")
 def drive_rollout(
-    t: Array, t_target: Array, target: Array, gravity_a: Array, gravity_b: Array, inertia: Array,
-    low: Array, high: Array, turns: bool, q0: float, p: Array, step: float, q: Array, v: Array,
+    t: Array, steps: Array, ref: Array, gravity_a: Array, gravity_b: Array, inertia: Array,
+    low: Array, high: Array, turns: bool, q0: float, p: Array, q: Array,
 ) -> None:  # pragma: no cover - compiled  # fmt: skip
-    """Simulate one servo: write positions and velocities at the times t into q and v.
+    """Simulate one servo: write its positions at the times t into q.
 
     Args:
         t: Times, shape (K,) [s].
-        t_target: Times of the commands, shape (L,) [s].
-        target: Commands, held until the next, shape (L,) [rad].
+        steps: Number of time steps between them, shape (K - 1,).
+        ref: References at the start and at the end of each step, shape (1 + sum(steps),) [rad].
         gravity_a: Gravity's coefficient of cos q, shape (K,) [N m].
         gravity_b: Coefficient of sin q, shape (K,) [N m].
         inertia: Inertia of the bodies behind the joint, shape (K,) [kg m²].
@@ -175,20 +183,15 @@ def drive_rollout(
         turns: Whether the joint turns.
         q0: Position at `t[0]`, at rest [rad].
         p: The drive's parameters in the order of `TERMS`.
-        step: Longest time step [s].
         q: Positions, shape (K,), filled [rad].
-        v: Velocities, shape (K,), filled [rad/s].
     """
-    compliance, zero, delay, own_inertia, gap = p[0], p[6], p[7], p[10], p[12]
-    before = t[0] - delay
-    cursor = first_command(t_target, before)
-    ref, ref_v = target[cursor], 0.0
-    x, w, last, y, total = q0, 0.0, 0.0, q0, 0.0
-    q[0], v[0] = q0, 0.0
+    compliance, zero, own_inertia, gap = p[0], p[6], p[10], p[12]
+    x, w, last, y, total, at = q0, 0.0, 0.0, q0, 0.0, 0
+    q[0] = q0
     for i in range(1, t.size):
         dt = t[i] - t[i - 1]
-        steps = max(1, int(np.ceil(dt / step - 1e-9)))
-        h = dt / steps
+        count = steps[i - 1]
+        h = dt / count
         if turns:
             c, sn = np.cos(x), np.sin(x)
         else:
@@ -197,19 +200,14 @@ def drive_rollout(
         g1 = compliance * (gravity_a[i] * c + gravity_b[i] * sn)
         slope = compliance * (gravity_b[i] * c - gravity_a[i] * sn) if turns else 0.0
         if i == 1:
-            total = held_error(ref - zero - x, g0, p)
+            total = held_error(ref[0] - zero - x, g0, p)
         m = own_inertia + abs(compliance) * inertia[i]
         theta = spring_share(m, p[1], h)
         x0 = x
-        for k in range(steps):
-            share = (k + 1.0) / steps
-            now = t[i - 1] + dt * share - delay
-            ref, ref_v, cursor = follow_commands(
-                ref, ref_v, before, cursor, t_target, target, p[8], p[9], now, h
-            )
-            before = now
-            g = g0 + (share - 0.5 / steps) * (g1 - g0) + slope * (x - x0)
-            error = ref - zero - x
+        for k in range(count):
+            at += 1
+            g = g0 + (k + 0.5) / count * (g1 - g0) + slope * (x - x0)
+            error = ref[at] - zero - x
             total = sum_error(total, error, p, h)
             push, impulse, denominator = drive_forces(error + total, w, last, p, g, g, m, h, theta)
             last = w
@@ -220,4 +218,4 @@ def drive_rollout(
                 last = 0.0
             x += h * w
             y = min(max(y, x - gap), x + gap)
-        q[i], v[i] = y, w
+        q[i] = y

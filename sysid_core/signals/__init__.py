@@ -12,16 +12,13 @@ from sysid_core.signals.recording import (
     WrenchStream,
 )
 from sysid_core.signals.stream import SampleOutcome, StreamMonitor, StreamStatistics
+from sysid_core.signals.stream_facts import stream_facts
 from sysid_core.signals.table import read_table, table_recording
 from sysid_core.signals.table_layout import TableLayout, table_layout
 from sysid_core.signals.timing import (
-    TimingReport,
-    check_timing,
     in_order,
     interpolate_at,
-    quantisation,
     require_sound_units,
-    saturated_share,
     standstill_share,
 )
 from sysid_core.signals.wrench_table import (
@@ -45,19 +42,16 @@ __all__ = [
     "StreamMonitor",
     "StreamStatistics",
     "TableLayout",
-    "TimingReport",
     "WrenchColumns",
     "WrenchStream",
-    "check_timing",
     "export_recording",
     "in_order",
     "interpolate_at",
-    "quantisation",
     "read_table",
     "read_wrench_table",
     "require_sound_units",
-    "saturated_share",
     "standstill_share",
+    "stream_facts",
     "table_layout",
     "table_recording",
 ]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
-    from sysid_core.workflows.arm import ArmFit
     from sysid_core.workflows.arm_data import (
         ArmData,
         drives_of,
@@ -18,17 +17,13 @@ if TYPE_CHECKING:
         load_recording,
         require_unseen,
     )
-    from sysid_core.workflows.certificate import certify, verify
+    from sysid_core.workflows.certificate import certify
     from sysid_core.workflows.export import (
-        ArmResult,
-        Carried,
-        export_arm,
         export_result,
-        is_proof,
-        verify_export,
+        verify,
     )
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
-    from sysid_core.workflows.inputs import inputs_of, json_text, work_key, write_result
+    from sysid_core.workflows.inputs import inputs_of, work_key
     from sysid_core.workflows.motion_planning import plan
     from sysid_core.workflows.plan_settings import (
         ArmPlanSettings,
@@ -42,7 +37,6 @@ if TYPE_CHECKING:
     from sysid_core.workflows.sequential import SequentialFit
     from sysid_core.workflows.servos import ServoFiles, ServoSettings, identify_servos
     from sysid_core.workflows.settings import (
-        FitSettings,
         IdentifySettings,
         SequentialSettings,
         TareSettings,
@@ -56,7 +50,6 @@ if TYPE_CHECKING:
         ValidatedArm,
         validate,
         validate_runs,
-        write_validation,
     )
     from sysid_core.workflows.weighing import (
         FoundPart,
@@ -70,11 +63,7 @@ __getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "ArmData",
-    "ArmFit",
     "ArmPlanSettings",
-    "ArmResult",
-    "Carried",
-    "FitSettings",
     "FoundPart",
     "IdentifiedArm",
     "IdentifySettings",
@@ -98,7 +87,6 @@ __all__ = [
     "WeighedRecording",
     "certify",
     "drives_of",
-    "export_arm",
     "export_result",
     "fixed_base",
     "identify",
@@ -106,8 +94,6 @@ __all__ = [
     "identify_servos",
     "inputs_of",
     "is_bag",
-    "is_proof",
-    "json_text",
     "load_recording",
     "plan",
     "require_unseen",
@@ -115,11 +101,8 @@ __all__ = [
     "validate",
     "validate_runs",
     "verify",
-    "verify_export",
     "weigh",
     "weigh_by_torques",
     "which_part",
     "work_key",
-    "write_result",
-    "write_validation",
 ]

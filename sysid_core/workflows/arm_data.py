@@ -21,12 +21,14 @@ from sysid_core.diagnosis import (
 )
 from sysid_core.errors import EstimationError, ModelError, SignalError
 from sysid_core.estimation.arm import Processing
+from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.loaded_arm import KnownLoad
 from sysid_core.planning import Trajectory
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import (
     DriveTrain,
     FrictionModel,
+    FrictionTerm,
     RobotModel,
     hold_joints,
     mounted,
@@ -43,8 +45,7 @@ from sysid_core.signals import (
     read_table,
 )
 from sysid_core.signals.bags import read_bag
-from sysid_core.workflows.choices import friction_terms
-from sysid_core.workflows.settings import ESTIMATE, FitSettings, IdentifySettings, LoadSettings
+from sysid_core.workflows.settings import ESTIMATE, IdentifySettings, LoadSettings
 
 _GRAVITY_SAMPLES = 800  # the fit of three numbers takes no more
 
@@ -260,7 +261,7 @@ class ArmData:
         Raises:
             SysIdError: Recordings that can't be used with this robot.
         """
-        terms = friction_terms("usual" if settings.friction == "auto" else settings.friction)
+        terms = FrictionTerm.listed("usual" if settings.friction == "auto" else settings.friction)
         for run in (*runs, *others):
             require_fit(model, run)
         progress(Step.FAULTS)
@@ -293,7 +294,7 @@ class ArmData:
             None if columns is None or estimated else columns.gravity,
         )
         load = known_load(model, settings.load)
-        terms = friction_terms(
+        terms = FrictionTerm.listed(
             "usual" if settings.fit.friction == "auto" else settings.fit.friction
         )
         plan = settings.sequential.plan

@@ -97,7 +97,7 @@ def certify(
     }
 
 
-def verify(
+def verify_certificate(
     path: Path, *, data: Path | None = None, progress: Progress = silent
 ) -> list[CertificateCheck]:
     """Check a certificate: the hashes of all files, then all its numbers, recomputed from the data.

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -14,21 +12,15 @@ from pydantic import Field
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import Identification, load_identification
-from sysid_core.estimation.loaded_arm import with_load
+from sysid_core.estimation.arm import load_identification
 from sysid_core.export import (
-    ExportedError,
-    Loss,
-    Projection,
-    Projections,
+    PROOF_SCHEMA,
+    ArmResult,
+    Carried,
+    ExportedTarget,
     Target,
-    judge_export,
-    largest_differences,
-    projections,
-    reader_of,
-    remarks_on,
-    require_target,
-    write_target,
+    export_arm,
+    judge_file,
 )
 from sysid_core.files import (
     Count,
@@ -37,29 +29,20 @@ from sysid_core.files import (
     Name,
     Number,
     hash_of,
-    move_whole,
     read_json,
     validated,
 )
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import (
-    INERTIAL_NAMES,
-    Array,
     RobotModel,
-    example_robots,
-    is_physically_consistent,
 )
 from sysid_core.settings import build_settings
 from sysid_core.signals import ColumnMap, Recording
-from sysid_core.validation import predict_recording
 from sysid_core.workflows.arm_data import chain_of, load_recording
-from sysid_core.workflows.certificate import CertificateCheck
-from sysid_core.workflows.inputs import RESULT, json_text
+from sysid_core.workflows.certificate import CertificateCheck, verify_certificate
+from sysid_core.workflows.inputs import RESULT, mesh_places
 from sysid_core.workflows.settings import IdentifySettings
 
-PROOF = "proof.json"
-PROOF_SCHEMA = "robot_sysid/export_proof/1"
-STATES, SEED = 1000, 20261122
 MOST_STATES = 100_000  # that a proof may ask for: a minute of work
 # Errors of a repeated proof may differ by this, relative: other versions of libraries round otherwise.
 REPEATED = 1e-6
@@ -99,98 +82,6 @@ class _ProofFile(_Part):
     states: Annotated[int, Field(strict=True, ge=1, le=MOST_STATES)]
     seed: Count
     exports: list[_Export]
-
-
-@dataclass(frozen=True)
-class Carried:
-    """Payload as a body fixed to a frame of the robot.
-
-    Attributes:
-        estimate: Of its ten inertial parameters.
-        frame: The frame of the robot that its parameters are in: the sensor's.
-        folder: That `sysid payload` wrote; None: it is only in memory.
-    """
-
-    estimate: Estimate
-    frame: str
-    folder: Path | None = None
-
-    @classmethod
-    def load(cls, folder: Path, frame: str) -> Carried:
-        """Load a payload from the result of `sysid payload`.
-
-        Raises:
-            SysIdError: The folder has no estimate that can be read.
-        """
-        return cls(Estimate.load(folder / "estimate.yaml"), frame, folder)
-
-    def on(self, robot: Projection) -> Projection:
-        """Copy of a robot that carries the payload.
-
-        Raises:
-            SysIdError: No payload's estimate, a body that can't exist, a frame that doesn't move.
-        """
-        values = self.estimate.values
-        names = tuple(name.rsplit(".", 1)[-1] for name in self.estimate.names)
-        if names != INERTIAL_NAMES or not is_physically_consistent(values):
-            where = "The estimate" if self.folder is None else f"'{self.folder}'"
-            raise EstimationError(
-                f"{where} contains no physically possible payload.",
-                remedy="Give a result of `sysid payload` whose estimate is consistent.",
-            )
-        return replace(robot, model=with_load(robot.model, self.frame, values))
-
-
-@dataclass(frozen=True, eq=False)
-class ArmResult:
-    """Result of `sysid identify` with its recordings, loaded from its folder.
-
-    Attributes:
-        identification: The identified robot.
-        fitted: Runs of the fit.
-        others: Held-out runs.
-        files: Role, path and sha256 of all inputs.
-        places: Folders in which meshes may be.
-        carried: What the exported robot holds; None: nothing.
-    """
-
-    identification: Identification
-    fitted: tuple[Recording, ...]
-    others: tuple[Recording, ...]
-    files: tuple[Mapping[str, str], ...]
-    places: tuple[Path, ...]
-    carried: Carried | None = None
-
-
-@dataclass(frozen=True)
-class ExportedTarget:
-    """Exported file in one format.
-
-    Attributes:
-        target: The format.
-        file: What others load.
-        error: Held-out errors inside and as exported.
-        differences: Joint to the largest difference of torques [N m].
-        tolerance: The largest that rounding excuses [N m].
-        losses: What the files lack beside terms of friction.
-    """
-
-    target: Target
-    file: Path
-    error: ExportedError
-    differences: Mapping[str, float]
-    tolerance: float
-    losses: tuple[Loss, ...]
-
-    @property
-    def name(self) -> str:
-        """Folder and name of the file, such as `mjcf/ur5.xml`."""
-        return f"{self.file.parent.name}/{self.file.name}"
-
-    @property
-    def equal(self) -> bool:
-        """True if the torques of the file equal those of the model."""
-        return max(self.differences.values()) <= self.tolerance
 
 
 def load_result(folder: Path, data: Path | None = None) -> ArmResult:
@@ -245,12 +136,6 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
     )
 
 
-def mesh_places(robot: str) -> tuple[Path, ...]:
-    """Folders that may contain the meshes of a robot: that of its description, if this is a file."""
-    description = Path(example_robots().get(robot, robot))
-    return (description.resolve().parent,) if description.is_file() else ()
-
-
 def export_result(
     folder: Path,
     targets: Sequence[Target],
@@ -278,135 +163,31 @@ def export_result(
     return export_arm(result, targets, out, folder=folder, progress=progress)
 
 
-@contextmanager
-def _all_or_none(out: Path) -> Iterator[Path]:
-    """A folder whose files go to `out` once all of them are written and judged; else none.
-
-    Raises:
-        SysIdError: Nothing can be written to `out`.
-    """
-    new = [path for path in (out, *out.parents) if not path.exists()]
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".export-", dir=out) as hidden:
-            yield Path(hidden)
-            files = sorted(path for path in Path(hidden).rglob("*") if path.is_file())
-            places = [out / file.relative_to(hidden) for file in files]
-            for place in places:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                if place.is_dir():
-                    raise IsADirectoryError(f"'{place}' is a folder")
-            for file, place in zip(files, places, strict=True):
-                move_whole(file, place)
-    except BaseException as err:
-        with suppress(OSError):
-            for path in new:
-                path.rmdir()
-        if isinstance(err, OSError):
-            raise SysIdError(
-                f"The results cannot be written to '{out}': {err.strerror or err}.",
-                remedy="Give another --out.",
-            ) from err
-        raise
-
-
-def export_arm(
-    result: ArmResult,
-    targets: Sequence[Target],
-    out: Path,
-    *,
-    folder: Path | None = None,
-    progress: Progress = silent,
-) -> tuple[ExportedTarget, ...]:
-    """Export an identified arm, with a proof of its accuracy.
-
-    Args:
-        result: The identified robot with its recordings.
-        targets: What to write.
-        out: Folder of the exports and of proof.json.
-        folder: Of the result; None where it is only in memory: `verify_export` can't repeat it then.
-        progress: Shows steps.
-
-    Raises:
-        SysIdError: The result has something that a target can't express.
-    """
-    model = result.identification.model
-    for target in targets:
-        require_target(target, model)
-    with _all_or_none(out) as hidden:
-        made, proofs = [], []
-        for target in targets:
-            progress(Step.WRITING)
-            in_terms = projections(result.identification, result.fitted, target)
-            written = write_target(
-                target,
-                in_terms.robot if result.carried is None else result.carried.on(in_terms.robot),
-                hidden,
-                places=result.places,
-                remarks=remarks_on(result.identification),
-                stays=out,
-            )
-            file = written.files[0]
-            differences, tolerance, error = _judged(result, target, file, in_terms)
-            stays = out / file.relative_to(hidden)
-            made.append(
-                ExportedTarget(target, stays, error, differences, tolerance, written.losses)
-            )
-            proofs.append(
-                {
-                    "target": target.value,
-                    "files": [_hashed(path, hidden) for path in written.files],
-                    "tolerance": tolerance,
-                    "largest_difference": differences,
-                    "errors": error.to_dict(),
-                    "losses": [loss.to_dict() for loss in written.losses],
-                }
-            )
-        proof = _proof(result, folder, proofs)
-        (hidden / PROOF).write_text(json_text(proof), encoding="utf-8")
-    return tuple(made)
-
-
-def _proof(
-    result: ArmResult, folder: Path | None, exports: Sequence[Mapping[str, object]]
-) -> dict[str, object]:
-    """Contents of proof.json."""
-    model, carried = result.identification.model, result.carried
-    return {
-        "schema": PROOF_SCHEMA,
-        "robot": model.name,
-        "urdf_hash": model.urdf_hash,
-        "result": None if folder is None else str(folder.resolve()),
-        "model": None if folder is None else _hashed(folder / "parameters.yaml", folder),
-        "carried": None if carried is None else _told(carried),
-        "data": [dict(file) for file in result.files],
-        "states": STATES,
-        "seed": SEED,
-        "exports": list(exports),
-    }
-
-
-def _told(carried: Carried) -> dict[str, str]:
-    if carried.folder is None:
-        return {"frame": carried.frame}
-    file = _hashed(carried.folder / "estimate.yaml", carried.folder)
-    return {**file, "folder": str(carried.folder.resolve()), "frame": carried.frame}
-
-
-def verify_export(
+def verify(
     path: Path, *, data: Path | None = None, progress: Progress = silent
 ) -> list[CertificateCheck]:
-    """Repeat the checks of a proof: hashes of the files, torques at the same states, errors from
-    the data.
+    """Check a certificate, or the proof of an export: the hashes of all files, then all numbers,
+    computed again from the data.
 
     Args:
-        path: proof.json.
-        data: Where recordings are looked for that aren't where they were.
+        path: certificate.json or proof.json.
+        data: Folder in which files are looked for that aren't where they were.
         progress: Shows steps.
 
     Raises:
-        SysIdError: It is no proof, or its result can't be read.
+        SysIdError: It is neither, or its result can't be read.
     """
+    try:
+        found = read_json(path, RESULT)
+    except SysIdError:
+        found = None  # the certificate's reader says what is wrong with it
+    if isinstance(found, dict) and found.get("schema") == PROOF_SCHEMA:
+        return _verify_export(path, data, progress)
+    return verify_certificate(path, data=data, progress=progress)
+
+
+def _verify_export(path: Path, data: Path | None, progress: Progress) -> list[CertificateCheck]:
+    """Checks of a proof: hashes of the files, torques at the same states, errors from the data."""
     proof = validated(read_json(path, _PROOF), _ProofFile, _PROOF, path)
     held = proof.carried
     in_memory = held is not None and not isinstance(held, _Held)
@@ -424,11 +205,8 @@ def verify_export(
     for one in proof.exports:
         target = Target.named(one.target, "A target of the proof", EstimationError)
         progress(Step.PREDICTING)
-        in_terms = projections(result.identification, result.fitted, target)
         file = path.parent / one.files[0].path
-        differences, tolerance, error = _judged(
-            result, target, file, in_terms, proof.states, proof.seed
-        )
+        differences, tolerance, error = judge_file(result, target, file, proof.states, proof.seed)
         worst = max(differences.values())
         checks.append(
             CertificateCheck(
@@ -448,42 +226,6 @@ def verify_export(
     return checks
 
 
-def _judged(
-    result: ArmResult,
-    target: Target,
-    file: Path,
-    in_terms: Projections,
-    states: int = STATES,
-    seed: int = SEED,
-) -> tuple[dict[str, float], float, ExportedError]:
-    """Differences of torques by joint, what is allowed, and errors inside and as exported.
-
-    The runs were recorded without the carried load, so that its torques are subtracted before the
-    errors are computed.
-    """
-    robot = in_terms.robot
-    written = robot if result.carried is None else result.carried.on(robot)
-    reader = reader_of(target, file, written)
-    differences, torque = largest_differences(
-        reader, written, whole=target.holds_all, states=states, seed=seed
-    )
-    runs = result.others or result.fitted
-
-    def unloaded(q: Array, v: Array, a: Array) -> Array:
-        return reader.torques(q, v, a) - written.torques(q, v, a) + robot.torques(q, v, a)
-
-    error = judge_export(
-        result.identification,
-        target,
-        reader.torques if result.carried is None else unloaded,
-        runs,
-        [predict_recording(result.identification, run) for run in runs],
-        held_out=bool(result.others),
-        projections=in_terms,
-    )
-    return differences, target.tolerance(torque), error
-
-
 def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:
     """The file where it was, or below the folder with data; its content must be the same."""
     path = Path(file["path"])
@@ -500,19 +242,6 @@ def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:
             remedy="Identify again, or give the folder with the original file: --data FOLDER.",
         )
     return {**file, "path": str(here.resolve())}
-
-
-def is_proof(path: Path) -> bool:
-    """True if a file is the proof of an export."""
-    try:
-        found = read_json(path, RESULT)
-    except SysIdError:
-        return False
-    return isinstance(found, dict) and found.get("schema") == PROOF_SCHEMA
-
-
-def _hashed(path: Path, base: Path) -> dict[str, str]:
-    return {"path": str(path.relative_to(base)), "sha256": hash_of(path)}
 
 
 def _same(file: _File, base: Path, what: str) -> CertificateCheck:

@@ -6,37 +6,47 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from sysid_core.errors import EstimationError, ModelError, SysIdError
+from sysid_core.errors import EstimationError, ModelError, SignalError, SysIdError
 from sysid_core.estimation import Estimate, residual_statistics
 from sysid_core.estimation.arm import Identification, save_identification
-from sysid_core.export import Description, ExportedError, Target, describe
+from sysid_core.estimation.arm_fit import ArmFit, FitSettings, fit_arm
+from sysid_core.estimation.loaded_arm import LoadedIdentification
+from sysid_core.export import (
+    ArmResult,
+    Carried,
+    Description,
+    ExportedError,
+    ExportedTarget,
+    Target,
+    describe,
+    export_arm,
+)
+from sysid_core.files import FileKind, read_yaml, write_json, write_yaml
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict, remedy_of, text_of
 from sysid_core.report import (
     export_section,
     export_warnings,
+    identification_report,
     prediction_sentence,
     save_and_list,
 )
 from sysid_core.robot import write_urdf
+from sysid_core.signals import COLUMNS_SCHEMA, Recording
 from sysid_core.validation import (
     Prediction,
     judge_identification,
     predict_recording,
     unexplained,
 )
-from sysid_core.workflows.arm import ArmFit, fit_arm, write_columns
 from sysid_core.workflows.arm_data import ArmData, require_unseen
-from sysid_core.workflows.inputs import inputs_of, write_result
+from sysid_core.workflows.inputs import inputs_of, mesh_places
 from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
-from sysid_core.workflows.settings import FitSettings, IdentifySettings
-
-if TYPE_CHECKING:
-    from sysid_core.workflows.export import ExportedTarget
+from sysid_core.workflows.settings import IdentifySettings
 
 URDF, EXPORTS = "identified.urdf", "exports"
 
@@ -152,7 +162,12 @@ class IdentifiedArm:
         """Write estimate, parameters, result, report and URDF; returns the names of the files."""
         folder = Path(folder)
         files = [*self._write_values(folder), "result.json", "report.html"]
-        report = self.fit.report(self.training, self.validation)
+        if isinstance(self.fit, ArmFit):
+            report = identification_report(
+                self.identification, self.training, self.validation, self.fit
+            )
+        else:
+            report = self.fit.report(self.validation)
         export_section(report, self.exported_errors)
         report.judged(
             self.verdict,
@@ -168,9 +183,9 @@ class IdentifiedArm:
             files.append(URDF)
         if self.fit.loaded is not None:
             path = folder / "columns.yaml"
-            write_columns(self.data.columns_path, self.fit.loaded, self.data.runs[0], path)
+            _write_columns(self.data.columns_path, self.fit.loaded, self.data.runs[0], path)
             files.append(path.name)
-        write_result(self.to_dict(), folder / "result.json")
+        write_json(folder / "result.json", self.to_dict())
         return tuple(files)
 
     def _write_values(self, folder: Path) -> tuple[str, ...]:
@@ -190,8 +205,6 @@ class IdentifiedArm:
         Raises:
             SysIdError: Something that a format can't express, or a tool that reads it is missing.
         """
-        from sysid_core.workflows.export import mesh_places
-
         self._write_values(Path(folder))
         places = mesh_places(self.inputs.get("robot", ""))
         made = self.export(Path(folder) / EXPORTS, targets, meshes=places, result=Path(folder))
@@ -217,14 +230,12 @@ class IdentifiedArm:
             payload: What the robot holds, as a body of the link that holds it; None: nothing.
             payload_frame: The frame of the payload's parameters: the sensor's.
             meshes: Folders in which the description's meshes are looked for.
-            result: Folder that the result is written to, by which `verify_export` repeats the proof.
+            result: Folder that the result is written to, by which `sysid verify` repeats the proof.
 
         Raises:
             SysIdError: No such format, something that a format can't express, no such frame, or a tool
                 that reads it is missing.
         """
-        from sysid_core.workflows.export import ArmResult, Carried, export_arm
-
         named = [Target.named(target, "A target of the export", ModelError) for target in targets]
         carried = None if payload is None else Carried(payload, payload_frame)
         places = tuple(Path(folder) for folder in meshes)
@@ -300,12 +311,54 @@ def _fitted(data: ArmData, settings: FitSettings, progress: Progress) -> ArmFit 
     try:
         if settings.method == "sequential":
             return fit_sequentially(data, settings, progress)
-        return fit_arm(data, settings, progress)
+        return fit_arm(
+            data.model,
+            data.runs,
+            data.friction,
+            settings,
+            load=data.load,
+            loaded=data.loaded,
+            progress=progress,
+        )
     except SysIdError as err:
         faults = data.examination.verdict.failures
         if not faults:
             raise
         raise EstimationError(text_of(faults[0]), remedy=remedy_of(faults[0])) from err
+
+
+def _write_columns(
+    columns: Path | None, loaded: LoadedIdentification, run: Recording, path: Path
+) -> None:
+    """Write a column map with the estimated gains, for further recordings of this robot.
+
+    Args:
+        columns: The user's column map, if any.
+        loaded: With the gains and their deviations.
+        run: Where there was no map, what it says of joints and efforts is written.
+        path: Path of the new map.
+    """
+    drives = loaded.identification.friction.drives
+    if columns is None:
+        raw: dict[str, Any] = {
+            "schema": COLUMNS_SCHEMA,
+            "joints": list(drives.joint_names),
+            "effort": {"kind": run.joints.effort_kind.value},
+        }
+    else:
+        raw = read_yaml(columns, FileKind("column map", "Check the path.", SignalError))
+    section = dict(raw.get("drives") or {})
+    old = section.get("gain")
+    found = dict(zip(drives.joint_names, drives.gains.tolist(), strict=True))
+    before = old if isinstance(old, list) else [1.0] * len(raw["joints"])
+    section["gain"] = [
+        found.get(joint, gain) for joint, gain in zip(raw["joints"], before, strict=True)
+    ]
+    sd = dict(zip(drives.joint_names, (loaded.gains.sd / drives.gains).tolist(), strict=True))
+    section["gain_sd"] = [min(abs(sd.get(joint, 0.0)), 0.99) for joint in raw["joints"]]
+    section["source"] = f"sysid identify --loaded, {loaded.identification.estimate.source}"
+    head = "# With the drive gains that `sysid identify --loaded` found.\n"
+    write_yaml(path, {**raw, "drives": section}, head=head)
 
 
 def _pooled(predictions: Sequence[Prediction], joint: str) -> dict[str, float]:

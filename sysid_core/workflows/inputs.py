@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -13,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from sysid_core.errors import EstimationError, ModelError
-from sysid_core.files import FileKind, hash_of, write_text
-from sysid_core.robot import load_robot
+from sysid_core.files import FileKind, hash_of
+from sysid_core.robot import example_robots, load_robot
 from sysid_core.settings import plain_settings
 
 _MAY_NAME_FILES = ("robot", "description", "loops", "columns", "shape")  # options that are text
@@ -137,19 +136,7 @@ RESULT = FileKind(
 )
 
 
-def json_text(value: object) -> str:
-    """JSON text in which non-finite numbers are null, ending with a newline."""
-    return json.dumps(_finite(value), indent=2, allow_nan=False) + "\n"
-
-
-def write_result(value: object, path: Path) -> None:
-    """Write the file result.json."""
-    write_text(path, json_text(value))
-
-
-def _finite(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def mesh_places(robot: str) -> tuple[Path, ...]:
+    """Folders that may contain the meshes of a robot: that of its description, if this is a file."""
+    description = Path(example_robots().get(robot, robot))
+    return (description.resolve().parent,) if description.is_file() else ()

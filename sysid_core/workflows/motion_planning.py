@@ -39,7 +39,6 @@ from sysid_core.robot import (
 from sysid_core.robot.loops import load_closed_chain
 from sysid_core.robot.shapes import Shape
 from sysid_core.settings import numbers, plain_settings
-from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.inputs import inputs_of
 from sysid_core.workflows.plan_arm import search_arm
 from sysid_core.workflows.plan_settings import (
@@ -252,7 +251,7 @@ def _sequential(settings: SequentialPlanSettings, planning: Planning) -> Planned
     found = plan_sequential(
         model,
         planning.limits,
-        FrictionModel(DriveTrain.direct(model.joint_names), friction_terms(s.friction)),
+        FrictionModel(DriveTrain.direct(model.joint_names), FrictionTerm.listed(s.friction)),
         np.random.default_rng(planning.seed),
         locked_measured=s.link_torque,
         q_start=numbers(s.start, (model.nv,), "--start", ExcitationError) if s.start else None,

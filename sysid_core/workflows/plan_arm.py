@@ -21,11 +21,10 @@ from sysid_core.planning import (
     turning_beside_tool,
 )
 from sysid_core.report import Figure, curves
-from sysid_core.robot import RobotModel
+from sysid_core.robot import FrictionTerm, RobotModel
 from sysid_core.settings import numbers
 from sysid_core.signals import ColumnMap
 from sysid_core.workflows.arm_data import load_recording
-from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.plan_settings import ArmPlanSettings
 from sysid_core.workflows.planned import Planned, Planning
 
@@ -52,7 +51,7 @@ def _unknowns(settings: ArmPlanSettings, model: RobotModel) -> Unknowns:
         if settings.effort_sd
         else None
     )
-    terms = friction_terms(settings.friction) if settings.friction != "none" else ()
+    terms = FrictionTerm.listed(settings.friction) if settings.friction != "none" else ()
     unknowns = Unknowns.of_arm(model, terms=terms, effort_sd=sd)
     for path in settings.after:
         unknowns = _known_before(unknowns, path, settings.columns)

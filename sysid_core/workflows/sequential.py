@@ -6,25 +6,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm import ArmLags, Identification, PredictionSpread
+from sysid_core.estimation.arm_fit import FitSettings, processing_of
 from sysid_core.estimation.loaded_arm import LoadedIdentification
 from sysid_core.estimation.sequential import (
-    LockedTorque,
     SequentialIdentification,
     SequentialLeastSquares,
-    Unexcited,
     identify_sequentially,
 )
-from sysid_core.identifiability.composite_bodies import minimal_constants
-from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.report import Report, sequential_report, step_rows
-from sysid_core.signals import EffortKind, Recording
 from sysid_core.validation import Prediction
 from sysid_core.workflows.arm_data import ArmData
-from sysid_core.workflows.choices import processing_of
-from sysid_core.workflows.settings import FitSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +38,7 @@ class SequentialFit:
         """Identified robot model."""
         return self.result.identification
 
-    def report(self, training: Sequence[Prediction], validation: Sequence[Prediction]) -> Report:
+    def report(self, validation: Sequence[Prediction]) -> Report:
         """Report with verdicts, predictions, steps and growth of the error."""
         return sequential_report(self.result, validation)
 
@@ -86,21 +79,9 @@ def fit_sequentially(
         SignalError: The recording can't be used.
     """
     processing = processing_of(settings)
-    estimator = SequentialLeastSquares(
-        minimal_constants(with_exact_angles(data.model)[0]),
-        locked=locked_torque_of(data.runs),
-        unexcited=Unexcited.named(data.unexcited, "--unexcited", EstimationError),
-    )
+    estimator = SequentialLeastSquares.of_arm(data.model, data.runs, data.unexcited)
     progress(Step.FITTING)
     result = identify_sequentially(
         data.model, list(data.runs), data.friction, estimator, processing, trajectory=data.plan
     )
     return SequentialFit(result)
-
-
-def locked_torque_of(recordings: Sequence[Recording]) -> LockedTorque:
-    """Interpretation of the torques of joints at standstill, which are used only if all torques
-    were measured behind the gears.
-    """
-    behind = all(run.joints.effort_kind is EffortKind.LINK_TORQUE for run in recordings)
-    return LockedTorque.MEASURED if behind else LockedTorque.HIDDEN

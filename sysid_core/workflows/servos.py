@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sysid_core.errors import SysIdError
+from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
 from sysid_core.robot import load_robot, mounted
-from sysid_core.workflows.inputs import write_result
 
 if TYPE_CHECKING:
     from sysid_core.servos import Replay, ServoIdentification, ServoRecording
@@ -163,7 +163,7 @@ class IdentifiedServos:
 
         folder = Path(folder)
         model = save_servos(self.result, folder)
-        write_result(self.to_dict(), folder / "result.json")
+        write_json(folder / "result.json", self.to_dict())
         page = servo_report(self.result, folder / "report.html", replays=self.replays)
         return model.name, "robot.urdf", "result.json", page.name
 

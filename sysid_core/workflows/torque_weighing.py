@@ -29,16 +29,24 @@ from sysid_core.estimation.loaded_arm import (
     with_load,
 )
 from sysid_core.estimation.payload import DensityPrior, summarise_payload
+from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict, failure, warning
 from sysid_core.report import loaded_arm_report, payload_sentence, save_and_list
-from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel, hold_joints, mounted
+from sysid_core.robot import (
+    Array,
+    DriveTrain,
+    FrictionModel,
+    FrictionTerm,
+    RobotModel,
+    hold_joints,
+    mounted,
+)
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import ColumnMap, Recording, read_table
 from sysid_core.validation import judge_estimate
 from sysid_core.workflows.arm_data import drives_of, load_recording
-from sysid_core.workflows.choices import friction_terms
-from sysid_core.workflows.inputs import inputs_of, write_result
+from sysid_core.workflows.inputs import inputs_of
 from sysid_core.workflows.settings import TorqueWeighingSettings
 
 
@@ -126,7 +134,7 @@ class WeighedByTorques:
             ],
         )
         save_and_list(report, folder / "report.html")
-        write_result(self.to_dict(), folder / "result.json")
+        write_json(folder / "result.json", self.to_dict())
 
 
 def weigh_by_torques(
@@ -165,7 +173,7 @@ def weigh_by_torques(
     for run in (*loaded, *unloaded):
         require_fit(model, run)
     progress(Step.FITTING)
-    friction = FrictionModel(drives, friction_terms(settings.friction))
+    friction = FrictionModel(drives, FrictionTerm.listed(settings.friction))
     processing = Processing(rate_hz=settings.rate_hz, motion_cutoff_hz=settings.motion_cutoff_hz)
     carrying, bare = (
         [(s, run) for run in some for s in torque_streams(model, run, friction, processing)]

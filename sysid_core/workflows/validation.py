@@ -12,7 +12,7 @@ from sysid_core.diagnosis import require_fit
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
-from sysid_core.files import read_json
+from sysid_core.files import read_json, write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict, failure
 from sysid_core.report import (
@@ -26,7 +26,7 @@ from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import Prediction, judge_predictions, predict_recording
 from sysid_core.workflows.arm_data import chain_of, load_recording, require_unseen
-from sysid_core.workflows.inputs import RESULT, inputs_of, write_result
+from sysid_core.workflows.inputs import RESULT, inputs_of
 from sysid_core.workflows.settings import ValidateSettings
 
 
@@ -69,6 +69,12 @@ class ValidatedArm:
         for prediction in self.predictions:
             report.figure(prediction_chart(prediction), prediction.source)
         return report
+
+    def write(self, folder: Path) -> None:
+        """Write the files validation.json and validation.html."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "validation.json", self.to_dict())
+        save_and_list(self.report(), folder / "validation.html")
 
 
 def validate(settings: ValidateSettings, progress: Progress = silent) -> ValidatedArm:
@@ -129,13 +135,6 @@ def validate_runs(found: Identification, runs: Sequence[Recording]) -> Validated
     predictions = [_predict(found, run) for run in runs]
     verdict = judge_predictions(predictions, "these runs", None)
     return ValidatedArm(found, tuple(predictions), verdict)
-
-
-def write_validation(found: ValidatedArm, folder: Path) -> None:
-    """Write the files validation.json and validation.html."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_result(found.to_dict(), folder / "validation.json")
-    save_and_list(found.report(), folder / "validation.html")
 
 
 def _predict(found: Identification, run: Recording) -> Prediction:

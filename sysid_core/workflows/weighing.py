@@ -34,7 +34,7 @@ from sysid_core.estimation.payload_live import (
     weigh_motion,
 )
 from sysid_core.estimation.payload_map import SensorModel
-from sysid_core.files import FileKind, read_yaml
+from sysid_core.files import FileKind, read_yaml, write_json
 from sysid_core.lazy import lazy_import
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
@@ -73,7 +73,7 @@ from sysid_core.signals.wrench import (
     wrench_faults,
     wrench_hum,
 )
-from sysid_core.workflows.inputs import inputs_of, write_result
+from sysid_core.workflows.inputs import inputs_of
 from sysid_core.workflows.settings import SensorSettings, TableSettings, WeighSettings
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class WeighedRecording(Weighed):
         self.estimate.save(folder / "estimate.yaml")
         if self.weighing.calibration is not None:
             self.weighing.calibration.save(folder / "sensor_calibration.yaml")
-        write_result(self.to_dict(), folder / "result.json")
+        write_json(folder / "result.json", self.to_dict())
         save_and_list(_report(self), folder / "report.html")
 
 

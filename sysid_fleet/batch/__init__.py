@@ -3,16 +3,11 @@
 
 from sysid_fleet.batch.engine import Engine
 from sysid_fleet.batch.rows import Rows
-from sysid_fleet.batch.run import Job, Progress, run_jobs
-from sysid_fleet.batch.sources import Source, find_sources, local_copy
+from sysid_fleet.batch.run import Job, run_jobs
 
 __all__ = [
     "Engine",
     "Job",
-    "Progress",
     "Rows",
-    "Source",
-    "find_sources",
-    "local_copy",
     "run_jobs",
 ]

@@ -12,13 +12,13 @@ from pydantic import Field
 from sysid_core.errors import SysIdError
 from sysid_core.files import FileKind, FileSchema, Name, read_schema, read_yaml, unknown_key
 from sysid_nodes.bringup.graph import TOPICS, NodeSpec, bringup_graph
-from sysid_nodes.components import EstimatorConfig
-from sysid_nodes.execution import TrajectoryExecutorConfig
-from sysid_nodes.experiment import RunnerConfig
+from sysid_nodes.computed_torque_controller import ComputedTorqueControllerConfig
+from sysid_nodes.data_logger import DataLoggerConfig
+from sysid_nodes.estimator import EstimatorConfig
 from sysid_nodes.lifecycle import CommonConfig, check
-from sysid_nodes.logging import DataLoggerConfig
-from sysid_nodes.torque_control import ComputedTorqueControllerConfig
-from sysid_nodes.vendor_payload import PayloadBridgeConfig
+from sysid_nodes.payload_bridge import PayloadBridgeConfig
+from sysid_nodes.runner import RunnerConfig
+from sysid_nodes.trajectory_executor import TrajectoryExecutorConfig
 
 
 def find_config(name: str | Path) -> Path:

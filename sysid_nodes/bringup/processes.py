@@ -29,7 +29,7 @@ class ProcessError(SysIdError):
 
 def command_of(spec: NodeSpec, parameter_file: Path) -> list[str]:
     """Command line that starts a node."""
-    arguments = [sys.executable, "-m", f"sysid_nodes.{spec.executable}", "--ros-args"]
+    arguments = [sys.executable, "-m", "sysid_nodes", spec.executable, "--ros-args"]
     arguments += ["-r", f"__node:={spec.name}"]
     if spec.namespace:
         arguments += ["-r", f"__ns:=/{spec.namespace.strip('/')}"]

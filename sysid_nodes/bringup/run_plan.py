@@ -25,8 +25,8 @@ from sysid_nodes.bringup.graph import NodeSpec
 from sysid_nodes.bringup.processes import running
 from sysid_nodes.client import LiveClient, LiveError, execute_watched, live_client
 from sysid_nodes.conversions import ns_from_stamp
-from sysid_nodes.execution import CommandMode, follow_action
-from sysid_nodes.experiment import PATIENCE_S, ExperimentResult, run_experiment
+from sysid_nodes.runner import PATIENCE_S, ExperimentResult, run_experiment
+from sysid_nodes.trajectory_executor import CommandMode, follow_action
 
 _INERTIA = {PayloadEstimate.INERTIA_KNOWN}
 _COM = {PayloadEstimate.COM_KNOWN, PayloadEstimate.PRIOR_DOMINATED, *_INERTIA}

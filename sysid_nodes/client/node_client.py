@@ -16,8 +16,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from sysid_core.errors import SysIdError
-from sysid_nodes.experiment import Settled
 from sysid_nodes.lifecycle import LATCHED
+from sysid_nodes.runner import Settled
 
 _SEE = "See the diagnostics of the node (`sysid watch`) and its log. A stale state or a clock jump on one machine means that it is overloaded; end other work and repeat."
 

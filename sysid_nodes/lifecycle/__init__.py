@@ -4,7 +4,7 @@
 from ament_index_python.packages import get_package_share_directory
 
 from sysid_nodes.lifecycle.actions import SingleGoalAction
-from sysid_nodes.lifecycle.coroutines import CoroutineActionServer, Ended
+from sysid_nodes.lifecycle.coroutines import Ended
 from sysid_nodes.lifecycle.health import ERROR, OK, WARN
 from sysid_nodes.lifecycle.managed_node import ManagedNode
 from sysid_nodes.lifecycle.parameters import CommonConfig, ParameterError, check, parameter
@@ -23,7 +23,6 @@ __all__ = [
     "TRANSFORMS",
     "WARN",
     "CommonConfig",
-    "CoroutineActionServer",
     "Ended",
     "ManagedNode",
     "MovingTransform",

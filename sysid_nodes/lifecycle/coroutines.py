@@ -22,7 +22,7 @@ class Ended:
     """Awaitable that waits until a future is done, and gives its result.
 
     Args:
-        future: Of an executor, which then resumes the coroutine.
+        future: Future of an executor, which then resumes the coroutine.
     """
 
     def __init__(self, future: Future) -> None:

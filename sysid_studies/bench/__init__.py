@@ -3,19 +3,8 @@
 with other packages on the same data.
 """
 
-from sysid_studies.bench.measure import bench_rows
-from sysid_studies.bench.page import COLUMNS, bench_report, outcome_of, standing, summary_rows
-from sysid_studies.bench.recipe import Recipe, load_recipes, missing_files, recipe_key
+from sysid_studies.bench.run import run_bench
 
 __all__ = [
-    "COLUMNS",
-    "Recipe",
-    "bench_report",
-    "bench_rows",
-    "load_recipes",
-    "missing_files",
-    "outcome_of",
-    "recipe_key",
-    "standing",
-    "summary_rows",
+    "run_bench",
 ]

@@ -20,8 +20,9 @@ from scipy.special import ndtri
 from sysid_core.errors import BatchError, EstimationError, SysIdError
 from sysid_core.estimation import difference
 from sysid_core.estimation.arm import Identification, Processing, identify
+from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.fit import LeastSquares
-from sysid_core.export import Target
+from sysid_core.export import ArmResult, Target, export_arm
 from sysid_core.robot import Array, FrictionModel
 from sysid_core.signals.filters import ZeroPhaseFilter
 from sysid_core.signals.wrench import (
@@ -31,8 +32,8 @@ from sysid_core.signals.wrench import (
     tare_static,
 )
 from sysid_core.validation import Prediction, predict_recording
-from sysid_core.workflows import ArmData, ArmResult, FitSettings, export_arm, identify_data
-from sysid_studies.bench.peers import PEERS, Peer, PeerFit
+from sysid_core.workflows import ArmData, identify_data
+from sysid_studies.bench.peers.peer import PEERS, Peer, PeerFit
 from sysid_studies.bench.recipe import Recipe, Split, read_split, wrong_files
 
 LEVEL = 0.95  # of the central intervals: what two standard deviations are taken for

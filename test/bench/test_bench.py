@@ -18,17 +18,17 @@ from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
 from sysid_core.validation import predict_recording
 from sysid_fleet.batch import Rows
-from sysid_studies.bench import (
-    bench_rows,
+from sysid_studies.bench.measure import bench_rows, pooled_error
+from sysid_studies.bench.page import outcome_of, standing
+from sysid_studies.bench.peers.peer import PEERS, Peer
+from sysid_studies.bench.recipe import (
+    load_recipe,
     load_recipes,
     missing_files,
-    outcome_of,
+    read_split,
     recipe_key,
-    standing,
+    wrong_files,
 )
-from sysid_studies.bench.measure import pooled_error
-from sysid_studies.bench.peers import PEERS, Peer
-from sysid_studies.bench.recipe import load_recipe, read_split, wrong_files
 
 
 def write_arm(folder: Path, name: str = "mine") -> dict:

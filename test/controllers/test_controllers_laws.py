@@ -13,8 +13,8 @@ import pytest
 from scipy.interpolate import BPoly
 from two_joint_arm import URDF
 
-from sysid_core.export import Projection
 from sysid_core.export.c_code import c_parameters, write_c
+from sysid_core.export.projection import Projection
 from sysid_core.robot import (
     DriveTrain,
     FrictionModel,

@@ -38,8 +38,10 @@ from std_msgs.msg import Empty  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
 
-from sysid_core.export import Projection, Target, write_target  # noqa: E402
+from sysid_core.export import Target  # noqa: E402
 from sysid_core.export.c_code import c_parameters  # noqa: E402
+from sysid_core.export.files import write_target  # noqa: E402
+from sysid_core.export.projection import Projection  # noqa: E402
 from sysid_core.planning import MotionChecker, MotionLimits, export_trajectory  # noqa: E402
 from sysid_core.planning.payload.motion import oscillation  # noqa: E402
 from sysid_core.planning.transfer import MotionBuilder  # noqa: E402

@@ -33,13 +33,14 @@ from sysid_core.diagnosis.hypotheses import (
 )
 from sysid_core.diagnosis.stream_checks import effort_faults
 from sysid_core.errors import EstimationError, ModelError, SignalError
+from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.loaded_arm import judge_carried_mass
 from sysid_core.reasons import Outcome, Verdict, text_of
 from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount, with_gravity
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
 from sysid_core.signals.bags import read_bag
-from sysid_core.workflows import ArmData, FitSettings, drives_of, identify_data, load_recording
+from sysid_core.workflows import ArmData, drives_of, identify_data, load_recording
 
 RATE = 100.0
 

@@ -38,8 +38,9 @@ from vendors import VENDORS, Vendor
 from sysid_core.robot import RobotModel
 from sysid_core.simulation import MujocoPlant
 from sysid_nodes.conversions import ns_from_stamp, stamp_from_ns, trajectory_arrays
-from sysid_nodes.lifecycle import CoroutineActionServer, Ended
-from sysid_nodes.simulation import LockStep
+from sysid_nodes.lifecycle import Ended
+from sysid_nodes.lifecycle.coroutines import CoroutineActionServer
+from sysid_nodes.simulated_robot.pace import LockStep
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PHYSICS = 0.001  # [s]

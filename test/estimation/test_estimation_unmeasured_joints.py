@@ -9,17 +9,13 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import (
-    ArmEquations,
-    Processing,
-    choose_prior_weight,
-    choose_terms,
-    identify_equations,
-    term_benefits,
-    torque_delay,
-)
+from sysid_core.estimation.arm import ArmEquations, Processing, torque_delay
+from sysid_core.estimation.arm.block_scores import choose_prior_weight
+from sysid_core.estimation.arm.choices import choose_terms, term_benefits
+from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
-from sysid_core.estimation.loaded_arm import KnownLoad, identify_with_load
+from sysid_core.estimation.loaded_arm import KnownLoad
+from sysid_core.estimation.loaded_arm.identify import identify_with_load
 from sysid_core.robot import (
     GEARED_ARM_TERMS,
     USUAL_TERMS,

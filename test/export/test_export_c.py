@@ -10,8 +10,8 @@ import pytest
 from random_tree import random_urdf, with_consistent_bodies
 
 from sysid_core.errors import ModelError
-from sysid_core.export import Projection
 from sysid_core.export.c_code import CReader, c_of, c_prefix, write_c
+from sysid_core.export.projection import Projection
 from sysid_core.robot import (
     DriveTrain,
     FrictionModel,

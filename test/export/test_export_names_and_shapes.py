@@ -11,14 +11,9 @@ import pytest
 import yaml
 from two_joint_arm import URDF
 
-from sysid_core.export import (
-    LossCode,
-    Projection,
-    Target,
-    largest_differences,
-    reader_of,
-    write_target,
-)
+from sysid_core.export import LossCode, Target
+from sysid_core.export.files import largest_differences, reader_of, write_target
+from sysid_core.export.projection import Projection
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 
 FLANGE = """<link name="flange"/><joint name="f" type="fixed"><origin xyz="0.1 0.2 0.3"

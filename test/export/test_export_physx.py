@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from random_tree import random_urdf, with_consistent_bodies
 
-from sysid_core.export import Projection
+from sysid_core.export.projection import Projection
 from sysid_core.export.usd import prim_names, usd_of
 from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel, example_robots
 

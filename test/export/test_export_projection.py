@@ -8,8 +8,9 @@ import pytest
 from exported_arm import LOADED, TRUTH, USUAL, identified
 
 from sysid_core.errors import ModelError
-from sysid_core.export import ExportedError, Projection, Target, describe, judge_export
-from sysid_core.export.projection import Projections, inside, lost_in, projected
+from sysid_core.export import ExportedError, Target, describe
+from sysid_core.export.judged import judge_export
+from sysid_core.export.projection import Projection, Projections, inside, lost_in, projected
 from sysid_core.export.urdf import UrdfReader, urdf_of
 from sysid_core.robot import RobotModel
 from sysid_core.signals import Recording

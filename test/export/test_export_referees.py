@@ -8,7 +8,9 @@ import pinocchio as pin
 import pytest
 from random_tree import random_urdf, with_consistent_bodies
 
-from sysid_core.export import Projection, Target, write_target
+from sysid_core.export import Target
+from sysid_core.export.files import write_target
+from sysid_core.export.projection import Projection
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, example_robots
 
 ROBOTS = ["panda", *range(5)] if "panda" in example_robots() else [*range(5)]

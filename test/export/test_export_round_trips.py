@@ -11,7 +11,9 @@ import pytest
 from random_tree import random_urdf, with_consistent_bodies
 
 from sysid_core.errors import ModelError
-from sysid_core.export import Projection, Target, largest_differences, reader_of, write_target
+from sysid_core.export import Target
+from sysid_core.export.files import largest_differences, reader_of, write_target
+from sysid_core.export.projection import Projection
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, example_robots
 
 TREES = [range(first, first + 50) for first in range(0, 200, 50)]  # seeds

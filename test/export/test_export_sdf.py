@@ -9,8 +9,8 @@ from exported_arm import LOADED, identified
 from random_tree import random_urdf, with_consistent_bodies
 
 from sysid_core.errors import ModelError
-from sysid_core.export import Projection, Target
-from sysid_core.export.projection import projected
+from sysid_core.export import Target
+from sysid_core.export.projection import Projection, projected
 from sysid_core.export.sdf import SdfReader, sdf_of
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, example_robots
 

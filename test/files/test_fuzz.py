@@ -25,13 +25,9 @@ from mcap.writer import CompressionType, Writer
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.planning import MotionLimits, Trajectory, limits_text, read_limits
-from sysid_core.robot import (
-    RobotModel,
-    load_dh_robot,
-    load_rotors,
-    reference_robots,
-)
+from sysid_core.robot import RobotModel, load_rotors
 from sysid_core.robot.loops import load_closed_chain
+from sysid_core.robot.reference import load_dh_robot, reference_robots
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import ColumnMap, read_table
 from sysid_core.signals.bags import open_bag

@@ -17,15 +17,10 @@ import work
 
 from sysid_core.errors import BatchError
 from sysid_core.files import hash_of
-from sysid_fleet.batch import (
-    Engine,
-    Job,
-    Rows,
-    find_sources,
-    local_copy,
-    run_jobs,
-)
+from sysid_fleet.batch import Engine, Rows, run_jobs
 from sysid_fleet.batch.rows import RowWriter
+from sysid_fleet.batch.run import Job
+from sysid_fleet.batch.sources import find_sources, local_copy
 
 pytest.importorskip("distributed")
 

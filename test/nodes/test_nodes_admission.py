@@ -21,15 +21,18 @@ from sensor_msgs.msg import JointState
 from sysid_core.errors import SysIdError
 from sysid_core.planning import Trajectory
 from sysid_core.robot import RobotModel, hold_joints
-from sysid_nodes import execution
-from sysid_nodes.execution.drives import CommandMode
-from sysid_nodes.execution.drives.drive import ControllerWatch
+from sysid_nodes.trajectory_executor.admission import Admission
+from sysid_nodes.trajectory_executor.arming import Arming
+from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
+from sysid_nodes.trajectory_executor.drive import CommandMode, ControllerWatch
+from sysid_nodes.trajectory_executor.inputs import RobotInputs
+from sysid_nodes.trajectory_executor.limits import limits_in_force, motion_limits
 
-SCHEMA = execution.TrajectoryExecutorConfig
+SCHEMA = TrajectoryExecutorConfig
 UR5 = RobotModel.from_urdf("ur5")
 
 
-def config(**values: Any) -> execution.TrajectoryExecutorConfig:
+def config(**values: Any) -> TrajectoryExecutorConfig:
     return SCHEMA(**values)
 
 
@@ -47,8 +50,8 @@ def test_a_mode_without_a_dead_man_says_so(settings: dict[str, str], words: str)
     mode = CommandMode(settings["command_mode"])
     c = config(**{**settings, "command_mode": mode})
     assert words in c.no_dead_man and bool(words) == bool(c.no_dead_man)
-    limits = execution.motion_limits(c, UR5)
-    assert any(words in line for line in execution.limits_in_force(c, limits))
+    limits = motion_limits(c, UR5)
+    assert any(words in line for line in limits_in_force(c, limits))
     if words:
         with pytest.raises(SysIdError, match="no dead-man") as err:
             c.require_dead_man()
@@ -61,7 +64,7 @@ def test_a_mode_without_a_dead_man_says_so(settings: dict[str, str], words: str)
 def refused(name: str, folders: tuple[str, ...], words: str) -> None:
     goal = ExecuteTrajectory.Goal(trajectory_file=name, check_only=True)
     nothing: Any = SimpleNamespace()
-    admission = execution.Admission(nothing, nothing, nothing)
+    admission = Admission(nothing, nothing, nothing)
     with pytest.raises(SysIdError, match=words):
         admission.admit(goal, UR5, config(trajectories=folders), 0.0)
 
@@ -105,7 +108,7 @@ def test_a_plan_of_the_whole_description_plays_without_the_fingers_that_are_held
     motion = Trajectory("panda", whole.urdf_hash, whole.joint_names, t, q, v, a)
     motion.save(tmp_path / "motion.npz")
     goal = ExecuteTrajectory.Goal(trajectory_file="motion.npz", check_only=True)
-    admission = execution.Admission(SimpleNamespace(), None, None)
+    admission = Admission(SimpleNamespace(), None, None)
     settings = config(trajectories=(str(tmp_path),))
     admitted = admission.admit(goal, arm, settings, 0.0)
     assert admitted.trajectory.joint_names == arm.joint_names
@@ -147,7 +150,7 @@ def test_a_second_publisher_and_a_stale_safety_state_are_in_the_diagnostics() ->
             forget=lambda aspect: said.pop(aspect, None),
         ),
     )
-    inputs = execution.RobotInputs(node)
+    inputs = RobotInputs(node)
     inputs.safety.inputs[0].seen, inputs.safety.inputs[0].stamp = 1, 0.0
     inputs.watch()
     assert "2 publishers (/driver, /gui)" in said["publishers"]
@@ -166,8 +169,8 @@ def test_a_second_publisher_and_a_stale_safety_state_are_in_the_diagnostics() ->
 
 def test_nobody_voids_another_persons_token_by_arming(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("sysid_nodes.execution.arming.time.monotonic", lambda: now[0])
-    arming = execution.Arming(30.0)
+    monkeypatch.setattr("sysid_nodes.trajectory_executor.arming.time.monotonic", lambda: now[0])
+    arming = Arming(30.0)
     mine = arming.arm()
     for _ in range(50):
         arming.arm()

@@ -20,8 +20,8 @@ from robot_sysid.action import ExecuteTrajectory  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
 from sysid_nodes.client import own_domain  # noqa: E402
-from sysid_nodes.lifecycle import CoroutineActionServer, Ended  # noqa: E402
-from sysid_nodes.lifecycle.coroutines import answer_later  # noqa: E402
+from sysid_nodes.lifecycle import Ended  # noqa: E402
+from sysid_nodes.lifecycle.coroutines import CoroutineActionServer, answer_later  # noqa: E402
 
 pytestmark = pytest.mark.ros
 

@@ -21,10 +21,10 @@ from sysid_core.errors import SysIdError
 from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, Unknowns
 from sysid_core.planning.design import Explorer
 from sysid_core.robot import RobotModel
-from sysid_nodes.execution import Arming
-from sysid_nodes.exploration import ExploreAction, ExplorerConfig
+from sysid_nodes.explorer.action import ExploreAction, ExplorerConfig
+from sysid_nodes.trajectory_executor import Arming
 
-exploring: Any = importlib.import_module("sysid_nodes.exploration.action")
+exploring: Any = importlib.import_module("sysid_nodes.explorer.action")
 HELD = dict(
     zip(("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint"), (0.0, -1.2, 1.2), strict=True)
 )
@@ -118,7 +118,7 @@ def explored(robot: Robot, folder: Path) -> Any:
     model = wrist()
     action._node = SimpleNamespace(model=model, waits=Waits(), now_ns=lambda: 0)
     action._config = ExplorerConfig(directory=str(folder), period_s=2.0, iterations=0)
-    action._motion = action._player = robot
+    action._motion = action._remote = robot
     action._arming = Arming(1e9)
     goal = Goal(robot, action._arming.arm())
     try:

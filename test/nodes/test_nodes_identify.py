@@ -23,7 +23,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.client import LiveClient, LiveError
-from sysid_nodes.components.identification import IdentificationJob
+from sysid_nodes.estimator.identification import IdentificationJob
 from sysid_nodes.security import existing_inside, existing_inside_any, new_inside
 from sysid_nodes.security.confined import inside
 
@@ -81,7 +81,7 @@ def test_the_gains_of_the_drives_reach_the_identification(tmp_path: Path) -> Non
 
 
 def test_the_newest_result_is_saved() -> None:
-    from sysid_nodes.estimator import EstimatorNode
+    from sysid_nodes.estimator.node import EstimatorNode
 
     def newest(identified_ns: int, weighed_ns: int) -> Any:
         parts = {

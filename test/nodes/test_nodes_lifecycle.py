@@ -42,7 +42,7 @@ def test_a_node_that_was_started_with_sigint_ignored_ends_at_sigint(
 ) -> None:
     """As `nohup`, or the background of a script, starts it."""
     client, _ = start_nodes([])
-    command = [sys.executable, "-m", f"sysid_nodes.{NODE}"]
+    command = [sys.executable, "-m", "sysid_nodes", NODE]
     process = subprocess.Popen(
         command, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)
     )
@@ -126,7 +126,7 @@ def test_a_child_whose_parent_is_killed_before_it_watches_it_ends() -> None:
 
 STUCK = """
 import sysid_nodes.lifecycle.run as run
-from sysid_nodes.data_logger import DataLoggerNode
+from sysid_nodes.data_logger.node import DataLoggerNode
 
 class Stuck(DataLoggerNode):
     def __init__(self):

@@ -12,9 +12,10 @@ pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from sysid_nodes import execution
 from sysid_nodes.lifecycle import DATA, LAST, NEWEST, WARN
 from sysid_nodes.lifecycle.subscriptions import LossWatch, offered_qos
+from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
+from sysid_nodes.trajectory_executor.inputs import RobotInputs
 
 DDS = "sysid_nodes.lifecycle.subscriptions.rclpy_implementation"
 
@@ -122,14 +123,14 @@ def test_the_executor_reads_states_best_effort_and_safety_inputs_reliably() -> N
     """A reliable reader that has lost one message gets none for seconds, and aborts the motion."""
     read: dict[str, QoSProfile] = {}
     node: Any = SimpleNamespace(
-        config=execution.TrajectoryExecutorConfig(
+        config=TrajectoryExecutorConfig(
             safety_inputs=("/mode std_msgs/msg/Int8 data in 1 within 0.5",),
             speed_scaling_topic="/scaling",
         ),
         subscribe_to_data=lambda kind, topic, take, *, qos: read.update({topic: qos}),
         create_timer=lambda *_: None,
     )
-    execution.RobotInputs(node).listen(lambda: None)
+    RobotInputs(node).listen(lambda: None)
     streams = ("joint_states", "wrench", "/scaling")
     assert all(read[topic].reliability == BEST_EFFORT for topic in streams)
     assert read["/mode"].reliability == RELIABLE

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from sysid_nodes.simulation import LockStep, WallPace
+from sysid_nodes.simulated_robot.pace import LockStep, WallPace
 
 
 def simulate(pace: WallPace, walls: list[float], simulated: float = 0.0) -> float:

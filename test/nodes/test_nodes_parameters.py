@@ -22,16 +22,16 @@ from sysid_core.errors import SysIdError
 from sysid_core.execution import ExecutorState
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import read_config
-from sysid_nodes.components import EstimatorConfig
-from sysid_nodes.execution import TrajectoryExecutorConfig
-from sysid_nodes.execution.safety_inputs import SafetyInput
+from sysid_nodes.computed_torque_controller.config import ComputedTorqueControllerConfig
+from sysid_nodes.data_logger.live_filtering import DataLoggerConfig
+from sysid_nodes.estimator import EstimatorConfig
 from sysid_nodes.lifecycle import ParameterError, check, mounted
 from sysid_nodes.lifecycle.parameters import descriptor_of
-from sysid_nodes.logging import DataLoggerConfig
-from sysid_nodes.simulation import SimulatedRobotConfig, build_plant
-from sysid_nodes.torque_control import ComputedTorqueControllerConfig
-from sysid_nodes.trajectory_executor import TrajectoryExecutorNode
-from sysid_nodes.vendor_payload import PayloadBridgeConfig
+from sysid_nodes.payload_bridge.config import PayloadBridgeConfig
+from sysid_nodes.simulated_robot.config import SimulatedRobotConfig, build_plant
+from sysid_nodes.trajectory_executor import TrajectoryExecutorConfig
+from sysid_nodes.trajectory_executor.node import TrajectoryExecutorNode
+from sysid_nodes.trajectory_executor.safety_inputs import SafetyInput
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 SCHEMAS = [

@@ -19,8 +19,9 @@ from robot_sysid.srv import SaveResult, StartRecording, StopRecording
 
 from sysid_core.errors import SysIdError
 from sysid_nodes.bringup import bring_up
-from sysid_nodes.execution import Arming
-from sysid_nodes.experiment import RunAction, RunnerConfig
+from sysid_nodes.runner import RunnerConfig
+from sysid_nodes.runner.action import RunAction
+from sysid_nodes.trajectory_executor import Arming
 
 ROOT = Path(__file__).resolve().parents[2]
 

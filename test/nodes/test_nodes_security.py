@@ -14,15 +14,16 @@ from live_nodes import FRAME, Start, simulated
 
 from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveError
-from sysid_nodes.security import policy_text, rights_of
-from sysid_nodes.security.policy import (
+from sysid_nodes.client.policy import (
     CALL,
     EXECUTE,
     PUBLISH,
     REPLY,
     REQUEST,
     SUBSCRIBE,
+    policy_text,
     read_policy,
+    rights_of,
 )
 
 POLICY = Path(__file__).resolve().parents[2] / "config" / "security" / "policy.xml"

@@ -17,7 +17,7 @@ from sysid_core.errors import SignalError
 from sysid_core.signals.filters import JointFilter
 from sysid_core.signals.wrench import WrenchFilter
 from sysid_nodes.conversions import joint_arrays_from_message, ns_from_stamp, wrench_from_message
-from sysid_nodes.logging.serialised import (
+from sysid_nodes.data_logger.serialised import (
     JointStateReader,
     JointStateWriter,
     WrenchReader,

@@ -16,7 +16,7 @@ from robot_sysid.msg import FilteredJointState, FilteredWrench, Mark
 from sysid_core.clock_gate import StampError
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
 from sysid_core.robot import RobotModel
-from sysid_nodes.components import PayloadComponent
+from sysid_nodes.estimator.payload import PayloadComponent
 from sysid_nodes.lifecycle.guarded_node import GuardedNode
 
 MODEL = RobotModel.from_urdf("ur5")

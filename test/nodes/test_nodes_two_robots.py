@@ -21,12 +21,12 @@ from sensor_msgs.msg import JointState
 from sysid_core.planning.payload.plan import PayloadPlan
 from sysid_nodes.bringup import NodeSpec, demo_graph, in_simulated_time
 from sysid_nodes.client import LiveClient, LiveError
-from sysid_nodes.components import EstimatorConfig
-from sysid_nodes.execution import TrajectoryExecutorConfig
-from sysid_nodes.logging import DataLoggerConfig
-from sysid_nodes.simulation import SimulatedRobotConfig
-from sysid_nodes.torque_control import ComputedTorqueControllerConfig
-from sysid_nodes.vendor_payload import PayloadBridgeConfig
+from sysid_nodes.computed_torque_controller.config import ComputedTorqueControllerConfig
+from sysid_nodes.data_logger.live_filtering import DataLoggerConfig
+from sysid_nodes.estimator import EstimatorConfig
+from sysid_nodes.payload_bridge.config import PayloadBridgeConfig
+from sysid_nodes.simulated_robot.config import SimulatedRobotConfig
+from sysid_nodes.trajectory_executor import TrajectoryExecutorConfig
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

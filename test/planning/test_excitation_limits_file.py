@@ -126,8 +126,8 @@ def test_a_wrong_entry_is_named(panda, tmp_path, change, said):
 
 @pytest.mark.parametrize(("vendor", "robot"), [("ur", "ur5"), ("xarm", "xarm7")])
 def test_a_bringup_file_gives_planner_and_executor_the_same_limits(vendor, robot):
-    config = pytest.importorskip("sysid_nodes.execution.config", reason="needs rclpy")
-    limits = pytest.importorskip("sysid_nodes.execution.limits", reason="needs rclpy")
+    config = pytest.importorskip("sysid_nodes.trajectory_executor.config", reason="needs rclpy")
+    limits = pytest.importorskip("sysid_nodes.trajectory_executor.limits", reason="needs rclpy")
     model = RobotModel.from_urdf(robot)
     file = ROOT / "config" / f"bringup_{vendor}.yaml"
     section = yaml.safe_load(file.read_text())["trajectory_executor"]

@@ -13,7 +13,7 @@ from scipy.stats import kstest, norm
 
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation import Estimate, ParameterVerdict, difference
-from sysid_core.report import SavedRun, comparison_report, differences_from_first
+from sysid_core.report.runs import SavedRun, comparison_report, differences_from_first
 
 NAMES = tuple(f"link{k}.m" for k in range(12))
 TRUE = np.linspace(0.5, 3.0, len(NAMES))

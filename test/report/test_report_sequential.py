@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 
+from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.planning import MotionChecker, MotionLimits
 from sysid_core.planning.sequential import plan_sequential
 from sysid_core.planning.transfer import MotionBuilder
@@ -20,7 +21,7 @@ from sysid_core.simulation import (
     SimulatedRobot,
     record_motion,
 )
-from sysid_core.workflows import ArmData, FitSettings, identify_data
+from sysid_core.workflows import ArmData, identify_data
 
 TERMS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.OFFSET)
 

@@ -6,13 +6,8 @@ import pinocchio as pin
 import pytest
 
 from sysid_core.errors import ModelError
-from sysid_core.robot import (
-    load_dh_robot,
-    load_robot,
-    reference_robot,
-    reference_robots,
-    reference_rotors,
-)
+from sysid_core.robot import load_robot, reference_robot, reference_rotors
+from sysid_core.robot.reference import load_dh_robot, reference_robots
 
 
 def modified_dh(alpha, a, d, theta):

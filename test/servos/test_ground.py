@@ -22,7 +22,7 @@ from sysid_core.servos import (
 )
 from sysid_core.servos.ground import Ground, Surface, _arm_rollout, _lowest, clearance, find_ground
 from sysid_core.servos.model import warm_up
-from sysid_core.servos.rollout import drive_rollout
+from sysid_core.servos.rollout import drive_rollout, follow_commands
 
 SHAPE = (
     '<collision><origin xyz="0.1 0 0"/><geometry><box size="0.2 0.04 0.04"/></geometry></collision>'
@@ -71,7 +71,8 @@ def test_what_is_compiled_at_set_up_is_all_that_is_used(robot: RobotModel) -> No
         r = motion(robot, ground, 0.2)
         arm(robot, ground, 0.01).simulate(r.t_target, r.target, r.t, r.q[0])
         clearance(arm(robot, ground, 0.01).tree, Surface.of_robot(robot), r.q)
-    assert [len(f.signatures) for f in (drive_rollout, _arm_rollout, _lowest)] == [1, 1, 1]
+    compiled = (follow_commands, drive_rollout, _arm_rollout, _lowest)
+    assert [len(f.signatures) for f in compiled] == [1, 1, 1, 1]
 
 
 def test_an_arm_pressed_on_a_table_rests_where_forces_balance(robot: RobotModel) -> None:

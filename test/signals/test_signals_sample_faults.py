@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sysid_core.signals import quantisation, saturated_share, standstill_share
+from sysid_core.signals import standstill_share
+from sysid_core.signals.timing import quantisation, saturated_share
 
 
 def test_steps_of_an_encoder_are_found_and_noise_has_none(rng: np.random.Generator) -> None:

@@ -11,14 +11,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sysid_core.errors import SignalError
-from sysid_core.signals import (
-    JointStream,
-    StreamMonitor,
-    WrenchStream,
-    check_timing,
-    in_order,
-    interpolate_at,
-)
+from sysid_core.signals import JointStream, StreamMonitor, WrenchStream, in_order, interpolate_at
+from sysid_core.signals.timing import check_timing
 
 STAMPS = arrays(np.int64, st.integers(0, 60), elements=st.integers(0, 3_000_000_000))
 

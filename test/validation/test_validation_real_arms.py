@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sysid_core.estimation.arm import ArmEquations, Processing, choose_terms, identify
+from sysid_core.estimation.arm import ArmEquations, Processing, identify
+from sysid_core.estimation.arm.choices import choose_terms
 from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
-from sysid_core.estimation.loaded_arm import KnownLoad, drive_gains_from_targets, identify_with_load
+from sysid_core.estimation.loaded_arm import KnownLoad, drive_gains_from_targets
+from sysid_core.estimation.loaded_arm.identify import identify_with_load
 from sysid_core.estimation.payload import summarise_payload
 from sysid_core.robot import GEARED_ARM_TERMS, USUAL_TERMS, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.signals import ColumnMap, read_table

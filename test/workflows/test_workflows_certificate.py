@@ -15,8 +15,9 @@ from two_joint_arm import URDF, columns, swing
 from two_joint_arm import call as status_and_output
 
 from sysid_core.errors import EstimationError, SysIdError
+from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.robot import RobotModel
-from sysid_core.workflows import FitSettings, IdentifySettings, certify, inputs_of
+from sysid_core.workflows import IdentifySettings, certify, inputs_of
 
 
 def call(*arguments: object) -> str:

@@ -14,6 +14,7 @@ import pytest
 
 from sysid_core.errors import EstimationError, ModelError
 from sysid_core.estimation import Estimate
+from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.progress import Step
 from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
@@ -22,7 +23,6 @@ from sysid_core.signals import ColumnMap
 from sysid_core.validation import judge_identification
 from sysid_core.workflows import (
     ArmData,
-    FitSettings,
     IdentifySettings,
     SequentialSettings,
     ValidateSettings,

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from sysid_core.estimation.loaded_arm.drive_gains import DriveGains, drive_gains_from_targets
     from sysid_core.estimation.loaded_arm.identify import (
         LoadedIdentification,
-        identify_with_load,
-        with_gains,
     )
     from sysid_core.estimation.loaded_arm.known_load import KnownLoad, torque_streams
     from sysid_core.estimation.loaded_arm.payload_from_torques import (
@@ -31,10 +29,8 @@ __all__ = [
     "LoadedIdentification",
     "PayloadFromTorques",
     "drive_gains_from_targets",
-    "identify_with_load",
     "judge_carried_mass",
     "torque_streams",
     "torques_agree",
-    "with_gains",
     "with_load",
 ]

@@ -24,14 +24,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import (
-    ArmEquations,
-    Estimator,
-    Identification,
-    full_parameters,
-    with_provenance,
-)
+from sysid_core.estimation.arm import ArmEquations, Identification, full_parameters, with_provenance
 from sysid_core.estimation.arm.equations import arm_structural_rows
+from sysid_core.estimation.arm.spans import Estimator
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import ConsistentLeastSquares
 from sysid_core.estimation.loaded_arm.carried_body import carried_by

@@ -2,10 +2,8 @@
 """Sequential identification, one joint at a time (Lin 1992)."""
 
 from sysid_core.estimation.sequential.identify import (
-    LockedTorque,
     SequentialFit,
     SequentialLeastSquares,
-    Unexcited,
 )
 from sysid_core.estimation.sequential.motion import (
     SequentialIdentification,
@@ -14,11 +12,9 @@ from sysid_core.estimation.sequential.motion import (
 )
 
 __all__ = [
-    "LockedTorque",
     "SequentialFit",
     "SequentialIdentification",
     "SequentialLeastSquares",
-    "Unexcited",
     "identify_sequentially",
     "motion_segments",
 ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,10 +21,13 @@ from sysid_core.identifiability.composite_bodies import (
     BackwardSolution,
     MinimalConstants,
     StepRows,
+    minimal_constants,
     solve_backward,
 )
+from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.kinds import Kind
-from sysid_core.robot import Array
+from sysid_core.robot import Array, RobotModel
+from sysid_core.signals import EffortKind, Recording
 
 ROUNDED = 1e-5  # relative: a dependence broken by no more than a URDF's 1.5708 is one
 MOVING = 0.01  # [rad/s or m/s]: a joint moves above this speed
@@ -235,6 +239,29 @@ class SequentialLeastSquares:
         self.minimal = minimal
         self.locked = LockedTorque(locked)
         self.unexcited = Unexcited(unexcited)
+
+    @classmethod
+    def of_arm(
+        cls, model: RobotModel, recordings: Sequence[Recording], unexcited: str
+    ) -> SequentialLeastSquares:
+        """Estimator for an arm's own constants.
+
+        Torques of joints at standstill are used only if all of them were measured behind the gears.
+
+        Args:
+            model: The robot.
+            recordings: What will be fitted.
+            unexcited: 'refuse' or 'prior', see `Unexcited`.
+
+        Raises:
+            EstimationError: `unexcited` is neither.
+        """
+        behind = all(run.joints.effort_kind is EffortKind.LINK_TORQUE for run in recordings)
+        return cls(
+            minimal_constants(with_exact_angles(model)[0]),
+            locked=LockedTorque.MEASURED if behind else LockedTorque.HIDDEN,
+            unexcited=Unexcited.named(unexcited, "--unexcited", EstimationError),
+        )
 
     @property
     def fast(self) -> float:

@@ -31,6 +31,7 @@ from sysid_core.files import (
     read_schema,
     validated,
 )
+from sysid_core.robot import reference_robots
 from sysid_core.robot.loops.chain import (
     ClosedChain,
     Coupling,
@@ -41,7 +42,6 @@ from sysid_core.robot.loops.chain import (
     MotionBox,
 )
 from sysid_core.robot.model import STANDARD_GRAVITY, RobotModel
-from sysid_core.robot.reference import reference_robots
 from sysid_core.robot.urdf import urdf_text
 
 MIMIC = "mimic"

@@ -281,7 +281,7 @@ def accelerations_tell(
 
     Args:
         wrench: Readings, shape (K, 6).
-        motion: Of the described sensor.
+        motion: Motion of the described sensor.
         may_be_inverse: Whether orientations may be those of the base in the sensor.
         shifts: Samples by which the readings may be late.
     """

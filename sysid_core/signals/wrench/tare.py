@@ -165,7 +165,7 @@ def with_dress_pack(kept: SensorCalibration, postures: StaticPostures) -> Sensor
     were not used in the fit.
 
     Args:
-        kept: Of the same postures: gains, sign and axes are taken from it.
+        kept: Calibration from the same postures: gains, sign and axes are taken from it.
         postures: Over the workspace, the sensor tilted in many directions.
 
     Raises:

@@ -2,7 +2,3 @@
 """Other identification packages on the same recordings: figaroh and mujoco.sysid, if they are
 installed.
 """
-
-from sysid_studies.bench.peers.peer import PEERS, Peer, PeerFit
-
-__all__ = ["PEERS", "Peer", "PeerFit"]

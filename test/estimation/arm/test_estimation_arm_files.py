@@ -18,12 +18,8 @@ from whole_arm_simulation import (
 )
 
 from sysid_core.errors import EstimationError, SignalError
-from sysid_core.estimation.arm import (
-    identify,
-    identify_equations,
-    load_identification,
-    save_identification,
-)
+from sysid_core.estimation.arm import identify, load_identification, save_identification
+from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.fit import (
     ConsistentLeastSquares,
     LeastSquares,

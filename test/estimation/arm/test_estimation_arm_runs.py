@@ -20,21 +20,20 @@ from whole_arm_simulation import (
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm import (
     ArmEquations,
-    Differentiation,
     Processing,
-    choose_differentiation,
-    choose_terms,
     identify,
-    identify_equations,
     prepare_motion,
-    term_benefits,
     torque_delay,
 )
+from sysid_core.estimation.arm.choices import choose_differentiation, choose_terms, term_benefits
 from sysid_core.estimation.arm.equations import arm_structural_rows
+from sysid_core.estimation.arm.identify import identify_equations
+from sysid_core.estimation.arm.recordings import Differentiation
 from sysid_core.estimation.fit import (
     LeastSquares,
 )
-from sysid_core.estimation.loaded_arm import KnownLoad, identify_with_load
+from sysid_core.estimation.loaded_arm import KnownLoad
+from sysid_core.estimation.loaded_arm.identify import identify_with_load
 from sysid_core.robot import (
     USUAL_TERMS,
     DriveTrain,

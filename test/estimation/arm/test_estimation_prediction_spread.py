@@ -6,14 +6,13 @@ from dataclasses import replace
 import numpy as np
 from whole_arm_simulation import USUAL_VALUES, arm, friction_model, recording
 
-from sysid_core.estimation.arm import (
-    ArmEquations,
-    Processing,
+from sysid_core.estimation.arm import ArmEquations, Processing
+from sysid_core.estimation.arm.block_scores import (
     choose_prior_weight,
-    identify_equations,
     lowered_prior_weight,
     prediction_spread,
 )
+from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.reasons import Outcome
 from sysid_core.validation.verdict import judge_spread

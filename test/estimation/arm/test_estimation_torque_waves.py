@@ -7,13 +7,8 @@ import numpy as np
 import pytest
 from whole_arm_simulation import arm, motion
 
-from sysid_core.estimation.arm import (
-    ArmEquations,
-    JointDelay,
-    Processing,
-    identify_equations,
-    torque_delay,
-)
+from sysid_core.estimation.arm import ArmEquations, JointDelay, Processing, torque_delay
+from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.robot import USUAL_TERMS, DriveTrain, FrictionModel, FrictionTerm
 from sysid_core.signals import EffortKind, JointStream, Recording

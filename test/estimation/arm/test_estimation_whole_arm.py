@@ -16,10 +16,8 @@ from whole_arm_simulation import (
 )
 
 from sysid_core.estimation import Estimate, ParameterVerdict
-from sysid_core.estimation.arm import (
-    identify,
-    identify_equations,
-)
+from sysid_core.estimation.arm import identify
+from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
 from sysid_core.estimation.fit.regression import compress
 from sysid_core.estimation.fit.uncertainty import score_covariance

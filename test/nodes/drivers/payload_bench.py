@@ -48,7 +48,7 @@ class Bench:
         """Start the driver and the bridge."""
         servers = Path(__file__).with_name("payload_servers.py")
         self._start("driver", [str(servers)], {"behaviour": driver})
-        module = ["-m", "sysid_nodes.payload_bridge"]
+        module = ["-m", "sysid_nodes", "payload_bridge"]
         self._start("bridge", module, {"robot": "ur5", "timeout_s": 3.0} | parameters)
         self.wait(
             lambda: "/xarm/set_tcp_load" in dict(self.node.get_service_names_and_types()),

@@ -16,7 +16,7 @@ from rclpy.task import Future
 
 from sysid_core.execution import Outgoing
 from sysid_core.planning import Trajectory
-from sysid_nodes.execution.drives import action_drive
+from sysid_nodes.trajectory_executor import action_drive
 
 RESEND_NS = 97_500_000
 ACTION = SimpleNamespace(  # control_msgs need not be installed

@@ -193,7 +193,7 @@ def test_absent_driver_package_is_named() -> None:
 def test_payload_is_found_inside_other_messages() -> None:
     from geometry_msgs.msg import InertiaStamped
 
-    from sysid_nodes.vendor_payload.interfaces import InterfaceError, payload_from_message
+    from sysid_nodes.payload_bridge.interfaces import InterfaceError, payload_from_message
 
     message = InertiaStamped()
     message.inertia.m, message.inertia.ixy = 1.5, 0.2
@@ -212,7 +212,7 @@ def test_shipped_parameters_fit_the_node(vendor: str) -> None:
     import yaml
 
     from sysid_nodes.lifecycle import check
-    from sysid_nodes.vendor_payload import PayloadBridgeConfig
+    from sysid_nodes.payload_bridge.config import PayloadBridgeConfig
 
     text = (ROOT / f"config/payload_bridge/{vendor}.yaml").read_text(encoding="utf-8")
     values = yaml.safe_load(text)["/**"]["ros__parameters"]

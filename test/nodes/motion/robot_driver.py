@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from sysid_nodes.conversions import ns_from_stamp, stamp_from_ns, trajectory_arrays
-from sysid_nodes.simulation import LockStep
+from sysid_nodes.simulated_robot.pace import LockStep
 
 
 class RobotDriver:

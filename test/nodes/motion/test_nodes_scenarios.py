@@ -29,9 +29,9 @@ from sysid_demos.tracking import TrackingRecorder
 from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.bringup.processes import NodeProcesses
 from sysid_nodes.client import LiveClient, LiveError
+from sysid_nodes.computed_torque_controller.identified_parameters import IdentifiedParameters
 from sysid_nodes.conversions import message_from_estimate
 from sysid_nodes.lifecycle import LATCHED
-from sysid_nodes.torque_control import IdentifiedParameters
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of a fit by their names on the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sysid_core.errors import EstimationError
+from sysid_core.settings import require_bounds
+
+METHODS = ("auto", "ols", "wls", "irls", "lmi", "entropic", "sequential")
+WITH_PRIOR = ("auto", "lmi", "entropic")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitSettings:
+    """Settings of a fit; open ones are chosen on held-out parts of the recordings.
+
+    Attributes:
+        method: One of auto, ols, wls, irls, lmi, entropic, sequential.
+        friction: 'auto' (selected by cross-validation), or terms separated by commas:
+            usual, geared (both are sets of terms), coulomb, viscous, inertia, offset, asymmetry, stribeck,
+            play, load, saturation, thinning, breakaway, ripple, runout, speed_ripple, speed_runout.
+        fix: Parameters fixed at the URDF's values: inertials, friction, a link, a joint or a name.
+        prior_weight: Weight of the URDF as a prior, for lmi and entropic; 0: selected by
+            cross-validation.
+        prior_sd: Relative standard deviation of the URDF's inertial parameters, such as 0.05 (of their
+            natural scale). With it, lmi and entropic give standard deviations of parameters that are
+            identifiable only in combination.
+        rate_hz: Rate of the regressor.
+        motion_cutoff_hz: Low-pass cut-off of the motion; 0: selected by cross-validation.
+        differentiate: Velocities and accelerations from the 'filter', from the filter with
+            'positions' alone (without measured velocities), or from a 'spline'; 'auto': selected by
+            cross-validation.
+        torque_cutoff_hz: Low-pass cut-off of regressor and torque.
+        delay: Delay of the efforts [s]; 'auto' corrects the estimated delay unless that degrades
+            the prediction of held-out parts.
+    """
+
+    method: str = "auto"
+    friction: str = "auto"
+    fix: tuple[str, ...] = ()
+    prior_weight: float = 0.0
+    prior_sd: float | None = None
+    rate_hz: float = 100.0
+    motion_cutoff_hz: float = 0.0
+    differentiate: str = "auto"
+    torque_cutoff_hz: float = 8.0
+    delay: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise EstimationError(
+                f"Method '{self.method}' is unknown.", remedy=f"One of {', '.join(METHODS)}."
+            )
+        if self.method == "sequential" and self.fix:
+            raise EstimationError(
+                "--fix cannot be combined with --method sequential.",
+                remedy="Omit friction terms with --friction, or use another method.",
+            )
+        require_bounds(
+            self,
+            EstimationError,
+            rate_hz=1.0,
+            motion_cutoff_hz=0.0,
+            torque_cutoff_hz=0.1,
+            prior_weight=0.0,
+            prior_sd=1e-6,
+        )
+
+    @property
+    def has_prior(self) -> bool:
+        """True if the method stays close to the description where the motion determines nothing."""
+        return self.method in WITH_PRIOR

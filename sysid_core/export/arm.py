@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Export of an identified arm in several formats, all or none, with a proof of their accuracy."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sysid_core.errors import EstimationError, SysIdError
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.arm import Identification
+from sysid_core.estimation.loaded_arm import with_load
+from sysid_core.export.files import largest_differences, reader_of, require_target, write_target
+from sysid_core.export.judged import ExportedError, judge_export
+from sysid_core.export.losses import Loss
+from sysid_core.export.projection import Projection, projections
+from sysid_core.export.targets import Target
+from sysid_core.export.urdf import remarks_on
+from sysid_core.files import hash_of, move_whole, write_json
+from sysid_core.progress import Progress, Step, silent
+from sysid_core.robot import INERTIAL_NAMES, Array, is_physically_consistent
+from sysid_core.signals import Recording
+from sysid_core.validation import predict_recording
+
+PROOF = "proof.json"
+PROOF_SCHEMA = "robot_sysid/export_proof/1"
+STATES, SEED = 1000, 20261122
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Payload as a body fixed to a frame of the robot.
+
+    Attributes:
+        estimate: Estimate of its ten inertial parameters.
+        frame: The frame of the robot that its parameters are in: the sensor's.
+        folder: That `sysid payload` wrote; None: it is only in memory.
+    """
+
+    estimate: Estimate
+    frame: str
+    folder: Path | None = None
+
+    @classmethod
+    def load(cls, folder: Path, frame: str) -> Carried:
+        """Load a payload from the result of `sysid payload`.
+
+        Raises:
+            SysIdError: The folder has no estimate that can be read.
+        """
+        return cls(Estimate.load(folder / "estimate.yaml"), frame, folder)
+
+    def on(self, robot: Projection) -> Projection:
+        """Copy of a robot that carries the payload.
+
+        Raises:
+            SysIdError: No payload's estimate, a body that can't exist, a frame that doesn't move.
+        """
+        values = self.estimate.values
+        names = tuple(name.rsplit(".", 1)[-1] for name in self.estimate.names)
+        if names != INERTIAL_NAMES or not is_physically_consistent(values):
+            where = "The estimate" if self.folder is None else f"'{self.folder}'"
+            raise EstimationError(
+                f"{where} contains no physically possible payload.",
+                remedy="Give a result of `sysid payload` whose estimate is consistent.",
+            )
+        return replace(robot, model=with_load(robot.model, self.frame, values))
+
+
+@dataclass(frozen=True, eq=False)
+class ArmResult:
+    """Result of `sysid identify` with its recordings, loaded from its folder.
+
+    Attributes:
+        identification: The identified robot.
+        fitted: Runs of the fit.
+        others: Held-out runs.
+        files: Role, path and sha256 of all inputs.
+        places: Folders in which meshes may be.
+        carried: What the exported robot holds; None: nothing.
+    """
+
+    identification: Identification
+    fitted: tuple[Recording, ...]
+    others: tuple[Recording, ...]
+    files: tuple[Mapping[str, str], ...]
+    places: tuple[Path, ...]
+    carried: Carried | None = None
+
+
+@dataclass(frozen=True)
+class ExportedTarget:
+    """Exported file in one format.
+
+    Attributes:
+        target: The format.
+        file: What others load.
+        error: Held-out errors inside and as exported.
+        differences: Joint to the largest difference of torques [N m].
+        tolerance: The largest that rounding excuses [N m].
+        losses: What the files lack beside terms of friction.
+    """
+
+    target: Target
+    file: Path
+    error: ExportedError
+    differences: Mapping[str, float]
+    tolerance: float
+    losses: tuple[Loss, ...]
+
+    @property
+    def name(self) -> str:
+        """Folder and name of the file, such as `mjcf/ur5.xml`."""
+        return f"{self.file.parent.name}/{self.file.name}"
+
+    @property
+    def equal(self) -> bool:
+        """True if the torques of the file equal those of the model."""
+        return max(self.differences.values()) <= self.tolerance
+
+
+@contextmanager
+def _all_or_none(out: Path) -> Iterator[Path]:
+    """A folder whose files go to `out` once all of them are written and judged; else none.
+
+    Raises:
+        SysIdError: Nothing can be written to `out`.
+    """
+    new = [path for path in (out, *out.parents) if not path.exists()]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".export-", dir=out) as hidden:
+            yield Path(hidden)
+            files = sorted(path for path in Path(hidden).rglob("*") if path.is_file())
+            places = [out / file.relative_to(hidden) for file in files]
+            for place in places:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                if place.is_dir():
+                    raise IsADirectoryError(f"'{place}' is a folder")
+            for file, place in zip(files, places, strict=True):
+                move_whole(file, place)
+    except BaseException as err:
+        with suppress(OSError):
+            for path in new:
+                path.rmdir()
+        if isinstance(err, OSError):
+            raise SysIdError(
+                f"The results cannot be written to '{out}': {err.strerror or err}.",
+                remedy="Give another --out.",
+            ) from err
+        raise
+
+
+def export_arm(
+    result: ArmResult,
+    targets: Sequence[Target],
+    out: Path,
+    *,
+    folder: Path | None = None,
+    progress: Progress = silent,
+) -> tuple[ExportedTarget, ...]:
+    """Export an identified arm, with a proof of its accuracy.
+
+    Args:
+        result: The identified robot with its recordings.
+        targets: What to write.
+        out: Folder of the exports and of proof.json.
+        folder: Folder of the result; None for a result in memory, which `sysid verify` can't repeat.
+        progress: Shows steps.
+
+    Raises:
+        SysIdError: The result has something that a target can't express.
+    """
+    model = result.identification.model
+    for target in targets:
+        require_target(target, model)
+    with _all_or_none(out) as hidden:
+        made, proofs = [], []
+        for target in targets:
+            progress(Step.WRITING)
+            robot = projections(result.identification, result.fitted, target).robot
+            written = write_target(
+                target,
+                robot if result.carried is None else result.carried.on(robot),
+                hidden,
+                places=result.places,
+                remarks=remarks_on(result.identification),
+                stays=out,
+            )
+            file = written.files[0]
+            differences, tolerance, error = judge_file(result, target, file)
+            stays = out / file.relative_to(hidden)
+            made.append(
+                ExportedTarget(target, stays, error, differences, tolerance, written.losses)
+            )
+            proofs.append(
+                {
+                    "target": target.value,
+                    "files": [_hashed(path, hidden) for path in written.files],
+                    "tolerance": tolerance,
+                    "largest_difference": differences,
+                    "errors": error.to_dict(),
+                    "losses": [loss.to_dict() for loss in written.losses],
+                }
+            )
+        proof = _proof(result, folder, proofs)
+        write_json(hidden / PROOF, proof)
+    return tuple(made)
+
+
+def _proof(
+    result: ArmResult, folder: Path | None, exports: Sequence[Mapping[str, object]]
+) -> dict[str, object]:
+    """Contents of proof.json."""
+    model, carried = result.identification.model, result.carried
+    return {
+        "schema": PROOF_SCHEMA,
+        "robot": model.name,
+        "urdf_hash": model.urdf_hash,
+        "result": None if folder is None else str(folder.resolve()),
+        "model": None if folder is None else _hashed(folder / "parameters.yaml", folder),
+        "carried": None if carried is None else _told(carried),
+        "data": [dict(file) for file in result.files],
+        "states": STATES,
+        "seed": SEED,
+        "exports": list(exports),
+    }
+
+
+def _told(carried: Carried) -> dict[str, str]:
+    if carried.folder is None:
+        return {"frame": carried.frame}
+    file = _hashed(carried.folder / "estimate.yaml", carried.folder)
+    return {**file, "folder": str(carried.folder.resolve()), "frame": carried.frame}
+
+
+def judge_file(
+    result: ArmResult,
+    target: Target,
+    file: Path,
+    states: int = STATES,
+    seed: int = SEED,
+) -> tuple[dict[str, float], float, ExportedError]:
+    """Differences of torques by joint, what is allowed, and errors inside and as exported.
+
+    The runs were recorded without the carried load, so that its torques are subtracted before the
+    errors are computed.
+
+    Args:
+        result: The identified robot with its recordings.
+        target: The format.
+        file: What others load.
+        states: Number of random states at which torques are compared.
+        seed: Seed of the states.
+    """
+    in_terms = projections(result.identification, result.fitted, target)
+    robot = in_terms.robot
+    written = robot if result.carried is None else result.carried.on(robot)
+    reader = reader_of(target, file, written)
+    differences, torque = largest_differences(
+        reader, written, whole=target.holds_all, states=states, seed=seed
+    )
+    runs = result.others or result.fitted
+
+    def unloaded(q: Array, v: Array, a: Array) -> Array:
+        return reader.torques(q, v, a) - written.torques(q, v, a) + robot.torques(q, v, a)
+
+    error = judge_export(
+        result.identification,
+        target,
+        reader.torques if result.carried is None else unloaded,
+        runs,
+        [predict_recording(result.identification, run) for run in runs],
+        held_out=bool(result.others),
+        projections=in_terms,
+    )
+    return differences, target.tolerance(torque), error
+
+
+def _hashed(path: Path, base: Path) -> dict[str, str]:
+    return {"path": str(path.relative_to(base)), "sha256": hash_of(path)}

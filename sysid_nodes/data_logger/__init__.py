@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Node that records joint states and wrenches and publishes them filtered."""
+
+from sysid_nodes.data_logger.live_filtering import DataLoggerConfig
+from sysid_nodes.data_logger.node import main
+
+__all__ = ["DataLoggerConfig", "main"]

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Live filters: joint states and wrenches are counted, filtered, published, and copied to standard
+messages for plotters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rclpy.node import Node
+
+from sysid_core.clock_gate import ClockGate
+from sysid_core.errors import SysIdError
+from sysid_core.signals import EffortKind, SampleOutcome, StreamMonitor
+from sysid_core.signals.filters import JointFilter
+from sysid_core.signals.wrench import WrenchFilter
+from sysid_nodes.data_logger.serialised import (
+    JointStateReader,
+    JointStateWriter,
+    WrenchReader,
+    WrenchWriter,
+    message_types,
+)
+from sysid_nodes.lifecycle import DATA, parameter
+
+
+@dataclass(frozen=True)
+class DataLoggerConfig:
+    """Parameters of `data_logger`."""
+
+    robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
+    effort_kind: EffortKind = parameter(
+        EffortKind.UNKNOWN, "Kind of `effort` in joint_states of this robot."
+    )
+    directory: str = parameter("recordings", "Folder for bags without a given path.")
+    chunk_bytes: int = parameter(
+        4096,
+        "Size of a chunk of the bag; a killed process loses one chunk [byte].",
+        minimum=512,
+        maximum=2**24,
+    )
+    max_gap_s: float = parameter(
+        0.1, "Gap after which the filters restart [s].", minimum=0.001, maximum=10.0
+    )
+    stale_s: float = parameter(
+        1.0,
+        "Time without joint_states after which a running bag is closed [s].",
+        minimum=0.05,
+        maximum=60.0,
+    )
+    targets: str = parameter(
+        "",
+        "Position targets to be recorded, 'TOPIC TYPE': an array has the robot's joints in its order;"
+        " empty: none.",
+    )
+    tare_s: float = parameter(1.0, "Duration of ~/tare [s].", minimum=0.1, maximum=60.0)
+
+
+class Mirrored:
+    """Pair of publishers: a filtered topic, and a copy in a standard message at `~/plain/<name>`.
+
+    Args:
+        node: That publishes.
+        rich: Our message type.
+        topic: Its topic.
+        plain: A standard message type.
+        name: Name of the mirror.
+    """
+
+    def __init__(self, node: Node, rich: type, topic: str, plain: type, name: str) -> None:
+        self._rich = node.create_publisher(rich, topic, DATA)
+        self._plain = node.create_publisher(plain, f"~/plain/{name}", DATA)
+        self._listened = False
+
+    def send(self, data: bytes, mirror: Callable[[], bytes]) -> None:
+        """Publish serialised messages; `mirror` makes the standard message if it has subscribers."""
+        self._rich.publish(data)
+        if self._listened:
+            self._plain.publish(mirror())
+
+    def look_for_listeners(self) -> None:
+        """Check if the standard message has subscribers."""
+        self._listened = self._plain.get_subscription_count() > 0
+
+
+Send = Callable[[bytes], None]
+
+
+class LiveFiltering:
+    """Filters of the joints and the sensor of one robot.
+
+    Args:
+        effort_kind: What `effort` means; sent with the states.
+        max_gap_s: Longer gaps start the filters again.
+        stale_s: Longer silence is stale.
+        send_joints: Takes a `FilteredJointState` and a function that makes its plain mirror.
+        send_wrench: The same of a `FilteredWrench`.
+
+    Attributes:
+        joints, wrench: Monitors of the streams.
+        others: Joints of other drivers on the robot's topic.
+        last_joints_ns: When a state of this robot came last; 0 before one.
+    """
+
+    def __init__(
+        self,
+        *,
+        effort_kind: EffortKind,
+        max_gap_s: float,
+        stale_s: float,
+        send_joints: Callable[[bytes, Callable[[], bytes]], None],
+        send_wrench: Callable[[bytes, Callable[[], bytes]], None],
+    ) -> None:
+        self._effort_kind, self._max_gap_s = effort_kind, max_gap_s
+        self._send_joints, self._send_wrench = send_joints, send_wrench
+        self.joints, self.wrench = (
+            StreamMonitor(max_gap_s=max_gap_s, stale_s=stale_s) for _ in range(2)
+        )
+        # What is recorded is what was sent: nothing is refused, only measured.
+        self.gates = {t: ClockGate(t, ahead=math.inf) for t in ("joint_states", "wrench")}
+        self.others: list[str] = []
+        self.last_joints_ns = 0
+        self._types = message_types()
+        self._names: tuple[str, ...] = ()
+        self._reader: JointStateReader | None = None
+        self._wrench_reader = WrenchReader()
+        self._joint_writers: dict[bool, JointStateWriter] = {}
+        self._wrench_writers: dict[tuple[str, bool], WrenchWriter] = {}
+        self._tare_until_ns = 0
+        warm_up()
+        self.restart()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Joints of the robot, as soon as it is known."""
+        return self._names
+
+    def use_joints(self, names: Sequence[str]) -> None:
+        """Filter these joints from now on."""
+        self._names, self._reader = tuple(names), JointStateReader(names)
+        self._joint_writers = {}
+        self.restart()
+
+    def restart(self) -> None:
+        """Reset the filters when a bag starts, so that a replay of the bag gives the same results."""
+        self._joint_filter = JointFilter(len(self._names), max_gap_s=self._max_gap_s)
+        self._wrench_filter = WrenchFilter(max_gap_s=self._max_gap_s)
+
+    def tare_until(self, ns: int) -> None:
+        """Estimate the bias from the sensor readings until a time."""
+        self._wrench_filter.forget_bias()
+        self._tare_until_ns = ns
+
+    def take_joints(self, data: bytes, now_ns: int) -> None:
+        """Filter and publish a joint state.
+
+        Raises:
+            SysIdError: It can't be read, or lacks joints of the robot.
+        """
+        if self._reader is None:  # no robot yet, but the driver lives
+            self.last_joints_ns = now_ns
+            return
+        stamp = now_ns
+        try:
+            layout = self._reader.layout(data)
+            if not set(self._names).intersection(layout.names):  # a gripper's driver
+                self.others = list(layout.names)
+                return
+            self.last_joints_ns = now_ns
+            stamp = self.gates["joint_states"].take(layout.stamp_ns(data), now_ns)
+            sample = self._joint_filter.update(stamp, *self._reader.arrays(layout, data))
+        except SysIdError:
+            self.joints.add(stamp, now_ns, valid=False)
+            raise
+        if not sample.outcome.refused:
+            with_effort = sample.effort is not None
+            writer = self._joint_writers.get(with_effort)
+            if writer is None:
+                writer = JointStateWriter(
+                    self._types, self._names, self._effort_kind.value, with_effort
+                )
+                self._joint_writers[with_effort] = writer
+            self._send_joints(writer.rich(sample), lambda: writer.plain(sample))
+        self.joints.add(stamp, now_ns, valid=sample.outcome not in _BAD)
+
+    def take_wrench(self, data: bytes, now_ns: int) -> None:
+        """Filter and publish a wrench.
+
+        Raises:
+            SysIdError: It can't be read.
+        """
+        layout = self._wrench_reader.layout(data)
+        stamp = self.gates["wrench"].take(layout.stamp_ns(data), now_ns, layout.frame)
+        measured = layout.values(data, "wrench")
+        taring = now_ns < self._tare_until_ns
+        sample = self._wrench_filter.update(stamp, measured, measured * 0.0 if taring else None)
+        if not sample.outcome.refused:
+            key = (layout.frame, self._wrench_filter.tared)
+            writer = self._wrench_writers.get(key)
+            if writer is None:
+                writer = self._wrench_writers[key] = WrenchWriter(self._types, *key)
+            self._send_wrench(
+                writer.rich(sample, stamp, measured), lambda: writer.plain(sample, stamp)
+            )
+        self.wrench.add(stamp, now_ns, valid=sample.outcome not in _BAD)
+
+
+_BAD = (SampleOutcome.INVALID, SampleOutcome.OUTLIER)
+
+
+def warm_up() -> None:
+    """Compile the filters in advance, because compilation would delay the first samples by half a
+    second.
+
+    The first compilation on a computer takes ten seconds; `make setup` does it in advance.
+    """
+    joints, wrench = JointFilter(1), WrenchFilter()
+    for k in range(300):
+        stamp, value = k * 1_000_000, [1e-6 * k * k]
+        joints.update(stamp, value, value, value)
+        wrench.update(stamp, value * 6)

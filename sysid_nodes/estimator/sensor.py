@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Force-torque sensor of the estimator node: its place on the robot, its frame, its health."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rclpy.timer import Timer
+
+from sysid_core.errors import ModelError, SignalError
+from sysid_core.robot import Array, RobotModel, StaticTransform
+from sysid_core.signals import WrenchStream
+from sysid_core.signals.wrench import (
+    check_wrench_frame,
+    check_wrench_place,
+    mount_sensor,
+    wrench_faults,
+    wrench_hum,
+)
+from sysid_nodes.lifecycle import OK, WARN, ManagedNode, MovingTransform, StaticTransforms
+
+if TYPE_CHECKING:
+    from sysid_nodes.estimator.config import EstimatorConfig
+
+_FEW = 10  # readings that say nothing of a sensor's health
+_PATIENCE_S = 3.0  # for tf_static to say where a sensor is that the description lacks
+_STANDS = 0.02  # [rad/s] below which tf and joint states are of one posture
+
+
+class SensorComponent:
+    """Check of the received wrenches against the configuration of the sensor.
+
+    Args:
+        node: The estimator.
+        mounted: Called with the robot that carries the sensor, as soon as it is known where, and
+            again when `tf_static` says something else.
+    """
+
+    def __init__(self, node: ManagedNode, mounted: Callable[[RobotModel], None]) -> None:
+        self._node, self._mounted = node, mounted
+        self._config: EstimatorConfig = node.config
+        self._known: set[str] = set()
+        self._bare: RobotModel | None = None  # as described
+        self._robot: RobotModel | None = None  # with the sensor
+        self._patience: Timer | None = None
+        self._transforms = StaticTransforms(node, self._heard)
+        self._moving, self._outside = MovingTransform(node), ""  # a wrench's frame that is no link
+        self._place: tuple[int, StaticTransform] | None = None  # stamp [ns], by tf
+        self._misplaced: SignalError | None = None
+
+    def got_robot(self, model: RobotModel) -> None:
+        """Find the sensor on this robot; if its frame is unknown, wait shortly for its transform
+        (TF).
+
+        Raises:
+            ModelError: Nobody says where the sensor is, or several do.
+        """
+        self._bare, self._robot = model, None
+        self._known.clear()
+        self._stop_waiting()
+        try:
+            self._mount()
+        except ModelError:
+            if not self._transforms.available or self._config.sensor_parent:
+                raise
+            self._patience = self._node.create_timer(_PATIENCE_S, self._give_up)
+
+    def _heard(self) -> None:
+        with contextlib.suppress(ModelError):  # of frames that don't help: `_give_up` reports it
+            self._mount()
+
+    def _mount(self) -> None:
+        if self._bare is None:
+            return
+        c = self._config
+        given = {"parent": c.sensor_parent, "pose": c.sensor_pose}
+        model, remark = mount_sensor(self._bare, c.sensor_frame, self._transforms.all, **given)
+        before, self._robot = self._robot, model
+        self._known.clear()
+        if before is not None and _same_place(before, model, c.sensor_frame):
+            return
+        if remark:
+            self._node.get_logger().info(remark)
+            self._node.health.say("sensor frame", OK, remark)
+        self._mounted(model)
+
+    def _stop_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+
+    def _give_up(self) -> None:
+        self._stop_waiting()
+        if self._robot is not None:
+            return
+        try:
+            self._mount()
+        except ModelError as err:
+            self._node.give_up_configuration(err)
+
+    def check_frame(self, frame_id: str) -> None:
+        """Check each `frame_id` once, and report each problem once.
+
+        Raises:
+            SignalError: The wrench is in another frame.
+        """
+        if self._robot is None:
+            return
+        if self._misplaced is not None:
+            raise self._misplaced
+        if frame_id in self._known:
+            return
+        c = self._config
+        remark = check_wrench_frame(self._robot, frame_id, c.sensor_frame, c.wrench_frames)
+        self._known.add(frame_id)
+        static = {transform.child for transform in self._transforms.all}
+        described = self._bare is not None and self._bare.pin_model.existFrame(frame_id)
+        if frame_id and not described and frame_id not in static:
+            self._outside = frame_id
+            self.look_where()
+        if remark:
+            self._node.get_logger().warning(remark)
+            self._node.health.say("wrench frame", OK, remark)
+
+    def look_where(self) -> None:
+        """Ask `tf` where the wrench's frame is, if it is no link: a tool may have been set."""
+        if self._outside:
+            self._moving.look_for(self._outside)
+
+    def take_posture(self, stamp_ns: int, q: Array, v: Array) -> None:
+        """Compare what `tf` said with a joint state at rest that is no older, (n,) each.
+
+        Raises:
+            SignalError: The wrench's frame is elsewhere than the sensor.
+        """
+        self._place = self._moving.take() or self._place
+        if self._place is None or stamp_ns < self._place[0] or self._robot is None:
+            return
+        (_, transform), self._place = self._place, None
+        if np.max(np.abs(v)) > _STANDS:
+            self.look_where()
+            return
+        self._misplaced = None
+        try:
+            check_wrench_place(self._robot, q, self._config.sensor_frame, transform)
+        except SignalError as err:
+            self._misplaced = err
+            raise
+
+    def check_health(self, recent: WrenchStream) -> None:
+        """Report saturated, constant or invalid readings, and periodic disturbances."""
+        found = (
+            [f"{x.text} {x.remedy}" for x in wrench_faults(recent)] if len(recent) > _FEW else []
+        )
+        hum = None if found else wrench_hum(recent)
+        words = " ".join(found) if hum is None else hum.text
+        if not words:
+            self._node.health.forget("sensor")
+            return
+        self._node.health.say("sensor", WARN, words)
+        self._node.get_logger().warning(words, throttle_duration_sec=10.0)
+
+
+def _same_place(one: RobotModel, other: RobotModel, frame: str) -> bool:
+    a, b = (model.pin_model.frames[model.frame_id(frame)] for model in (one, other))
+    return bool(a.parentJoint == b.parentJoint and a.placement == b.placement)

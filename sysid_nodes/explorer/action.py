@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Action that plans and plays motions until the requested accuracy is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from rclpy.action.server import ServerGoalHandle
+from robot_sysid.action import Explore
+
+from sysid_core.errors import SysIdError
+from sysid_core.planning import (
+    MotionChecker,
+    MotionLimits,
+    Trajectory,
+    Unknowns,
+    export_trajectory,
+)
+from sysid_core.planning.design import Ending, Explorer, Goal
+from sysid_nodes.explorer.played_motion import PlayedMotion
+from sysid_nodes.lifecycle import ManagedNode, SingleGoalAction, parameter
+from sysid_nodes.security import new_inside
+from sysid_nodes.trajectory_executor import Arming, Remote, arm_timeout, planning_limits
+
+
+@dataclass(frozen=True)
+class ExplorerConfig:
+    """Parameters of `explorer`."""
+
+    robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
+    limits_file: str = parameter(
+        "", "Limits file of `sysid limits init`, the executor's; empty: those of the URDF."
+    )
+    tcp_frame: str = parameter("", "Tool frame where there is no limits file; empty: the last.")
+    directory: str = parameter("explorations", "Folder below which the pieces are written.")
+    period_s: float = parameter(10.0, "Longest duration of a piece [s].", minimum=2.0, maximum=60.0)
+    arm_timeout_s: float = arm_timeout()
+    iterations: int = parameter(
+        200, "Iterations of the optimisation of each piece.", minimum=0, maximum=1000
+    )
+
+
+_LONGEST_S = 600.0
+
+
+async def aside(node: ManagedNode, work: Callable[[], Any]) -> Any:
+    """Run a function in a separate thread while messages are processed.
+
+    Args:
+        node: That waits.
+        work: What is done; its result or error is given on.
+
+    Raises:
+        SysIdError: It takes too long.
+    """
+    out: dict[str, Any] = {}
+
+    def run() -> None:
+        try:
+            out["result"] = work()
+        except Exception as err:  # raised again where it is awaited
+            out["error"] = err
+
+    thread = Thread(target=run, name="aside", daemon=True)
+    thread.start()
+    await node.waits.until(lambda: not thread.is_alive(), _LONGEST_S)
+    if "error" in out:
+        raise out["error"]
+    if "result" not in out:
+        raise SysIdError("Planning takes longer than permitted.", remedy="Choose fewer iterations.")
+    return out["result"]
+
+
+FRESH_S = 0.5  # age of the joint state from which a piece begins
+_PATIENCE_S = 20.0  # for one to come
+
+
+def _require_uncancelled(goal: ServerGoalHandle) -> None:
+    if goal.is_cancel_requested:
+        raise SysIdError("Cancelled.")
+
+
+class ExploreAction:
+    """Server of the action `~/explore` and the service `~/arm`.
+
+    Args:
+        node: The explorer.
+        motion: What the robot really does.
+    """
+
+    def __init__(self, node: ManagedNode, motion: PlayedMotion) -> None:
+        self._node, self._motion = node, motion
+        self._config: ExplorerConfig = node.config
+        self._arming = Arming(self._config.arm_timeout_s)
+        self._remote = Remote(node)
+        self._result = Explore.Result()  # of the goal under way
+        self._action = SingleGoalAction(
+            node,
+            Explore,
+            "~/explore",
+            run=self._explore,
+            failed=self._failed,
+            cancel=self._remote.stop,
+        )
+
+    def serve(self) -> None:
+        """Accept goals from now on."""
+        self._arming.serve(self._node)
+        self._action.serve()
+
+    def stop(self) -> None:
+        """Stop a running motion."""
+        self._remote.stop()
+
+    def _failed(self, err: SysIdError) -> Explore.Result:
+        """End the goal after a failure; the data of earlier motions are kept."""
+        self._result.ending, self._result.message = "aborted", str(err)
+        return self._result
+
+    async def _explore(self, goal: ServerGoalHandle) -> Explore.Result:
+        result = self._result = Explore.Result(ending="aborted")
+        request, c, model = goal.request, self._config, self._node.model
+        if model is None:
+            raise SysIdError(
+                "No robot_description has arrived.", remedy="Start the robot, or set `robot`."
+            )
+        self._arming.use(request.token)
+        wanted = Goal(request.deviation, tuple(request.parameters), request.longest)
+        limits = planning_limits(c, model)
+        explorer: Explorer = await aside(
+            self._node,
+            lambda: Explorer(
+                MotionChecker(model, limits),
+                Unknowns.of_arm(model),
+                wanted,
+                period=c.period_s,
+                n_iterations=c.iterations,
+                seed=request.seed,
+            ),
+        )
+        folder = new_inside(c.directory, "", "The folder for the pieces")
+        folder.mkdir(parents=True)
+        while explorer.ending is Ending.OPEN:
+            file = folder / f"piece_{explorer.n_pieces + 1}.npz"
+            await self._plan_piece(goal, explorer, limits, file)
+            await self._play_piece(goal, explorer, file)
+        result.success = explorer.ending is Ending.REACHED
+        result.ending, result.message = explorer.ending.value, str(explorer)
+        return result
+
+    async def _plan_piece(
+        self, goal: ServerGoalHandle, explorer: Explorer, limits: MotionLimits, file: Path
+    ) -> None:
+        self._report(goal, explorer, "planning")
+        q = await self._standing_at(goal)
+
+        def plan() -> Trajectory:
+            piece = explorer.next_piece(q, stop=lambda: goal.is_cancel_requested)
+            return export_trajectory(explorer.checker.model, piece, limits, file)
+
+        await aside(self._node, plan)
+        _require_uncancelled(goal)
+
+    async def _play_piece(self, goal: ServerGoalHandle, explorer: Explorer, file: Path) -> None:
+        """Play a motion; the data measured during it are used even if it was aborted."""
+        self._motion.begin()
+        try:
+            played = await self._remote.play(
+                str(file),
+                goal,
+                lambda done: self._report(goal, explorer, "playing", done),
+                speed_scale=goal.request.speed_scale,
+            )
+        finally:
+            moved = self._motion.end()
+            await aside(self._node, lambda: explorer.add(*moved))
+            self._fill(self._result, explorer)
+        if not played.success:
+            raise SysIdError(
+                f"The executor stopped the motion: {played.message}",
+                remedy="Remove the cause, arm again, and continue the exploration.",
+            )
+
+    async def _standing_at(self, goal: ServerGoalHandle) -> Any:
+        """Current posture of the robot, from a recent joint state."""
+        fresh = lambda: self._motion.is_fresh(self._node.now_ns(), FRESH_S)  # noqa: E731
+        await self._node.waits.until(lambda: fresh() or goal.is_cancel_requested, _PATIENCE_S)
+        _require_uncancelled(goal)
+        if not fresh():
+            raise SysIdError(
+                "No filtered joint states arrive.", remedy="Start the data_logger and the robot."
+            )
+        return self._motion.positions
+
+    def _fill(self, result: Explore.Result, explorer: Explorer) -> None:
+        known = explorer.expectation
+        result.names, result.deviation = list(known.names), known.relative.tolist()
+        result.duration, result.pieces = explorer.duration, explorer.n_pieces
+
+    def _report(
+        self, goal: ServerGoalHandle, explorer: Explorer, state: str, progress: float = 0.0
+    ) -> None:
+        goal.publish_feedback(
+            Explore.Feedback(
+                state=state,
+                piece=explorer.n_pieces + 1,
+                duration=explorer.duration,
+                open=len(explorer.open_names),
+                progress=progress,
+            )
+        )

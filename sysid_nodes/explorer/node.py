@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explorer node: an experiment that ends when the requested accuracy is reached.
+
+It plans pieces of motion and has the trajectory executor check and play them; nothing moves without
+a goal with a token of `~/arm`. It is not part of the usual graph, and has to be started separately.
+"""
+
+from __future__ import annotations
+
+from robot_sysid.msg import FilteredJointState
+
+from sysid_core.clock_gate import ClockGate
+from sysid_core.robot import RobotModel
+from sysid_nodes.explorer.action import FRESH_S, ExploreAction, ExplorerConfig
+from sysid_nodes.explorer.played_motion import PlayedMotion
+from sysid_nodes.lifecycle import DATA, run_node
+from sysid_nodes.trajectory_executor import ActionNode, planning_limits
+
+_STATES = "data_logger/filtered"
+
+
+class ExplorerNode(ActionNode):
+    """Server of `~/explore`, one goal at a time, and of `~/arm`."""
+
+    Config = ExplorerConfig
+
+    def __init__(self) -> None:
+        super().__init__("explorer")
+        self._motion = PlayedMotion()
+        self._gate = ClockGate(_STATES, ahead=FRESH_S)  # else a state would be fresh for ever
+
+    def configure(self) -> None:
+        """Create the clients of the executor's action and service."""
+        self.action = ExploreAction(self, self._motion)
+        self.use_robot(self.config.robot)
+
+    def got_robot(self, model: RobotModel) -> None:
+        """Use samples of this robot from now on; raise an error if its limits are invalid."""
+        planning_limits(self.config, model)
+        self._motion.of(model.joint_names)
+
+    def activate(self) -> None:
+        """Subscribe to the data logger and accept goals."""
+        self.create_subscription(FilteredJointState, _STATES, self._on_joints, DATA)
+        super().activate()
+
+    def _on_joints(self, message: FilteredJointState) -> None:
+        self._motion.take(message, self.through(self._gate, message.header.stamp))
+
+
+def main(args: list[str] | None = None) -> int:
+    """Entry point."""
+    return run_node(ExplorerNode, args)

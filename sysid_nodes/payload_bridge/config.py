@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of the payload bridge, and the objects that they define."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from geometry_msgs.msg import InertiaStamped
+
+from sysid_core.clock_gate import ClockGate, StampError, StampFault
+from sysid_core.controller_payload import (
+    VENDORS,
+    ControllerPayload,
+    PayloadExchange,
+    PayloadLimits,
+    fixed_pose,
+)
+from sysid_core.robot import RobotModel, transform_pi
+from sysid_nodes.conversions import ns_from_stamp
+from sysid_nodes.lifecycle import ParameterError, parameter
+from sysid_nodes.payload_bridge.interfaces import NotTakenError, payload_from_message
+
+
+@dataclass(frozen=True)
+class PayloadBridgeConfig:
+    """Parameters of `payload_bridge`."""
+
+    vendor: str = parameter(
+        "ur",
+        "Vendor of the controller, whose payload conventions are used.",
+        choices=tuple(VENDORS),
+    )
+    service_type: str = parameter(
+        "", "Type of the payload service; empty: the default of the vendor's driver."
+    )
+    service_name: str = parameter(
+        "", "Name of the payload service; empty: the default of the vendor's driver."
+    )
+    dry_run: bool = parameter(True, "Dry run: payloads are proposed but never sent.", live=True)
+    flange_frame: str = parameter("tool0", "Frame of the payload in the controller.")
+    robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
+    tool: tuple[float, ...] = parameter(
+        (),
+        "Load on the flange in addition to the estimated payload (sensor, gripper): list of numbers"
+        " m mx my mz Ixx Ixy Iyy Ixz Iyz Izz about the flange's origin.",
+    )
+    initial_payload: tuple[float, ...] = parameter(
+        (), "Payload presently set in the controller, for a rollback: list of numbers as in `tool`."
+    )
+    max_mass: float = parameter(3.0, "The robot's rated payload [kg].", minimum=0.0, maximum=2000.0)
+    max_com: float = parameter(
+        0.3, "Largest distance of the centre of mass from the flange [m].", minimum=0.0, maximum=5.0
+    )
+    max_radius: float = parameter(0.3, "Largest radius of gyration [m].", minimum=0.0, maximum=5.0)
+    patience_s: float = parameter(60.0, "Validity of a proposal [s].", minimum=1.0, maximum=3600.0)
+    transition_s: float = parameter(
+        1.0,
+        "Duration of the transition in the controller, if supported [s].",
+        minimum=0.0,
+        maximum=60.0,
+    )
+    timeout_s: float = parameter(
+        5.0, "Longest wait for the driver and for the read-back [s].", minimum=0.1, maximum=60.0
+    )
+    readback_topic: str = parameter(
+        "", "Topic on which the driver reports its payload; empty: none."
+    )
+    readback_type: str = parameter("geometry_msgs/msg/InertiaStamped", "Type of that topic.")
+    readback_field: str = parameter(
+        "", "Field of that topic's message that contains the Inertia, such as inertia_load."
+    )
+
+    def exchange(self) -> PayloadExchange:
+        """State machine of proposals and of the controller's payload.
+
+        Raises:
+            ParameterError: A body hasn't ten parameters.
+        """
+        for name in ("tool", "initial_payload"):
+            if len(getattr(self, name)) not in (0, 10):
+                raise ParameterError(
+                    f"Parameter '{name}' has {len(getattr(self, name))} numbers, expected ten.",
+                    remedy="m mx my mz Ixx Ixy Iyy Ixz Iyz Izz about the flange's origin.",
+                )
+        before = ControllerPayload.from_pi(self.initial_payload) if self.initial_payload else None
+        limits = PayloadLimits(self.max_mass, self.max_com, self.max_radius)
+        return PayloadExchange(limits, self.patience_s, before)
+
+    def require_sending(self) -> None:
+        """Raise an error if the parameters do not permit sending.
+
+        Raises:
+            NotTakenError: dry_run is on.
+        """
+        if self.dry_run:
+            raise NotTakenError(
+                "dry_run is on: nothing was sent.",
+                untouched=True,
+                remedy="Set the parameter to false first.",
+            )
+
+
+def payload_at_flange(
+    message: InertiaStamped | None,
+    config: PayloadBridgeConfig,
+    model: RobotModel | None,
+    now_s: float,
+) -> ControllerPayload:
+    """Estimated payload plus the tool, about the origin of the flange frame.
+
+    Raises:
+        SysIdError: There is none, it is too old, the frames can't be joined, or the numbers aren't
+            finite.
+    """
+    if message is None:
+        raise NotTakenError(
+            "No payload has been estimated yet.",
+            untouched=True,
+            remedy="Play a payload motion first, with the estimator running.",
+        )
+    gate = ClockGate("the payload's estimate", oldest=config.patience_s)
+    try:
+        stamp_ns = ns_from_stamp(message.header.stamp) or 1  # 1970 is a stamp, too
+        gate.take(stamp_ns, round(now_s * 1e9))
+    except StampError as err:
+        raise NotTakenError(
+            f"{err.message} The robot may hold another object by now.",
+            untouched=True,
+            remedy="Weigh again, or raise patience_s."
+            if err.code is StampFault.OLD
+            else err.remedy,
+        ) from err
+    pi = payload_from_message(message).pi
+    if message.header.frame_id != config.flange_frame:
+        if model is None:
+            raise NotTakenError(
+                "The robot's description has not arrived yet.",
+                untouched=True,
+                remedy="Start the node that publishes robot_description, or give the estimate in the flange frame.",
+            )
+        pi = transform_pi(fixed_pose(model, config.flange_frame, message.header.frame_id), pi)
+    return ControllerPayload.from_pi(pi + config.tool if config.tool else pi)

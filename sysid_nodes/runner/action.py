@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Action that executes a complete experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.action.server import ServerGoalHandle
+from robot_sysid.action import Identify, RunPlan
+from robot_sysid.msg import PayloadEstimate
+from robot_sysid.srv import SaveResult, StartRecording, StopRecording
+
+from sysid_core.errors import SysIdError
+from sysid_nodes.lifecycle import LATCHED, ManagedNode, SingleGoalAction, parameter
+from sysid_nodes.runner.run import PATIENCE_S, SETTLED_S, run_experiment
+from sysid_nodes.trajectory_executor import Arming, Remote, arm_timeout
+
+
+@dataclass(frozen=True)
+class RunnerConfig:
+    """Parameters of `runner`."""
+
+    arm_timeout_s: float = arm_timeout()
+    settled_s: float = parameter(
+        SETTLED_S,
+        "Time for which a payload must be constant to be final [s].",
+        minimum=0.5,
+        maximum=60.0,
+    )
+    patience_s: float = parameter(
+        PATIENCE_S,
+        "Longest wait for a payload after the motion [s].",
+        minimum=5.0,
+        maximum=3600.0,
+    )
+
+
+_LONGEST_S = 3600.0
+
+
+class RunAction:
+    """Server of the action `~/run` and the service `~/arm`.
+
+    Args:
+        node: The runner.
+    """
+
+    def __init__(self, node: ManagedNode) -> None:
+        self._node = node
+        self._config: RunnerConfig = node.config
+        self._arming = Arming(self._config.arm_timeout_s)
+        self._remote = Remote(node)
+        node.actions.client(Identify, "estimator/identify")
+        self._start = node.create_client(StartRecording, "data_logger/start")
+        self._stop = node.create_client(StopRecording, "data_logger/stop")
+        self._save = node.create_client(SaveResult, "estimator/save")
+        self._payload: PayloadEstimate | None = None
+        self._recording = ""  # of the goal under way
+        self._action = SingleGoalAction(
+            node, RunPlan, "~/run", run=self._run, failed=self._failed, cancel=self._remote.stop
+        )
+
+    def serve(self) -> None:
+        """Accept goals from now on."""
+        self._node.create_subscription(
+            PayloadEstimate, "estimator/payload_estimate", self._on_payload, LATCHED
+        )
+        self._arming.serve(self._node)
+        self._action.serve()
+
+    def stop(self) -> None:
+        """Stop the running action."""
+        self._remote.stop()
+
+    def _on_payload(self, message: PayloadEstimate) -> None:
+        self._payload = message
+
+    def _failed(self, err: SysIdError) -> RunPlan.Result:
+        return RunPlan.Result(message=str(err), recording=self._recording)
+
+    async def _run(self, goal: ServerGoalHandle) -> RunPlan.Result:
+        request, self._recording = goal.request, ""
+        self._arming.use(request.token)
+        graph = _Graph(self, goal)
+        done = await run_experiment(
+            graph, slow=request.slow, method=request.method, settled_s=self._config.settled_s
+        )
+        assert done is not None  # nobody is asked: the token was somebody's word
+        if done.payload is None:
+            return RunPlan.Result(
+                success=done.identified.success,
+                message=done.identified.message,
+                recording=self._recording,
+                result=done.saved,
+            )
+        found = done.payload
+        words = f"{found.inertia.m:.4f} ± {2 * found.inertia_sd.m:.4f} kg (2 sd). {found.advice}"
+        return RunPlan.Result(
+            success=True, message=words, recording=self._recording, result=done.saved
+        )
+
+
+class _Graph:
+    """Client of the other nodes, called from the coroutine of the runner."""
+
+    def __init__(self, action: RunAction, goal: ServerGoalHandle) -> None:
+        self._action, self._goal = action, goal
+
+    def now_ns(self) -> int:
+        return self._action._node.now_ns()
+
+    async def check(self) -> None:
+        await self._play("checking", check_only=True)
+
+    async def play(self, step: str, speed_scale: float) -> None:
+        await self._play(step, speed_scale=speed_scale)
+
+    async def _play(self, step: str, **how: Any) -> None:
+        action, goal = self._action, self._goal
+        if not action._action.wanted:
+            raise SysIdError("Cancelled.")
+        self._report(step)
+        result = await action._remote.play(
+            goal.request.trajectory_file,
+            goal,
+            lambda progress: self._report(step, progress),
+            **{"speed_scale": 1.0, "check_only": False, **how},
+        )
+        if not result.success:
+            raise SysIdError(f"{step}: {result.message}")
+
+    async def start_recording(self) -> str:
+        action = self._action
+        started = await action._remote.call(action._start, StartRecording.Request())
+        action._recording = started.path
+        return action._recording
+
+    async def stop_recording(self) -> None:
+        await self._action._remote.call(self._action._stop, StopRecording.Request())
+
+    async def payload(self, is_final: Callable[[PayloadEstimate | None], bool]) -> bool:
+        self._report("weighing")
+        action = self._action
+        await action._node.waits.until(
+            lambda: is_final(action._payload) or not action._action.wanted,
+            action._config.patience_s,
+        )
+        return is_final(action._payload)
+
+    async def save(self) -> str:
+        saved = await self._action._remote.call(self._action._save, SaveResult.Request())
+        return str(saved.path)
+
+    async def identify(self, recording: str, method: str) -> Any:
+        return await self._action._remote.act(
+            Identify,
+            "estimator/identify",
+            Identify.Goal(recording=recording, method=method),
+            lambda f: self._report(f"identifying: {f.step}", f.progress),
+            lambda: self._action._action.wanted,
+            _LONGEST_S,
+        )
+
+    def _report(self, step: str, progress: float = 0.0) -> None:
+        self._goal.publish_feedback(RunPlan.Feedback(step=step, progress=progress))

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runner node: offers the steps of `sysid run` as an action.
+
+It has the other nodes check, play, record and identify; nothing moves without a goal with a token of
+`~/arm`. It is started where the bringup file has a section for it.
+"""
+
+from __future__ import annotations
+
+from sysid_nodes.lifecycle import run_node
+from sysid_nodes.runner.action import RunAction, RunnerConfig
+from sysid_nodes.trajectory_executor import ActionNode
+
+
+class RunnerNode(ActionNode):
+    """Server of the action `~/run`, for one goal at a time, and of the service `~/arm`."""
+
+    Config = RunnerConfig
+
+    def __init__(self) -> None:
+        super().__init__("runner")
+
+    def configure(self) -> None:
+        """Create the clients of the other nodes."""
+        self.action = RunAction(self)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Entry point."""
+    return run_node(RunnerNode, args)

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Node that plays trajectories: arming, sending of commands, monitoring."""
+
+from sysid_nodes.trajectory_executor.action_drive import follow_action
+from sysid_nodes.trajectory_executor.arming import ActionNode, Arming, arm_timeout
+from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
+from sysid_nodes.trajectory_executor.drive import CommandMode
+from sysid_nodes.trajectory_executor.limits import planning_limits
+from sysid_nodes.trajectory_executor.node import main
+from sysid_nodes.trajectory_executor.remote import Remote
+
+__all__ = [
+    "ActionNode",
+    "Arming",
+    "CommandMode",
+    "Remote",
+    "TrajectoryExecutorConfig",
+    "arm_timeout",
+    "follow_action",
+    "main",
+    "planning_limits",
+]

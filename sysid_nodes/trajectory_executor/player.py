@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Player of motions, which passes measurements to the core and commands to the robot."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rclpy.task import Future
+from robot_sysid.action import ExecuteTrajectory
+
+from sysid_core.clock_gate import ClockGate, StampError
+from sysid_core.execution import Command, Executor, ExecutorState, Fault, FaultCode
+from sysid_nodes.lifecycle import Ended
+from sysid_nodes.trajectory_executor.build_drive import build_drive
+from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
+from sysid_nodes.trajectory_executor.inputs import RobotInputs
+from sysid_nodes.trajectory_executor.reports import result_of
+
+if TYPE_CHECKING:
+    from sysid_nodes.lifecycle import ManagedNode
+
+_CANCELLED = Fault(FaultCode.CANCELLED)
+_PATIENCE_S = 3.0  # for the first messages after a check: meanwhile none was taken in
+_REASON_S = 0.2  # in which a safety input may say why the controller has ended a trajectory
+_LONG_S = 0.1  # of a step that has planned the way to the start
+_LONGEST_STOP_S = 4.0  # launch kills a node that takes longer to end
+_OWN_CLOCK_S = 0.5  # a controller whose stamps differ by more has another clock
+
+
+class MotionPlayer:
+    """Player of one motion at a time, with one step per timer tick.
+
+    Args:
+        node: Whose topics are used, configured.
+        inputs: What is heard from the robot.
+        stepped: Called after each step with the core, its command, and whether the state is new.
+    """
+
+    def __init__(
+        self,
+        node: ManagedNode,
+        inputs: RobotInputs,
+        stepped: Callable[[Executor, Command, bool], None],
+    ) -> None:
+        self._node, self._inputs, self._stepped = node, inputs, stepped
+        config: TrajectoryExecutorConfig = node.config
+        self.drive = build_drive(node, config.command_mode, config.action_name, self._on_clock)
+        self._feedback = ClockGate("feedback", oldest=_OWN_CLOCK_S, ahead=_OWN_CLOCK_S)
+        self.core: Executor | None = None
+        self._finished: Future | None = None
+        self._wait_until, self._dropped_at = 0.0, math.inf
+        self._stop_by = math.inf  # on the steady clock
+
+    async def play(self, core: Executor) -> ExecuteTrajectory.Result:
+        """Check a motion, play it, and wait for its end.
+
+        Args:
+            core: That has been admitted.
+
+        Raises:
+            SysIdError: A check failed; nothing has moved.
+        """
+        self.core, self._dropped_at = core, math.inf
+        self._finished = Future(executor=self._node.executor)
+        began = self._inputs.now()
+        core.start()
+        # The check took its time; go on with what came after it (or fail without).
+        self._wait_until = self._inputs.now() + _PATIENCE_S
+        await Ended(self._finished)
+        return result_of(core, self._inputs.now() - began, self._inputs.publishers_hint)
+
+    def cancel(self, fault: Fault = _CANCELLED) -> None:
+        """Stop the current motion smoothly."""
+        if self.core is not None:
+            self.core.cancel(fault)
+
+    def stopping(self, fault: Fault) -> bool:
+        """Stop the current motion; True while the stop is in progress, which needs further
+        ticks.
+        """
+        if self.core is None or self.core.state.is_final:
+            return False
+        self.core.cancel(fault)
+        self._stop_by = min(self._stop_by, time.monotonic() + _LONGEST_STOP_S)
+        return time.monotonic() < self._stop_by
+
+    def halt(self, fault: Fault) -> None:
+        """Stop the current motion and play the stop to its end.
+
+        No callback runs meanwhile, so that simulated time does not advance; the stop is timed by
+        the steady clock instead.
+        """
+        core, now, began = self.core, self._inputs.now(), time.monotonic()
+        while core is not None and self.stopping(fault):
+            self._step(core, now + time.monotonic() - began)
+            time.sleep(1.0 / self._node.config.rate_hz)
+        self._stop_by = math.inf
+        self._finish()  # whatever came of the stop, nothing steps it any more
+
+    def tick(self) -> None:
+        """Advance the current motion by one step."""
+        if self.core is None or self._finished is None or self._finished.done():
+            return
+        core, began = self.core, self._inputs.now()
+        if core.state is ExecutorState.CHECKING:
+            missing = self._problem(began) or self._stale
+            if missing and began < self._wait_until:
+                return
+            if missing:
+                core.cancel(missing)
+        self._step(core, self._inputs.now())
+        took = self._inputs.now() - began
+        if core.state is ExecutorState.CHECKING and took > _LONG_S:
+            self._wait_until = began + took + _PATIENCE_S
+
+    @property
+    def _stale(self) -> Fault | None:
+        """Reason why the newest state is too old to plan from; None if it is recent."""
+        measured = self._inputs.robot.measured
+        age = math.inf if measured is None else self._inputs.now() - measured.stamp
+        if age <= 0.5 * self._node.config.stale_s:
+            return None
+        return Fault(FaultCode.STATE_STALE, {"seconds": age})
+
+    def _problem(self, now: float) -> Fault | None:
+        """Fault reported by a safety input; None if there is none."""
+        words = self._inputs.safety.problem(now)
+        return Fault(FaultCode.SAFETY_INPUT, {"text": words}) if words else None
+
+    def _on_clock(self, u: float | None, q: np.ndarray, stamp: float) -> None:
+        try:
+            self._feedback.take(round(stamp * 1e9) or 1, round(self._inputs.now() * 1e9))
+        except StampError:
+            return  # of another clock, or very late: its time isn't known then
+        if self.core is not None and u is not None:
+            self.core.clock(u, stamp)
+        elif self.core is not None:
+            self.core.clock_by(q, stamp)
+
+    def _step(self, core: Executor, now: float) -> None:
+        before = core.state
+        problem = self._problem(now)
+        if self.drive.dropped:
+            self._dropped_at = min(self._dropped_at, now)
+            if not problem and now - self._dropped_at < _REASON_S:
+                return
+            words = "; ".join(filter(None, (str(problem or ""), self.drive.dropped)))
+            core.give_up(Fault(FaultCode.DROPPED, {"text": words}))
+        if problem:
+            core.cancel(problem)
+        if self.drive.completed:
+            core.finished()
+        core.scaling, core.lateness = self._inputs.scaling.value(now), self.drive.lateness
+        command = core.step(now, self._inputs.robot.measured)
+        out = core.outgoing(now) if self.drive.takes_whole else None
+        if out is not None:
+            self.drive.send(out)
+        self.drive.stream(command)
+        new = command.state is not before
+        if new and command.state is ExecutorState.ABORTING:
+            self.drive.stop()
+        if new and command.state is ExecutorState.ABORTED:
+            self.drive.cancel()  # a robot that has been paused must not finish the stop later
+        self._stepped(core, command, new)
+        if command.state.is_final:
+            self._finish()
+
+    def _finish(self) -> None:
+        if self._finished is not None and not self._finished.done():
+            self._finished.set_result(True)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of services and actions of other nodes with a timeout, and execution of motions by the
+executor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.action.server import ServerGoalHandle
+from rclpy.client import Client
+from rclpy.task import Future
+from robot_sysid.action import ExecuteTrajectory
+from robot_sysid.srv import Arm
+
+from sysid_core.errors import SysIdError
+from sysid_core.execution import ExecutorState
+from sysid_nodes.lifecycle import ManagedNode
+
+_ANSWER_S = 20.0
+_LONGEST_S = 7200.0  # of one motion
+_BEFORE = (ExecutorState.CHECKING.value, ExecutorState.MOVING_TO_START.value)
+
+
+class Remote:
+    """Calls of other nodes, in coroutines, one after the other; the executor plays motions, armed
+    before each.
+
+    Args:
+        node: That calls.
+    """
+
+    def __init__(self, node: ManagedNode) -> None:
+        self._node = node
+        self._under_way: Any = None  # goal handle
+        self._arm = node.create_client(Arm, "trajectory_executor/arm")
+        # Found before the first goal, and in the graph that a security policy is made from.
+        node.actions.client(ExecuteTrajectory, "trajectory_executor/execute")
+
+    def stop(self) -> None:
+        """Cancel the current goal."""
+        if self._under_way is not None:
+            self._under_way.cancel_goal_async()
+
+    async def call(self, client: Client, request: Any, timeout_s: float = _ANSWER_S) -> Any:
+        """Call a service and return its answer.
+
+        Raises:
+            SysIdError: It doesn't answer, or with `success` false; the words are its own.
+        """
+        answer = await self._awaited(client.call_async(request), client.srv_name, timeout_s)
+        if not answer.success:
+            raise SysIdError(
+                f"{client.srv_name}: {answer.message}", remedy="See the log of the node."
+            )
+        return answer
+
+    async def act(
+        self,
+        kind: type,
+        name: str,
+        goal: Any,
+        report: Callable[[Any], None],
+        wanted: Callable[[], bool],
+        timeout_s: float,
+    ) -> Any:
+        """Execute an action and return its result with any status.
+
+        Args:
+            kind: Type of the action.
+            name: Name of the action.
+            goal: What is to be done.
+            report: Takes each feedback.
+            wanted: False when a cancel came while the goal was on its way.
+            timeout_s: Longest time to its end [s].
+
+        Raises:
+            SysIdError: There is no server, it rejects the goal, or it doesn't end it.
+        """
+        client = self._node.actions.client(kind, name)
+        await self._node.waits.until(client.server_is_ready, _ANSWER_S)
+        if not client.server_is_ready():
+            raise SysIdError(f"There is no {name}.", remedy="Start its node.")
+        handle = await self._awaited(
+            client.send_goal_async(goal, feedback_callback=lambda m: report(m.feedback)), name
+        )
+        if not handle.accepted:
+            raise SysIdError(
+                f"{name} rejects the goal.", remedy="Check if another goal is running."
+            )
+        self._under_way = handle
+        if not wanted():
+            handle.cancel_goal_async()
+        try:
+            return (await self._awaited(handle.get_result_async(), name, timeout_s)).result
+        except SysIdError:
+            handle.cancel_goal_async()
+            raise
+        finally:
+            self._under_way = None
+
+    async def play(
+        self,
+        file: str,
+        goal: ServerGoalHandle,
+        report: Callable[[float], None],
+        *,
+        speed_scale: float = 1.0,
+        check_only: bool = False,
+    ) -> ExecuteTrajectory.Result:
+        """Play the trajectory of a file.
+
+        Args:
+            file: The trajectory, by a path that the executor accepts.
+            goal: For which it is played; its cancel ends the motion.
+            report: Takes the progress of the motion, 0 to 1; 0 on the way to its start.
+            speed_scale: Share of the planned speed.
+            check_only: Move nothing.
+
+        Raises:
+            SysIdError: There is no executor, or it refuses.
+        """
+        token = ""
+        if not check_only:
+            token = (await self.call(self._arm, Arm.Request())).token
+        return await self.act(
+            ExecuteTrajectory,
+            "trajectory_executor/execute",
+            ExecuteTrajectory.Goal(
+                trajectory_file=file, speed_scale=speed_scale, token=token, check_only=check_only
+            ),
+            lambda feedback: report(0.0 if feedback.state in _BEFORE else feedback.progress),
+            lambda: not goal.is_cancel_requested,
+            _LONGEST_S,
+        )
+
+    async def _awaited(self, future: Future, what: str, timeout_s: float = _ANSWER_S) -> Any:
+        await self._node.waits.until(future.done, timeout_s)
+        if not future.done():
+            raise SysIdError(
+                f"{what} doesn't answer.", remedy="Check that the node is running. See its log."
+            )
+        return future.result()
