@@ -20,7 +20,6 @@ from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_exports, print_table, print_verdict
 from sysid_core import workflows
-from sysid_core.files import json_text, write_json
 from sysid_core.workflows import IdentifySettings, ValidateSettings
 
 if TYPE_CHECKING:
@@ -83,6 +82,8 @@ class ValidateOptions:
 )
 def validate(options: ValidateOptions) -> None:
     """Predict the efforts of recordings with an identified robot, and compare with the measurements."""
+    from sysid_core.files import json_text
+
     with errors.status("predicting efforts") as status:
         found = workflows.validate(options.settings, shown_by(status))
         if options.out is not None:
@@ -107,6 +108,8 @@ def certify(
     """Repeat an identification, and write a certificate: errors as found and as left,
     uncertainty budget, hashes of data and model, versions.
     """
+    from sysid_core.files import write_json
+
     with errors.status("repeating the identification") as status:
         content = workflows.certify(
             folder, robot=robot_id, earlier=as_found, progress=shown_by(status)
