@@ -126,7 +126,7 @@ def evidence(
         other: Whether it is any other serial arm: smooth torques of postures and accelerations.
         thorough: With what is a little off on every arm.
         exact: Whether all masses together are as described, so that a factor of theirs shows sharply.
-        motion: Of these samples, where it is at hand.
+        motion: Regressors of these samples, if they are known already.
     """
     model = samples.model
     motion = motion or Motion(samples)

@@ -43,7 +43,7 @@ class Explanation:
 
     Attributes:
         hypothesis: What may be wrong.
-        evidence: Of the data under it.
+        evidence: Evidence of the data under this hypothesis.
         probability: Among all that were tried.
         model: The robot as it was looked at.
     """

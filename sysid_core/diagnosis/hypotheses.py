@@ -408,7 +408,7 @@ def apparent_density(model: RobotModel) -> float | None:
     if not len(pi):
         return None
     centres = pi[:, 1:4] / pi[:, :1]
-    moments = np.array([pseudo_inertia_from_pi(link)[:3, :3] / link[0] for link in pi])
+    moments = pseudo_inertia_from_pi(pi)[:, :3, :3] / pi[:, :1, None]
     spread = moments - centres[:, :, None] * centres[:, None, :]
     volume = 4.0 / 3.0 * np.pi * np.sqrt(np.maximum(np.linalg.det(5.0 * spread), 1e-300))
     return float(np.median(pi[:, 0] / volume))

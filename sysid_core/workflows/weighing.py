@@ -282,7 +282,7 @@ class FoundPart:
     """Decision among several known loads.
 
     Attributes:
-        probabilities: Of each load, of none and of another one, the likeliest first.
+        probabilities: Probabilities of each load, of no load and of an unknown load, the likeliest first.
         verdict: Whether it is the expected one.
     """
 

@@ -75,8 +75,8 @@ def weigh_motion(
         shape: Shape of the object, in the sensor frame; None where it isn't known.
         sensor: What the sensor's errors may be; None: an ordinary one's.
         calibration: Of an earlier tare.
-        sign: Of the wrench.
-        axes: Of the wrench.
+        sign: Sign of the wrench.
+        axes: Axes of the wrench.
         clock: Whether to look for an offset between the stamps of joints and wrench.
         still: Every joint state is a still posture, with the wrench of the same stamp.
 
@@ -242,7 +242,7 @@ def held_likelihood(
         recording: Joint states and wrench.
         model: The robot.
         frame: The sensor's frame.
-        calibration: Of a tare with nothing held.
+        calibration: Calibration by a tare with nothing held.
         sensor: What the sensor's errors may be before the tare; None: an ordinary one's.
 
     Raises:

@@ -36,8 +36,8 @@ class PayloadKnowledge:
     """An estimate, and how much of it is known.
 
     Attributes:
-        estimate: Of a payload.
-        shape: Of the object, in the sensor frame; None where it isn't known.
+        estimate: Estimate of a payload.
+        shape: Shape of the object, in the sensor frame; None where it isn't known.
     """
 
     estimate: Estimate

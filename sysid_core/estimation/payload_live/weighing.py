@@ -28,8 +28,8 @@ class Weighing:
         estimate: By `PayloadMAP`.
         data: That it was fitted to, bias and tool removed.
         sensor_frame: In whose axes.
-        calibration: Of the sensor; None where nobody has tared it.
-        changes: Of the load during the motion.
+        calibration: Calibration of the sensor; None where nobody has tared it.
+        changes: Changes of the load during the motion.
         notes: What was done to the readings, and found of the sensor, one sentence each.
         doubts: Reasons not to believe it that only the readings show.
         running: Estimate of the live estimator from the same samples; None without a tare.

@@ -375,9 +375,9 @@ def _is_simpler_better(
     """Whether payload and bias alone predict stretches that they weren't fitted to clearly better.
 
     Args:
-        stretches: Of the whole model.
+        stretches: Stretches of the whole model.
         simple: Which unknowns are the bias and the payload's.
-        precision: Of the sensor's errors, shape (u,).
+        precision: Prior precision of the sensor's errors, shape (u,).
         found: The payload.
     """
     u = len(precision)

@@ -151,9 +151,10 @@ def _followed(chain: ClosedChain, home: Array, q_a: Array) -> Array:
     q = np.tile(home, (len(q_a), 1))
     path = q_a - home[chain.actuated_columns]
     stages = int(np.ceil(np.max(np.abs(path), initial=0.0) / _STAGE))
+    along = path / max(stages, 1)
     for _ in range(stages if chain.passive else 0):
         at = chain.ends.jacobians(q)
-        J, along = jacobian_at(chain, at), path / stages
+        J = jacobian_at(chain, at)
         ahead = residual_at(chain, at) + np.einsum(
             "kij,kj->ki", J[:, :, chain.actuated_columns], along
         )
