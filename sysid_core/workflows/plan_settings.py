@@ -92,8 +92,8 @@ class ArmPlanSettings:
         friction: Friction terms to be estimated: usual, none, or a list separated by commas.
         effort_sd: Standard deviation of the efforts' noise, one for all or one per joint separated
             by commas [N m]; default: 1 % of the limits.
-        after: Existing knowledge: estimate.yaml, an executed trajectory, or a recording. The plan
-            excites what is missing. May be repeated.
+        after: Existing knowledge: estimate.yaml, an executed trajectory, or a recording. The
+            motion excites the parameters that are still uncertain. May be repeated.
         columns: Column map of recordings given by --after.
         validation: Also plan a different motion for validation.
         candidates: Number of random start motions.
@@ -202,7 +202,7 @@ class SequentialPlanSettings:
 
     Attributes:
         moves: Number of single-joint swings; 0: five per joint.
-        amplitude: Amplitude of the swings [rad]; for prismatic joints a quarter of it [m].
+        amplitude: Amplitude of the swings [rad]; for prismatic joints, a quarter of this number [m].
         candidates: Number of random postures per joint.
         start: Start and end posture, one number per joint separated by commas.
         friction: Terms to be estimated, as in `sysid identify`.

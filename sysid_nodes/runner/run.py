@@ -89,7 +89,7 @@ async def run_experiment(
     if not 0.0 <= slow < 1.0:
         raise SysIdError(
             f"A first pass at {slow:g} of the speed is not slow.",
-            remedy="Give a share below 1, such as 0.3, or 0 for no first pass.",
+            remedy="Give a value below 1, such as 0.3, or 0 for no first pass.",
         )
     await graph.check()
     if not confirmed():

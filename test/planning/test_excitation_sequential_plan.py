@@ -175,5 +175,5 @@ def test_a_start_posture_that_is_not_free_is_named():
     robot = RobotModel.from_urdf("ur10")
     limits = MotionLimits.from_model(robot, ground_height=-0.02)  # zero lies below
     friction = FrictionModel(DriveTrain.direct(robot.joint_names), TERMS)
-    with pytest.raises(ExcitationError, match=r"start posture itself isn't free.*ground"):
+    with pytest.raises(ExcitationError, match=r"start posture violates a limit.*ground"):
         plan_sequential(robot, limits, friction, np.random.default_rng(0), q_start=np.zeros(6))

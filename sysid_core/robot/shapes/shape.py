@@ -161,7 +161,7 @@ class Shape:
         """
         if not size_sd >= 0.0:
             raise ModelError(
-                f"A relative deviation of {size_sd} of a shape's lengths.",
+                f"The relative standard deviation of the shape's lengths is {size_sd}.",
                 remedy="Give 0 for an exact shape, 0.5 for a guess.",
             )
         return replace(self, size_sd=float(size_sd))
