@@ -187,12 +187,12 @@ def test_every_command_and_option_in_a_page_exists() -> None:
 
     from sysid_cli.app import app
 
-    wrong = []
+    wrong, root = [], typer.main.get_command(app)
     for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
         text = re.sub(r"\\\n\s*", " ", page.read_text("utf-8"))
         for line in re.findall(r"^ *sysid ([^\n#;|`]+)|`sysid ([^`|]+)`", text, flags=re.MULTILINE):
             words = "".join(line).split()
-            command = typer.main.get_command(app)
+            command = root
             for word in words:
                 command = getattr(command, "commands", {}).get(word, command)
             known = {"--help", *(o for p in command.params for o in p.opts + p.secondary_opts)}
