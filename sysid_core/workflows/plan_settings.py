@@ -28,7 +28,7 @@ class PlanSettings:
         acceleration: Acceleration limit of every joint [rad/s² or m/s²]; URDFs have none.
         jerk: Jerk limit of every joint [rad/s³ or m/s³].
         velocity_share: Share of the URDF's velocity limits to use.
-        effort_share: Share of the URDF's effort limits for the bare robot.
+        effort_share: Share of the URDF's effort limits that rigid-body torques may use; the rest is for friction.
         position_margin: Margin to the URDF's position limits [rad or m].
         ground: Height of the ground in the base frame [m]; default: none.
         workspace: Workspace box of the moving robot in the base frame, X0,Y0,Z0,X1,Y1,Z1 [m].
