@@ -63,7 +63,11 @@ def judge_identification(
     verdict = examination.verdict + judge_estimate(identification.estimate) + fitted
     verdict += _judge_followers(identification)
     verdict += _judge_efforts(identification, training)
-    verdict += _judge_joints(training, "the fitted runs", failure)
+    # Friction holds a joint at rest with any torque: what it is says nothing about the model.
+    moved = {
+        name for name, yes in zip(examination.joint_names, examination.used, strict=True) if yes
+    }
+    verdict += _judge_joints(training, "the fitted runs", failure, moved)
     verdict += () if lags is None else _judge_lags(identification, lags)
     urdf, free = examination.shares
     left = unexplained(training)
@@ -72,7 +76,7 @@ def judge_identification(
         verdict += (warning("fit-contradicted", left=left, urdf=urdf, free=free),)
     verdict += judge_spread(spread)
     if validation:
-        verdict += _judge_joints(validation, UNSEEN, warning)
+        verdict += _judge_joints(validation, UNSEEN, warning, moved)
         return verdict + judge_predictions(validation, UNSEEN, left)
     if not np.isfinite(left):
         return verdict + (missing("nothing-predicted"),)
@@ -128,14 +132,16 @@ def _most_weight(model: RobotModel) -> NDArray[np.float64]:
 
 
 def _judge_joints(
-    predictions: Sequence[Prediction], which: str, say: Callable[..., Reason]
+    predictions: Sequence[Prediction], which: str, say: Callable[..., Reason], moved: set[str]
 ) -> tuple[Reason, ...]:
-    """Joints that are predicted worse than by their mean, all runs together."""
+    """Joints that moved in the fitted runs and are predicted worse than by their mean, all runs
+    together.
+    """
     left: dict[str, float] = {}
     spread: dict[str, float] = {}
     for p in predictions:
         for joint, stats in p.joints_below(p.band_hz).items() if p.motion.any() else ():
-            if np.isfinite(stats["r2"]):
+            if joint in moved and np.isfinite(stats["r2"]):
                 squares, count = stats["rms"] ** 2, float(np.sum(p.motion))
                 left[joint] = left.get(joint, 0.0) + count * squares
                 variance = squares / max(1.0 - stats["r2"], 1e-12)
