@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from sysid_core.diagnosis import FAIL_SHARE, Examination
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import ArmLags, Identification, JointDelay, PredictionSpread
+from sysid_core.estimation.arm import (
+    ArmLags,
+    Identification,
+    JointDelay,
+    PredictionSpread,
+    TorqueDelay,
+)
 from sysid_core.reasons import Reason, Verdict, failure, held, missing, not_judged, warning
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import mimic_joints
@@ -68,7 +74,10 @@ def judge_identification(
         name for name, yes in zip(examination.joint_names, examination.used, strict=True) if yes
     }
     verdict += _judge_joints(training, "the fitted runs", failure, moved)
-    verdict += () if lags is None else _judge_lags(identification, lags)
+    if lags is not None:
+        # The delay of one joint is estimated as if everything else were as declared.
+        told = "cannot-tell" not in examination.verdict.codes
+        verdict += _judge_lags(identification, lags.common, lags.joints if told else ())
     urdf, free = examination.shares
     left = unexplained(training)
     possible = max(4.0 * free, 2.0 * urdf)
@@ -153,9 +162,11 @@ def _judge_joints(
     return (say("joint-unexplained", which=which, joints=list(poor), r2=list(poor.values())),)
 
 
-def _judge_lags(identification: Identification, lags: ArmLags) -> tuple[Reason, ...]:
+def _judge_lags(
+    identification: Identification, common: TorqueDelay, joints: Sequence[JointDelay]
+) -> tuple[Reason, ...]:
     """Efforts that come late, of all joints or of one."""
-    common, corrected = lags.common, identification.processing.delay
+    corrected = identification.processing.delay
     reasons: tuple[Reason, ...] = ()
     if common.worth_correcting:
         numbers = {"ms": 1e3 * common.seconds, "sd": 1e3 * common.sd}
@@ -164,7 +175,7 @@ def _judge_lags(identification: Identification, lags: ArmLags) -> tuple[Reason, 
         else:
             late = JointDelay("all", abs(common.seconds), common.sd).late
             reasons += ((warning if late else held)("efforts-late-corrected", **numbers),)
-    for lag in lags.joints:
+    for lag in joints:
         if lag.late:
             numbers = {"ms": 1e3 * lag.seconds, "sd": 1e3 * lag.sd}
             reasons += (warning("joint-late", joint=lag.joint, **numbers),)
