@@ -32,7 +32,7 @@ from sysid_core.export import (
 )
 from sysid_core.files import FileKind, read_yaml, write_json, write_yaml
 from sysid_core.progress import Progress, Step, silent
-from sysid_core.reasons import Verdict, remedy_of, text_of
+from sysid_core.reasons import Verdict
 from sysid_core.report import (
     export_section,
     export_warnings,
@@ -337,7 +337,7 @@ def _fitted(
         faults = data.examination.verdict.failures
         if not faults:
             raise
-        raise EstimationError(text_of(faults[0]), remedy=remedy_of(faults[0])) from err
+        raise EstimationError(faults[0].text, remedy=faults[0].remedy) from err
 
 
 def _write_columns(

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import sysid_core.signals.bags
 from sysid_cli.app import app
 from sysid_core.errors import SignalError
-from sysid_core.reasons import Verdict, failure
+from sysid_core.reasons import Reason, Verdict
 from sysid_core.robot import RobotModel, StaticTransform, wrench_regressor
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Mark, Recording, WrenchStream
@@ -149,7 +149,7 @@ def test_a_calibrated_sensor_gives_smaller_deviations_and_settings_for_controlle
     assert "guess" in str(payload(folder, "--sensor", "guess").exception)
 
 
-@pytest.mark.parametrize(("reasons", "vendors"), [((), 6), ((failure("no-body"),), 0)])
+@pytest.mark.parametrize(("reasons", "vendors"), [((), 6), ((Reason.failure("no-body"),), 0)])
 def test_a_failed_verdict_leaves_nothing_to_paste(reasons, vendors):
     """Neither on the console, nor in the report, nor in result.json: all have it from here."""
     estimate = SimpleNamespace(
