@@ -23,11 +23,14 @@ import json
 import subprocess
 from pathlib import Path
 
+
 def host(out: Path) -> Path:
     """The program that calls the controllers, compiled against what is sourced."""
     source, build = Path(__file__).with_suffix(""), out / "build"
     flags = "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--unresolved-symbols=ignore-in-shared-libs"
-    subprocess.run(["cmake", "-S", source, "-B", build, flags], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        ["cmake", "-S", source, "-B", build, flags], check=True, stdout=subprocess.DEVNULL
+    )
     subprocess.run(["cmake", "--build", build], check=True, stdout=subprocess.DEVNULL)
     return build / "update_times"
 
@@ -70,9 +73,7 @@ def main() -> None:
     program = host(options.out)
     print("calls | controller | median | 99 % | 99.9 % | largest | allocations", flush=True)
     for mode in ("packed", "paced"):
-        subprocess.run(
-            [str(program), str(file), str(options.cycles), mode, *joints], check=True
-        )
+        subprocess.run([str(program), str(file), str(options.cycles), mode, *joints], check=True)
 
 
 if __name__ == "__main__":
