@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sysid_core.export import ExportedError, Loss, LossCode
-from sysid_core.reasons import Reason, warning
+from sysid_core.reasons import Reason
 from sysid_core.report.html import Report
 
 
@@ -54,6 +54,7 @@ _LOST = {
     LossCode.VELOCITY_LIMITS: "velocity limits of",
     LossCode.EFFORT_LIMITS: "effort limits of",
     LossCode.ACCELERATION_LIMITS: "acceleration limits (fill them in) of",
+    LossCode.LOCKED: "motion of locked joints, which are fixed (rad or m):",
     LossCode.MIMIC: "coupling of mimic joints",
     LossCode.SHAPES: "visual and collision shapes of",
     LossCode.NAMES: "names that the format does not allow (replaced):",
@@ -75,7 +76,7 @@ def export_warnings(errors: Sequence[tuple[ExportedError, str]]) -> tuple[Reason
 def _warning(error: ExportedError, file: str) -> Reason:
     inside, exported, rise = 100.0 * error.inside, 100.0 * error.exported, error.rise
     if error.unexplained:
-        return warning(
+        return Reason.warning(
             "export-differs",
             file=file,
             inside=inside,
@@ -83,7 +84,7 @@ def _warning(error: ExportedError, file: str) -> Reason:
             rise=rise,
             unexplained=error.unexplained_rise,
         )
-    return warning(
+    return Reason.warning(
         "export-loses",
         file=file,
         inside=inside,

@@ -33,7 +33,7 @@ from sysid_core.estimation.payload_live import (
     load_parts,
 )
 from sysid_core.estimation.payload_map import SensorModel
-from sysid_core.reasons import Severity, text_of
+from sysid_core.reasons import Severity
 from sysid_core.robot import RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals.wrench import SensorCalibration
@@ -206,7 +206,7 @@ class PayloadComponent:
             return response
         response.success = judged.severity is Severity.HELD
         shares = ", ".join(f"{name} {share:.3f}" for name, share in found.items())
-        response.message = f"{text_of(judged)} {shares}."
+        response.message = f"{judged.text} {shares}."
         return response
 
     def _publish(self) -> None:
