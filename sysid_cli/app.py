@@ -23,6 +23,7 @@ from typer.main import get_command, get_command_name, get_group
 
 from sysid_cli.progress import Errors
 from sysid_core.errors import SysIdError
+from sysid_core.files import write_text
 
 MARKUP: Any = "markdown"  # leaves units such as [s] as they are
 
@@ -246,8 +247,6 @@ def copy_json(text: str, json_path: str) -> bool:
         sys.stdout.write(text)
         return True
     if json_path:
-        from sysid_core.files import write_text
-
         write_text(json_path, text)
     return False
 

@@ -22,7 +22,6 @@ from sysid_cli.bag import (
 from sysid_cli.settings import BagRobotOption, EffortKindOption, JsonPathOption
 from sysid_cli.tables import print_table
 from sysid_core.errors import SignalError, SysIdError
-from sysid_core.reasons import advice_of
 
 if TYPE_CHECKING:
     from sysid_core.diagnosis import Use
@@ -118,7 +117,7 @@ def _uses_table(uses: Sequence[Use]) -> Table:
     for use in uses:
         outcome = use.verdict.outcome.value
         verdict = Text(outcome, style=_STYLES[outcome]) if use.judged else Text("–")
-        why = "\n".join(map(advice_of, use.verdict.notable or use.verdict.not_judged))
+        why = "\n".join(reason.advice for reason in use.verdict.notable or use.verdict.not_judged)
         table.add_row(use.name, verdict, use.shown, why)
     return table
 

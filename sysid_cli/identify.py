@@ -20,14 +20,16 @@ from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_exports, print_table, print_verdict
 from sysid_core import workflows
+from sysid_core.files import json_text, write_json
 from sysid_core.workflows import IdentifySettings, ValidateSettings
 
 if TYPE_CHECKING:
     from sysid_core.estimation.arm import Identification
     from sysid_core.estimation.arm_fit import ArmFit
     from sysid_core.estimation.loaded_arm import LoadedIdentification
+    from sysid_core.estimation.sequential import SequentialIdentification
     from sysid_core.validation import Prediction
-    from sysid_core.workflows import IdentifiedArm, SequentialFit, ValidatedArm
+    from sysid_core.workflows import IdentifiedArm, ValidatedArm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +84,6 @@ class ValidateOptions:
 )
 def validate(options: ValidateOptions) -> None:
     """Predict the efforts of recordings with an identified robot, and compare with the measurements."""
-    from sysid_core.files import json_text
-
     with errors.status("predicting efforts") as status:
         found = workflows.validate(options.settings, shown_by(status))
         if options.out is not None:
@@ -108,8 +108,6 @@ def certify(
     """Repeat an identification, and write a certificate: errors as found and as left,
     uncertainty budget, hashes of data and model, versions.
     """
-    from sysid_core.files import write_json
-
     with errors.status("repeating the identification") as status:
         content = workflows.certify(
             folder, robot=robot_id, earlier=as_found, progress=shown_by(status)
@@ -254,9 +252,11 @@ def _print_predictions(identification: Identification, predictions: Sequence[Pre
     print_table(table)
 
 
-def _sentences(fit: ArmFit | SequentialFit) -> list[str]:
+def _sentences(fit: ArmFit | SequentialIdentification) -> list[str]:
     """Sentences on delay, source of the velocities, gains and load; empty for a sequential fit."""
-    if isinstance(fit, workflows.SequentialFit):
+    from sysid_core.estimation.arm_fit import ArmFit
+
+    if not isinstance(fit, ArmFit):
         return []
     processing, errors_of = fit.identification.processing, fit.differentiations
     if processing.delay:

@@ -11,6 +11,7 @@ import typer
 
 from sysid_cli.app import app, console, example, remark, require_folder
 from sysid_core.errors import SignalError
+from sysid_core.files import write_text
 
 if TYPE_CHECKING:
     from sysid_core.robot import RobotModel
@@ -89,8 +90,6 @@ def _write(path: Path, text: str, force: bool) -> None:
         raise SignalError(
             f"'{path}' exists already.", remedy="Give another --out, or --force to overwrite it."
         )
-    from sysid_core.files import write_text
-
     write_text(path, text)
     console.print(f"wrote {path}", highlight=False, soft_wrap=True)
 

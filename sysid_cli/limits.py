@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from sysid_cli.app import console, example, group
+from sysid_core.errors import ExcitationError
+from sysid_core.files import write_text
 
 limits = group(
     "limits",
@@ -40,8 +42,6 @@ def init(
     (ground, workspace, planes, obstacles).
     """
 
-    from sysid_core.errors import ExcitationError
-    from sysid_core.files import write_text
     from sysid_core.planning import initial_limits, limits_text
     from sysid_core.robot import allowed_contacts, load_robot
 

@@ -18,7 +18,7 @@ from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_settings, print_table, print_verdict
 from sysid_core import workflows
 from sysid_core.errors import SignalError, SysIdError
-from sysid_core.reasons import advice_of
+from sysid_core.files import json_text, write_json
 from sysid_core.workflows import WeighSettings
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def show(answer: WeighedRecording) -> None:
     estimate = answer.estimate
     _print_table(comparison_rows(estimate, answer.truth), known=answer.truth is not None)
     for reason in estimate.certify():
-        remark("note:", advice_of(reason))
+        remark("note:", reason.advice)
     console.print(f"Progress: {answer.knowledge.state.value}. {answer.advice}", soft_wrap=True)
     console.print(
         f"This is the answer of '{answer.method}'; the report has the other methods' beside it.",
@@ -143,7 +143,6 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
     """
     from sysid_core.estimation.payload import summarise_payload
     from sysid_core.estimation.payload_live import repeatability
-    from sysid_core.files import json_text, write_json
 
     bags = sorted(x for x in folder.iterdir() if x.is_dir() or x.suffix in (".mcap", ".db3"))
     table = Table(title="Repeated results for one object (sensor frame)")

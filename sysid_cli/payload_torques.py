@@ -16,7 +16,6 @@ from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_settings, print_table, print_verdict
 from sysid_core import workflows
-from sysid_core.reasons import text_of
 from sysid_core.workflows import TorqueWeighingSettings
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def payload_torques(options: PayloadTorquesOptions) -> None:
     text = (options.out / "result.json").read_text(encoding="utf-8")
     if not copy_json(text, options.json_path):
         print_verdict(found.verdict)
-        said = tuple(map(text_of, found.verdict.notable))
+        said = tuple(reason.text for reason in found.verdict.notable)
         print_summary(found.fit, found.true_mass, options.out, said)
         print_settings(found.settings, found.frame)
     raise typer.Exit(found.verdict.exit_status)

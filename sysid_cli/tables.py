@@ -10,7 +10,7 @@ from rich.measure import measure_renderables
 from rich.text import Text
 
 from sysid_cli.app import console
-from sysid_core.reasons import Outcome, Verdict, advice_of
+from sysid_core.reasons import Outcome, Verdict
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -103,6 +103,6 @@ def print_verdict(verdict: Verdict, consequence: str = "") -> None:
     """Print the verdict, its reasons, and the consequence of a failure."""
     console.print(f"Verdict: {verdict.outcome.value}", style=_STYLES[verdict.outcome])
     for reason in verdict.notable or (*verdict.held, *verdict.not_judged):
-        console.print(f"· {advice_of(reason)}", highlight=False, soft_wrap=True, markup=False)
+        console.print(f"· {reason.advice}", highlight=False, soft_wrap=True, markup=False)
     if not verdict.ok and consequence:
         console.print(consequence, highlight=False, soft_wrap=True, markup=False)

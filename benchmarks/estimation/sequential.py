@@ -74,7 +74,7 @@ def ur5_in_mujoco(seed: int) -> None:
     truth["U1_33"] += ROTORS[0]
     truth["U2_33"] += ROTORS[1]
     truth |= {f"{n}.I_a": x for n, x in zip(model.joint_names, ROTORS, strict=True)}
-    fit = run.fit.result.fit
+    fit = run.fit.fit
     z = np.array(
         [
             (x - truth[name]) / sd

@@ -32,7 +32,7 @@ from sysid_core.diagnosis.samples import Samples
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.arm_fit import FitSettings, fit_arm
 from sysid_core.estimation.fit import friction_scale
-from sysid_core.reasons import Outcome, Verdict, failure
+from sysid_core.reasons import Outcome, Reason, Verdict
 from sysid_core.robot import (
     DriveTrain,
     RobotModel,
@@ -301,10 +301,12 @@ def outcome(arm: RealArm) -> Verdict:
             fit.identification, fitted, (), data.examination, fit.spread, fit.lags
         )
     except np.linalg.LinAlgError as err:
-        return Verdict((failure("refused", message=f"crash: {err}", remedy=""),))
+        return Verdict((Reason.failure("refused", message=f"crash: {err}", remedy=""),))
     except SysIdError as err:
         units = any(word in err.message for word in ("In degrees", "derivative of its position"))
-        return Verdict((failure("refused", message=err.message, remedy="units" if units else ""),))
+        return Verdict(
+            (Reason.failure("refused", message=err.message, remedy="units" if units else ""),)
+        )
 
 
 def equations(samples: Samples) -> tuple[np.ndarray, np.ndarray]:

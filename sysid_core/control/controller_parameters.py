@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_core.reasons import Reason, Verdict, failure, held
+from sysid_core.reasons import Reason, Verdict
 from sysid_core.robot import Array, RobotModel, is_physically_consistent
 from sysid_core.robot.loops import ClosedChain
 
@@ -32,20 +32,20 @@ def judge_for_control(nominal: ClosedChain, candidate: ClosedChain, factor: floa
     failures = [*_finite(candidate), *_bodies(nominal.model, candidate.model)]
     if not failures:
         failures += [*_gravity(nominal.model, candidate.model, factor), *_friction(candidate)]
-    return Verdict(tuple(failures or [held("gravity-torques-near", factor=factor)]))
+    return Verdict(tuple(failures or [Reason.held("gravity-torques-near", factor=factor)]))
 
 
 def _finite(chain: ClosedChain) -> list[Reason]:
     drives = [chain.drive(name).values for name in chain.model.joint_names]
     fine = np.all(np.isfinite(chain.model.pi)) and np.all(np.isfinite(drives))
-    return [] if fine else [failure("estimate-not-finite")]
+    return [] if fine else [Reason.failure("estimate-not-finite")]
 
 
 def _bodies(nominal: RobotModel, candidate: RobotModel) -> list[Reason]:
     """Failure for each body that is physically inconsistent although the nominal one is consistent."""
     lost = is_physically_consistent(nominal.pi) & ~is_physically_consistent(candidate.pi)
     names = [link for link, bad in zip(candidate.body_names, lost, strict=True) if bad]
-    return [failure("estimate-inconsistent", bodies=names)] if names else []
+    return [Reason.failure("estimate-inconsistent", bodies=names)] if names else []
 
 
 def _gravity(nominal: RobotModel, candidate: RobotModel, factor: float) -> list[Reason]:
@@ -60,7 +60,7 @@ def _gravity(nominal: RobotModel, candidate: RobotModel, factor: float) -> list[
     failures = []
     if not ratio[j] <= factor - 1.0:
         failures.append(
-            failure(
+            Reason.failure(
                 "gravity-torque-differs",
                 joint=nominal.joint_names[j],
                 difference=np.abs(g - g_0)[:, j].max(),
@@ -70,7 +70,7 @@ def _gravity(nominal: RobotModel, candidate: RobotModel, factor: float) -> list[
     square = float(np.sum(g_0 * g_0))
     if not failures and square > 0.0 and float(np.sum(g * g_0)) < square / factor:
         share = float(np.sum(g * g_0)) / square
-        failures.append(failure("gravity-torques-small", share=share))
+        failures.append(Reason.failure("gravity-torques-small", share=share))
     return failures
 
 
@@ -85,4 +85,4 @@ def _friction(chain: ClosedChain) -> list[Reason]:
     """Failure for each joint whose friction alone reaches the torque limit."""
     limits = zip(chain.actuated, chain.torque_limits, strict=True)
     bad = [n for n, most in limits if abs(chain.drive(n).F_c) + abs(chain.drive(n).beta) > most]
-    return [failure("friction-exceeds-limit", joints=bad)] if bad else []
+    return [Reason.failure("friction-exceeds-limit", joints=bad)] if bad else []

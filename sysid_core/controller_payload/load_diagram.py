@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.errors import SignalError
-from sysid_core.reasons import Reason, failure, held, warning
+from sysid_core.reasons import Reason
 from sysid_core.robot import Array
 
 
@@ -61,7 +61,7 @@ class LoadDiagram:
         permitted = self.permitted(distance[0])
         data = {"mass": mass[0], "distance": distance[0], "permitted": permitted}
         if mass[0] > permitted:
-            return failure("load-beyond-rating", **data)
+            return Reason.failure("load-beyond-rating", **data)
         if mass[0] + 2.0 * mass[1] > self.permitted(distance[0] + 2.0 * distance[1]):
-            return warning("load-beyond-rating", **data)
-        return held("load-within-rating", **data)
+            return Reason.warning("load-beyond-rating", **data)
+        return Reason.held("load-within-rating", **data)

@@ -13,16 +13,7 @@ from sysid_core.diagnosis.explain import ODDS, Explanation, explanations, is_dec
 from sysid_core.diagnosis.hypotheses import Fault
 from sysid_core.diagnosis.samples import Samples, collect_samples
 from sysid_core.diagnosis.stream_checks import FROZEN, effort_faults
-from sysid_core.reasons import (
-    Reason,
-    Severity,
-    Verdict,
-    failure,
-    held,
-    missing,
-    not_judged,
-    warning,
-)
+from sysid_core.reasons import Reason, Severity, Verdict
 from sysid_core.robot import Array, DriveTrain, RobotModel
 from sysid_core.signals import Recording
 
@@ -57,7 +48,7 @@ class Finding:
     def reason(self) -> Reason:
         """The finding as a `Reason` with its evidence."""
         hypothesis = self.explanation.hypothesis
-        say = warning if hypothesis.kind in _WARNINGS else failure
+        say = Reason.warning if hypothesis.kind in _WARNINGS else Reason.failure
         shown = dict(
             zip(
                 ("urdf_before", "free_before", "urdf_after", "free_after"),
@@ -103,19 +94,19 @@ class Examination:
         ):  # what depends on this position can't be judged
             return self.streams
         if not self.ranked:
-            return Verdict((not_judged("masses-missing"), *self.streams.reasons))
+            return Verdict((Reason.not_judged("masses-missing"), *self.streams.reasons))
         reasons = [finding.reason for finding in self.findings]
         declared = self._probability(*_AS_DECLARED)
         if declared < 1.0 - declared:  # it isn't the likelier of two
             alike = [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
             unlikely = declared < 1.0 / (1.0 + ODDS)
             unlikely = unlikely or any(r.severity is Severity.FAILURE for r in reasons)
-            say = warning
+            say = Reason.warning
             if unlikely and self._probability(*_USABLE) < 0.5:
                 # Right up to a factor is not judged without a known load.
                 scaled = self._probability(*_USABLE, Fault.EFFORT_UNIT)
-                say = missing if scaled > 0.5 else failure
-            if say is failure:  # what doesn't mend the data isn't their fault, or not alone
+                say = Reason.missing if scaled > 0.5 else Reason.failure
+            if say is Reason.failure:  # what doesn't mend the data isn't their fault, or not alone
                 alike = [f.explanation for f in self.findings] + alike
                 reasons = []
             reasons.append(
@@ -131,9 +122,11 @@ class Examination:
             )
         urdf, free = self.shares
         if free > FAIL_SHARE and not any(r.severity is Severity.FAILURE for r in reasons):
-            reasons.append(warning("blocks-unpredicted", free=free, urdf=urdf))
+            reasons.append(Reason.warning("blocks-unpredicted", free=free, urdf=urdf))
         reasons += self.streams.reasons
-        return Verdict(tuple(reasons or [held("data-agree", urdf=urdf, free=free, odds=declared)]))
+        return Verdict(
+            tuple(reasons or [Reason.held("data-agree", urdf=urdf, free=free, odds=declared)])
+        )
 
 
 def examine(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sysid_core.errors import ModelError, SignalError
-from sysid_core.reasons import Reason, failure
+from sysid_core.reasons import Reason
 from sysid_core.robot import RobotModel
 from sysid_core.signals import JointStream, Recording, require_sound_units
 
@@ -77,21 +77,21 @@ def stream_faults(stream: JointStream) -> tuple[Reason, ...]:
     out = []
     twice = sorted({name for name in stream.names if stream.names.count(name) > 1})
     if twice:
-        out.append(failure("names-twice", names=twice))
+        out.append(Reason.failure("names-twice", names=twice))
     steps = np.diff(stream.stamps_ns)
     duration = float(np.sum(np.clip(steps, 0, int(1e9)))) * 1e-9  # gaps don't count
     if len(stream) < _LEAST_SAMPLES or duration < _LEAST_DURATION:
         facts = {"samples": len(stream), "duration": duration, "least": _LEAST_DURATION}
-        out.append(failure("recording-short", **facts))
+        out.append(Reason.failure("recording-short", **facts))
     back = int(np.sum(steps < 0))
     if back:
-        out.append(failure("stamps-backward", count=back))
+        out.append(Reason.failure("stamps-backward", count=back))
     for key, what in (("q", "positions"), ("v", "velocities"), ("effort", "efforts")):
         values = getattr(stream, key)
         bad = 0.0 if values is None else 1.0 - float(np.mean(np.isfinite(values)))
         if bad > 0.0:
-            out.append(failure("not-finite-samples", share=bad, what=what))
+            out.append(Reason.failure("not-finite-samples", share=bad, what=what))
     finite = np.where(np.isfinite(stream.q), stream.q, 0.0)
     if len(stream) and not np.any(np.ptp(finite, axis=0) > LEAST_TRAVEL):
-        out.append(failure("no-motion", least=LEAST_TRAVEL))
+        out.append(Reason.failure("no-motion", least=LEAST_TRAVEL))
     return tuple(out)

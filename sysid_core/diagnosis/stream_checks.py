@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from sysid_core.diagnosis.fitness import LEAST_TRAVEL
-from sysid_core.reasons import Reason, Verdict, failure, warning
+from sysid_core.reasons import Reason, Verdict
 from sysid_core.signals import JointStream
 
 FROZEN = "position-frozen"
@@ -31,16 +31,16 @@ def effort_faults(stream: JointStream) -> Verdict:
         span = max(float(high - low), 1e-300)
         if np.ptp(effort) == 0.0:
             if moved:  # zeros are also what drivers send for joints without measurement
-                say = failure if effort[0] != 0.0 else warning
+                say = Reason.failure if effort[0] != 0.0 else Reason.warning
                 found.append(say("effort-dead", joint=name, value=effort[0]))
             continue
         if np.ptp(stream.q[:, j]) == 0.0 and np.any(np.ptp(stream.q, axis=0) > LEAST_TRAVEL):
-            found.append(failure(FROZEN, joint=name, value=stream.q[0, j]))
+            found.append(Reason.failure(FROZEN, joint=name, value=stream.q[0, j]))
         far = np.abs(effort - middle) > _SPIKE * span
         if np.any(far):
             k = int(np.argmax(np.abs(effort - middle)))
             found.append(
-                warning(
+                Reason.warning(
                     "effort-spikes",
                     count=int(np.sum(far)),
                     joint=name,
@@ -58,7 +58,7 @@ def effort_faults(stream: JointStream) -> Verdict:
             longest = int(np.max(runs[::2], initial=0))
             values = len(np.unique(effort))
             if moved and np.mean(at) > _STUCK_SHARE and longest > 5 and values > 0.1 * len(effort):
-                say = failure if np.mean(at) > _SPOILT_SHARE else warning
+                say = Reason.failure if np.mean(at) > _SPOILT_SHARE else Reason.warning
                 found.append(
                     say("effort-saturated", joint=name, value=extreme, share=float(np.mean(at)))
                 )

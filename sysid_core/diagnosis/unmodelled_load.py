@@ -10,7 +10,7 @@ from sysid_core.diagnosis.explain import ODDS
 from sysid_core.diagnosis.hypotheses import SHARES, Fault
 from sysid_core.diagnosis.samples import collect_samples
 from sysid_core.errors import SysIdError
-from sysid_core.reasons import Verdict, warning
+from sysid_core.reasons import Reason, Verdict
 from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.signals import Recording
 
@@ -39,5 +39,5 @@ def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -
     if gain < np.log(ODDS) or found <= 0.0 or 1.0 / _OTHER_UNIT < found / mass < _OTHER_UNIT:
         return Verdict()
     link = model.body_names[-1]
-    reason = warning("masses-disagree", mass=found, sd=sd, link=link, ratio=found / mass)
+    reason = Reason.warning("masses-disagree", mass=found, sd=sd, link=link, ratio=found / mass)
     return Verdict((reason,))

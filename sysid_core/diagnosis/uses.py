@@ -18,7 +18,7 @@ from sysid_core.estimation.fit import LeastSquares
 from sysid_core.estimation.payload_live import MOTION_SEGMENTS, TARE_PREFIX, motion_window
 from sysid_core.estimation.sequential import motion_segments
 from sysid_core.planning.design import Unknowns
-from sysid_core.reasons import Outcome, Verdict, failure, not_judged, warning
+from sysid_core.reasons import Outcome, Reason, Verdict
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
 from sysid_core.robot.loops import ClosedChain, DrivenRobot
 from sysid_core.signals import EffortKind, Recording, standstill_share
@@ -97,7 +97,7 @@ class UseJudge:
             try:
                 out.append(method())
             except SysIdError as err:
-                refused = failure("refused", message=err.message, remedy=err.remedy)
+                refused = Reason.failure("refused", message=err.message, remedy=err.remedy)
                 out.append(Use(name, Verdict((refused,))))
         return tuple(out)
 
@@ -114,27 +114,29 @@ class UseJudge:
         shown = f"rank {c.rank} of {c.structural_rank}; {expected}"
         known = float(np.mean(expected.relative <= 0.5))
         if known < _LEAST_KNOWN:
-            verdict += (failure("parameters-few", share=known),)
+            verdict += (Reason.failure("parameters-few", share=known),)
         elif not c.maximally_exciting:
-            verdict += (warning("motion-rank", rank=c.rank, full=c.structural_rank),)
+            verdict += (Reason.warning("motion-rank", rank=c.rank, full=c.structural_rank),)
         return Use("arm", verdict + self._standstill() + self._late(motion.model), shown)
 
     def payload(self) -> Use:
         """Judgement for the identification of a payload with a force-torque sensor."""
         wrench, labels = self.recording.wrench, [m.label for m in self.recording.marks]
         if wrench is None or not len(wrench):
-            return Use("payload", Verdict((failure("wrench-missing"),)))
+            return Use("payload", Verdict((Reason.failure("wrench-missing"),)))
         verdict = self._joints() + tuple(
-            failure("wrench-fault", kind=fault.kind.value, text=fault.text, remedy=fault.remedy)
+            Reason.failure(
+                "wrench-fault", kind=fault.kind.value, text=fault.text, remedy=fault.remedy
+            )
             for fault in wrench_faults(wrench)
         )
         hum = wrench_hum(wrench)
         if hum is not None:
-            verdict += (warning("wrench-hum", frequency_hz=hum.frequency_hz, text=hum.text),)
+            verdict += (Reason.warning("wrench-hum", frequency_hz=hum.frequency_hz, text=hum.text),)
         if motion_window(self.recording) is None:
-            verdict += (failure("marks-missing", segments=tuple(MOTION_SEGMENTS)),)
+            verdict += (Reason.failure("marks-missing", segments=tuple(MOTION_SEGMENTS)),)
         if not any(label.startswith(TARE_PREFIX) for label in labels):
-            verdict += (warning("tare-missing"),)
+            verdict += (Reason.warning("tare-missing"),)
         motion = self._moved()
         if motion is None:
             return Use("payload", verdict + self._no_robot(verdict))
@@ -143,7 +145,7 @@ class UseJudge:
         motion.model.frame_id(self._frame)  # refuses a frame that the robot lacks
         shown = motion.shows_of_payload(self._frame, self._noise)
         if not shown.is_complete:
-            verdict += (warning("payload-rank", rank=shown.rank),)
+            verdict += (Reason.warning("payload-rank", rank=shown.rank),)
         return Use("payload", verdict + self._clocks(motion.model), str(shown))
 
     def sequential(self) -> Use:
@@ -162,14 +164,14 @@ class UseJudge:
         missing = [name for name in names if alone.get(name, 0.0) < _ALONE_S]
         shown = f"{len(names) - len(missing)} of {len(names)} joints move alone for 2 s or more"
         if missing:
-            say = failure if len(missing) == len(names) else warning
+            say = Reason.failure if len(missing) == len(names) else Reason.warning
             verdict += (say("joints-not-alone", joints=missing, least=_ALONE_S),)
         return Use("sequential", verdict, shown)
 
     def closed_chain(self) -> Use:
         """Judgement for the identification of a mechanism with loops from its driven joints."""
         if self.chain is None:
-            return Use("closed-chain", Verdict((not_judged("loops-missing"),)))
+            return Use("closed-chain", Verdict((Reason.not_judged("loops-missing"),)))
         robot = DrivenRobot.of(self.chain)
         friction = FrictionModel(DriveTrain.direct(robot.joint_names))
         equations = ArmEquations.build(robot, [self.recording], friction, Processing())
@@ -178,7 +180,7 @@ class UseJudge:
         verdict = self._standstill() + self._late(robot)
         if not estimate.maximally_exciting:
             full = estimate.structural_rank
-            verdict += (warning("chain-rank", rank=estimate.rank, full=full),)
+            verdict += (Reason.warning("chain-rank", rank=estimate.rank, full=full),)
         return Use("closed-chain", verdict, shown)
 
     def _joints(self) -> Verdict:
@@ -187,11 +189,11 @@ class UseJudge:
     def _efforts(self) -> Verdict:
         joints = self.recording.joints
         if joints.effort is None:
-            return Verdict((failure("efforts-missing"),))
+            return Verdict((Reason.failure("efforts-missing"),))
         if joints.effort_kind is EffortKind.UNKNOWN:
-            return Verdict((failure("effort-kind-unknown"),))
+            return Verdict((Reason.failure("effort-kind-unknown"),))
         if joints.effort_kind is EffortKind.GRAVITY_COMPENSATED:
-            return Verdict((failure("effort-kind-unusable"),))
+            return Verdict((Reason.failure("effort-kind-unusable"),))
         return effort_faults(joints)
 
     def _standstill(self) -> Verdict:
@@ -200,10 +202,10 @@ class UseJudge:
         share = standstill_share(joints.time[rows], joints.q[rows])
         if share < _MUCH_STANDSTILL:
             return Verdict()
-        return Verdict((warning("standstill", share=share),))
+        return Verdict((Reason.warning("standstill", share=share),))
 
     def _no_robot(self, so_far: Verdict) -> Verdict:
-        return Verdict((warning("robot-missing"),)) if so_far.ok else Verdict()
+        return Verdict((Reason.warning("robot-missing"),)) if so_far.ok else Verdict()
 
     def _moved(self) -> RecordedMotion | None:
         if self._motion is None and self.model is not None:
@@ -215,14 +217,14 @@ class UseJudge:
         if self.lag is None or not self.lag.worth_correcting:
             return Verdict()
         numbers = {"ms": 1e3 * self.lag.seconds, "sd": 1e3 * self.lag.sd}
-        return Verdict((warning("efforts-late", **numbers),))
+        return Verdict((Reason.warning("efforts-late", **numbers),))
 
     def _clocks(self, model: RobotModel) -> Verdict:
         window = motion_window(self.recording)
         clock = clock_of_recording(self.recording, model, self._frame, window_ns=window)
         if not clock.is_known:
-            return Verdict((warning("clocks-unknown"),))
+            return Verdict((Reason.warning("clocks-unknown"),))
         self.clock = clock
         if clock.largest_s <= _TOLERATED_S:
             return Verdict()
-        return Verdict((warning("clocks-differ", clock=str(clock)),))
+        return Verdict((Reason.warning("clocks-differ", clock=str(clock)),))

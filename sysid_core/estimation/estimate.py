@@ -25,7 +25,7 @@ from sysid_core.files import (
     write_yaml,
 )
 from sysid_core.kinds import Kind
-from sysid_core.reasons import Reason, failure, warning
+from sysid_core.reasons import Reason
 from sysid_core.robot import Array
 
 SCHEMA = "robot_sysid/estimate/1"
@@ -171,12 +171,14 @@ class Estimate:
         """List of reasons to distrust the values; empty if there are none."""
         reasons = []
         if not np.all(np.isfinite(self.values)) or not np.all(np.isfinite(self.covariance)):
-            reasons.append(failure("estimate-not-finite"))
+            reasons.append(Reason.failure("estimate-not-finite"))
         bad = [body for body, ok in self.consistent.items() if not ok]
         if bad:
-            reasons.append(failure("estimate-inconsistent", bodies=bad))
+            reasons.append(Reason.failure("estimate-inconsistent", bodies=bad))
         if self.structural_rank and not self.maximally_exciting:
-            reasons.append(warning("estimate-rank", rank=self.rank, full=self.structural_rank))
+            reasons.append(
+                Reason.warning("estimate-rank", rank=self.rank, full=self.structural_rank)
+            )
         return (*reasons, *self.warnings)
 
     def to_dict(self) -> dict[str, object]:

@@ -63,13 +63,6 @@ class EstimateDifference:
         order = np.argsort(-size, kind="stable")
         return tuple(self.names[k] for k in order if size[k] > self.limit)
 
-    @property
-    def p_value(self) -> float:
-        """Probability of a `chi2` at least as large if the parameters are equal."""
-        from scipy.stats import chi2
-
-        return float(chi2.sf(self.chi2, self.dof)) if self.dof else 1.0
-
 
 def difference(a: Estimate, b: Estimate) -> EstimateDifference:
     """Differences between two estimates of one robot.

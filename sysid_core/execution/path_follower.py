@@ -66,9 +66,7 @@ class PathFollower:
         self.q, v, a = self.trajectory.at(s)
         self.v, self.a = v * self.rate, a * self.rate**2
 
-    def remaining_trajectory(
-        self, full_rate: float, slow_start: float, rate_hz: float = 100.0
-    ) -> tuple[Trajectory, Array]:
+    def remaining_trajectory(self, full_rate: float, slow_start: float) -> tuple[Trajectory, Array]:
         """Remaining motion, ending at rest; its rate increases to 1 within `slow_start` [s].
 
         Returns:
@@ -78,7 +76,7 @@ class PathFollower:
         def rise(ghost: PathFollower, dt: float) -> float:
             return min(full_rate, ghost.rate + full_rate * dt / slow_start)
 
-        return self._ahead(1.0 / rate_hz, rise)
+        return self._ahead(0.01, rise)
 
     def _ahead(
         self, dt: float, goal_rate: Callable[[PathFollower, float], float]

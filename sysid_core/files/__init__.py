@@ -1,41 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files: safe opening, YAML, JSON, NPZ and their schemas; complete writing; hashes."""
 
-from sysid_core.files.disk import (
-    FileKind,
-    hash_of,
-    json_text,
-    move_whole,
-    open_regular,
-    read_bytes,
-    read_npz,
-    read_text,
-    write_json,
-    write_text,
-    written_whole,
-)
-from sysid_core.files.schema import (
-    ONLY_KNOWN_KEYS,
-    Angles3,
-    AnyNumber,
-    Count,
-    FileSchema,
-    Flag,
-    Name,
-    NotNegative,
-    Number,
-    Positive,
-    Vector3,
-    nearest,
-    parse_yaml,
-    read_json,
-    read_schema,
-    read_yaml,
-    unknown_key,
-    validated,
-    write_yaml,
-    yaml_text,
-)
+from typing import TYPE_CHECKING
+
+from sysid_core.lazy import names_of
+
+if TYPE_CHECKING:
+    from sysid_core.files.arrays import read_npz
+    from sysid_core.files.disk import (
+        FileKind,
+        hash_of,
+        json_text,
+        move_whole,
+        open_regular,
+        read_bytes,
+        read_text,
+        write_json,
+        write_text,
+        written_whole,
+    )
+    from sysid_core.files.schema import (
+        ONLY_KNOWN_KEYS,
+        Angles3,
+        AnyNumber,
+        Count,
+        FileSchema,
+        Flag,
+        Name,
+        NotNegative,
+        Number,
+        Positive,
+        Vector3,
+        nearest,
+        parse_yaml,
+        read_json,
+        read_schema,
+        read_yaml,
+        unknown_key,
+        validated,
+        write_yaml,
+        yaml_text,
+    )
+
+__getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "ONLY_KNOWN_KEYS",

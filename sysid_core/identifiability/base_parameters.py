@@ -95,10 +95,10 @@ class BaseParameters:
         step = np.linalg.pinv(self.regrouping) @ (np.asarray(pi_b) - self.regrouping @ prior)
         return prior + step
 
-    def combination(self, i: int, cutoff: float = 1e-9) -> dict[str, float]:
+    def combination(self, i: int) -> dict[str, float]:
         """Terms and coefficients of the i-th base parameter."""
         row = self.regrouping[i]
-        return {self.names[j]: float(row[j]) for j in np.flatnonzero(np.abs(row) > cutoff)}
+        return {self.names[j]: float(row[j]) for j in np.flatnonzero(np.abs(row) > 1e-9)}
 
     def is_alone(self, i: int) -> bool:
         """True if the i-th base parameter is a single parameter instead of a combination."""

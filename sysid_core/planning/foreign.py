@@ -26,15 +26,15 @@ REMEDY = (
     " JSON, as MoveIt writes it."
 )
 _FILE = FileKind("motion", REMEDY, ExcitationError)
+_RATE_HZ = 100.0  # rate of the samples that foreign motions are interpolated at
 
 
-def read_motion(path: str | Path, model: RobotModel, rate_hz: float = 100.0) -> Trajectory:
+def read_motion(path: str | Path, model: RobotModel) -> Trajectory:
     """Read a motion in any supported file format for a robot; the motion is not yet checked.
 
     Args:
         path: See `REMEDY` for the formats.
         model: The robot that it is for.
-        rate_hz: Rate of the samples that foreign motions are interpolated at.
 
     Raises:
         ExcitationError: It can't be read, or is another robot's.
@@ -58,7 +58,7 @@ def read_motion(path: str | Path, model: RobotModel, rate_hz: float = 100.0) -> 
             raise ValueError("times must be finite and increase")
     except (ValueError, KeyError, TypeError, IndexError) as err:
         raise _FILE.refusal(path, f"it holds no motion: {err}") from err
-    fine = sample_times(float(time[-1] - time[0]), rate_hz)
+    fine = sample_times(float(time[-1] - time[0]), _RATE_HZ)
     q, v, a, how = _interpolated(time - time[0], knots, fine)
     trajectory = Trajectory(
         robot=model.name,

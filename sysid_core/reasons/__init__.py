@@ -6,14 +6,6 @@ from sysid_core.reasons.reason import (
     Reason,
     Severity,
     Verdict,
-    advice_of,
-    failure,
-    held,
-    missing,
-    not_judged,
-    remedy_of,
-    text_of,
-    warning,
 )
 from sysid_core.reasons.texts import TEXTS
 
@@ -23,12 +15,4 @@ __all__ = [
     "Reason",
     "Severity",
     "Verdict",
-    "advice_of",
-    "failure",
-    "held",
-    "missing",
-    "not_judged",
-    "remedy_of",
-    "text_of",
-    "warning",
 ]

@@ -35,8 +35,8 @@ class Reason:
         KeyError: The code is unknown (an error of the program).
 
     Examples:
-        >>> reason = warning("efforts-late", ms=12.0, sd=0.5)
-        >>> text_of(reason)
+        >>> reason = Reason.warning("efforts-late", ms=12.0, sd=0.5)
+        >>> reason.text
         'The efforts are delayed by 12.0 ± 0.5 ms against the positions.'
         >>> Reason.from_dict(reason.to_dict()) == reason
         True
@@ -53,6 +53,46 @@ class Reason:
 
     def __hash__(self) -> int:
         return hash((self.code, self.severity, repr(sorted(self.data.items()))))
+
+    @classmethod
+    def failure(cls, code: str, **data: object) -> Reason:
+        """Reason that forbids the use of a result."""
+        return cls(code, Severity.FAILURE, data)  # type: ignore[arg-type]
+
+    @classmethod
+    def warning(cls, code: str, **data: object) -> Reason:
+        """Reason that warns but permits the use of a result."""
+        return cls(code, Severity.WARNING, data)  # type: ignore[arg-type]
+
+    @classmethod
+    def held(cls, code: str, **data: object) -> Reason:
+        """Reason for a check that passed."""
+        return cls(code, Severity.HELD, data)  # type: ignore[arg-type]
+
+    @classmethod
+    def not_judged(cls, code: str, **data: object) -> Reason:
+        """Reason for a check that was not made."""
+        return cls(code, Severity.NOT_JUDGED, data)  # type: ignore[arg-type]
+
+    @classmethod
+    def missing(cls, code: str, **data: object) -> Reason:
+        """Reason for a necessary check that was not made, so that the result is not judged."""
+        return cls(code, Severity.MISSING, data)  # type: ignore[arg-type]
+
+    @property
+    def text(self) -> str:
+        """Sentence, without the recommended action."""
+        return sentence(TEXTS[self.code].sentence, self.data)
+
+    @property
+    def remedy(self) -> str:
+        """Recommended action; "" if there is none."""
+        return sentence(TEXTS[self.code].remedy, self.data)
+
+    @property
+    def advice(self) -> str:
+        """Sentence, followed by the recommended action."""
+        return f"{self.text} {self.remedy}".strip()
 
     def to_dict(self) -> dict[str, object]:
         """Plain data for JSON."""
@@ -79,46 +119,6 @@ def _plain(value: object) -> Plain:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     raise TypeError(f"{type(value).__name__} is not a plain value")
-
-
-def failure(code: str, **data: object) -> Reason:
-    """Reason that forbids the use of a result."""
-    return Reason(code, Severity.FAILURE, data)  # type: ignore[arg-type]
-
-
-def warning(code: str, **data: object) -> Reason:
-    """Reason that warns but permits the use of a result."""
-    return Reason(code, Severity.WARNING, data)  # type: ignore[arg-type]
-
-
-def held(code: str, **data: object) -> Reason:
-    """Reason for a check that passed."""
-    return Reason(code, Severity.HELD, data)  # type: ignore[arg-type]
-
-
-def not_judged(code: str, **data: object) -> Reason:
-    """Reason for a check that was not made."""
-    return Reason(code, Severity.NOT_JUDGED, data)  # type: ignore[arg-type]
-
-
-def missing(code: str, **data: object) -> Reason:
-    """Reason for a necessary check that was not made, so that the result is not judged."""
-    return Reason(code, Severity.MISSING, data)  # type: ignore[arg-type]
-
-
-def text_of(reason: Reason) -> str:
-    """Sentence of a reason, without the recommended action."""
-    return sentence(TEXTS[reason.code].sentence, reason.data)
-
-
-def remedy_of(reason: Reason) -> str:
-    """Recommended action; "" if there is none."""
-    return sentence(TEXTS[reason.code].remedy, reason.data)
-
-
-def advice_of(reason: Reason) -> str:
-    """Sentence of a reason, followed by the recommended action."""
-    return f"{text_of(reason)} {remedy_of(reason)}".strip()
 
 
 class Outcome(Kind):
@@ -148,8 +148,7 @@ class Verdict:
         reasons: All of them, each once.
 
     Examples:
-        >>> from sysid_core.reasons import warning
-        >>> verdict = Verdict((warning("efforts-late", ms=12.0),))
+        >>> verdict = Verdict((Reason.warning("efforts-late", ms=12.0),))
         >>> verdict.outcome.value, verdict.ok
         ('warn', True)
     """
@@ -216,7 +215,7 @@ class Verdict:
     def text(self) -> str:
         """Outcome with its reasons, as one line."""
         shown = self.not_judged if self.outcome is Outcome.NOT_JUDGED else self.notable or self.held
-        return f"{self.outcome.value}: {' '.join(map(advice_of, shown))}".rstrip(": ")
+        return f"{self.outcome.value}: {' '.join(reason.advice for reason in shown)}".rstrip(": ")
 
     def __add__(self, other: Verdict | Iterable[Reason]) -> Verdict:
         """Reasons of both, each once."""
@@ -228,8 +227,8 @@ class Verdict:
         return {
             "outcome": self.outcome.value,
             "reasons": [reason.to_dict() for reason in self.reasons],
-            "failures": [advice_of(reason) for reason in self.failures],
-            "warnings": [advice_of(reason) for reason in self.warnings],
-            "held": [text_of(reason) for reason in self.held],
-            "not_judged": [advice_of(reason) for reason in self.not_judged],
+            "failures": [reason.advice for reason in self.failures],
+            "warnings": [reason.advice for reason in self.warnings],
+            "held": [reason.text for reason in self.held],
+            "not_judged": [reason.advice for reason in self.not_judged],
         }

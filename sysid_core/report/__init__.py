@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         save_and_list,
         write_index,
     )
-    from sysid_core.report.sequential import sequential_report, step_rows
+    from sysid_core.report.sequential import sequential_report
     from sysid_core.report.space import moving_robot
 
 __getattr__ = names_of(__name__, __file__)
@@ -86,7 +86,6 @@ __all__ = [
     "prediction_table",
     "save_and_list",
     "sequential_report",
-    "step_rows",
     "thinned",
     "time_series",
     "with_deviation",

@@ -26,6 +26,7 @@ SCALES: Mapping[str, tuple[str, ...]] = {
 }
 MOST_POINTS = 1200  # of a line: a panel has some 600 pixels, and each keeps its extrema
 STEPS = 65534  # of the range: finer than a screen's pixels; the next number means "no value"
+_CORRELATED, _LISTED = 0.9, 8  # smallest correlation that is named, and most pairs
 SHORT = 24  # numbers: as text they take about as many bytes
 LONG = 16  # lines of a panel; longer ones take the whole width
 
@@ -348,32 +349,28 @@ def _correlations(covariance: ArrayLike) -> Array:
     return np.asarray(P / np.outer(scale, scale))
 
 
-def strong_correlations(
-    names: Sequence[str], covariance: ArrayLike, *, least: float = 0.9, most: int = 8
-) -> list[str]:
+def strong_correlations(names: Sequence[str], covariance: ArrayLike) -> list[str]:
     """Sentences on the most strongly correlated pairs of estimates, the strongest first.
 
     Args:
         names: p of them.
         covariance: Shape (p, p).
-        least: Smallest correlation that is named.
-        most: Pairs that are named.
     """
     rho = np.triu(_correlations(covariance), 1)
-    pairs = np.argwhere(np.abs(rho) >= least)
+    pairs = np.argwhere(np.abs(rho) >= _CORRELATED)
     pairs = pairs[np.argsort(-np.abs(rho[tuple(pairs.T)]), kind="stable")]
-    listed = [f"{names[i]} and {names[j]}: {rho[i, j]:+.2f}" for i, j in pairs[:most]]
-    return listed + ([f"… {len(pairs) - most} more pairs"] if len(pairs) > most else [])
+    listed = [f"{names[i]} and {names[j]}: {rho[i, j]:+.2f}" for i, j in pairs[:_LISTED]]
+    return listed + ([f"… {len(pairs) - _LISTED} more pairs"] if len(pairs) > _LISTED else [])
 
 
-def bars(shares: Mapping[str, float], *, unit: str = "%", limit: float | None = None) -> Figure:
+def bars(shares: Mapping[str, float], *, limit: float | None = None) -> Figure:
     """Chart of horizontal bars with their values, and a dashed line at the limit."""
     figure = Figure(height=max(180, 28 * len(shares) + 90))
-    text = [f"{value:.3g} {unit}" for value in shares.values()]
+    text = [f"{value:.3g} %" for value in shares.values()]
     values = list(shares.values())
     figure.add(0, "bars", values, list(shares), flat=True, text=text, colour=COLOURS[0])
     if limit is not None:
         figure.mark(0, "x", limit, colour=COLOURS[1])
     figure.axis("y", reversed=True)
-    figure.axis("x", title=unit)
+    figure.axis("x", title="%")
     return figure

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sysid_core.export import ExportedError, Loss, LossCode
-from sysid_core.reasons import Reason, warning
+from sysid_core.reasons import Reason
 from sysid_core.report.html import Report
 
 
@@ -75,7 +75,7 @@ def export_warnings(errors: Sequence[tuple[ExportedError, str]]) -> tuple[Reason
 def _warning(error: ExportedError, file: str) -> Reason:
     inside, exported, rise = 100.0 * error.inside, 100.0 * error.exported, error.rise
     if error.unexplained:
-        return warning(
+        return Reason.warning(
             "export-differs",
             file=file,
             inside=inside,
@@ -83,7 +83,7 @@ def _warning(error: ExportedError, file: str) -> Reason:
             rise=rise,
             unexplained=error.unexplained_rise,
         )
-    return warning(
+    return Reason.warning(
         "export-loses",
         file=file,
         inside=inside,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sysid_core.files import write_text
-from sysid_core.reasons import TEXTS, Outcome, Reason, Verdict, advice_of, remedy_of, text_of
+from sysid_core.reasons import TEXTS, Outcome, Reason, Verdict
 from sysid_core.report.charts import Figure
 
 # Word to its meaning. Words are looked for as they stand; after a `|`, other spellings.
@@ -141,8 +141,8 @@ def _explained(reason: Reason) -> dict[str, str]:
     text = TEXTS[reason.code]
     return {
         "code": reason.code,
-        "text": text_of(reason),
-        "remedy": remedy_of(reason),
+        "text": reason.text,
+        "remedy": reason.remedy,
         "title": text.title,
         "meaning": text.meaning,
         "page": text.page,
@@ -210,12 +210,12 @@ class Report:
             next_steps: What to do now.
         """
         first = (*verdict.notable, *verdict.held, *verdict.not_judged)
-        sentence = answer or (text_of(first[0]) if first else "")
+        sentence = answer or (first[0].text if first else "")
         self.headline(verdict.outcome, sentence, asked=asked, next_steps=next_steps)
         if self._headline is not None:
             self._headline["reasons"] = [_explained(reason) for reason in verdict.notable]
-            self._headline["held"] = [text_of(reason) for reason in verdict.held]
-            self._headline["not_judged"] = [advice_of(reason) for reason in verdict.not_judged]
+            self._headline["held"] = [reason.text for reason in verdict.held]
+            self._headline["not_judged"] = [reason.advice for reason in verdict.not_judged]
 
     def provenance(self, facts: Mapping[str, object]) -> None:
         """Add facts that are needed to repeat the run, such as file hashes and settings; versions

@@ -13,7 +13,6 @@ from sysid_core.estimation.arm import Identification
 from sysid_core.estimation.arm_fit import ArmFit
 from sysid_core.estimation.loaded_arm import KnownLoad, LoadedIdentification
 from sysid_core.estimation.payload import summarise_payload
-from sysid_core.reasons import advice_of
 from sysid_core.report.arm_charts import (
     NOMINAL,
     combination_of,
@@ -153,7 +152,7 @@ def identification_report(
             consistent,
             f"Rank {estimate.rank}; an ideal motion reaches {estimate.structural_rank}."
             f" Condition number {estimate.condition_number:.0f}.",
-            *map(advice_of, estimate.certify()),
+            *(reason.advice for reason in estimate.certify()),
             *estimate.notes,
         ]
     )

@@ -18,7 +18,6 @@ from sysid_core.estimation.payload import (
     summarise_payload,
 )
 from sysid_core.estimation.payload_live import object_size
-from sysid_core.reasons import advice_of
 from sysid_core.report.charts import Figure, strong_correlations, time_series
 from sysid_core.report.html import Report, with_deviation
 from sysid_core.report.payload_charts import (
@@ -233,7 +232,7 @@ def payload_numbers(
         "Quality of the data",
         folded=True,
     )
-    report.bullets([*estimate.notes, *map(advice_of, estimate.certify())])
+    report.bullets([*estimate.notes, *(reason.advice for reason in estimate.certify())])
 
 
 def _other_methods(

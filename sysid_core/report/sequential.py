@@ -50,30 +50,6 @@ def error_growth_figure(fit: SequentialFit) -> Figure:
     return figure
 
 
-def step_rows(fit: SequentialFit) -> list[list[object]]:
-    """Table rows, one per step: number of samples, constants determined, share of the variance from
-    earlier steps.
-    """
-    shares = fit.inherited_shares()
-    ratio = fit.standard_deviations / np.maximum(fit.at_once_sd, 1e-300)
-    rows: list[list[object]] = []
-    for i, step in enumerate(fit.solution.steps):
-        own = [k for k, joint in enumerate(fit.joints) if joint == step.name]
-        rows.append(
-            [
-                step.name,
-                fit.rows_used[step.name],
-                step.n_settled,
-                step.n_postponed,
-                step.condition,
-                fit.estimate.residual_rms.get(step.name),
-                float(np.median(shares.sum(axis=0)[own] - shares[i][own])),
-                float(np.median(ratio[own])),
-            ]
-        )
-    return rows
-
-
 STEP_COLUMNS = (
     "joint",
     "samples",
@@ -108,7 +84,7 @@ def add_sequential_parts(report: Report, fit: SequentialFit) -> None:
     report.heading("Steps, from the last joint to the first")
     report.table(
         STEP_COLUMNS,
-        step_rows(fit),
+        [list(row.values()) for row in fit.step_rows()],
         "Each step treats the constants of earlier steps as known. Residuals are computed while"
         " the joint"
         " moves, because friction at standstill is undetermined. The last two columns are medians"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.kinds import Kind
-from sysid_core.reasons import Reason, Severity, advice_of
+from sysid_core.reasons import Reason, Severity
 from sysid_core.robot import RobotModel
 from sysid_core.servos.bodies import Array
 from sysid_core.servos.model import TERMS, JointServo, Term
@@ -80,7 +80,7 @@ class Finding:
     @property
     def sentence(self) -> str:
         """Sentence of the finding with the recommended action."""
-        return advice_of(self.as_reason)
+        return self.as_reason.advice
 
 
 # [rad] A motion below it is within the sticking band of hobby servos (0.01–0.04 rad on an SO-101).

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 else:
     mujoco = lazy_import("mujoco")
 
+_BANDWIDTH = 30.0  # of the error dynamics [rad/s]
+
 
 @dataclass(frozen=True)
 class SolverSettings:
@@ -137,8 +139,6 @@ class ClosedChainPlant(MujocoStepper):
         q_d: ArrayLike,
         v_d: ArrayLike,
         a_d: ArrayLike,
-        *,
-        bandwidth: float = 30.0,
     ) -> Array:
         """Effort of the robot's position controller: inverse dynamics along the reference plus PD
         feedback.
@@ -147,7 +147,6 @@ class ClosedChainPlant(MujocoStepper):
             q_d: Desired positions, of the actuated joints (n_a,) or of all (n,).
             v_d: Desired velocities, likewise.
             a_d: Desired accelerations, likewise.
-            bandwidth: Bandwidth of the error [rad/s].
 
         Returns:
             Shape (n,), zero for passive joints.
@@ -168,7 +167,7 @@ class ClosedChainPlant(MujocoStepper):
         )
         out = np.zeros(self.chain.n)
         out[self._columns] = (
-            self._held[1] + inertia * (bandwidth**2 * e + 2.0 * bandwidth * e_dot)[0]
+            self._held[1] + inertia * (_BANDWIDTH**2 * e + 2.0 * _BANDWIDTH * e_dot)[0]
         )
         return out
 

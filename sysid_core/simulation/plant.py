@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 else:
     mujoco = lazy_import("mujoco")
 
+_BANDWIDTH = 60.0  # of the critically damped error dynamics [rad/s]
+
 
 def largest_within(fixed: Array, more: Array, limits: Array) -> Array:
     """Vector `fixed + s * more` with the largest s in [0, 1] that respects the limits, shape (n,).
@@ -190,8 +192,6 @@ class MujocoPlant(MujocoStepper):
         q_d: ArrayLike,
         v_d: ArrayLike,
         a_d: ArrayLike,
-        *,
-        bandwidth: float = 60.0,
     ) -> Array:
         """Effort of the position controller of an industrial arm: computed torque with PD feedback.
 
@@ -199,13 +199,12 @@ class MujocoPlant(MujocoStepper):
             q_d: Desired positions, shape (n,).
             v_d: Desired velocities, shape (n,).
             a_d: Desired accelerations, shape (n,).
-            bandwidth: Bandwidth of the critically damped error dynamics [rad/s].
         """
         data = self.mj_data
         a = (
             np.asarray(a_d)
-            + 2 * bandwidth * (np.asarray(v_d) - data.qvel)
-            + bandwidth**2 * (np.asarray(q_d) - data.qpos)
+            + 2 * _BANDWIDTH * (np.asarray(v_d) - data.qvel)
+            + _BANDWIDTH**2 * (np.asarray(q_d) - data.qpos)
         )
         bias, M_a = self._inverse_dynamics(a)
         return bias + M_a

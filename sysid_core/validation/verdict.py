@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sysid_core.diagnosis import FAIL_SHARE, Examination
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import ArmLags, Identification, JointDelay, PredictionSpread
-from sysid_core.reasons import Reason, Verdict, failure, held, missing, not_judged, warning
+from sysid_core.reasons import Reason, Verdict
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import mimic_joints
 from sysid_core.validation.prediction import Prediction
@@ -34,7 +34,7 @@ def judge_estimate(estimate: Estimate) -> Verdict:
     Args:
         estimate: Estimate of an arm or a payload.
     """
-    return Verdict(estimate.certify() or (held("estimate-sound"),))
+    return Verdict(estimate.certify() or (Reason.held("estimate-sound"),))
 
 
 def judge_identification(
@@ -63,26 +63,26 @@ def judge_identification(
     verdict = examination.verdict + judge_estimate(identification.estimate) + fitted
     verdict += _judge_followers(identification)
     verdict += _judge_efforts(identification, training)
-    verdict += _judge_joints(training, "the fitted runs", failure)
+    verdict += _judge_joints(training, "the fitted runs", Reason.failure)
     verdict += () if lags is None else _judge_lags(identification, lags)
     urdf, free = examination.shares
     left = unexplained(training)
     possible = max(4.0 * free, 2.0 * urdf)
     if left > possible + _MEASURABLE:
-        verdict += (warning("fit-contradicted", left=left, urdf=urdf, free=free),)
+        verdict += (Reason.warning("fit-contradicted", left=left, urdf=urdf, free=free),)
     verdict += judge_spread(spread)
     if validation:
-        verdict += _judge_joints(validation, UNSEEN, warning)
+        verdict += _judge_joints(validation, UNSEEN, Reason.warning)
         return verdict + judge_predictions(validation, UNSEEN, left)
     if not np.isfinite(left):
-        return verdict + (missing("nothing-predicted"),)
-    return verdict + (not_judged("unseen-missing"),)
+        return verdict + (Reason.missing("nothing-predicted"),)
+    return verdict + (Reason.not_judged("unseen-missing"),)
 
 
 def _judge_followers(identification: Identification) -> tuple[Reason, ...]:
     """Joints that follow others are fitted as if they were driven on their own."""
     followers = [f"{m.joint} ({m.leader})" for m in mimic_joints(identification.model)]
-    return (warning("followers", joints=followers),) if followers else ()
+    return (Reason.warning("followers", joints=followers),) if followers else ()
 
 
 def _judge_efforts(
@@ -110,7 +110,7 @@ def _judge_efforts(
     meant = bool((_most_weight(model) <= limits).all())
     fails = (size[beyond] > limits[beyond]) & meant
     reasons = []
-    for say, joints in ((failure, beyond[fails]), (warning, beyond[~fails])):
+    for say, joints in ((Reason.failure, beyond[fails]), (Reason.warning, beyond[~fails])):
         if joints.size:
             names = [model.joint_names[j] for j in joints]
             numbers = {"peak": peak[joints], "size": size[joints], "limit": limits[joints]}
@@ -154,14 +154,16 @@ def _judge_lags(identification: Identification, lags: ArmLags) -> tuple[Reason, 
     if common.worth_correcting:
         numbers = {"ms": 1e3 * common.seconds, "sd": 1e3 * common.sd}
         if not corrected:
-            reasons += (warning("efforts-late", **numbers),)
+            reasons += (Reason.warning("efforts-late", **numbers),)
         else:
             late = JointDelay("all", abs(common.seconds), common.sd).late
-            reasons += ((warning if late else held)("efforts-late-corrected", **numbers),)
+            reasons += (
+                (Reason.warning if late else Reason.held)("efforts-late-corrected", **numbers),
+            )
     for lag in lags.joints:
         if lag.late:
             numbers = {"ms": 1e3 * lag.seconds, "sd": 1e3 * lag.sd}
-            reasons += (warning("joint-late", joint=lag.joint, **numbers),)
+            reasons += (Reason.warning("joint-late", joint=lag.joint, **numbers),)
     return reasons
 
 
@@ -172,11 +174,13 @@ def judge_spread(spread: PredictionSpread | None) -> Verdict:
         spread: Spread of the predictions of typical motion; None: not known.
     """
     if spread is None:
-        return Verdict((not_judged("spread-unknown"),))
+        return Verdict((Reason.not_judged("spread-unknown"),))
     numbers = {"spread": spread.spread, "relative": spread.relative}
     if not (spread.spread > WARN_SPREAD and spread.relative > _NEGLIGIBLE):
-        return Verdict((held("spread-small", **numbers),))
-    say = failure if spread.relative**2 > FAIL_SHARE else warning  # so much is no model
+        return Verdict((Reason.held("spread-small", **numbers),))
+    say = (
+        Reason.failure if spread.relative**2 > FAIL_SHARE else Reason.warning
+    )  # so much is no model
     return Verdict((say("spread-large", worst=spread.worst, **numbers),))
 
 
@@ -193,21 +197,21 @@ def judge_predictions(
     left = unexplained(predictions)
     if not np.isfinite(left):
         moving = any(p.motion.any() for p in predictions)
-        reason = failure("prediction-not-finite", which=which)
-        return Verdict((reason if moving else not_judged("runs-at-rest", which=which),))
+        reason = Reason.failure("prediction-not-finite", which=which)
+        return Verdict((reason if moving else Reason.not_judged("runs-at-rest", which=which),))
     reasons = []
     if left > FAIL_SHARE:
-        reasons.append(failure("prediction-poor", left=left, which=which, limit=FAIL_SHARE))
+        reasons.append(Reason.failure("prediction-poor", left=left, which=which, limit=FAIL_SHARE))
     elif left > WARN_SHARE:
-        reasons.append(warning("prediction-weak", left=left, which=which))
+        reasons.append(Reason.warning("prediction-weak", left=left, which=which))
     if fitted is not None and left > _MEASURABLE:
         ratio = left / max(fitted, _MEASURABLE / DISAGREEMENT)
         if ratio > 0.5 * DISAGREEMENT:
-            say = failure if ratio > DISAGREEMENT else warning
+            say = Reason.failure if ratio > DISAGREEMENT else Reason.warning
             reasons.append(
                 say("prediction-differs", left=left, which=which, ratio=ratio, fitted=fitted)
             )
-    return Verdict(tuple(reasons or [held("prediction-good", left=left, which=which)]))
+    return Verdict(tuple(reasons or [Reason.held("prediction-good", left=left, which=which)]))
 
 
 def unexplained(predictions: Sequence[Prediction]) -> float:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         ServoPlanSettings,
     )
     from sysid_core.workflows.planned import PlannedMotion
-    from sysid_core.workflows.sequential import SequentialFit
     from sysid_core.workflows.servos import ServoFiles, ServoSettings, identify_servos
     from sysid_core.workflows.settings import (
         IdentifySettings,
@@ -71,7 +70,6 @@ __all__ = [
     "PayloadPlanSettings",
     "PlannedMotion",
     "PosturePlanSettings",
-    "SequentialFit",
     "SequentialPlanSettings",
     "SequentialSettings",
     "ServoFiles",

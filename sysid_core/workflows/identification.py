@@ -13,8 +13,13 @@ import numpy as np
 from sysid_core.errors import EstimationError, ModelError, SignalError, SysIdError
 from sysid_core.estimation import Estimate, residual_statistics
 from sysid_core.estimation.arm import Identification, save_identification
-from sysid_core.estimation.arm_fit import ArmFit, FitSettings, fit_arm
+from sysid_core.estimation.arm_fit import ArmFit, FitSettings, fit_arm, processing_of
 from sysid_core.estimation.loaded_arm import LoadedIdentification
+from sysid_core.estimation.sequential import (
+    SequentialIdentification,
+    SequentialLeastSquares,
+    identify_sequentially,
+)
 from sysid_core.export import (
     ArmResult,
     Carried,
@@ -27,13 +32,14 @@ from sysid_core.export import (
 )
 from sysid_core.files import FileKind, read_yaml, write_json, write_yaml
 from sysid_core.progress import Progress, Step, silent
-from sysid_core.reasons import Verdict, remedy_of, text_of
+from sysid_core.reasons import Verdict
 from sysid_core.report import (
     export_section,
     export_warnings,
     identification_report,
     prediction_sentence,
     save_and_list,
+    sequential_report,
 )
 from sysid_core.robot import write_urdf
 from sysid_core.signals import COLUMNS_SCHEMA, Recording
@@ -45,7 +51,6 @@ from sysid_core.validation import (
 )
 from sysid_core.workflows.arm_data import ArmData, require_unseen
 from sysid_core.workflows.inputs import inputs_of, mesh_places
-from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
 from sysid_core.workflows.settings import IdentifySettings
 
 URDF, EXPORTS = "identified.urdf", "exports"
@@ -69,7 +74,7 @@ class IdentifiedArm:
 
     data: ArmData
     settings: FitSettings
-    fit: ArmFit | SequentialFit
+    fit: ArmFit | SequentialIdentification
     training: tuple[Prediction, ...]
     validation: tuple[Prediction, ...]
     verdict: Verdict
@@ -167,7 +172,7 @@ class IdentifiedArm:
                 self.identification, self.training, self.validation, self.fit
             )
         else:
-            report = self.fit.report(self.validation)
+            report = sequential_report(self.fit, self.validation)
         export_section(report, self.exported_errors)
         report.judged(
             self.verdict,
@@ -181,7 +186,7 @@ class IdentifiedArm:
         if self.description is not None:
             write_urdf(folder / URDF, self.description.xml)
             files.append(URDF)
-        if self.fit.loaded is not None:
+        if isinstance(self.fit, ArmFit) and self.fit.loaded is not None:
             path = folder / "columns.yaml"
             _write_columns(self.data.columns_path, self.fit.loaded, self.data.runs[0], path)
             files.append(path.name)
@@ -288,8 +293,9 @@ def identify_data(
         if fit.loaded is not None:
             training += tuple(predict_recording(fit.loaded.loaded, run) for run in data.loaded)
     others = tuple(predict_recording(fit.identification, run) for run in data.others)
+    spread, lags = (fit.spread, fit.lags) if isinstance(fit, ArmFit) else (None, None)
     verdict = judge_identification(
-        fit.identification, training, others, data.examination, fit.spread, fit.lags
+        fit.identification, training, others, data.examination, spread, lags
     )
     progress(Step.WRITING)
     description = None
@@ -306,11 +312,18 @@ def identify_data(
     return IdentifiedArm(data, settings, fit, training, others, verdict, description, inputs or {})
 
 
-def _fitted(data: ArmData, settings: FitSettings, progress: Progress) -> ArmFit | SequentialFit:
+def _fitted(
+    data: ArmData, settings: FitSettings, progress: Progress
+) -> ArmFit | SequentialIdentification:
     """The fit; where data that contradict the description make it impossible, their fault is the error."""
     try:
         if settings.method == "sequential":
-            return fit_sequentially(data, settings, progress)
+            estimator = SequentialLeastSquares.of_arm(data.model, data.runs, data.unexcited)
+            processing = processing_of(settings)
+            progress(Step.FITTING)
+            return identify_sequentially(
+                data.model, data.runs, data.friction, estimator, processing, trajectory=data.plan
+            )
         return fit_arm(
             data.model,
             data.runs,
@@ -324,7 +337,7 @@ def _fitted(data: ArmData, settings: FitSettings, progress: Progress) -> ArmFit 
         faults = data.examination.verdict.failures
         if not faults:
             raise
-        raise EstimationError(text_of(faults[0]), remedy=remedy_of(faults[0])) from err
+        raise EstimationError(faults[0].text, remedy=faults[0].remedy) from err
 
 
 def _write_columns(

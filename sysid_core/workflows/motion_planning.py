@@ -140,7 +140,7 @@ def _payload(settings: PayloadPlanSettings, planning: Planning) -> Planned:
                 model, planning.limits.tcp_frame, found.trajectory
             ),
             "amplitude": f"{s.amplitude_deg:g}°",
-            "mean angular speed of the last link": f"{s.speed:g} rad/s",
+            "mean angular speed of the last link": f"{found.mean_angular_speed:g} rad/s",
             "posture [rad]": ", ".join(f"{x:.3f}" for x in found.posture),
         },
         remarks=[

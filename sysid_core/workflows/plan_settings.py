@@ -143,7 +143,8 @@ class PayloadPlanSettings:
     """Settings of a payload motion: static postures, then an oscillation of the last three joints.
 
     Attributes:
-        speed: Mean angular speed of the last link [rad/s].
+        speed: Mean angular speed of the last link [rad/s]; default: 1 rad/s, or what the velocity
+            and acceleration limits of the wrist joints allow.
         duration: Duration of the oscillation [s].
         amplitude_deg: Amplitude of the three wrist joints [deg].
         tare: Number of static postures before the motion (0, or at least 3).
@@ -154,7 +155,7 @@ class PayloadPlanSettings:
         common: Samples, robot and limits.
     """
 
-    speed: float = 1.0
+    speed: float | None = None
     duration: float = 15.0
     amplitude_deg: float = 45.0
     tare: int = 4

@@ -31,7 +31,7 @@ from sysid_core.estimation.loaded_arm import (
 from sysid_core.estimation.payload import DensityPrior, summarise_payload
 from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
-from sysid_core.reasons import Verdict, failure, warning
+from sysid_core.reasons import Reason, Verdict
 from sysid_core.report import loaded_arm_report, payload_sentence, save_and_list
 from sysid_core.robot import (
     Array,
@@ -215,10 +215,10 @@ def judge_added(mass: float, sd: float) -> Verdict:
     in kg.
     """
     if mass < -3.0 * sd:
-        return Verdict((failure("load-negative", mass=-mass, sd=sd),))
+        return Verdict((Reason.failure("load-negative", mass=-mass, sd=sd),))
     if mass > 3.0 * sd:
         return Verdict()
-    return Verdict((warning("load-nothing", mass=mass, sd=sd),))
+    return Verdict((Reason.warning("load-nothing", mass=mass, sd=sd),))
 
 
 def _gain_deviations(model: RobotModel, columns: ColumnMap | None, given: float | None) -> Array:

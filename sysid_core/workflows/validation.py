@@ -14,7 +14,7 @@ from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
 from sysid_core.files import read_json, write_json
 from sysid_core.progress import Progress, Step, silent
-from sysid_core.reasons import Reason, Verdict, failure
+from sysid_core.reasons import Reason, Verdict
 from sysid_core.report import (
     Report,
     prediction_chart,
@@ -101,7 +101,9 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
     refused: list[Reason] = []
 
     def refuse(source: object, err: SysIdError) -> None:
-        refused.append(failure("refused", message=f"{source}: {err.message}", remedy=err.remedy))
+        refused.append(
+            Reason.failure("refused", message=f"{source}: {err.message}", remedy=err.remedy)
+        )
 
     for path in settings.recordings:
         try:

@@ -9,7 +9,7 @@ from sysid_core.control import TorqueController, judge_for_control
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.kinds import Kind
-from sysid_core.reasons import Verdict, failure, text_of
+from sysid_core.reasons import Reason, Verdict
 from sysid_core.robot.loops import ClosedChain, chain_with_parameters
 from sysid_core.validation import judge_estimate
 from sysid_nodes import conversions
@@ -58,7 +58,7 @@ class IdentifiedParameters:
             verdict += judge_for_control(self._nominal, candidate, self._factor)
         if not verdict.ok:
             raise SysIdError(
-                f"The estimate is refused: {' '.join(map(text_of, verdict.failures))}",
+                f"The estimate is refused: {' '.join(reason.text for reason in verdict.failures)}",
                 remedy="Check units, signs and the motion, and identify again (method lmi or"
                 " entropic); the present parameters remain in use.",
             )
@@ -88,4 +88,4 @@ def _without_springs(estimate: Estimate) -> Verdict:
     springs = sorted({joint for joint, _, symbol in parts if symbol.startswith("S_")})
     if not springs:
         return Verdict()
-    return Verdict((failure("springs-unknown", joints=springs),))
+    return Verdict((Reason.failure("springs-unknown", joints=springs),))

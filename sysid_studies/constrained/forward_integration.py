@@ -36,6 +36,7 @@ VELOCITY_HZ, ACCELERATION_HZ, TORQUE_HZ = 18.0, 15.0, 33.0  # section IV-B
 DECIMATION = 10  # section IV-B
 _SWEEPS = 8  # of the friction solve; the reduced mass matrix is diagonally dominant
 _LOST = 1e-3  # [m]: a model that leaves the loops by more per step can't be followed
+_SEGMENT = 0.5  # length of a segment [s]
 
 
 def paper_regression(chain: ClosedChain, recordings: Sequence[Recording]) -> Regression:
@@ -106,8 +107,6 @@ def predict_segments(
     q_a: ArrayLike,
     v_a: ArrayLike,
     effort: ArrayLike,
-    *,
-    segment: float = 0.5,
 ) -> SegmentPrediction:
     """Integrate the dynamics over all segments of a recording in parallel.
 
@@ -117,17 +116,16 @@ def predict_segments(
         q_a: Measured actuated positions, shape (K, n_a).
         v_a: Measured actuated velocities, shape (K, n_a).
         effort: Torques, held from each sample to the next, shape (K, n_a).
-        segment: Length [s].
 
     Raises:
         SignalError: The recording is shorter than one segment.
     """
     q_a, v_a, effort = (np.asarray(x, dtype=float) for x in (q_a, v_a, effort))
-    length = round(segment * rate_hz)
+    length = round(_SEGMENT * rate_hz)
     start = np.arange(0, len(q_a) - length, length)
     if not len(start):
         raise SignalError(
-            f"The run of {len(q_a) / rate_hz:.2f} s is shorter than a segment of {segment} s.",
+            f"The run of {len(q_a) / rate_hz:.2f} s is shorter than a segment of {_SEGMENT} s.",
             remedy="Give a longer run or shorter segments.",
         )
     predicted = np.empty((len(start), length, chain.n_actuated))

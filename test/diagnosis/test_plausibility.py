@@ -35,7 +35,7 @@ from sysid_core.diagnosis.stream_checks import effort_faults
 from sysid_core.errors import EstimationError, ModelError, SignalError
 from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.loaded_arm import judge_carried_mass
-from sysid_core.reasons import Outcome, Verdict, text_of
+from sysid_core.reasons import Outcome, Verdict
 from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount, with_gravity
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
@@ -386,7 +386,7 @@ def test_a_cause_is_named_only_if_the_data_are_right_without_it(model):
     right = (likely(Fault.NONE, "", 1.0),)
     poor = Examination(model.joint_names, np.ones(n, dtype=bool), (), right, (0.2, 0.4), 10.0)
     assert poor.verdict.codes == ("blocks-unpredicted",)
-    assert "40 % of the efforts" in text_of(poor.verdict.warnings[0])
+    assert "40 % of the efforts" in poor.verdict.warnings[0].text
     (doubt,) = examined(0.4).failures
     assert doubt.code == "cannot-tell"
     assert doubt.data["causes"][0] == "zero-angle"

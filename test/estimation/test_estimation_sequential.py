@@ -282,7 +282,7 @@ def test_recording_is_identified_with_and_without_its_plan(hint) -> None:
     labels = {s.label for s in result.segments}
     if hint != "none":
         assert labels == {s.label for s in plan.segments}
-    assert any("excluded" in note for note in result.notes)
+    assert any("excluded" in note for note in result.identification.estimate.notes)
     truth = bench.truth[: 10 * 6]
     q, v, a = np.random.default_rng(4).uniform(-1, 1, size=(3, 40, 6))
     expected = joint_torque_regressor(bench.model, q, v, a) @ truth

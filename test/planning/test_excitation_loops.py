@@ -74,7 +74,7 @@ def test_a_box_is_found_where_none_is_given(leg, rng):
 
 
 def test_not_everything_within_the_joints_limits_assembles(leg, rng):
-    found = assembly_map(leg, rng, 200, restarts=0)
+    found = assembly_map(leg, rng, 200)
     assert 0.85 < found.assembled.mean() < 1.0
     assert found.within_limits.mean() < found.assembled.mean()
 

@@ -168,6 +168,13 @@ def test_too_fast_a_motion_is_refused_naming_the_limit(xarm):
         plan_payload_motion(xarm, mean_angular_speed=8.0, duration=3.0, n_candidates=5)
 
 
+def test_a_slow_wrist_gets_a_slow_motion(xarm):
+    limits = MotionLimits.from_model(xarm)
+    slow = limits.replace(velocity=np.full(7, 0.5))
+    found = plan_payload_motion(xarm, slow, duration=6.0, n_candidates=20)
+    assert found.check.is_safe and found.mean_angular_speed < 0.9
+
+
 def test_a_wrist_without_room_is_named(xarm):
     limits = MotionLimits.from_model(xarm)
     tight = limits.replace(upper=np.where(np.arange(7) == 5, limits.lower + 1.0, limits.upper))

@@ -113,10 +113,10 @@ def test_runs_below_results_are_listed_and_nothing_else_is_overwritten(tmp_path)
 
 
 def test_a_warning_says_what_it_means_and_what_to_do(tmp_path) -> None:
-    from sysid_core.reasons import TEXTS, Verdict, held, not_judged, warning
+    from sysid_core.reasons import TEXTS, Reason, Verdict
 
-    weak = warning("prediction-weak", left=0.12, which="a run")
-    judged = Verdict((weak, held("estimate-sound"), not_judged("unseen-missing")))
+    weak = Reason.warning("prediction-weak", left=0.12, which="a run")
+    judged = Verdict((weak, Reason.held("estimate-sound"), Reason.not_judged("unseen-missing")))
     report = Report("Arm")
     report.judged(judged, "Error 12 %.")
     report.table(("joint", "F_c"), [("elbow", 2.0)])
@@ -139,4 +139,4 @@ def test_the_strongest_correlations_are_listed_first() -> None:
     covariance = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, -1.96], [0.0, -1.96, 4.0]])
     listed = strong_correlations(["a", "b", "c"], covariance)
     assert listed == ["b and c: -0.98", "a and b: +0.95"]
-    assert strong_correlations(["a", "b", "c"], covariance, most=1)[-1] == "… 1 more pairs"
+    assert strong_correlations([*"abcde"], np.ones((5, 5)))[-1] == "… 2 more pairs"

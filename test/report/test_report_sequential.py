@@ -12,7 +12,6 @@ from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.planning import MotionChecker, MotionLimits
 from sysid_core.planning.sequential import plan_sequential
 from sysid_core.planning.transfer import MotionBuilder
-from sysid_core.report import step_rows
 from sysid_core.report.sequential import error_growth_figure
 from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.simulation import (
@@ -72,9 +71,9 @@ def test_page_shows_steps_and_growth(run, tmp_path, clicks) -> None:
         assert heading in page
     assert "Growth of the error" in page
     clicks(tmp_path / "report.html")
-    figure = error_growth_figure(run.fit.result.fit)
-    assert len(figure.data) == 2 + len(run.fit.result.fit.solution.steps) + 1
-    assert [row[0] for row in step_rows(run.fit.result.fit)] == list(
+    figure = error_growth_figure(run.fit.fit)
+    assert len(figure.data) == 2 + len(run.fit.fit.solution.steps) + 1
+    assert [row["joint"] for row in run.fit.fit.step_rows()] == list(
         reversed(run.identification.model.joint_names)
     )
     json.dumps(run.to_dict())
@@ -82,4 +81,4 @@ def test_page_shows_steps_and_growth(run, tmp_path, clicks) -> None:
 
 @pytest.mark.slow
 def test_torques_at_the_motor_hide_what_joints_at_standstill_feel(run) -> None:
-    assert run.fit.result.fit.estimate.method == "sequential"
+    assert run.fit.fit.estimate.method == "sequential"

@@ -53,14 +53,14 @@ _LATER = 1.0  # [s]: neighbours in time are alike anyway
 HELD = 32e6  # bytes of rigid-body regressors, and of filtered ones, that are held
 
 
-def arm_structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 7) -> Array:
+def arm_structural_rows(model: RobotModel, friction: FrictionModel) -> Array:
     """Triangular factor of the rigid-body and friction regressor at random states, shape (p, p).
 
     Rounded angles of the URDF are replaced by exact ones, because a tilt of 1e-6 rad has no
     measurable effect.
     """
     model = with_exact_angles(model)[0].with_pi(model.pi)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(7)
     n_samples = max(12 * model.n_bodies, len(friction.names)) + 30
     q, v, a = random_states(model, n_samples, rng)
     angles = rng.uniform(-np.pi, np.pi, (n_samples, model.nv))

@@ -18,6 +18,8 @@ from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regr
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
+_PIECE = 2_000  # samples of each piece
+
 
 @dataclass(frozen=True, eq=False)
 class Span:
@@ -233,28 +235,27 @@ class RegressorBlocks:
         return out
 
 
-def evenly_spread(lengths: Sequence[int], total: int, piece: int = 2_000) -> list[list[slice]]:
+def evenly_spread(lengths: Sequence[int], total: int) -> list[list[slice]]:
     """Pieces of several spans, about `total` samples in all, distributed evenly.
 
     Args:
         lengths: Samples of each span.
         total: How many are wanted.
-        piece: Samples of each piece.
 
     Returns:
         Slices of each span; whole spans where there are no more samples than wanted.
     """
     if sum(lengths) <= total:
         return [[slice(0, K)] for K in lengths]
-    stride = max(piece, int(piece * sum(lengths) / total))
+    stride = max(_PIECE, int(_PIECE * sum(lengths) / total))
     out: list[list[slice]] = []
     due = 0  # where the next piece begins, from the start of this span: many spans share a stride
     for K in lengths:
         out.append(
             [
-                slice(a, min(a + piece, K))
+                slice(a, min(a + _PIECE, K))
                 for a in range(due, K, stride)
-                if min(a + piece, K) - a >= 200
+                if min(a + _PIECE, K) - a >= 200
             ]
         )
         due = max(due - K, 0) if due >= K else -(K - due) % stride

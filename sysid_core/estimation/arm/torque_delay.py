@@ -43,6 +43,7 @@ ENOUGH = 6_000  # samples that are enough for the estimate
 FAST = 0.1  # [rad/s]: slower joints' equations, and those nearby, are left out
 CLEAR = 2.0  # standard deviations, from which on a joint's delay is estimated in several steps
 ROUNDS = 6  # most of them
+_ROUNDS = 20  # most Gauss-Newton steps. A last step that isn't small yet counts as deviation
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,7 @@ class ArmLags:
     joints: tuple[JointDelay, ...] = ()
 
 
-def torque_delay(equations: ArmEquations, rounds: int = 20) -> TorqueDelay:
+def torque_delay(equations: ArmEquations) -> TorqueDelay:
     r"""Estimate the common delay of the efforts together with the parameters.
 
     Gauss-Newton steps (`delay_step`) with the motion shifted. The search starts from the best of
@@ -231,13 +232,12 @@ def torque_delay(equations: ArmEquations, rounds: int = 20) -> TorqueDelay:
 
     Args:
         equations: The data.
-        rounds: Most Gauss-Newton steps. A last step that isn't small yet counts as deviation.
 
     Raises:
         EstimationError: The torques don't vary.
     """
     few, rich, pi = _with_geared_friction(equations)
-    found = settled_delay(lambda delay: _delay_step(rich, delay, pi), _start(few), rounds)
+    found = settled_delay(lambda delay: _delay_step(rich, delay, pi), _start(few), _ROUNDS)
     if not found.significant:
         return found
     here, there = held_out_error(few), held_out_error(few.with_delay(found.seconds))

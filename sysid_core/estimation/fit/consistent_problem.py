@@ -26,6 +26,7 @@ else:
 # Column k: the pseudo-inertia of the k-th unit parameter, row by row.
 _BASIS = pseudo_inertia_from_pi(np.eye(10)).reshape(10, 16).T
 _MARGIN = 1e-5  # smallest eigenvalue of the pseudo-inertia relative to the body's natural one
+_ZERO = 1e-9  # eigenvalues below this part of the largest count as zero
 
 
 def symmetric(M: Array) -> Array:
@@ -33,17 +34,16 @@ def symmetric(M: Array) -> Array:
     return 0.5 * (M + M.T)
 
 
-def root(M: Array, tolerance: float = 1e-9) -> Array:
+def root(M: Array) -> Array:
     """Square root R of a symmetric matrix, with `R^T R` the nearest positive semi-definite matrix
     (after scaling its diagonal to one).
 
     Args:
         M: Shape (n, n).
-        tolerance: Eigenvalues below this part of the largest count as zero.
     """
     scale = np.sqrt(np.maximum(np.diag(M), np.finfo(float).tiny))
     values, vectors = np.linalg.eigh(symmetric(M / np.outer(scale, scale)))
-    values = np.where(values > tolerance * max(float(values[-1]), 0.0), values, 0.0)
+    values = np.where(values > _ZERO * max(float(values[-1]), 0.0), values, 0.0)
     return (vectors * np.sqrt(values)).T * scale
 
 
@@ -86,10 +86,6 @@ class Certificate:
     dual_residual: float
     gap: float
     almost_solved: bool
-
-    def is_optimal(self, tolerance: float = 1e-6) -> bool:
-        """True if both residuals and the duality gap are below a tolerance."""
-        return max(self.primal_residual, self.dual_residual, self.gap) <= tolerance
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -320,9 +316,9 @@ def solve_consistent(problem: ConsistentProblem) -> tuple[Array, Certificate]:
     return values, certificate
 
 
-def _definite(P: Array, least: float = 1e-4) -> Array:
+def _definite(P: Array) -> Array:
     """Matrix with its eigenvalues raised to a fraction of the largest, so that it can serve as a
     prior.
     """
     lam, U = np.linalg.eigh(P)
-    return np.asarray((U * np.maximum(lam, least * max(float(lam[-1]), 1e-12))) @ U.T)
+    return np.asarray((U * np.maximum(lam, 1e-4 * max(float(lam[-1]), 1e-12))) @ U.T)

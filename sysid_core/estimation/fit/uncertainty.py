@@ -18,6 +18,7 @@ from sysid_core.robot import Array
 
 MOST_LAG = 400  # samples, longest correlation of residuals that is looked for: 4 s at 100 Hz
 _UNTOUCHED = 1e-11  # of the largest singular value after equilibration, as in `solve_compressed`
+_LISTED = 8  # directions that a note names
 _OPEN = 1e4  # natural scales: deviation of a direction that the data don't touch
 
 
@@ -204,12 +205,12 @@ class ParameterUncertainty:
         """Mask of the parameters with a standard deviation above their natural scale, shape (b,)."""
         return np.asarray(np.diag(self.covariance) >= self.tolerance * np.diag(self.prior))
 
-    def sentences(self, names: Sequence[str], limit: int = 8) -> tuple[str, ...]:
+    def sentences(self, names: Sequence[str]) -> tuple[str, ...]:
         """Sentences on weakly excited directions with their parameters, the weakest first."""
         out = []
         order = np.argsort(self.ratios)[::-1]
         unseen = [i for i in order if self.ratios[i] >= self.tolerance]
-        for i in unseen[:limit]:
+        for i in unseen[:_LISTED]:
             u = self.directions[:, i]
             top = np.argsort(np.abs(u))[::-1][:4]
             parts = [names[k] for k in top if abs(u[k]) > 0.3 * abs(u[top[0]])]
@@ -217,8 +218,8 @@ class ParameterUncertainty:
                 f"Poorly excited by these data: {' with '.join(parts)} (standard deviation"
                 f" {_times(float(np.sqrt(self.ratios[i])))} the natural scale)."
             )
-        if len(unseen) > limit:
-            out.append(f"{len(unseen) - limit} further directions are poorly excited.")
+        if len(unseen) > _LISTED:
+            out.append(f"{len(unseen) - _LISTED} further directions are poorly excited.")
         return tuple(out)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.estimation.loaded_arm.carried_body import payload_torque_regressor, with_load
-from sysid_core.reasons import Verdict, failure
+from sysid_core.reasons import Reason, Verdict
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import JointStream
 
@@ -37,7 +37,7 @@ def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -
     j = int(np.argmax(share))
     if share[j] <= _PEAK:
         return Verdict()
-    found = failure(
+    found = Reason.failure(
         "load-too-heavy",
         mass=np.asarray(pi)[0],
         joint=model.joint_names[j],

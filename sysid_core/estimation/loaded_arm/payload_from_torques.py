@@ -59,6 +59,11 @@ from sysid_core.signals import JointStream, Recording
 
 _PASSES = 3  # of noise levels, load-dependent friction and the prior's scale
 _SETTLED = 0.3  # of its standard deviation that the last pass may change the mass by
+# Standard deviation of the model's inertial parameters, relative to the links' own size: with runs
+# without load, and of a nominal model alone.
+_LINK_SD, _NOMINAL_LINK_SD = 1.0, 0.2
+_FRICTION_DRIFT = 0.3  # relative standard deviation by which friction differs between the runs
+_CORRELATION_S = 2.0  # longest correlation looked for in the residuals
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,15 +165,11 @@ class PayloadFromTorques:
             included (on a UR10e they halve the residual of the usual four).
         gain_sd: Relative standard deviation of the torque scale (drive gains), a number or one
             per joint: independent errors, carried into the covariance.
-        link_sd: Standard deviation of the model's inertial parameters relative to the links' own
-            size; default: 1 with unloaded recordings, 0.2 for a nominal model alone.
-        friction_drift: Relative standard deviation by which friction differs between the runs.
         reach: How far from the frame the payload's centre of mass may well be [m].
         size: Radius of a ball as large as the payload [m]: the prior of its inertia, which slow
             arms hardly show.
         density: Prior on the payload's density where its shape in the frame is known: replaces
             `reach` and `size`.
-        correlation_s: Longest correlation looked for in the residuals [s].
     """
 
     method = "payload from joint torques"
@@ -180,12 +181,9 @@ class PayloadFromTorques:
         *,
         friction: FrictionModel | None = None,
         gain_sd: ArrayLike = 0.05,
-        link_sd: float | None = None,
-        friction_drift: float = 0.3,
         reach: float = 0.3,
         size: float = 0.15,
         density: DensityPrior | None = None,
-        correlation_s: float = 2.0,
     ) -> None:
         self.model = model
         self.frame = frame
@@ -193,16 +191,13 @@ class PayloadFromTorques:
             DriveTrain.direct(model.joint_names), GEARED_ARM_TERMS
         )
         self.gain_sd = np.broadcast_to(np.asarray(gain_sd, dtype=float), (model.nv,))
-        self.link_sd = link_sd
-        self.friction_drift = friction_drift
         self.reach = reach
         self.size = size
         self.density = density
-        self.correlation_s = correlation_s
         carried_by(model, frame)  # refuses a frame that doesn't move
         self._equations = LoadedEquations(model, self.friction, frame)
         self._load = SupposedLoad(frame, reach, size, density)
-        positive = {"reach": reach, "size": size, "friction_drift": friction_drift}
+        positive = {"reach": reach, "size": size}
         if not all(value > 0 for value in positive.values()) or np.any(self.gain_sd < 0):
             raise EstimationError(
                 f"{', '.join(positive)} must be positive and `gain_sd` not negative.",
@@ -252,8 +247,8 @@ class PayloadFromTorques:
             raise EstimationError("There is no loaded recording.", remedy="Give at least one.")
         first = loaded[0].ordered(self.model.joint_names)
         require_filtered(first, "the loaded recording")
-        relative = self.link_sd if self.link_sd is not None else (1.0 if unloaded else 0.2)
-        known = arm_prior(self.model, self.friction, first, relative, identified)
+        link_sd = _LINK_SD if unloaded else _NOMINAL_LINK_SD
+        known = arm_prior(self.model, self.friction, first, link_sd, identified)
         fit, mean, prior, step = self._solve(loaded, unloaded, *known)
         estimate, added = self._estimate(fit, mean, prior, source)
         notes = estimate.notes
@@ -340,7 +335,7 @@ class PayloadFromTorques:
         x = np.concatenate([x0, np.zeros(n_drift), np.eye(10)[0]])  # a kilogram to start from
         streams = [(s, False) for s in unloaded] + [(s, True) for s in loaded]
         period = min(float(np.median(np.diff(s.time))) for s, _ in streams)
-        max_lag = max(1, round(self.correlation_s / period))
+        max_lag = max(1, round(_CORRELATION_S / period))
         fit: PriorFit | None = None
         for _ in range(_PASSES):
             regression = self._equations.regression(streams, x)
@@ -350,7 +345,7 @@ class PayloadFromTorques:
                 self.friction,
                 x[n_arm - n_drift : n_arm],
                 np.sqrt(np.diag(P0)[-n_drift:]),
-                self.friction_drift,
+                _FRICTION_DRIFT,
             )
             precision = scipy.linalg.block_diag(np.linalg.inv(P0), drift, np.linalg.inv(prior))
             mean = np.concatenate([x0, np.zeros(n_drift), prior_mean])

@@ -22,7 +22,6 @@ from sysid_core.estimation.payload.result import payload_estimate, verdicts_from
 from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, pseudo_inertia_from_pi
-from sysid_core.robot.shapes import Shape
 
 if TYPE_CHECKING:
     import clarabel
@@ -31,25 +30,16 @@ else:
 
 _COLUMNS, _ROWS = np.tril_indices(4)  # of the upper triangle, column by column
 _MARGIN = 1e-7  # of the scaled pseudo-inertia, so that the result is consistent in floats too
+_LENGTH = 0.1  # typical length, for the solver's scaling [m]
 
 
 class PayloadLMI(WrenchEstimator):
-    """Least squares over physically consistent payload parameters.
-
-    Args:
-        shape: Bounds the density by the ellipsoid around the shape's bounding box; None: only the
-            pseudo-inertia must be positive.
-        length: Typical length, for the solver's scaling [m].
-    """
-
-    def __init__(self, shape: Shape | None = None, *, length: float = 0.1) -> None:
-        self.shape = shape
-        self.length = length
+    """Least squares over physically consistent payload parameters."""
 
     @property
     def method(self) -> str:
         """Name of the method in reports."""
-        return "LMI" if self.shape is None else "LMI (realisable density)"
+        return "LMI"
 
     def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
         """Estimate from compressed data.
@@ -75,16 +65,15 @@ class PayloadLMI(WrenchEstimator):
     def _is_allowed(self, pi: Array) -> bool:
         """True if the unconstrained solution satisfies all constraints."""
         P = pseudo_inertia_from_pi(pi)
-        d = np.array([1.0 / self.length] * 3 + [1.0])
-        if not pi[0] > 0 or np.linalg.eigvalsh(P * np.outer(d, d))[0] < _MARGIN * pi[0]:
-            return False
-        return self.shape is None or float(np.trace(P @ bounding_ellipsoid(self.shape))) >= 0.0
+        d = np.array([1.0 / _LENGTH] * 3 + [1.0])
+        least = np.linalg.eigvalsh(P * np.outer(d, d))[0]
+        return bool(pi[0] > 0 and least >= _MARGIN * pi[0])
 
     def _nearest_allowed(self, R: Array, free: Array) -> Array:
         """Minimise `|R (pi - free)|` subject to the constraints, R of shape (p, 10)."""
         mass = max(abs(float(free[0])), 1e-3)
-        scale = mass * np.array([1.0] + [self.length] * 3 + [self.length**2] * 6)
-        d = np.array([1.0 / self.length] * 3 + [1.0])
+        scale = mass * np.array([1.0] + [_LENGTH] * 3 + [_LENGTH**2] * 6)
+        d = np.array([1.0 / _LENGTH] * 3 + [1.0])
         P = pseudo_inertia_from_pi(np.diag(scale)) * np.outer(d, d) / mass  # of units, (10, 4, 4)
         weights = np.asarray(np.linalg.qr(R * scale, mode="r"))
         weights = weights / max(float(np.linalg.norm(weights)), 1e-12)
@@ -94,28 +83,8 @@ class PayloadLMI(WrenchEstimator):
         A[:10, :10], b[:10] = -_triangle(P).T, -_MARGIN * _triangle(np.eye(4))
         A[10, 10], A[11:, :10], b[11:] = -1.0, -weights, -weights @ (free / scale)
         cones: list[Any] = [clarabel.PSDTriangleConeT(4), clarabel.SecondOrderConeT(1 + p)]
-        if self.shape is not None:
-            Q = bounding_ellipsoid(self.shape) / np.outer(d, d)
-            inside = np.append(-np.einsum("kij,ji->k", P, Q), 0.0)
-            A, b = np.vstack([A, inside]), np.append(b, 0.0)
-            cones.append(clarabel.NonnegativeConeT(1))
         none, distance = scipy.sparse.csc_matrix((11, 11)), np.eye(11)[10]
         return scale * solve_cone_program(none, distance, A, b, cones, "the payload")[:10]
-
-
-def bounding_ellipsoid(shape: Shape) -> Array:
-    r"""`Q` with `[x; 1]^T Q [x; 1] >= 0` inside the smallest ellipsoid around the bounding box.
-
-    Returns:
-        Shape (4, 4) (Wensing et al. 2018, eq. 20).
-    """
-    centre = 0.5 * (shape.lower + shape.upper)
-    E = np.diag(1.0 / (3.0 * (0.5 * shape.size) ** 2))
-    Q = np.zeros((4, 4))
-    Q[:3, :3] = -E
-    Q[:3, 3] = Q[3, :3] = E @ centre
-    Q[3, 3] = 1.0 - centre @ E @ centre
-    return Q
 
 
 def _triangle(matrix: ArrayLike) -> Array:

@@ -19,14 +19,13 @@ class HomogeneousBody(WrenchEstimator):
 
     Args:
         shape: Shape of the object, in the sensor frame.
-        contrast: Assumed variation of the density, for the covariance (`DensityPrior`).
     """
 
     method = "homogeneous"
 
-    def __init__(self, shape: Shape, *, contrast: float = 1.0) -> None:
+    def __init__(self, shape: Shape) -> None:
         self.shape = shape
-        self.prior = DensityPrior(shape, contrast)
+        self.prior = DensityPrior(shape, contrast=1.0)
 
     def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
         """Estimate from compressed data."""

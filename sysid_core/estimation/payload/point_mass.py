@@ -30,13 +30,12 @@ from sysid_core.robot.shapes import Shape
 
 if TYPE_CHECKING:
     import clarabel
-else:
-    clarabel = lazy_import("clarabel")
-
-if TYPE_CHECKING:
     import osqp
 else:
+    clarabel = lazy_import("clarabel")
     osqp = lazy_import("osqp")
+
+_REGULARIZATION = 0.1  # `lambda`, above zero: without it, the masses are not unique
 
 
 class PointMassDiscretization(WrenchEstimator):
@@ -52,8 +51,6 @@ class PointMassDiscretization(WrenchEstimator):
             paper's own is the default: on random objects its inertia errors are 0.35 to 0.7 as large,
             and it takes no longer.
         dynamism_scale: `c_1` [-]. 300 in the paper's simulations, 5000 or 25000 on its robot.
-        regularization: `lambda`.
-        contrast: Assumed variation of the density, for the covariance (`DensityPrior`).
     """
 
     def __init__(
@@ -62,19 +59,11 @@ class PointMassDiscretization(WrenchEstimator):
         *,
         squared: bool = False,
         dynamism_scale: float = 300.0,
-        regularization: float = 0.1,
-        contrast: float = 1.0,
     ) -> None:
-        if not regularization > 0:
-            raise EstimationError(
-                "The regularisation must be greater than zero.",
-                remedy="Without it the masses are not unique.",
-            )
         self.shape = shape
         self.squared = squared
         self.dynamism_scale = dynamism_scale
-        self.regularization = regularization
-        self.prior = DensityPrior(shape, contrast)
+        self.prior = DensityPrior(shape, contrast=1.0)
 
     @property
     def method(self) -> str:
@@ -112,8 +101,8 @@ class PointMassDiscretization(WrenchEstimator):
         E2, e2 = wrenches.full[:, :10] @ Phi, wrenches.full[:, 10]
         weigh(self.shape, wrenches)  # refuses turned signs, for which all masses would be zero
         if self.squared:
-            return _solve_qp(np.vstack([E1, E2]), np.concatenate([e1, e2]), self.regularization)
-        return _solve_socp(E1, e1, E2, e2, self.regularization)
+            return _solve_qp(np.vstack([E1, E2]), np.concatenate([e1, e2]), _REGULARIZATION)
+        return _solve_socp(E1, e1, E2, e2, _REGULARIZATION)
 
     def _covariance(self, wrenches: CompressedWrenches, m: Array, pi: Array) -> tuple[Array, Array]:
         """Expected squared error of the linearised estimator, and the covariance of the prior.
@@ -137,7 +126,7 @@ class PointMassDiscretization(WrenchEstimator):
         G1_true[:4] = s1 * R1[:, :4].T @ R1[:, 4:14]
         G2 = s2 * R2[:, :10].T @ R2[:, :10]
         free = Phi[:, m > 1e-6 * m.max()]
-        H = free.T @ (G1 + G2) @ free + self.regularization * s3 * np.eye(free.shape[1])
+        H = free.T @ (G1 + G2) @ free + _REGULARIZATION * s3 * np.eye(free.shape[1])
         gain = free @ np.linalg.solve(H, free.T)
         noise = gain @ (_group_share(wrenches) * (s1 * G1 + s2 * G2)) @ gain.T
         prior = self.prior.covariance(max(float(pi[0]), 1e-9))

@@ -22,7 +22,7 @@ from sysid_core.estimation.payload_map import (
     SplineMotion,
     smoothed_payload_data,
 )
-from sysid_core.reasons import Reason, failure
+from sysid_core.reasons import Reason
 from sysid_core.robot import POSE_JOINTS, FrameMotion, RobotModel, robot_of_poses
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording, Stamps, WrenchStream
@@ -302,7 +302,7 @@ def _doubted(
         text = f"{rival.mass:.2g} ± {rival.sd:.1g}" if rival.mass else "0"
         if rival.probability > UNLIKELY and text not in said:
             said.append(text)
-    return widened, (failure("wrench-ambiguous", masses=", ".join(said)),)
+    return widened, (Reason.failure("wrench-ambiguous", masses=", ".join(said)),)
 
 
 def _inverted(model: RobotModel, frame: str, run: Recording) -> tuple[RobotModel, Recording]:

@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
+_TIME_CONSTANT_S = 0.1  # time constant of the mean [s]
+_HOLD_S = 0.1  # for how long it must stay beyond the limit [s]
+
 
 class ChangeKind(Kind):
     """Kind of change of the payload."""
@@ -48,26 +51,20 @@ class ChangeDetector:
 
     Args:
         noise_sd: Deviation of one sample of each signal, shape (n,).
-        time_constant_s: Time constant of the mean [s].
         share: Error of the model as a part of the signal's usual size.
         limit: In standard deviations.
-        hold_s: For how long it must stay beyond the limit [s].
     """
 
     def __init__(
         self,
         noise_sd: ArrayLike,
         *,
-        time_constant_s: float = 0.1,
         share: float = 0.02,
         limit: float = 7.0,
-        hold_s: float = 0.1,
     ) -> None:
         self.noise_sd = np.asarray(noise_sd, dtype=float)
-        self.time_constant_s = time_constant_s
         self.share = share
         self.limit = limit
-        self.hold_s = hold_s
         self.reset()
 
     def reset(self) -> None:
@@ -96,9 +93,9 @@ class ChangeDetector:
         residual, predicted = np.asarray(residual), np.asarray(predicted)
         dt = 0.0 if self._last is None else stamp_s - self._last
         self._last = stamp_s
-        a = 1.0 - np.exp(-dt / self.time_constant_s)
+        a = 1.0 - np.exp(-dt / _TIME_CONSTANT_S)
         self._mean = self._mean + a * (residual - self._mean)
-        slow = 1.0 - np.exp(-dt / (20.0 * self.time_constant_s))
+        slow = 1.0 - np.exp(-dt / (20.0 * _TIME_CONSTANT_S))
         self._signal = np.maximum(self._signal + slow * (np.abs(predicted) - self._signal), 0.0)
         size = np.maximum(np.abs(predicted), self._signal)
         white = self.noise_sd**2 * a / max(2.0 - a, 1e-9)
@@ -112,7 +109,7 @@ class ChangeDetector:
             return False
         if self._beyond_since is None:
             self._beyond_since = stamp_s
-        return stamp_s - self._beyond_since >= self.hold_s
+        return stamp_s - self._beyond_since >= _HOLD_S
 
 
 def kind_of_change(mass: float, sd: float) -> ChangeKind:

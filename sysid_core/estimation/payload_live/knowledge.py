@@ -11,7 +11,6 @@ import numpy as np
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.payload import PayloadData, PayloadSummary, summarise_payload
 from sysid_core.kinds import Kind
-from sysid_core.reasons import advice_of
 from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
 
@@ -102,7 +101,7 @@ class PayloadKnowledge:
             axis = "xyz"[int(np.argmax(com))]
             return f"Tilt the sensor so that its {axis} axis becomes horizontal: the centre of mass along {axis} is the least accurate."
         if self.estimate.warnings:
-            return advice_of(self.estimate.warnings[0])
+            return self.estimate.warnings[0].advice
         axis = "xyz"[int(np.argmax(inertia))]
         if state is PayloadState.INERTIA_KNOWN:
             return "The accuracy is sufficient; more motion improves it further."

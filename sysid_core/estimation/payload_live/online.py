@@ -7,11 +7,7 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload import (
-    CompressedWrenches,
-    PayloadData,
-    WrenchEstimator,
-)
+from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live.change import (
     ChangeDetector,
     PayloadChange,
@@ -33,25 +29,15 @@ class OnlinePayload:
 
     Args:
         shape: Shape of the object, in the sensor frame; None where it isn't known.
-        estimator: What answers from the compressed data, such as `PointMassDiscretization`; None:
-            `RunningMAP`, the default estimator in running form.
-        sensor: What the sensor's errors may be before a tare, for the default estimator; None: an
-            ordinary sensor's.
+        sensor: What the sensor's errors may be before a tare; None: an ordinary sensor's.
 
     Attributes:
         sensor: What the sensor's errors may be before a tare.
         change: The last change of the load, after which it started anew; None before one.
     """
 
-    def __init__(
-        self,
-        shape: Shape | None = None,
-        estimator: WrenchEstimator | None = None,
-        *,
-        sensor: SensorModel | None = None,
-    ) -> None:
+    def __init__(self, shape: Shape | None = None, *, sensor: SensorModel | None = None) -> None:
         self.shape = shape
-        self.estimator = estimator
         self._running = RunningMAP(shape, sensor=sensor)
         self.sensor = sensor or SensorModel()
         self.reset()
@@ -67,23 +53,15 @@ class OnlinePayload:
         self._running.reset(
             self.sensor if calibration is None else self.sensor.tared(calibration, age_s)
         )
-        scale = None if self.estimator is None else self.estimator.dynamism_scale
-        self._own_wrenches = CompressedWrenches(scale)
         self._last_stamp: float | None = None
         self._estimate: Estimate | None = None
         self._detector: ChangeDetector | None = None
         self.change: PayloadChange | None = None
 
     @property
-    def information(self) -> CompressedWrenches:
-        """All samples so far in compressed form, which every payload estimator accepts."""
-        return self._running.information if self.estimator is None else self._own_wrenches
-
-    @property
     def n_samples(self) -> int:
         """Number of samples so far."""
-        own = self._own_wrenches.n_samples
-        return self._running.n_samples if self.estimator is None else own
+        return self._running.n_samples
 
     def update(self, data: PayloadData) -> tuple[PayloadChange, ...]:
         """Add samples, given in the axes of the sensor.
@@ -104,14 +82,11 @@ class OnlinePayload:
                 remedy="Omit it; it was not used.",
             )
         changes = []
-        if self.estimator is not None:
-            self._own_wrenches.add(data)
-        else:
-            for k in range(len(data)):
-                if self._has_changed(data, k):
-                    assert self.change is not None
-                    changes.append(self.change)
-                self._running.take(data, k)
+        for k in range(len(data)):
+            if self._has_changed(data, k):
+                assert self.change is not None
+                changes.append(self.change)
+            self._running.take(data, k)
         self._last_stamp = float(data.time[-1])
         self._estimate = None
         return tuple(changes)
@@ -147,11 +122,7 @@ class OnlinePayload:
         if self._estimate is None:
             if self.n_samples == 0:
                 raise EstimationError("No samples yet.", remedy="Call `update` first.")
-            self._estimate = (
-                self._running.estimate()
-                if self.estimator is None
-                else self.estimator.solve(self.information)
-            )
+            self._estimate = self._running.estimate()
         return self._estimate
 
     @property

@@ -34,7 +34,7 @@ from sysid_core.estimation.payload_map.misfit import white_noise_sd
 from sysid_core.estimation.payload_map.motion_error import wrench_sensitivity
 from sysid_core.estimation.payload_map.running import MOTION_CORRELATION, MOTION_SD
 from sysid_core.files import FileKind, FileSchema, Name, NotNegative, Positive, Vector3, read_schema
-from sysid_core.reasons import Reason, failure, held, not_judged
+from sysid_core.reasons import Reason
 from sysid_core.robot import Array, pi_from_mass_com_inertia
 from sysid_core.signals.wrench import UNLIKELY
 
@@ -307,7 +307,9 @@ def judge_part(found: Mapping[str, float], expected: str = "") -> Reason:
         )
     name, probability = next(iter(found.items()))
     if probability < 1.0 - UNLIKELY and not (expected and found[expected] < UNLIKELY):
-        return not_judged("part-open", likeliest=name, probability=probability)
+        return Reason.not_judged("part-open", likeliest=name, probability=probability)
     if name == (expected or name) and (expected or name != UNKNOWN):
-        return held("part-held", name=name, probability=probability)
-    return failure("part-other", name=name, probability=probability, expected=expected or "known")
+        return Reason.held("part-held", name=name, probability=probability)
+    return Reason.failure(
+        "part-other", name=name, probability=probability, expected=expected or "known"
+    )

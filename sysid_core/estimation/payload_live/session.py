@@ -37,6 +37,8 @@ TARE_PREFIX = "tare_"
 # Without a mark for so long a run is over: whoever marks it was killed, or its mark was lost. At 1 kHz
 # the streams of so long take 0.3 GB; segments of planned motions last up to a minute.
 LONGEST_SEGMENT_S = 300.0
+_SETTLE_NS = 200_000_000  # left out at the beginning of each tare posture
+_MAX_GAP_S = 0.1  # joint states further apart than this are not interpolated [s]
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,6 @@ class PayloadSession:
         sensor_frame: Frame of the force-torque sensor.
         online: The running estimator.
         calibration: Calibration of the sensor, from an earlier tare; None: tare with the marked postures.
-        settle_s: Left out at the beginning of each tare posture [s].
-        max_gap_s: Joint states further apart than this are not interpolated [s].
 
     Attributes:
         calibration: Calibration of the sensor, once it is tared.
@@ -87,8 +87,6 @@ class PayloadSession:
         online: OnlinePayload,
         *,
         calibration: SensorCalibration | None = None,
-        settle_s: float = 0.2,
-        max_gap_s: float = 0.1,
     ) -> None:
         model.frame_id(sensor_frame)
         if calibration is not None:
@@ -99,8 +97,7 @@ class PayloadSession:
         self._given_calibration = calibration
         # A late sensor shows the motion of a moment ago; an early one is left as it is.
         self._lag_ns = 0 if calibration is None else max(0, round(calibration.delay[0] * 1e9))
-        self._settle_ns = round(settle_s * 1e9)
-        self._streams = PayloadStreams(max_gap_s)
+        self._streams = PayloadStreams(_MAX_GAP_S)
         self._last_mark = 0  # stamp [ns]
         self._restart()
         self._idle = True  # no run is under way
@@ -280,7 +277,7 @@ class PayloadSession:
             self.n_without_motion += 1
             return
         if is_tare:
-            if stamp >= self._segment_start + self._settle_ns:
+            if stamp >= self._segment_start + _SETTLE_NS:
                 self._tare.append((wrench, state[0]))
             return
         self._waiting.append((stamp, wrench, state))

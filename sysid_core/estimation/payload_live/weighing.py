@@ -12,7 +12,7 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.payload import PayloadData, summarise_payload
 from sysid_core.estimation.payload_live.session import LoadChange
-from sysid_core.reasons import Reason, Verdict, failure, held, not_judged, warning
+from sysid_core.reasons import Reason, Verdict
 from sysid_core.robot import Array
 from sysid_core.signals import JointStream
 from sysid_core.signals.wrench import SensorCalibration
@@ -65,20 +65,22 @@ def judge_weighing(
     reasons = []
     mass, sd = estimate.values[0], estimate.standard_deviations[0]
     if not mass > 0 or sd > MASS_LIMIT * mass:
-        reasons.append(failure("mass-unknown", mass=mass, sd=sd))
+        reasons.append(Reason.failure("mass-unknown", mass=mass, sd=sd))
     if estimate.physically_consistent is False:
-        reasons.append(failure("no-body"))
+        reasons.append(Reason.failure("no-body"))
     reasons += estimate.warnings
     reasons += (
-        [warning("sensor-remark", text=note) for note in calibration.notes] if calibration else []
+        [Reason.warning("sensor-remark", text=note) for note in calibration.notes]
+        if calibration
+        else []
     )
-    reasons += [warning("load-changed", kind=c.kind.value, mass=c.mass) for c in changes]
+    reasons += [Reason.warning("load-changed", kind=c.kind.value, mass=c.mass) for c in changes]
     if not reasons:
-        reasons.append(held("wrench-explained"))
+        reasons.append(Reason.held("wrench-explained"))
     dominated = sum(v is ParameterVerdict.PRIOR_DOMINATED for v in estimate.verdicts)
     if dominated:
-        reasons.append(held("prior-dominates", count=dominated))
-    return Verdict((*reasons, not_judged("force-unit-unseen")))
+        reasons.append(Reason.held("prior-dominates", count=dominated))
+    return Verdict((*reasons, Reason.not_judged("force-unit-unseen")))
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,7 @@ from sysid_core.estimation.payload_map.misfit import (
 from sysid_core.estimation.payload_map.motion_belief import ExactMotion, MotionBelief, chunks
 from sysid_core.estimation.payload_map.motion_error import wrench_sensitivity
 from sysid_core.estimation.payload_map.sensor_model import SensorModel
-from sysid_core.reasons import warning
+from sysid_core.reasons import Reason
 from sysid_core.robot import Array, wrench_regressor
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals.wrench import Stretches, learned_noise
@@ -133,7 +133,7 @@ class PayloadMAP:
             simple = self.prior.posterior(R, r + R @ fit.pi)
             off = simple.pi - pi
             if np.any(off**2 > np.diag(covariance)):
-                warnings = (*warnings, warning("simpler-sensor"))
+                warnings = (*warnings, Reason.warning("simpler-sensor"))
             pi, covariance = simple.pi, covariance + np.outer(off, off)
         return payload_estimate(
             self.method,

@@ -126,9 +126,6 @@ class JointSplines:
         cls,
         time: ArrayLike,
         q: ArrayLike,
-        *,
-        encoder_sd: float | None = None,
-        knot_spacing: float | None = None,
     ) -> JointSplines:
         """Fit smoothing splines to encoder readings; the noise level of each joint is estimated by
         maximum likelihood.
@@ -136,8 +133,6 @@ class JointSplines:
         Args:
             time: Shape (K,), increasing [s].
             q: Shape (K, n) [rad].
-            encoder_sd: Standard deviation of a reading [rad]; estimated when None.
-            knot_spacing: [s]; three samples, and at least 30 ms, when None.
 
         Raises:
             EstimationError: Fewer than eight samples, or unusable values.
@@ -150,18 +145,14 @@ class JointSplines:
             )
         if np.any(np.diff(time) <= 0):
             raise EstimationError("Joint stamps must increase.", remedy="Sort them.")
-        if knot_spacing is None:
-            knot_spacing = max(3.0 * float(np.median(np.diff(time))), 0.03)
-        basis = SplineBasis.covering(time, knot_spacing)
+        basis = SplineBasis.covering(time, max(3.0 * float(np.median(np.diff(time))), 0.03))
         gram = banded_gram(basis.span_of(time), basis.values(time, 0), basis.size)
         jerk = banded_gram(*basis.jerk_rows, basis.size)
         left = q - q[0]
         moments = np.zeros((basis.size, q.shape[1]))
         index = basis.span_of(time)[:, None] + np.arange(_WIDTH)
         np.add.at(moments, index, basis.values(time, 0)[:, :, None] * left[:, None, :])
-        sd, density, c = _most_likely(
-            gram, jerk, moments, np.sum(left**2, axis=0), len(time), encoder_sd
-        )
+        sd, density, c = _most_likely(gram, jerk, moments, np.sum(left**2, axis=0), len(time))
         return cls(basis, c + q[0], time, q, sd, density)
 
     def at(self, time: ArrayLike) -> tuple[Array, Array, Array]:
@@ -174,13 +165,13 @@ class JointSplines:
 
 
 def _most_likely(
-    gram: Array, jerk: Array, moments: Array, squares: Array, count: int, sd: float | None
+    gram: Array, jerk: Array, moments: Array, squares: Array, count: int
 ) -> tuple[Array, Array, Array]:
     """Encoder sd (n,), jerk density (n,) and coefficients (size, n) of all joints, each by
     restricted maximum likelihood.
 
     With ratio r = sd^2 / density the coefficients minimise `|q - B c|^2 + r int jerk^2`; the most
-    likely sd for each r has a closed form, unless the sd is given.
+    likely sd for each r has a closed form.
     """
     size = gram.shape[1]
     best = np.full(len(squares), np.inf)
@@ -192,7 +183,7 @@ def _most_likely(
         factor = scipy.linalg.cholesky_banded(H, lower=True)
         c = scipy.linalg.cho_solve_banded((factor, True), moments)
         quad = np.maximum(squares - np.sum(moments * c, axis=0), count * _NOISE_FLOOR**2)
-        variance = quad / (count - 3) if sd is None else np.full_like(quad, sd**2)
+        variance = quad / (count - 3)
         logdet = 2.0 * float(np.sum(np.log(factor[0]))) - (size - 3) * np.log(ratio)
         cost = (count - 3) * np.log(variance) + quad / variance + logdet
         better = cost < best

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sysid_core.reasons import Reason, warning
+from sysid_core.reasons import Reason
 from sysid_core.robot import Array
 
 MISFIT_LIMIT = 1.5
@@ -85,15 +85,15 @@ def reported_misfit(
     """
     found = []
     if misfit.wrong_shape > WRONG_SHAPE_LIMIT:
-        found.append(warning("shape-differs", probability=min(misfit.wrong_shape, 0.999)))
+        found.append(Reason.warning("shape-differs", probability=min(misfit.wrong_shape, 0.999)))
     if misfit.worse_sensor > WORSE_SENSOR_LIMIT:
-        found.append(warning("bias-wanders", probability=min(misfit.worse_sensor, 0.999)))
+        found.append(Reason.warning("bias-wanders", probability=min(misfit.worse_sensor, 0.999)))
     factor = misfit.factor
     if factor >= MISFIT_LIMIT:
-        found.append(warning("wrench-misfit", factor=factor))
+        found.append(Reason.warning("wrench-misfit", factor=factor))
     elif misfit.colour >= MISFIT_LIMIT:
         force, torque = misfit.left
-        found.append(warning("wrench-coloured", force=force, torque=torque))
+        found.append(Reason.warning("wrench-coloured", force=force, torque=torque))
     if n_spikes > _FEW_SPIKES * n_samples:
-        found.append(warning("wrench-spikes", count=n_spikes, samples=n_samples))
+        found.append(Reason.warning("wrench-spikes", count=n_spikes, samples=n_samples))
     return covariance * factor**2, tuple(found)

@@ -211,6 +211,31 @@ class SequentialFit:
         total = np.maximum(np.diag(self.solution.covariance), 1e-300)
         return np.asarray(variance / total)
 
+    def step_rows(self) -> list[dict[str, object]]:
+        """Summary of each step: samples, constants determined, share of the variance from other
+        steps.
+        """
+        shares = self.inherited_shares()
+        ratio = self.standard_deviations / np.maximum(self.at_once_sd, 1e-300)
+        rows: list[dict[str, object]] = []
+        for i, step in enumerate(self.solution.steps):
+            own = [k for k, joint in enumerate(self.joints) if joint == step.name]
+            rows.append(
+                {
+                    "joint": step.name,
+                    "samples": self.rows_used[step.name],
+                    "settled": step.n_settled,
+                    "postponed": step.n_postponed,
+                    "condition": step.condition,
+                    "residual_rms": self.estimate.residual_rms.get(step.name),
+                    "variance_from_other_steps": float(
+                        np.median(shares.sum(axis=0)[own] - shares[i][own])
+                    ),
+                    "sd_against_all_at_once": float(np.median(ratio[own])),
+                }
+            )
+        return rows
+
 
 class SequentialLeastSquares:
     r"""Sequential least squares (Lin 1992), joint by joint from the last to the first, for the

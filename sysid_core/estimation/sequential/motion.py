@@ -37,13 +37,22 @@ class SequentialIdentification:
         identification: The robot, its parameters and predictions, as from every other method.
         fit: Steps, constants and growth of the error.
         segments: Intervals that were used, times within their recording.
-        notes: What was left out or not found.
     """
 
     identification: Identification
     fit: SequentialFit
     segments: tuple[Segment, ...]
-    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Steps and constants as plain data for result.json."""
+        fit = self.fit
+        found = {
+            "steps": fit.step_rows(),
+            "constants": dict(zip(fit.constants, fit.values.tolist(), strict=True)),
+            "constants_sd": dict(zip(fit.constants, fit.standard_deviations.tolist(), strict=True)),
+            "segments": len(self.segments),
+        }
+        return {"sequential": found}
 
 
 def moving_joints(time: ArrayLike, v: ArrayLike, threshold: float) -> NDArray[np.bool_]:
@@ -134,7 +143,6 @@ def identify_sequentially(
         ),
         replace(fit, estimate=estimate),
         segments,
-        notes,
     )
 
 

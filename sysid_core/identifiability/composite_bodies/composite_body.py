@@ -15,7 +15,6 @@ import scipy
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import IdentifiabilityError
-from sysid_core.identifiability.base_parameters import BaseParameters
 from sysid_core.identifiability.composite_bodies.driving_axes import (
     LENGTH_TOLERANCE,
     DrivingAxisChain,
@@ -98,46 +97,6 @@ class MinimalConstants:
     def regressor(self, Y: ArrayLike) -> Array:
         """Regressor of the constants from the regressor of the parameters, (..., 10 n) to (..., b)."""
         return np.asarray(Y, dtype=float) @ self.right_inverse
-
-    def base_map(self, base: BaseParameters, tolerance: float = 1e-8) -> Array:
-        r"""Square matrix M with `pi_b = M @ c`, for base parameters of the same robot.
-
-        Args:
-            base: Base parameters in the order of the model's parameters.
-            tolerance: Tolerance of the entries left unexplained, relative to the largest.
-
-        Returns:
-            Shape (b, b), invertible.
-
-        Raises:
-            IdentifiabilityError: The two sets differ in count or span.
-        """
-        if base.names != self.parameter_names or base.rank != self.rank:
-            raise IdentifiabilityError(
-                f"{self.rank} minimal constants don't match {base.rank} base parameters of"
-                f" {len(base.names)}.",
-                remedy="Give the base parameters of the same robot and the same gravity.",
-                constants=self.rank,
-                base=base.rank,
-            )
-        M = base.regrouping @ self.right_inverse
-        error = self.span_error(base)
-        if error > tolerance:
-            raise IdentifiabilityError(
-                "The minimal constants and the base parameters span different spaces:"
-                f" {error:.1e}.",
-                remedy="Nearly parallel axes in the URDF have this effect: round its angles.",
-                error=error,
-            )
-        return M
-
-    def span_error(self, base: BaseParameters) -> float:
-        """Largest entry of `R - M L` relative to that of `R`; zero if base parameters and minimal
-        constants span the same space.
-        """
-        R = base.regrouping
-        gap = R - R @ self.right_inverse @ self.matrix
-        return float(np.max(np.abs(gap)) / np.max(np.abs(R)))
 
 
 def minimal_constants(model: RobotModel) -> MinimalConstants:

@@ -22,6 +22,7 @@ from sysid_core.robot.loops import (
 
 BOX_POSTURES = 200  # random ones, all of which must assemble
 MAX_CONDITION = 1e3  # of J_u: beyond it a dead centre is near
+_RESTARTS = 5  # random starts per posture in search of a second solution
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,6 @@ def assembly_map(
     n_samples: int = 300,
     *,
     box: MotionBox | None = None,
-    restarts: int = 5,
 ) -> AssemblyMap:
     """Test the closure of the loops at random actuated postures, within a box or the joint limits.
 
@@ -66,7 +66,6 @@ def assembly_map(
         rng: Random generator of the postures.
         n_samples: How many.
         box: Where; default: the actuated joints' limits.
-        restarts: Random starts per posture in search of a second solution.
     """
     lower, upper = _finite_limits(chain)
     if box is None:
@@ -77,7 +76,7 @@ def assembly_map(
     found = try_assemble(chain, q_a)
     within = found.assembled & _within(chain, found.q)
     alternatives = np.zeros(n_samples, dtype=bool)
-    for _ in range(restarts if chain.passive else 0):
+    for _ in range(_RESTARTS if chain.passive else 0):
         start = rng.uniform(lower, upper, (n_samples, chain.n))
         other = try_assemble(chain, q_a, start)
         distance = np.abs(np.angle(np.exp(1j * (other.q - found.q)))).max(axis=1)

@@ -69,7 +69,6 @@ class Unknowns:
         *,
         terms: Sequence[FrictionTerm] = USUAL_TERMS,
         effort_sd: ArrayLike | None = None,
-        correlation: float = CORRELATION,
     ) -> Unknowns:
         """Unknown parameters of an arm of which only the URDF is known.
 
@@ -78,7 +77,6 @@ class Unknowns:
             terms: Terms of friction and drive, for every joint.
             effort_sd: Standard deviations of each joint's effort, one for all or shape (n,); default: 1 % of the
                 effort limits.
-            correlation: Time over which errors of the efforts are correlated [s].
 
         Raises:
             ExcitationError: A term that depends on the motion's past or on the load.
@@ -92,17 +90,17 @@ class Unknowns:
         friction = FrictionModel(DriveTrain.direct(model.joint_names), tuple(terms))
         sd = EFFORT_SHARE * typical_efforts(model) if effort_sd is None else np.asarray(effort_sd)
         sd = np.array(np.broadcast_to(np.asarray(sd, dtype=float), (model.nv,)))
-        if not (np.all(np.isfinite(sd)) and np.all(sd > 0) and correlation > 0):
+        if not (np.all(np.isfinite(sd)) and np.all(sd > 0)):
             raise ExcitationError(
-                f"Effort noise {sd.tolist()}, correlation {correlation} s: not positive numbers.",
-                remedy="Give standard deviations above zero and a correlation time of zero or more.",
+                f"Effort noise {sd.tolist()}: not positive numbers.",
+                remedy="Give standard deviations above zero.",
             )
         structure = structural_identifiability(model)
         base = _base(model, structure, friction)
         scale = np.concatenate([inertial_scale(model), friction_scale_of(model, friction)])
         covariance = np.diag(scale**2)
         size = np.sqrt(np.diag(base.regrouping @ covariance @ base.regrouping.T))
-        return cls(model, structure, friction, sd, correlation, base, covariance, size)
+        return cls(model, structure, friction, sd, CORRELATION, base, covariance, size)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ExcitationError
+from sysid_core.planning.bases import SHARE
 from sysid_core.planning.design.excitation_problem import all_in_contact
 from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.motion_check import MotionChecker
@@ -35,6 +36,7 @@ LOAD_SCALE = TYPICAL_MASS * np.array([1.0] + [TYPICAL_LENGTH] * 3 + [TYPICAL_LEN
 BIAS_SCALE = (1.0, 0.1)  # [N], [N m]
 TARE_MARGIN = 0.1  # [rad], of static postures from the planned range
 MOVE_SHARE = 0.6  # of the limits, on the way from one posture to the next
+USUAL_SPEED = 1.0  # [rad/s], slowest mean angular speed in Nadeau, Giamou and Kelly (2022)
 FREE = 0.5  # of the logarithm of each free frequency, from the published ratio
 MAX_TRIED = 60  # of the postures, best first, before giving up
 
@@ -179,19 +181,35 @@ class PayloadMotion:
 
     checker: MotionChecker
     columns: NDArray[np.intp]
-    mean_angular_speed: float
+    mean_angular_speed: float | None
     duration: float
     amplitude: float
     still: float
     rate_hz: float
     ratio: tuple[float, ...] = FREQUENCY_RATIO
 
+    def speed(self, q: Array) -> float:
+        """Mean angular speed of the last link [rad/s].
+
+        Default: `USUAL_SPEED`, or what the velocity and acceleration limits of the wrist joints allow.
+        """
+        if self.mean_angular_speed is not None:
+            return self.mean_angular_speed
+        omega = 2.0 * np.pi * np.array(self._frequencies(q, USUAL_SPEED))
+        limits = self.checker.limits
+        velocity = SHARE * limits.velocity[self.columns] / (self.amplitude * omega)
+        acceleration = SHARE * limits.acceleration[self.columns] / (self.amplitude * omega**2)
+        return USUAL_SPEED * float(min(1.0, velocity.min(), np.sqrt(acceleration.min())))
+
     def frequencies(self, q: Array) -> tuple[float, float, float]:
-        """Frequencies of the wrist joints for the given mean speed [Hz]."""
+        """Frequencies of the wrist joints for the mean angular speed [Hz]."""
+        return self._frequencies(q, self.speed(q))
+
+    def _frequencies(self, q: Array, speed: float) -> tuple[float, float, float]:
         model, frame = self.checker.model, self.checker.limits.tcp_frame
         a, b, c = self.ratio
         return frequencies_for_speed(
-            model, frame, q, self.mean_angular_speed, ratio=(a, b, c), amplitude=self.amplitude
+            model, frame, q, speed, ratio=(a, b, c), amplitude=self.amplitude
         )
 
     def information(self, q: Array) -> float:
@@ -270,7 +288,7 @@ def plan_payload_motion(
     limits: MotionLimits | None = None,
     *,
     posture: ArrayLike | None = None,
-    mean_angular_speed: float = 1.0,
+    mean_angular_speed: float | None = None,
     duration: float = 15.0,
     amplitude: float = AMPLITUDE,
     n_tare: int = 4,
@@ -290,7 +308,8 @@ def plan_payload_motion(
         model: The robot.
         limits: Default: those of the description, TCP speed 0.25 m/s.
         posture: Centre of the oscillation, shape (n,); default: chosen.
-        mean_angular_speed: Mean angular speed of the last link [rad/s].
+        mean_angular_speed: Mean angular speed of the last link [rad/s]; default: 1 rad/s, or what
+            the velocity and acceleration limits of the wrist joints allow.
         duration: Duration of the oscillation with its ramps [s].
         amplitude: [rad].
         n_tare: Static postures, 0 for none, else at least 3.
@@ -354,8 +373,7 @@ def _first_safe(
         last = checker.check(trajectory, stop_early=True)
         if last.is_safe:
             a, b, c = (names[j] for j in make.columns)
-            speed = make.mean_angular_speed
-            return PayloadPlan(trajectory, last, q, (a, b, c), make.frequencies(q), speed)
+            return PayloadPlan(trajectory, last, q, (a, b, c), make.frequencies(q), make.speed(q))
         blame.append(last.violations)
     kinds = Counter(kind for broken in blame for kind in {v.kind.value for v in broken})
     counted = [b for b in blame if all(v.kind is not LimitKind.CONTACT for v in b)]
@@ -363,7 +381,7 @@ def _first_safe(
     least = "; ".join(v.demand for v in nearest)
     raise ExcitationError(
         f"None of {len(tries)} postures of '{checker.model.name}' allows a payload motion of"
-        f" {make.mean_angular_speed:.2f} rad/s. Limiting:"
+        f" {make.speed(tries[-1][1]):.2f} rad/s. Limiting:"
         f" {', '.join(f'{kind} ({n} times)' for kind, n in kinds.most_common())}."
         + (f" Nearest: {least}." if least else ""),
         remedy="Lower the angular speed or the amplitude, widen that limit, or give a posture.",

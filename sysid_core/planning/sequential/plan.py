@@ -34,6 +34,7 @@ from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regr
 TORQUE_NOISE = 0.01  # of each joint's typical torque; weighs joints against each other
 SAMPLES = 60  # of a move that its information is computed from
 _STARTS = 200  # random postures among which a free one to start from is looked for
+_WORST_CONDITION = 1e4  # a plan whose worst step is conditioned worse is refused
 
 
 class MoveChooser:
@@ -222,7 +223,6 @@ def plan_sequential(
     n_moves: int | None = None,
     candidates: int = 20,
     amplitude: float = 0.6,
-    max_condition: float = 1e4,
     rate_hz: float = 100.0,
     seed: int | None = None,
     progress: Callable[[str, float], None] | None = None,
@@ -244,7 +244,6 @@ def plan_sequential(
         n_moves: Number of single-joint moves at most; default: five per joint.
         candidates: Free postures that are tried per joint.
         amplitude: Amplitude of the swings [rad]; a quarter of it in metres for prismatic joints.
-        max_condition: A plan whose worst step is conditioned worse is refused.
         rate_hz: Rate of the trajectory.
         seed: Kept with the trajectory.
         progress: Called with a phase and the share of it that is done.
@@ -262,7 +261,7 @@ def plan_sequential(
     is_safe = partial(_is_reachable, checker, home, rate_hz=rate_hz)
     n_wanted = n_moves or 5 * model.nv
     chosen, remarks = _choose_moves(chooser, checker, pool, n_wanted, is_safe, report)
-    steps = chooser.steps(chosen, max_condition)
+    steps = chooser.steps(chosen, _WORST_CONDITION)
     trajectory, order = _play(checker, home, chosen, rate_hz, seed, report)
     trajectory = dataclasses.replace(trajectory, notes=tuple(remarks))
     check = checker.check(trajectory, progress=partial(report, "final check"))

@@ -31,6 +31,7 @@ _STAGE = 0.25  # [rad], a step of the path from home to a posture
 _MAX_NEWTON_STEP = 0.35  # [rad]
 _COARSE = 20  # samples between the postures that a trajectory is warm-started from
 _SINGULAR = 1e-9  # least singular value of J_u over the largest
+_ITERATIONS = 40  # at most, of Newton: far from closed, steps are limited
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,14 +172,14 @@ def _newton_step(J_u: Array, c: Array) -> Array:
     return np.asarray(step * np.minimum(1.0, _MAX_NEWTON_STEP / np.maximum(largest, 1e-300)))
 
 
-def _newton(chain: ClosedChain, q: Array, iterations: int = 40) -> Array:
+def _newton(chain: ClosedChain, q: Array) -> Array:
     """Newton on the passive joints of each posture until its residual stops falling."""
     if not chain.passive or not len(q):
         return q
     q = q.copy()
     best, best_error = q.copy(), np.full(len(q), np.inf)
     active = np.arange(len(q))
-    for _ in range(iterations):
+    for _ in range(_ITERATIONS):
         at = chain.ends.jacobians(q[active])
         c = residual_at(chain, at)
         error = np.max(np.abs(c), axis=1, initial=0.0)

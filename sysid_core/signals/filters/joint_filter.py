@@ -90,7 +90,6 @@ class JointFilter:
     Args:
         n_joints: Joints.
         noise: Position noise, jerk density and velocity noise; None: estimated as data arrive.
-        effort_noise: Noise of the efforts; None: estimated as data arrive.
         max_gap_s: Longer gaps start the filter again.
     """
 
@@ -99,12 +98,11 @@ class JointFilter:
         n_joints: int,
         *,
         noise: NoiseLevels | None = None,
-        effort_noise: NoiseLevels | None = None,
         max_gap_s: float = 0.1,
     ) -> None:
         self.n_joints = n_joints
         self._clock = StreamClock(max_gap_s)
-        self._given = (noise, effort_noise)
+        self._given = noise
         self._measured = (False, False)  # velocity, effort
         self._period = 0.0  # last accepted step [s]
         self._last = np.zeros(n_joints)  # accepted positions, unwrapped
@@ -239,13 +237,12 @@ class JointFilter:
 
     def _build(self, with_velocity: bool, with_effort: bool) -> TunedBank:
         n = self.n_joints
-        given = self._given[: 1 + with_effort]
-        initial = (_INITIAL_NOISE, _INITIAL_EFFORT_NOISE)
+        given = self._given
+        first = _INITIAL_NOISE if given is None else given
         levels = [
-            (start if level is None else level).for_signals(n)
-            for level, start in zip(given, initial, strict=False)
+            level.for_signals(n) for level in (first, _INITIAL_EFFORT_NOISE)[: 1 + with_effort]
         ]
-        rate_sd = None if given[0] is None else given[0].rate_sd
+        rate_sd = None if given is None else given.rate_sd
         initial_rate_sd = _INITIAL_NOISE.rate_sd if rate_sd is None else rate_sd
         noise = NoiseLevels(
             np.concatenate([level.measurement_sd for level in levels]),
@@ -254,7 +251,7 @@ class JointFilter:
         )
         return TunedBank(
             noise,
-            np.repeat([level is None for level in given], n),
+            np.repeat([given is None, True][: 1 + with_effort], n),
             rates=n if with_velocity else 0,
             tunes_rates=rate_sd is None,
         )

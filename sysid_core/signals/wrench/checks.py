@@ -103,16 +103,13 @@ def require_sound_wrench(
     *,
     force_range: float | None = None,
     torque_range: float | None = None,
-    max_frozen_s: float = 0.25,
 ) -> None:
     """Raise an error if a wrench stream has faults; arguments as in `wrench_faults`.
 
     Raises:
         SignalError: Names every fault; `data["faults"]` holds them.
     """
-    faults = wrench_faults(
-        stream, force_range=force_range, torque_range=torque_range, max_frozen_s=max_frozen_s
-    )
+    faults = wrench_faults(stream, force_range=force_range, torque_range=torque_range)
     if faults:
         raise SignalError(
             " ".join(fault.text for fault in faults),

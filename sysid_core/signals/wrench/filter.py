@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import SignalError
 from sysid_core.signals.filters.kalman import NoiseLevels
 from sysid_core.signals.filters.tuned_bank import TunedBank
-from sysid_core.signals.recording import Array, WrenchStream
+from sysid_core.signals.recording import Array
 from sysid_core.signals.stream import (
     FilterCounts,
     SampleOutcome,
@@ -66,11 +66,10 @@ class WrenchFilter:
 
     The bias is observable only if the true wrench is known: during a tare, give the wrench that the
     sensor should read (zero without a load, otherwise the weight of the load). At other times the
-    uncertainty of the bias grows.
+    bias stays.
 
     Args:
         noise: Reading noise and density of the second derivative, shape (6,); None: estimated.
-        bias_drift: Random walk of the bias, shape (6,) or one [N/√s, N m/√s].
         max_gap_s: Longer gaps start the filter again; the bias stays. After a second's gap, or where
             stamps go back by more, noise is estimated anew.
     """
@@ -79,13 +78,11 @@ class WrenchFilter:
         self,
         *,
         noise: NoiseLevels | None = None,
-        bias_drift: ArrayLike = 0.0,
         max_gap_s: float = 0.1,
     ) -> None:
         self._given = noise
         self._filters = self._build()
         self._clock = StreamClock(max_gap_s)
-        self._drift = np.broadcast_to(np.square(np.asarray(bias_drift, dtype=float)), 6)
         self._bias = np.zeros(6)
         self._bias_variance: Array = np.square(_PRIOR_BIAS_SD)
         self.tared = False
@@ -136,10 +133,8 @@ class WrenchFilter:
             self._filters.start(z, None, _START_RATES)
         elif outcome is SampleOutcome.ACCEPTED:
             self._filters.update(dt, z)
-        if not outcome.refused:
-            self._bias_variance = self._bias_variance + self._drift * max(dt, 0.0)
-            if known is not None:
-                self._observe_bias(z - known)
+        if known is not None and not outcome.refused:
+            self._observe_bias(z - known)
         (measured, _), (measured_sd, _) = self._filters.bank.state_and_sd()
         return FilteredWrench(
             outcome,
@@ -155,34 +150,6 @@ class WrenchFilter:
         self._bias = self._bias + P / (P + R) * (z - self._bias)
         self._bias_variance = P * R / (P + R)
         self.tared = True
-
-
-def filter_wrench(
-    stream: WrenchStream, *, noise: NoiseLevels | None = None, max_gap_s: float = 0.1
-) -> tuple[WrenchStream, Array, FilterCounts]:
-    """Filter a recording with `WrenchFilter`; the results equal those of the live filter.
-
-    Returns:
-        The filtered stream (bias included), standard deviations (K, 6), and what was refused.
-
-    Raises:
-        SignalError: No reading was accepted.
-    """
-    wrench_filter = WrenchFilter(noise=noise, max_gap_s=max_gap_s)
-    pairs = zip(stream.stamps_ns.tolist(), stream.wrench, strict=True)
-    samples = [wrench_filter.update(stamp_ns, wrench) for stamp_ns, wrench in pairs]
-    kept = [sample for sample in samples if not sample.outcome.refused]
-    if not kept:
-        raise SignalError(
-            f"None of {len(stream)} wrench readings can be filtered: {wrench_filter.counts}.",
-            remedy="Check stamps and values of the recording.",
-        )
-    filtered = WrenchStream(
-        stream.frame,
-        np.array([sample.stamp_ns for sample in kept]),
-        np.array([sample.measured for sample in kept]),
-    )
-    return filtered, np.array([sample.measured_sd for sample in kept]), wrench_filter.counts
 
 
 def _six(values: ArrayLike) -> Array:

@@ -195,12 +195,9 @@ class SensorCalibration:
             )
         return dataclasses.replace(self, tool_pi=tool_pi)
 
-    def with_load_as_tool(self, I_C: ArrayLike | None = None) -> SensorCalibration:
-        """Calibration in which the load during the tare (the empty gripper) becomes the known tool.
-
-        Args:
-            I_C: Its inertia about its centre of mass, shape (3, 3) [kg m^2]; a tare doesn't see
-                it. Without it the tool counts as a point, which matters only in fast motion.
+    def with_load_as_tool(self) -> SensorCalibration:
+        """Calibration in which the load during the tare (the empty gripper) becomes the known tool, as
+        a point mass: a tare doesn't see the inertia, which matters only in fast motion.
         """
         mass = self.tare_load[0]
         if mass <= 0:
@@ -208,8 +205,8 @@ class SensorCalibration:
                 f"The tare found a load of {mass:.4g} kg, which can't be a tool.",
                 remedy="Tare again with the tool mounted.",
             )
-        inertia = np.zeros((3, 3)) if I_C is None else np.asarray(I_C, dtype=float)
-        return self.with_tool(pi_from_mass_com_inertia(mass, self.tare_load[1:] / mass, inertia))
+        centre = self.tare_load[1:] / mass
+        return self.with_tool(pi_from_mass_com_inertia(mass, centre, np.zeros((3, 3))))
 
     def save(self, path: str | Path) -> None:
         """Write the calibration to a YAML file."""

@@ -28,6 +28,10 @@ from sysid_core.signals.wrench.sensor import SensorCalibration, static_regressor
 _MIN_TILT = 0.05
 _MOST_DRIFT = (2.0, 0.1)  # [N], [N m]: more is an object in the gripper, or a new sensor
 _SPREAD = 5.0  # standard deviations between postures
+_STILL_RANGE = 2e-3  # range within which every joint must stay during the window [rad or m]
+_STILL_WINDOW = 0.3  # length of the sliding window [s]
+_SHORTEST_STILL = 0.5  # shortest span that counts, settling included [s]
+_SETTLE = 0.2  # left out at the start of each span, where the arm still swings [s]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +68,6 @@ def static_postures(
     frame: str,
     *,
     spans: Sequence[tuple[int, int]] | None = None,
-    tolerance: float = 2e-3,
-    window: float = 0.3,
-    min_duration: float = 0.5,
-    settle: float = 0.2,
 ) -> StaticPostures:
     """Find the static postures in a recording, and average the wrench in each.
 
@@ -76,10 +76,6 @@ def static_postures(
         model: The robot.
         frame: The sensor's frame in the model.
         spans: Stamps of first and last sample of each [ns]; None: where the robot stands still.
-        tolerance: Range within which every joint must stay during `window` [rad or m].
-        window: Length of the sliding window [s].
-        min_duration: Shortest span that counts, settling included [s].
-        settle: Left out at the start of each span, where the arm still swings [s].
 
     Raises:
         SignalError: No wrench, or the robot never stands still.
@@ -94,10 +90,10 @@ def static_postures(
     order = np.argsort(recording.joints.stamps_ns, kind="stable")
     joints = recording.joints.ordered(model.joint_names).select(order)
     if spans is None:
-        spans = _still_spans(joints, tolerance, window, min_duration)
+        spans = _still_spans(joints)
     found: list[_StillSpan] = []
     for first, last in spans:
-        start = first + round(settle * 1e9)
+        start = first + round(_SETTLE * 1e9)
         samples = stream.wrench[(stream.stamps_ns >= start) & (stream.stamps_ns <= last)]
         samples = samples[np.isfinite(samples).all(axis=1)]
         samples = samples[~single_spikes(samples)]
@@ -106,27 +102,25 @@ def static_postures(
             found.append(_StillSpan(samples, start, held.mean(axis=0)))
     if not found:
         raise SignalError(
-            f"The robot is never at rest for {min_duration:.1f} s in '{recording.source}'.",
-            remedy="Hold each tare posture for about a second, or raise `tolerance`.",
+            f"The robot is never at rest for {_SHORTEST_STILL:.1f} s in '{recording.source}'.",
+            remedy="Hold each tare posture for about a second.",
         )
     return _postures(found, model, frame)
 
 
-def _still_spans(
-    joints: JointStream, tolerance: float, window: float, min_duration: float
-) -> list[tuple[int, int]]:
+def _still_spans(joints: JointStream) -> list[tuple[int, int]]:
     """First and last stamp of each standstill [ns]."""
     time = joints.time
-    size = max(round(window / max(float(np.median(np.diff(time))), 1e-9)), 2)
+    size = max(round(_STILL_WINDOW / max(float(np.median(np.diff(time))), 1e-9)), 2)
     swing = scipy.ndimage.maximum_filter1d(joints.q, size, axis=0) - scipy.ndimage.minimum_filter1d(
         joints.q, size, axis=0
     )
-    still = np.all(swing < tolerance, axis=1)
+    still = np.all(swing < _STILL_RANGE, axis=1)
     edges = np.flatnonzero(np.diff(np.r_[False, still, False].astype(int)))
     return [
         (int(joints.stamps_ns[first]), int(joints.stamps_ns[last]))
         for first, last in zip(edges[::2], edges[1::2] - 1, strict=True)
-        if time[last] - time[first] >= min_duration
+        if time[last] - time[first] >= _SHORTEST_STILL
     ]
 
 
@@ -261,50 +255,6 @@ def tare_static(
         n_postures=len(wrench),
         source=source,
     )
-
-
-def tare_single(
-    wrench: ArrayLike,
-    gravity_S: ArrayLike,
-    *,
-    tool_pi: ArrayLike | None = None,
-    frame: str = "",
-    source: str = "",
-) -> SensorCalibration:
-    """Bias from one static posture before the grasp, with a known tool or no tool.
-
-    Args:
-        wrench: Samples of the posture, shape (N, 6) [N, N m].
-        gravity_S: Gravity in the sensor's axes, shape (3,) [m/s^2].
-        tool_pi: Parameters of the mounted tool in the sensor frame, shape (10,).
-        frame: Name of the sensor's frame.
-        source: Where the data came from.
-    """
-    samples = np.atleast_2d(np.asarray(wrench, dtype=float))
-    if len(samples) < 2 or samples.shape[1] != 6 or not np.all(np.isfinite(samples)):
-        raise SignalError(
-            f"A tare needs at least two finite wrench samples of six axes, got {samples.shape}.",
-            remedy="Record half a second at rest.",
-        )
-    tool = np.zeros(10) if tool_pi is None else np.asarray(tool_pi, dtype=float)
-    noise = samples.std(axis=0, ddof=1)
-    covariance = np.zeros((10, 10))
-    covariance[4:, 4:] = np.diag(noise**2 / len(samples))
-    calibration = SensorCalibration(
-        frame=frame,
-        bias=samples.mean(axis=0) - static_regressor(gravity_S) @ tool[:4],
-        tare_load=tool[:4],
-        covariance=covariance,
-        noise=noise,
-        residual_rms=noise,
-        n_postures=1,
-        source=source,
-        notes=(
-            "One posture: an error of the assumed tool is hidden in the bias; tare in three"
-            " tilted postures to see it.",
-        ),
-    )
-    return calibration.with_tool(tool) if tool_pi is not None else calibration
 
 
 def _require_postures(wrench: Array, gravity_S: Array) -> None:

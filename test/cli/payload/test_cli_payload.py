@@ -18,11 +18,11 @@ from typer.testing import CliRunner
 import sysid_core.signals.bags
 from sysid_cli.app import app
 from sysid_core.errors import SignalError
-from sysid_core.reasons import Verdict, failure
+from sysid_core.reasons import Reason, Verdict
 from sysid_core.robot import RobotModel, StaticTransform, wrench_regressor
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Mark, Recording, WrenchStream
-from sysid_core.signals.wrench.tare import tare_single
+from sysid_core.signals.wrench import SensorCalibration
 from sysid_core.workflows import WeighedRecording
 from sysid_core.workflows.torque_weighing import WeighedByTorques
 
@@ -58,7 +58,9 @@ def run(rng, monkeypatch, tmp_path):
     monkeypatch.setattr(sysid_core.signals.bags, "open_bag", lambda path: bag)
     monkeypatch.setattr(sysid_core.signals.bags, "read_bag", lambda bag, **options: recording)
     (tmp_path / "truth.yaml").write_text(yaml.safe_dump({"pi": pi.tolist()}))
-    tare_single(np.zeros((20, 6)), robot.gravity).save(tmp_path / "sensor.yaml")
+    SensorCalibration("", np.zeros(6), np.zeros(4), np.zeros((10, 10))).save(
+        tmp_path / "sensor.yaml"
+    )
     shape = tmp_path / "shape.yaml"
     box = {"size": [0.2, 0.1, 0.06], "centre": [0.0, 0.0, 0.05]}
     shape.write_text(yaml.safe_dump({"boxes": [box]}))
@@ -147,7 +149,7 @@ def test_a_calibrated_sensor_gives_smaller_deviations_and_settings_for_controlle
     assert "guess" in str(payload(folder, "--sensor", "guess").exception)
 
 
-@pytest.mark.parametrize(("reasons", "vendors"), [((), 6), ((failure("no-body"),), 0)])
+@pytest.mark.parametrize(("reasons", "vendors"), [((), 6), ((Reason.failure("no-body"),), 0)])
 def test_a_failed_verdict_leaves_nothing_to_paste(reasons, vendors):
     """Neither on the console, nor in the report, nor in result.json: all have it from here."""
     estimate = SimpleNamespace(

@@ -48,7 +48,8 @@ def test_the_consistent_fit_is_the_best_that_is_consistent(noise):
         problem = build_consistent_problem(regression, free, R, r, rho, Prior(prior))
         assert {"link1 consistent", "link3 consistent", "non-negative"} <= set(problem.constraints)
         found, certificate = solve_consistent(problem)
-        assert certificate.is_optimal() and not certificate.notes
+        residuals = (certificate.primal_residual, certificate.dual_residual, certificate.gap)
+        assert max(residuals) <= 1e-6 and not certificate.notes
         assert np.all(is_physically_consistent(found[:30].reshape(3, 10)))
 
         def cost(pi, prior=prior):

@@ -32,8 +32,7 @@ from sysid_core.robot import (
 )
 from sysid_core.signals import JointStream
 from sysid_core.signals.filters import filter_joints
-from sysid_core.signals.wrench import calibrate_static, static_regressor
-from sysid_core.signals.wrench.tare import tare_single
+from sysid_core.signals.wrench import SensorCalibration, calibrate_static, static_regressor
 
 
 def sines(time, n):
@@ -273,8 +272,9 @@ def test_covariance_of_filtered_motion_matches_its_errors(rng):
 
 
 def test_a_tare_narrows_the_bias_but_not_the_gains():
-    calibration = tare_single(NOISE * np.ones((50, 6)), np.array([0.0, 0.0, -9.81]))
-    known = dataclasses.replace(calibration, delay=(0.012, 0.002), covariance=1e-6 * np.eye(10))
+    known = SensorCalibration(
+        "", NOISE, np.zeros(4), 1e-6 * np.eye(10), delay=(0.012, 0.002), noise=NOISE
+    )
     sensor = SensorModel().tared(known)
     assert sensor.bias[0] < SensorModel().bias[0] and sensor.bias[1] < SensorModel().bias[1]
     assert sensor.delay == 0.002 and sensor.gain == SensorModel().gain

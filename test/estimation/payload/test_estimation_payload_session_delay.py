@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
 from sysid_core.robot.shapes import Shape
-from sysid_core.signals.wrench.tare import tare_single
+from sysid_core.signals.wrench import SensorCalibration
 
 OBJECT = pi_from_mass_com_inertia(0.6, [0.02, -0.01, 0.05], np.diag([4e-3, 3e-3, 2e-3]))
 DELAY = 0.02  # [s]
@@ -20,8 +18,8 @@ def residual(delay_told: float) -> float:
     """RMS of what the object leaves unexplained when the sensor is 20 ms late."""
     robot = RobotModel.from_urdf("xarm7")
     rates = 2 * np.pi * np.linspace(0.3, 0.9, robot.nv)
-    calibration = dataclasses.replace(
-        tare_single(np.zeros((2, 6)), robot.gravity), delay=(delay_told, 1e-3)
+    calibration = SensorCalibration(
+        "", np.zeros(6), np.zeros(4), np.zeros((10, 10)), delay=(delay_told, 1e-3)
     )
     online = OnlinePayload(Shape.box([0.1, 0.1, 0.1]))
     session = PayloadSession(robot, "link7", online, calibration=calibration)

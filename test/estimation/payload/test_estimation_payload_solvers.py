@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from payload_scenes import hammer_like, swinging
 
-from sysid_core.errors import EstimationError
 from sysid_core.estimation.fit.consistent_problem import pseudo_inertia_expression
 from sysid_core.estimation.payload import (
     CompressedWrenches,
@@ -20,7 +19,6 @@ from sysid_core.estimation.payload import (
 )
 from sysid_core.estimation.payload.data import dynamism
 from sysid_core.robot import pseudo_inertia_from_pi, wrench_regressor
-from sysid_core.robot.shapes import Shape
 
 
 def raw_problem(shape, data, scale):
@@ -97,11 +95,10 @@ def test_the_entropic_regression_minimises_its_objective(rng):
 
 
 def test_the_lmi_solution_minimises_the_residual_over_consistent_bodies(rng):
-    shape, pi = hammer_like(rng)
+    _, pi = hammer_like(rng)
     data = swinging(pi, rng, noise=True, speed=0.4, seconds=0.5)
     free = PayloadOLS().fit(data)
     ours = PayloadLMI().fit(data)
-    tight = PayloadLMI(shape).fit(data)
 
     def cost(estimate):
         return float(np.sum((data.regressor @ estimate.values - data.wrench) ** 2))
@@ -113,7 +110,7 @@ def test_the_lmi_solution_minimises_the_residual_over_consistent_bodies(rng):
     problem = cp.Problem(cp.Minimize(cp.sum_squares(residual)), [P >> 0])
     problem.solve(solver=cp.CLARABEL)
     assert cost(ours) == pytest.approx(problem.value, rel=1e-4)
-    assert cost(free) < cost(ours) <= cost(tight) * (1 + 1e-5)
+    assert cost(free) < cost(ours)
 
 
 def test_least_squares_and_total_least_squares_agree_without_noise(rng):
@@ -161,8 +158,3 @@ def test_gravity_alone_has_rank_four_and_says_so(rng):
     assert any(r.code == "estimate-rank" and r.data["rank"] == 4 for r in estimate.certify())
     reduced = PointMassDiscretization(shape).fit(data)
     assert np.allclose(reduced.values[:4], pi[:4], rtol=1e-8, atol=1e-10)
-
-
-def test_a_regularisation_of_zero_is_refused():
-    with pytest.raises(EstimationError, match="regularisation"):
-        PointMassDiscretization(Shape.box((0.1, 0.1, 0.1)), regularization=0.0)

@@ -196,7 +196,7 @@ def test_criteria_are_what_they_are_called(unknowns, rng):
 def test_expected_deviations_are_those_of_repeated_experiments(unknowns, rng):
     """Torques with white noise, estimated many times with the prior as pseudo-measurement."""
     step = 0.1
-    unknowns = Unknowns.of_arm(unknowns.model, correlation=step)
+    unknowns = replace(Unknowns.of_arm(unknowns.model), correlation=step)
     motion = rng.normal(size=(3, 80, 3))
     expected = Expectation.of(unknowns, unknowns.information(*motion, 80 * step), 80 * step)
     Phi = unknowns.regressor(*motion)

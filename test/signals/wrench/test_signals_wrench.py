@@ -14,7 +14,6 @@ from scipy.spatial.transform import Rotation
 from sysid_core.errors import SignalError
 from sysid_core.robot import (
     RobotModel,
-    mass_com_inertia_from_pi,
     pi_from_mass_com_inertia,
     wrench_regressor,
 )
@@ -26,7 +25,6 @@ from sysid_core.signals.wrench import (
     tare_static,
 )
 from sysid_core.signals.wrench.mounting import check_mounting
-from sysid_core.signals.wrench.tare import tare_single
 
 GRAVITY = np.array([0.0, 0.0, -9.81])  # [m/s^2]
 BIAS = np.array([3.0, -5.0, 12.0, 0.2, -0.15, 0.05])  # [N, N m]
@@ -85,24 +83,9 @@ def test_compensation_leaves_the_moving_objects_wrench(rng: np.random.Generator)
     tool = pi_from_mass_com_inertia(0.9, [0.0, 0.01, 0.06], np.diag([2e-3, 2e-3, 1e-3]))
     R_WS = six_tilts()
     calibration = tare_static(still(R_WS, tool), in_sensor(R_WS))
-    calibration = calibration.with_load_as_tool(mass_com_inertia_from_pi(tool)[2])
+    calibration = calibration.with_tool(tool)
     rest = compensate(A @ (tool + OBJECT) + BIAS, motion, calibration)
     np.testing.assert_allclose(rest, A @ OBJECT, atol=1e-9)
-
-
-def test_single_posture_gives_the_bias_of_an_empty_sensor(rng: np.random.Generator) -> None:
-    samples = BIAS + rng.normal(size=(500, 6)) * 0.01
-    found = tare_single(samples, GRAVITY)
-    assert np.all(np.abs(found.bias - BIAS) < 5 * found.bias_sd)
-    np.testing.assert_allclose(found.noise, 0.01, rtol=0.2)
-    assert found.notes
-
-
-def test_single_posture_takes_a_known_tool_into_account() -> None:
-    samples = np.repeat(still(np.eye(3)[None], OBJECT), 3, axis=0)
-    found = tare_single(samples, GRAVITY, tool_pi=OBJECT)
-    np.testing.assert_allclose(found.bias, BIAS, atol=1e-12)
-    np.testing.assert_allclose(found.tool_pi, OBJECT)
 
 
 def test_calibration_survives_its_file(tmp_path: Path) -> None:
