@@ -14,10 +14,10 @@ always among the loads; they are mixtures over sizes, masses and distances.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -202,13 +202,14 @@ def part_probabilities(
     """
     rest = np.zeros_like(data.a)  # positions without stamps have accelerations that are noise
     still = replace(data, a=-data.gravity, omega=rest, alpha=rest)
-    moments = [_Moment.of(motion, sensor) for motion in (data, still)]
-    names, weights, evidence = [], [], []
-    for name, weight, loads in parts.hypotheses():
-        logs = np.array([m.log_evidence(load) for load in loads for m in moments])
-        names.append(name)
-        weights.append(weight)
-        evidence.append(float(np.logaddexp.reduce(logs)) - np.log(len(logs)))
+    names, weights, loads = zip(*parts.hypotheses(), strict=True)
+    every = [load for some in loads for load in some]
+    logs = np.logaddexp(*(_Moment.of(one, sensor).log_evidences(every) for one in (data, still)))
+    ends = np.cumsum([len(some) for some in loads])
+    evidence = [
+        np.logaddexp.reduce(logs[end - len(some) : end]) - np.log(len(some))
+        for end, some in zip(ends, loads, strict=True)
+    ]
     shares = probabilities(np.log(weights) + evidence).tolist()
     return dict(sorted(zip(names, shares, strict=True), key=lambda one: -one[1]))
 
@@ -221,7 +222,7 @@ class _Moment:
     sensor: SensorModel
     noise: Array  # variance of each row, (6 B,)
     motion: Array  # covariance of (a, omega, alpha), (9, 9)
-    persistence: Array  # correlation of the motion's error between blocks, (B, B)
+    persistence: Array  # correlation of the motion's error between rows, (6 B, 6 B)
 
     @classmethod
     def of(cls, data: PayloadData, sensor: SensorModel) -> _Moment:
@@ -231,32 +232,39 @@ class _Moment:
             motion = data.covariance[known].mean(axis=0) if known.any() else motion
         blocks = _blocks(data)
         between = np.abs(blocks.time[:, None] - blocks.time)
-        persistence = np.exp(-between / MOTION_CORRELATION[1])
+        persistence = np.kron(np.exp(-between / MOTION_CORRELATION[1]), np.ones((6, 6)))
         noise = np.tile(np.square(_scatter(blocks)), len(blocks))
         return cls(blocks, sensor, noise, motion, persistence)
 
-    def log_evidence(self, load: KnownLoad) -> float:
-        """Log-likelihood of a load, but for a constant."""
-        data, count = self.data, len(self.data)
-        A = data.regressor
-        T = wrench_sensitivity(np.hstack([data.a, data.omega, data.alpha]), load.mean)
-        wrench, time = A @ load.mean, data.time - data.time[0]
+    def log_evidences(self, loads: Sequence[KnownLoad]) -> Array:
+        """Log-likelihoods of H loads, but for a constant, shape (H,)."""
+        data, count, H = self.data, len(self.data), len(loads)
+        means, C = (
+            np.array([getattr(one, key) for one in loads]) for key in ("mean", "covariance")
+        )
+        A, time = data.regressor, data.time - data.time[0]
+        x = np.hstack([data.a, data.omega, data.alpha])
+        of_each = np.array([wrench_sensitivity(x, unit) for unit in np.eye(10)])  # linear in pi
+        T = np.tensordot(means, of_each, axes=1).reshape(H * count, 6, 9)
+        wrench = np.einsum("kij,hj->hki", A, means)
+        rate = np.gradient(wrench, time, axis=1) if count > 1 else np.zeros_like(wrench)
         U = self.sensor.columns(
-            wrench,
-            np.gradient(wrench, time, axis=0) if count > 1 else np.zeros_like(wrench),
+            wrench.reshape(-1, 6),
+            rate.reshape(-1, 6),
             mass_columns=T[:, :, :3],
-            R_WS=data.R_WS,
-            gravity=data.gravity,
-            time=time,
+            R_WS=None if data.R_WS is None else np.tile(data.R_WS, (H, 1, 1)),
+            gravity=np.tile(data.gravity, (H, 1)),
+            time=np.tile(time, H),
             duration=float(time[-1]),
-        ).reshape(6 * count, -1)
+        ).reshape(H, 6 * count, -1)
         U = U * self.sensor.prior_sd(float(time[-1]))
-        Y, T = A.reshape(6 * count, 10), T.reshape(6 * count, 9)
-        S = Y @ load.covariance @ Y.T + U @ U.T + np.diag(self.noise)
-        S += (T @ self.motion @ T.T) * np.kron(self.persistence, np.ones((6, 6)))
+        Y, T = A.reshape(6 * count, 10), T.reshape(H, 6 * count, 9)
+        S = Y @ C @ Y.T + U @ U.transpose(0, 2, 1) + np.diag(self.noise)
+        S += (T @ self.motion @ T.transpose(0, 2, 1)) * self.persistence
         root = np.linalg.cholesky(S)
-        off = np.linalg.solve(root, (data.wrench - wrench).ravel())
-        return -0.5 * float(off @ off) - float(np.log(np.diag(root)).sum())
+        off = np.linalg.solve(root, (data.wrench - wrench).reshape(H, -1, 1))[:, :, 0]
+        volume = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+        return np.asarray(-0.5 * np.sum(off**2, axis=1) - volume)
 
 
 def _blocks(data: PayloadData) -> PayloadData:
@@ -267,7 +275,7 @@ def _blocks(data: PayloadData) -> PayloadData:
     groups = [np.flatnonzero(index == k) for k in np.unique(index)]
     middle = data.select(np.array([group[len(group) // 2] for group in groups]))
     columns = ("time", "wrench", "a", "omega", "alpha", "gravity")
-    means = {
+    means: dict[str, Any] = {
         key: np.array([getattr(data, key)[group].mean(axis=0) for group in groups])
         for key in columns
     }
