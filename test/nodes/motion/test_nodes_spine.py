@@ -49,9 +49,7 @@ def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
 ) -> None:
     file, plan = short_plan
-    known = (
-        f"mass: {PAYLOAD[0]}, mass_sd: 0.02, com: {list(PAYLOAD[1:4] / PAYLOAD[0])}, com_sd: 0.005"
-    )
+    known = f"mass: {PAYLOAD[0]}, mass_sd: 0.02, com: {(PAYLOAD[1:4] / PAYLOAD[0]).tolist()}, com_sd: 0.005"
     (tmp_path / "parts.yaml").write_text(f"parts: {{part: {{{known}, size: 0.15}}}}")
     of_part = {"parts": str(tmp_path / "parts.yaml"), "expected_part": "part"}
     specs = demo_graph(
