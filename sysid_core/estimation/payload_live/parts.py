@@ -45,6 +45,7 @@ _MOST_BLOCKS = 40  # of a recording: more only cost time
 # it is a thirtieth and next to nothing; distances [m] from a sensor's resolution to the size of a gripper.
 _MASSES = tuple(2.0**-k for k in range(-1, 6))
 _DISTANCES = (0.01, 0.03, 0.1)
+_FINEST = 1e-4  # [N], [N m]: no wrist sensor resolves less in a block
 _BEYOND = 3.0  # deviations of its stated place, within which a load hasn't moved
 _SLIPS = (
     0.1  # prior probability of a load that moved in the gripper, in that of one that lies as stated
@@ -256,8 +257,8 @@ class _Moment:
             gravity=np.tile(data.gravity, (H, 1)),
             time=np.tile(time, H),
             duration=float(time[-1]),
-        ).reshape(H, 6 * count, -1)
-        U = U * self.sensor.prior_sd(float(time[-1]))
+        )
+        U = U.reshape(H, 6 * count, U.shape[2]) * self.sensor.prior_sd(float(time[-1]))
         Y, T = A.reshape(6 * count, 10), T.reshape(H, 6 * count, 9)
         S = Y @ C @ Y.T + U @ U.transpose(0, 2, 1) + np.diag(self.noise)
         S += (T @ self.motion @ T.transpose(0, 2, 1)) * self.persistence
@@ -283,8 +284,9 @@ def _blocks(data: PayloadData) -> PayloadData:
 
 
 def _scatter(blocks: PayloadData) -> Array:
-    """Deviation of a block's wrench about any body, shape (6,): the scatter of as few, as Student's
-    t has it.
+    """Standard deviation of a block's wrench about the best body, shape (6,).
+
+    Its variance is that of Student's t, which is wider for few blocks.
     """
     found = white_noise_sd(np.zeros((1, 6)))  # an ordinary sensor's, for too few blocks
     for rows in (slice(0, 3), slice(3, 6)):
@@ -294,7 +296,7 @@ def _scatter(blocks: PayloadData) -> Array:
         left = b - (Y / np.where(scale > 0, scale, 1.0)) @ pi
         freedom = len(b) - rank - 2
         if freedom > 0:
-            found[rows] = max(float(np.sqrt(left @ left / freedom)), 1e-6)
+            found[rows] = max(float(np.sqrt(left @ left / freedom)), _FINEST)
     return found
 
 
