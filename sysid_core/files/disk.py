@@ -108,8 +108,8 @@ def read_text(path: str | Path, kind: FileKind, *, most: int = MOST_BYTES) -> st
         raise kind.refusal(
             path,
             f"line {line} holds the byte 0x{content[err.start]:02x}, which isn't UTF-8",
-            "Save it with the encoding UTF-8 (special letters in comments count too)"
-            f" if it is a {kind.name}.",
+            f"If it is a {kind.name}, save it with the encoding UTF-8; letters such as µ in comments"
+            " matter as well.",
         ) from err
 
 

@@ -27,7 +27,7 @@ from sysid_core.files import (
     written_whole,
     yaml_text,
 )
-from sysid_core.robot import Array, RobotModel
+from sysid_core.robot import Array, RobotModel, lock_options
 
 GRID = 0.01  # [s]; finer trajectories are checked as they are
 SCHEMA = "robot_sysid/trajectory/1"
@@ -159,8 +159,8 @@ class Trajectory:
         if any(held & moved):
             moving = names[held & moved].tolist()
             raise ExcitationError(
-                f"The motion moves {moving}, which are held.",
-                remedy=f"Plan it with --lock {' --lock '.join(moving)}.",
+                f"The motion moves the joints {moving}, which are locked.",
+                remedy=f"Plan it with {lock_options(moving)}.",
             )
         keep = ~np.array(held)
         return dataclasses.replace(

@@ -69,7 +69,7 @@ def with_gravity(model: RobotModel, gravity: ArrayLike) -> RobotModel:
     size = float(np.linalg.norm(gravity))
     if size > 0.0 and not 1.0 <= size <= 30.0:
         raise ModelError(
-            f"Gravity of {size:.3g} m/s^2 can't be.",
+            f"Gravity of {size:.3g} m/s^2 is impossible.",
             remedy="Write x,y,z in m/s^2: 0,0,-9.81 for a robot on the floor.",
         )
     tree = model.pin_model.copy()

@@ -31,6 +31,7 @@ from sysid_core.robot import (
     FrictionTerm,
     RobotModel,
     hold_joints,
+    lock_options,
     mounted,
     with_gravity,
 )
@@ -378,7 +379,7 @@ def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
             f"Joints {wide} of '{model.name}' have several degrees of freedom: the robot has no"
             " fixed base.",
             remedy="Robots on a fixed base are identified: fix these joints in the URDF, or lock"
-            f" them: --lock {' --lock '.join(wide)}.",
+            f" them: {lock_options(wide)}.",
         )
     return model
 

@@ -53,7 +53,7 @@ def torques_in_mujoco(text: str, joint_names, q, v, a) -> np.ndarray:
 
 
 def largest_difference(model: RobotModel, rng: np.random.Generator, states: int) -> float:
-    """Of torques by MuJoCo and by pinocchio with armature and damping [N m]."""
+    """Largest difference of torques by MuJoCo and by pinocchio with armature and damping [N m]."""
     armature, damping = rng.uniform(0.01, 0.5, size=(2, model.nv))
     fields = {
         name: JointFields(armature=i, damping=d, frictionloss=0.3)
@@ -200,6 +200,15 @@ def test_a_follower_of_no_joint_is_a_stated_loss():
     assert "<equality>" not in mjcf_of(model, {})
     losses = losses_of(model, Target.MJCF, None)
     assert ("panda_finger_joint2",) in [x.names for x in losses if x.code is LossCode.MIMIC]
+
+
+@pytest.mark.parametrize("target", Target)
+def test_locked_joints_are_a_stated_loss_of_every_file(target):
+    model = RobotModel.from_urdf("panda").with_locked(
+        {"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.0}
+    )
+    losses = {loss.code: loss.names for loss in losses_of(model, target, None)}
+    assert losses[LossCode.LOCKED] == ("panda_finger_joint1 at 0.02", "panda_finger_joint2 at 0")
 
 
 def test_what_mjcf_cannot_express_is_refused(rng, tmp_path):

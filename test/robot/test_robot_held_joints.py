@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from sysid_core.robot import (
     StaticTransform,
     held_text,
     hold_joints,
+    lock_options,
     received_urdf,
     with_mounted_frame,
 )
@@ -64,6 +66,11 @@ def test_rods_that_nobody_measures_are_held_where_the_description_puts_them() ->
     assert held.locked == dict.fromkeys(rods, 0.0)
     assert np.isclose(held.pi[:, 0].sum(), leg.pi[:, 0].sum())
     assert all(f"{name} at 0" in held_text(held) for name in rods)
+
+
+def test_options_that_lock_joints_are_words_of_a_shell() -> None:
+    joints = ["left finger", "j1", "it's"]
+    assert shlex.split(lock_options(joints)) == [x for j in joints for x in ("--lock", j)]
 
 
 @pytest.mark.parametrize(
