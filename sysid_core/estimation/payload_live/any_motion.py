@@ -97,14 +97,14 @@ def weigh_motion(
     net = known.net(data.wrench, data.R_WS, data.p_WS)
     poses = model.joint_names == POSE_JOINTS
     shifts = (0,) if still or calibration is not None else _shifts(data)
-    motions = [_motion(data)]
+    candidates = [_motion(data)]
     if not still and not accelerations_tell(
         net, _motion(data), may_be_inverse=poses, shifts=shifts
     ):
         motion_of = _by_gravity
         data, belief = motion_of(run, model, frame)
         assert data.R_WS is not None
-        motions.append(_motion(data))
+        candidates.append(_motion(data))
         notes.append(
             "The accelerations explain the wrench worse than gravity alone: only gravity was used. Check"
             " stamps and noise of the positions."
@@ -113,7 +113,7 @@ def weigh_motion(
     if calibration is None:
         convention = find_convention(
             net,
-            motions,
+            candidates,
             bias=[(share * errors.bias[0], share * errors.bias[1]) for share in errors.bias_scales],
             zeroed=fresh.bias,
             sign=sign,
