@@ -10,16 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from sysid_core.errors import ModelError
-from sysid_core.files import (
-    AnyNumber,
-    FileKind,
-    FileSchema,
-    Name,
-    Number,
-    read_schema,
-    write_text,
-    write_yaml,
-)
+from sysid_core.files import AnyNumber, FileKind, FileSchema, Name, Number, write_text, write_yaml
 from sysid_core.robot import load_robot, with_gravity
 from sysid_core.servos.ground import Ground, Surface
 from sysid_core.servos.identify import ServoIdentification
@@ -129,7 +120,7 @@ def load_servos(folder: str | Path) -> ServoModel:
     """
     path = Path(folder)
     path = path / FILE if path.is_dir() else path
-    content = read_schema(path, _File, KIND)
+    content = KIND.read_schema(path, _File)
     robot = with_gravity(load_robot(path.parent / content.urdf), content.gravity)
     servos = tuple(JointServo(j.joint, j.terms, j.deviations, j.load) for j in content.joints)
     if content.ground is None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from sysid_core.errors import SignalError
-from sysid_core.files import FileKind, open_regular
+from sysid_core.files import FileKind
 from sysid_core.robot import Array
 from sysid_core.signals.column_map import SECONDS
 from sysid_core.signals.table import LEAST_STEP, LONGEST_STEP
@@ -76,7 +76,7 @@ def table_layout(path: str | Path, joints: Sequence[str], largest: float) -> Tab
     Raises:
         SignalError: The file isn't a table of numbers.
     """
-    with open_regular(Path(path), _KIND) as file:
+    with _KIND.open(Path(path)) as file:
         raw = list(islice(file, _ROWS + 2))
     try:
         text = [line.decode("utf-8-sig").strip() for line in raw]

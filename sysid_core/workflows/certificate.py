@@ -22,7 +22,7 @@ import numpy as np
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import load_identification
-from sysid_core.files import FileKind, hash_of, read_json
+from sysid_core.files import FileKind, hash_of
 from sysid_core.progress import Progress, silent
 from sysid_core.settings import build_settings
 from sysid_core.validation import predict_recording
@@ -69,7 +69,7 @@ def certify(
     Raises:
         EstimationError: The result can't be repeated, or it failed its own verdict.
     """
-    result = read_json(folder / "result.json", RESULT)
+    result = RESULT.read_json(folder / "result.json")
     inputs = result.get("inputs") if isinstance(result, dict) else None
     if not isinstance(inputs, dict) or not inputs.get("options") or not inputs.get("files"):
         raise RESULT.refusal(folder / "result.json", "does not list its input files")
@@ -110,7 +110,7 @@ def verify_certificate(
     Raises:
         SysIdError: It is no certificate.
     """
-    content = read_json(path, _CERTIFICATE)
+    content = _CERTIFICATE.read_json(path)
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         raise _CERTIFICATE.refusal(path, f"isn't of the schema {SCHEMA}")
     checks: list[CertificateCheck] = []

@@ -30,7 +30,7 @@ from sysid_core.export import (
     describe,
     export_arm,
 )
-from sysid_core.files import FileKind, read_yaml, write_json, write_yaml
+from sysid_core.files import FileKind, write_json, write_yaml
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
 from sysid_core.report import (
@@ -359,7 +359,7 @@ def _write_columns(
             "effort": {"kind": run.joints.effort_kind.value},
         }
     else:
-        raw = read_yaml(columns, FileKind("column map", "Check the path.", SignalError))
+        raw = FileKind("column map", "Check the path.", SignalError).read_yaml(columns)
     section = dict(raw.get("drives") or {})
     old = section.get("gain")
     found = dict(zip(drives.joint_names, drives.gains.tolist(), strict=True))

@@ -12,7 +12,7 @@ from sysid_core.diagnosis import require_fit
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
-from sysid_core.files import read_json, write_json
+from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
 from sysid_core.report import (
@@ -153,7 +153,7 @@ def _fitted_share(identified: Path) -> float | None:
 def _result(identified: Path) -> Mapping[str, Any]:
     """Contents of result.json; empty where it can't be read."""
     try:
-        found = read_json(identified / "result.json", RESULT)
+        found = RESULT.read_json(identified / "result.json")
     except SysIdError:
         return {}
     return found if isinstance(found, dict) else {}

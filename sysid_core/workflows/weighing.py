@@ -34,7 +34,7 @@ from sysid_core.estimation.payload_live import (
     weigh_motion,
 )
 from sysid_core.estimation.payload_map import SensorModel
-from sysid_core.files import FileKind, read_yaml, write_json
+from sysid_core.files import FileKind, write_json
 from sysid_core.lazy import lazy_import
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
@@ -449,7 +449,7 @@ def _read_truth(path: Path) -> Array:
         "Write: pi: [m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz], about the sensor's origin.",
         SignalError,
     )
-    raw = read_yaml(path, kind)
+    raw = kind.read_yaml(path)
     try:
         pi = np.asarray(raw["pi"], dtype=float)
     except (KeyError, TypeError, ValueError) as err:

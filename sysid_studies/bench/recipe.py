@@ -26,7 +26,6 @@ from sysid_core.files import (
     Positive,
     hash_of,
     read_npz,
-    read_schema,
 )
 from sysid_core.robot import DriveTrain, RobotModel, with_gravity
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
@@ -150,7 +149,7 @@ def load_recipe(path: str | Path) -> Recipe:
     Raises:
         BatchError: Names file, key and remedy.
     """
-    return read_schema(path, Recipe, _KIND)
+    return _KIND.read_schema(path, Recipe)
 
 
 def load_recipes(names: Sequence[str] = ()) -> list[Recipe]:

@@ -17,16 +17,7 @@ from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.recordings import Processing, predicted_efforts, unmeasured_notes
 from sysid_core.estimation.arm.spans import Estimator, full_parameters, require_recordings
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.files import (
-    FileKind,
-    FileSchema,
-    Name,
-    Number,
-    Positive,
-    Vector3,
-    read_schema,
-    write_yaml,
-)
+from sysid_core.files import FileKind, FileSchema, Name, Number, Positive, Vector3, write_yaml
 from sysid_core.robot import (
     Array,
     DriveTrain,
@@ -256,7 +247,7 @@ def load_identification(path: str | Path, model: RobotModel, estimate: Estimate)
     Raises:
         EstimationError: Another kind of file, or another robot.
     """
-    file = read_schema(path, _File, _FILE)
+    file = _FILE.read_schema(path, _File)
     if model.urdf_hash and file.urdf_hash and file.urdf_hash != model.urdf_hash:
         raise EstimationError(
             f"'{path}' was identified with another URDF ({file.urdf_hash}) than this one"

@@ -14,7 +14,7 @@ from mcap.writer import CompressionType, Writer
 from rosbags.typesys import TypesysError
 
 from sysid_core.errors import SignalError
-from sysid_core.files import FileKind, parse_yaml, write_text
+from sysid_core.files import FileKind, write_text
 from sysid_core.signals.bags.layouts import DEFAULT_DISTRO, build_typestore
 from sysid_core.signals.bags.mcap_file import CUSTOM_DATA_RECORD
 from sysid_core.signals.bags.records import StoredTopic
@@ -297,7 +297,7 @@ def recover_bag(path: str | Path, out: str | Path) -> StoredBag:
 def offered_qos(topic: StoredTopic) -> OfferedQos:
     """QoS of a recorded publisher, as far as a replay needs it."""
     try:
-        profile = parse_yaml(topic.qos, _QOS, topic.name)[0]
+        profile = _QOS.parse_yaml(topic.qos, topic.name)[0]
         best_effort = str(profile["reliability"]) in ("best_effort", "2")
         latched = str(profile["durability"]) in ("transient_local", "1")
         depth = int(profile["depth"])
