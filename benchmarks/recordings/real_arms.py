@@ -16,7 +16,7 @@ import numpy as np
 
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind
-from sysid_core.robot import DriveTrain, RobotModel, with_gravity
+from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording, read_table
 from sysid_core.signals.bags import read_bag
@@ -87,7 +87,7 @@ def ar5() -> RealArm:
         rows[:, 22:29],
         EffortKind.LINK_TORQUE,
     )
-    sideways = with_gravity(model, (9.808, -0.153, -0.138))  # found from the data
+    sideways = model.with_gravity((9.808, -0.153, -0.138))  # found from the data
     return _thirds(sideways, DriveTrain.direct(model.joint_names), Recording(stream, source="AR5"))
 
 

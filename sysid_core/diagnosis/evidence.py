@@ -27,7 +27,7 @@ from scipy.special import log_ndtr, logsumexp
 
 from sysid_core.diagnosis.samples import Samples
 from sysid_core.estimation.fit import friction_scale
-from sysid_core.robot import Array, inertial_scale, joint_torque_regressor, with_gravity
+from sysid_core.robot import Array, inertial_scale, joint_torque_regressor
 
 COUNT = 40.0  # independent samples that a joint counts as: model errors are alike in like states
 # Standard deviation of a description's inertial parameters, in natural scales: CAD masses lack cables,
@@ -280,7 +280,7 @@ def _little_off(samples: Samples) -> Array:
     out[:, :, 3 * n] = DENSITY * rigid
     out[:, :, 3 * n + 1] = _LAG * samples.tau_dot
     for k in range(3):
-        turned = with_gravity(model, model.gravity + step * np.cross(np.eye(3)[k], model.gravity))
+        turned = model.with_gravity(model.gravity + step * np.cross(np.eye(3)[k], model.gravity))
         tilted = turned.inverse_dynamics(samples.q, samples.v, samples.a)
         out[:, :, 3 * n + 2 + k] = _TILT / step * (tilted - rigid)
     return out

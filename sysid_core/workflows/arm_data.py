@@ -25,15 +25,7 @@ from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.loaded_arm import KnownLoad
 from sysid_core.planning import Trajectory
 from sysid_core.progress import Progress, Step, silent
-from sysid_core.robot import (
-    DriveTrain,
-    FrictionModel,
-    FrictionTerm,
-    RobotModel,
-    hold_joints,
-    mounted,
-    with_gravity,
-)
+from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel, hold_joints
 from sysid_core.robot.loops import ClosedChain, DrivenRobot, load_closed_chain
 from sysid_core.settings import numbers
 from sysid_core.signals import (
@@ -285,10 +277,11 @@ class ArmData:
         progress(Step.READING)
         columns = None if settings.columns is None else ColumnMap.load(settings.columns)
         estimated = settings.gravity == ESTIMATE
-        model = mounted(
+        model = (
             chain_of(settings.robot, settings.loops)
             if settings.loops
-            else fixed_base(settings.robot, settings.lock),
+            else fixed_base(settings.robot, settings.lock)
+        ).mounted(
             "" if estimated else settings.gravity,
             settings.mount,
             None if columns is None or estimated else columns.gravity,
@@ -315,7 +308,7 @@ class ArmData:
             progress(Step.GRAVITY)
             samples = collect_samples(model, runs, drives, count=_GRAVITY_SAMPLES)
             found = estimate_gravity(samples)
-            model = with_gravity(model, found.gravity)
+            model = model.with_gravity(found.gravity)
         progress(Step.FAULTS)
         return cls(
             model,

@@ -33,7 +33,6 @@ from sysid_core.robot import (
     RobotModel,
     hold_joints,
     load_robot,
-    mounted,
     wrench_regressor,
 )
 from sysid_core.robot.loops import load_closed_chain
@@ -90,7 +89,7 @@ def plan(
         else load_robot(robot)
     )
     model = hold_joints(model, lock=common.lock)
-    model = mounted(model, common.gravity, common.mount)
+    model = model.mounted(common.gravity, common.mount)
     say = progress or (lambda share, text: None)
     limits = limits_of(common, model)
     if isinstance(settings, ServoPlanSettings):  # torques of servos are neither known nor measured

@@ -45,15 +45,7 @@ from sysid_core.report import (
     payload_sentence,
     save_and_list,
 )
-from sysid_core.robot import (
-    POSE_FRAME,
-    Array,
-    RobotModel,
-    held_text,
-    hold_joints,
-    mounted,
-    transform_pi,
-)
+from sysid_core.robot import POSE_FRAME, Array, RobotModel, held_text, hold_joints, transform_pi
 from sysid_core.robot.shapes import Shape, load_shape
 from sysid_core.signals import (
     TABLE_ENDINGS,
@@ -347,7 +339,7 @@ def robot_on_sensor(
             "The recording contains no robot_description.", remedy="Give the URDF with --robot."
         )
     model = RobotModel.from_urdf(settings.robot or run.urdf_xml)
-    model = mounted(model, settings.gravity, settings.mount)
+    model = model.mounted(settings.gravity, settings.mount)
     model = hold_joints(model, lock=settings.lock, measured=run.joints.names)
     require_sound_units(replace(run.joints, v=None), model, run.source)
     model, mounting = mount_sensor(

@@ -27,7 +27,7 @@ from sysid_core.files import (
     hash_of,
     read_npz,
 )
-from sysid_core.robot import DriveTrain, RobotModel, with_gravity
+from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
 from sysid_core.workflows import drives_of, inputs_of, load_recording
 
@@ -224,10 +224,10 @@ def read_split(recipe: Recipe, data: Path) -> Split:
     )
     drives = drives_of(model, columns)
     if columns is not None and columns.gravity is not None:
-        model = with_gravity(model, columns.gravity)
+        model = model.with_gravity(columns.gravity)
     if recipe.robot.gravity == "estimate":
         found = estimate_gravity(collect_samples(model, fitted, drives, count=800))
-        model = with_gravity(model, found.gravity)
+        model = model.with_gravity(found.gravity)
     return Split(model, drives, fitted, judged)
 
 

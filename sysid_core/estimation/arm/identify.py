@@ -29,7 +29,6 @@ from sysid_core.robot import (
     inertial_parameter_names,
     is_physically_consistent,
     joint_torque_regressor,
-    with_gravity,
 )
 from sysid_core.signals import Recording
 
@@ -257,7 +256,7 @@ def load_identification(path: str | Path, model: RobotModel, estimate: Estimate)
     try:
         model = model.with_locked({j: q for j, q in file.locked.items() if j in model.joint_names})
         if file.gravity is not None:
-            model = with_gravity(model, file.gravity)
+            model = model.with_gravity(file.gravity)
         drives = DriveTrain(
             file.drives.joints,
             np.array(file.drives.gain),
