@@ -34,7 +34,7 @@ from sysid_core.estimation.arm_fit import FitSettings, fit_arm
 from sysid_core.estimation.fit import friction_scale
 from sysid_core.reasons import Outcome, Reason, Verdict
 from sysid_core.robot import DriveTrain, RobotModel, inertial_scale, joint_torque_regressor
-from sysid_core.validation import judge_identification, predict_recording
+from sysid_core.validation import Prediction, judge_identification
 from sysid_core.workflows import ArmData
 
 FIELDS = ("arm", "case", "outcome", "named", "harm", "reasons")
@@ -290,7 +290,7 @@ def outcome(arm: RealArm) -> Verdict:
         if not data.examination.verdict.ok:
             return data.examination.verdict
         fit = fit_arm(data.model, data.runs, data.friction, FitSettings())
-        fitted = [predict_recording(fit.identification, run) for run in data.runs]
+        fitted = [Prediction.of(fit.identification, run) for run in data.runs]
         return judge_identification(
             fit.identification, fitted, (), data.examination, fit.spread, fit.lags
         )

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from sysid_core.errors import SignalError, SysIdError
-from sysid_core.estimation import Estimate, EstimateDifference, difference, measured_part
+from sysid_core.estimation import Estimate, EstimateDifference, measured_part
 from sysid_core.files import FileKind, FileSchema
 from sysid_core.report.charts import COLOURS, Figure
 from sysid_core.report.html import MARKS, Report, cell_text, with_deviation
@@ -147,7 +147,7 @@ def differences_from_first(runs: Sequence[SavedRun]) -> list[EstimateDifference]
     """
     if len(runs) < 2:
         raise SignalError("Only one run is given.", remedy="Name two folders or more.")
-    return [difference(runs[0].estimate, run.estimate) for run in runs[1:]]
+    return [EstimateDifference.of(runs[0].estimate, run.estimate) for run in runs[1:]]
 
 
 def comparison_report(runs: Sequence[SavedRun], found: Sequence[EstimateDifference]) -> Report:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import load_identification
+from sysid_core.estimation.arm import Identification
 from sysid_core.export import (
     PROOF_SCHEMA,
     ArmResult,
@@ -115,7 +115,7 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
         return tuple(load_recording(path, columns, settings.effort_kind, model) for path in paths)
 
     return ArmResult(
-        load_identification(
+        Identification.load(
             folder / "parameters.yaml",
             model,
             Estimate.load(folder / "estimate.yaml"),

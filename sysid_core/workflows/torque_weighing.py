@@ -23,12 +23,11 @@ from sysid_core.estimation.loaded_arm import (
     DriveGains,
     LoadedArm,
     PayloadFromTorques,
-    drive_gains_from_targets,
     judge_carried_mass,
     torque_streams,
     with_load,
 )
-from sysid_core.estimation.payload import DensityPrior, summarise_payload
+from sysid_core.estimation.payload import DensityPrior, PayloadSummary
 from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
@@ -88,7 +87,7 @@ class WeighedByTorques:
             "warnings": [reason.to_dict() for reason in estimate.certify()],
         }
         if estimate.values[0] > 0:
-            payload = summarise_payload(estimate)
+            payload = PayloadSummary.of(estimate)
             out |= {
                 "mass": payload.mass,
                 "mass_sd": payload.mass_sd,
@@ -246,7 +245,7 @@ def _target_gains(
             f"'{recordings[0]}' has no velocities.",
             remedy="They separate the controller's friction compensation from its model torque.",
         )
-    return drive_gains_from_targets(desired, torques, v)
+    return DriveGains.from_targets(desired, torques, v)
 
 
 def _column_range(text: str, n: int) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ from sysid_core.errors import SignalError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation import payload as estimators_of
 from sysid_core.estimation.loaded_arm import judge_carried_mass, torques_agree
-from sysid_core.estimation.payload import PayloadSummary, summarise_payload
+from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.estimation.payload_live import (
     PayloadKnowledge,
     Weighing,
@@ -96,7 +96,7 @@ class Weighed:
         Raises:
             EstimationError: The mass isn't positive.
         """
-        return summarise_payload(self.estimate)
+        return PayloadSummary.of(self.estimate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +241,7 @@ def weigh(
     if diagram is not None and pi[0] > 0:
         sensor_frame = weighing.sensor_frame
         X = fixed_pose(model, settings.flange_frame or sensor_frame, sensor_frame)
-        verdict += Verdict((_rated(diagram, summarise_payload(estimate), X),))
+        verdict += Verdict((_rated(diagram, PayloadSummary.of(estimate), X),))
     progress(Step.WRITING)
     return WeighedRecording(
         estimate,

@@ -53,6 +53,22 @@ class OfferedQos:
             "avoid_ros_namespace_conventions": False,
         }
 
+    @classmethod
+    def of(cls, topic: StoredTopic) -> OfferedQos:
+        """QoS of a recorded publisher, as far as a replay needs it."""
+        try:
+            profile = _QOS.parse_yaml(topic.qos, topic.name)[0]
+            best_effort = str(profile["reliability"]) in ("best_effort", "2")
+            latched = str(profile["durability"]) in ("transient_local", "1")
+            depth = int(profile["depth"])
+        except (SignalError, KeyError, IndexError, TypeError, ValueError):
+            return cls()
+        return cls(
+            "best_effort" if best_effort else "reliable",
+            "transient_local" if latched else "volatile",
+            depth,
+        )
+
 
 @dataclass
 class _Topic:
@@ -288,23 +304,7 @@ def recover_bag(path: str | Path, out: str | Path) -> StoredBag:
     definitions = {topic.type: topic.definition for topic in bag.topics if topic.definition}
     with BagWriter(out, custom_data=bag.custom_data, definitions=definitions) as writer:
         for topic in bag.topics:
-            writer.add_topic(topic.name, topic.type, offered_qos(topic))
+            writer.add_topic(topic.name, topic.type, OfferedQos.of(topic))
         for message in bag.messages():
             writer.write(message.topic, message.data, message.log_ns)
     return open_bag(out)
-
-
-def offered_qos(topic: StoredTopic) -> OfferedQos:
-    """QoS of a recorded publisher, as far as a replay needs it."""
-    try:
-        profile = _QOS.parse_yaml(topic.qos, topic.name)[0]
-        best_effort = str(profile["reliability"]) in ("best_effort", "2")
-        latched = str(profile["durability"]) in ("transient_local", "1")
-        depth = int(profile["depth"])
-    except (SignalError, KeyError, IndexError, TypeError, ValueError):
-        return OfferedQos()
-    return OfferedQos(
-        "best_effort" if best_effort else "reliable",
-        "transient_local" if latched else "volatile",
-        depth,
-    )
