@@ -54,7 +54,7 @@ class MotionSettings:
             ModelError: The motion says nothing of some joints, which aren't held still either.
         """
         from sysid_core.planning import read_motion
-        from sysid_core.robot import hold_joints, load_robot
+        from sysid_core.robot import hold_joints, load_robot, lock_options
 
         model = hold_joints(load_robot(self.robot), lock=self.lock)
         model = model.mounted(self.gravity, self.mount)
@@ -63,7 +63,7 @@ class MotionSettings:
         if missing:
             raise ModelError(
                 f"'{self.file}' does not contain the joints {missing} of '{model.name}'.",
-                remedy=f"Lock them: --lock {' --lock '.join(missing)}; or give the robot that"
+                remedy=f"Lock them: {lock_options(missing)}; or give the robot that"
                 " the motion was planned for.",
                 missing=missing,
             )

@@ -25,6 +25,7 @@ class LossCode(Kind):
     VELOCITY_LIMITS = "velocity_limits"
     EFFORT_LIMITS = "effort_limits"
     ACCELERATION_LIMITS = "acceleration_limits"  # no description has them
+    LOCKED = "locked"  # joints that were locked for the identification are fixed in every file
     MIMIC = "mimic"  # a follower whose leader is no joint of the robot, or can't be written
     SHAPES = "shapes"  # for pictures and contacts
     NAMES = "names"  # that the format doesn't take: replaced
@@ -57,7 +58,7 @@ def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> t
         target: The file's format.
         meshes: After the file was written.
     """
-    found = {}
+    found = {LossCode.LOCKED: [f"{joint} at {q:.6g}" for joint, q in model.locked.items()]}
     if target in (Target.URDF, Target.SDF, Target.USD) and not np.array_equal(
         model.gravity, STANDARD_GRAVITY
     ):

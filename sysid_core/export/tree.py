@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_core.errors import ModelError
-from sysid_core.robot import Array, RobotModel, is_physically_consistent
+from sysid_core.robot import Array, RobotModel, is_physically_consistent, lock_options
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +166,8 @@ def _axis(model: RobotModel, j: int) -> tuple[bool, Array]:
             direction = S[3:] if np.any(S[3:]) else S[:3]
             return not np.any(S[3:]), direction / np.linalg.norm(direction)
     raise ModelError(
-        f"Joint '{model.pin_model.names[j]}' ({joint.shortname()}) is neither revolute nor prismatic, so that no format can express it."
-        "",
-        remedy=f"Fix the base, or lock it: --lock {model.pin_model.names[j]}.",
+        f"Joint '{model.pin_model.names[j]}' ({joint.shortname()}) is neither revolute nor prismatic, so that no format can express it.",
+        remedy=f"Fix the base, or lock it: {lock_options([model.pin_model.names[j]])}.",
         joint=model.pin_model.names[j],
     )
 

@@ -25,7 +25,7 @@ from sysid_core.files import (
     written_whole,
     yaml_text,
 )
-from sysid_core.robot import Array, RobotModel
+from sysid_core.robot import Array, RobotModel, lock_options
 
 GRID = 0.01  # [s]; finer trajectories are checked as they are
 SCHEMA = "robot_sysid/trajectory/1"
@@ -158,7 +158,7 @@ class Trajectory:
             moving = names[held & moved].tolist()
             raise ExcitationError(
                 f"The motion moves {moving}, which are held.",
-                remedy=f"Plan it with --lock {' --lock '.join(moving)}.",
+                remedy=f"Plan it with {lock_options(moving)}.",
             )
         keep = ~np.array(held)
         return dataclasses.replace(

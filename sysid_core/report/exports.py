@@ -54,6 +54,7 @@ _LOST = {
     LossCode.VELOCITY_LIMITS: "velocity limits of",
     LossCode.EFFORT_LIMITS: "effort limits of",
     LossCode.ACCELERATION_LIMITS: "acceleration limits (fill them in) of",
+    LossCode.LOCKED: "motion of locked joints, which are fixed (rad or m):",
     LossCode.MIMIC: "coupling of mimic joints",
     LossCode.SHAPES: "visual and collision shapes of",
     LossCode.NAMES: "names that the format does not allow (replaced):",

@@ -17,7 +17,7 @@ from sysid_core.robot.friction import (
     smooth_sign,
     usual_friction,
 )
-from sysid_core.robot.held_joints import held_text, hold_joints
+from sysid_core.robot.held_joints import held_text, hold_joints, lock_options
 from sysid_core.robot.inertia import (
     INERTIA_ENTRIES,
     INERTIAL_NAMES,
@@ -91,6 +91,7 @@ __all__ = [
     "joint_torque_regressor",
     "load_robot",
     "load_rotors",
+    "lock_options",
     "mass_com_inertia_from_pi",
     "parameter_transform",
     "pi_from_mass_com_inertia",

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -98,6 +99,11 @@ def _described_positions(model: RobotModel) -> dict[str, float]:
         out[name] = float(np.clip(0.0, lower[at], upper[at])) if nv == 1 else 0.0
         at += nv
     return out
+
+
+def lock_options(joints: Iterable[str]) -> str:
+    """Options of a command that lock these joints, quoted for a shell."""
+    return " ".join(f"--lock {shlex.quote(joint)}" for joint in joints)
 
 
 def held_text(model: RobotModel) -> str:

@@ -25,7 +25,14 @@ from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.loaded_arm import KnownLoad
 from sysid_core.planning import Trajectory
 from sysid_core.progress import Progress, Step, silent
-from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel, hold_joints
+from sysid_core.robot import (
+    DriveTrain,
+    FrictionModel,
+    FrictionTerm,
+    RobotModel,
+    hold_joints,
+    lock_options,
+)
 from sysid_core.robot.loops import ClosedChain, DrivenRobot, load_closed_chain
 from sysid_core.settings import numbers
 from sysid_core.signals import (
@@ -371,7 +378,7 @@ def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
             f"Joints {wide} of '{model.name}' have several degrees of freedom: the robot has no"
             " fixed base.",
             remedy="Robots on a fixed base are identified: fix these joints in the URDF, or lock"
-            f" them: --lock {' --lock '.join(wide)}.",
+            f" them: {lock_options(wide)}.",
         )
     return model
 

@@ -49,6 +49,7 @@ class SensorComponent:
         self._transforms = StaticTransforms(node, self._heard)
         self._moving, self._outside = MovingTransform(node), ""  # a wrench's frame that is no link
         self._place: tuple[int, StaticTransform] | None = None  # stamp [ns], by tf
+        self._again = False  # look once more after that is compared
         self._misplaced: SignalError | None = None
 
     def got_robot(self, model: RobotModel) -> None:
@@ -125,8 +126,13 @@ class SensorComponent:
             self._node.health.say("wrench frame", OK, remark)
 
     def look_where(self) -> None:
-        """Ask `tf` where the wrench's frame is, if it is no link: a tool may have been set."""
-        if self._outside:
+        """Ask `tf` where the wrench's frame is, if it is no link: a tool may have been set.
+
+        A transform that waits for the joint state of its time is compared first: joint states that
+        come late would otherwise never reach the newest transform.
+        """
+        self._again = self._place is not None
+        if self._outside and not self._again:
             self._moving.look_for(self._outside)
 
     def take_posture(self, stamp_ns: int, q: Array, v: Array) -> None:
@@ -135,12 +141,14 @@ class SensorComponent:
         Raises:
             SignalError: The wrench's frame is elsewhere than the sensor.
         """
-        self._place = self._moving.take() or self._place
+        self._place = self._place or self._moving.take()
         if self._place is None or stamp_ns < self._place[0] or self._robot is None:
             return
         (_, transform), self._place = self._place, None
-        if np.max(np.abs(v)) > _STANDS:
+        moves = bool(np.max(np.abs(v)) > _STANDS)
+        if moves or self._again:
             self.look_where()
+        if moves:
             return
         self._misplaced = None
         try:

@@ -45,8 +45,9 @@ void sample(
 {
   const Path path(
     n, {t, t + K}, {q, q + K * n}, {v, v + K * n}, {a, a + K * n});
+  std::size_t k = 0;
   for (int i = 0; i < m; ++i) {
-    path.at(u[i], out + 3 * n * i, out + 3 * n * i + n, out + 3 * n * i + 2 * n);
+    path.at(u[i], k, out + 3 * n * i, out + 3 * n * i + n, out + 3 * n * i + 2 * n);
   }
 }
 

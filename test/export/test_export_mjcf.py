@@ -202,6 +202,15 @@ def test_a_follower_of_no_joint_is_a_stated_loss():
     assert ("panda_finger_joint2",) in [x.names for x in losses if x.code is LossCode.MIMIC]
 
 
+@pytest.mark.parametrize("target", Target)
+def test_locked_joints_are_a_stated_loss_of_every_file(target):
+    model = RobotModel.from_urdf("panda").with_locked(
+        {"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.0}
+    )
+    losses = {loss.code: loss.names for loss in losses_of(model, target, None)}
+    assert losses[LossCode.LOCKED] == ("panda_finger_joint1 at 0.02", "panda_finger_joint2 at 0")
+
+
 def test_what_mjcf_cannot_express_is_refused(rng, tmp_path):
     floating = RobotModel.from_urdf("ur5", floating_base=True)
     with pytest.raises(ModelError, match="neither revolute nor prismatic"):

@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stamps of the future: one message wipes out no weighing."""
+"""Stamps of the future wipe out no weighing; joint states that come late are compared with tf."""
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import TransformStamped
 from robot_sysid.msg import FilteredJointState, FilteredWrench, Mark
 
 from sysid_core.clock_gate import StampError
+from sysid_core.errors import SignalError
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
 from sysid_core.robot import RobotModel
 from sysid_nodes.estimator.payload import PayloadComponent
+from sysid_nodes.estimator.sensor import SensorComponent
 from sysid_nodes.lifecycle.guarded_node import GuardedNode
 
 MODEL = RobotModel.from_urdf("ur5")
@@ -63,3 +68,33 @@ def test_before_simulated_time_begins_every_stamp_is_let_in() -> None:
     component.session = PayloadSession(MODEL, "tool0", OnlinePayload(None))
     component._sensor = SENSOR
     component._on_joints(joints(NOW_S))
+
+
+def test_a_tool_is_noticed_though_joint_states_come_two_seconds_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with_tf = SimpleNamespace(TFMessage=SimpleNamespace)  # the wheels lack this message
+    monkeypatch.setitem(sys.modules, "tf2_msgs", SimpleNamespace(msg=with_tf))
+    monkeypatch.setitem(sys.modules, "tf2_msgs.msg", with_tf)
+    heard: dict[str, Any] = {}
+    settings = {"sensor_frame": "tool0", "sensor_parent": "", "wrench_frames": ["tool0_controller"]}
+    listening: Any = SimpleNamespace(
+        config=SimpleNamespace(**settings),
+        create_subscription=lambda kind, topic, take, qos: heard.setdefault(topic, take) and topic,
+        destroy_subscription=heard.pop,
+    )
+    sensor = SensorComponent(listening, lambda model: None)
+    sensor._robot, sensor._outside = MODEL, "tool0_controller"
+    tool = with_tf.TFMessage(transforms=[TransformStamped(child_frame_id="tool0_controller")])
+    tool.transforms[0].header.frame_id = "tool0"
+    tool.transforms[0].transform.translation.z = 0.15
+    at_rest = np.zeros(MODEL.nv)
+    with pytest.raises(SignalError, match="150 mm"):
+        for tick in range(200):  # of 50 ms
+            if tick % 10 == 0:  # each mark asks anew
+                sensor.look_where()
+            now_ns = 50_000_000 * (tick + 1000)
+            tool.transforms[0].header.stamp = Time(sec=now_ns // 10**9, nanosec=now_ns % 10**9)
+            if (take := heard.get("/tf") or heard.get("tf")) is not None:
+                take(tool)
+            sensor.take_posture(now_ns - 2 * 10**9, at_rest, at_rest)

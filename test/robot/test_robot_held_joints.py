@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,14 @@ import pytest
 
 from sysid_core import robot
 from sysid_core.errors import ModelError, SignalError
-from sysid_core.robot import RobotModel, StaticTransform, held_text, hold_joints, received_urdf
+from sysid_core.robot import (
+    RobotModel,
+    StaticTransform,
+    held_text,
+    hold_joints,
+    lock_options,
+    received_urdf,
+)
 from sysid_core.signals.wrench import check_wrench_frame, check_wrench_place
 
 ARM = tuple(f"panda_joint{i}" for i in range(1, 8))
@@ -57,6 +65,11 @@ def test_rods_that_nobody_measures_are_held_where_the_description_puts_them() ->
     assert held.locked == dict.fromkeys(rods, 0.0)
     assert np.isclose(held.pi[:, 0].sum(), leg.pi[:, 0].sum())
     assert all(f"{name} at 0" in held_text(held) for name in rods)
+
+
+def test_options_that_lock_joints_are_words_of_a_shell() -> None:
+    joints = ["left finger", "j1", "it's"]
+    assert shlex.split(lock_options(joints)) == [x for j in joints for x in ("--lock", j)]
 
 
 @pytest.mark.parametrize(

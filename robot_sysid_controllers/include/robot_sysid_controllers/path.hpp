@@ -19,69 +19,84 @@ struct JointLimits
 };
 
 /// Quintics between points, as trajectory controllers interpolate: q(u), q'(u), q''(u).
+///
+/// A point is a row of time, positions, velocities and accelerations, so that a control period reads
+/// two rows beside each other: other programs may have used the caches since the last one.
 class Path
 {
 public:
   /// \param time Times of the points (K), from zero [s]. \param q,v,a Rows of points (K x n).
   /// \param origin Time at which the motion begins that it was made of [s]: before is the way to it.
-  Path(std::size_t n, std::vector<double> time, std::vector<double> q, std::vector<double> v,
-       std::vector<double> a, double origin = 0.0)
-  : n_(n),
-    time_(std::move(time)),
-    q_(std::move(q)),
-    v_(std::move(v)),
-    a_(std::move(a)),
-    origin_(origin)
+  Path(std::size_t n, const std::vector<double> & time, const std::vector<double> & q,
+       const std::vector<double> & v, const std::vector<double> & a, double origin = 0.0)
+  : n_(n), origin_(origin)
   {
+    const std::size_t all = time.size() * n;
+    if (q.size() != all || v.size() != all || a.size() != all) {
+      return;  // no points: `refusal` says so
+    }
+    size_ = time.size();
+    for (std::size_t k = 0; k < size_; ++k) {
+      points_.push_back(time[k]);
+      for (const auto * values : {&q, &v, &a}) {
+        points_.insert(points_.end(), &(*values)[k * n], &(*values)[k * n] + n);
+      }
+    }
   }
 
   std::size_t joints() const noexcept { return n_; }
   /// Length in time [s].
-  double duration() const noexcept { return time_.empty() ? 0.0 : time_.back(); }
+  double duration() const noexcept { return size_ == 0 ? 0.0 : *point(size_ - 1); }
   /// Time at which the motion begins that it was made of [s].
   double origin() const noexcept { return origin_; }
   /// First position (n) [rad].
-  const double * start() const noexcept { return q_.data(); }
+  const double * start() const noexcept { return point(0) + 1; }
 
   /// Position and derivatives at u, held at the ends. \param u [s]. \param q,dq,ddq (n) [rad, rad/s, rad/s^2].
-  void at(double u, double * q, double * dq, double * ddq) const noexcept
+  /// \param k Where the search for the point before u begins, and this point afterwards; 0 at first.
+  void at(double u, std::size_t & k, double * q, double * dq, double * ddq) const noexcept
   {
     u = std::clamp(u, 0.0, duration());
-    const auto above = std::upper_bound(time_.begin() + 1, time_.end() - 1, u);
-    const auto k = static_cast<std::size_t>(above - time_.begin()) - 1;
-    const double h = time_[k + 1] - time_[k], s = u - time_[k];
-    for (std::size_t j = 0; j < n_; ++j) {
-      const std::size_t i = k * n_ + j, next = i + n_;
-      const double d = q_[next] - q_[i], v0 = v_[i], v1 = v_[next], a0 = a_[i], a1 = a_[next];
+    while (k + 2 < size_ && *point(k + 1) <= u) {
+      ++k;
+    }
+    while (k > 0 && *point(k) > u) {
+      --k;
+    }
+    const double *from = point(k), *to = point(k + 1);
+    const double h = *to - *from, s = u - *from;
+    for (std::size_t j = 1; j <= n_; ++j) {
+      const double q0 = from[j], v0 = from[n_ + j], a0 = from[2 * n_ + j];
+      const double d = to[j] - q0, v1 = to[n_ + j], a1 = to[2 * n_ + j];
       const double c3 = (20 * d - (8 * v1 + 12 * v0) * h - (3 * a0 - a1) * h * h) / (2 * h * h * h);
       const double c4 =
         (-30 * d + (14 * v1 + 16 * v0) * h + (3 * a0 - 2 * a1) * h * h) / (2 * h * h * h * h);
       const double c5 =
         (12 * d - 6 * (v1 + v0) * h + (a1 - a0) * h * h) / (2 * h * h * h * h * h);
-      q[j] = q_[i] + s * (v0 + s * (0.5 * a0 + s * (c3 + s * (c4 + s * c5))));
-      dq[j] = v0 + s * (a0 + s * (3 * c3 + s * (4 * c4 + s * 5 * c5)));
-      ddq[j] = a0 + s * (6 * c3 + s * (12 * c4 + s * 20 * c5));
+      *q++ = q0 + s * (v0 + s * (0.5 * a0 + s * (c3 + s * (c4 + s * c5))));
+      *dq++ = v0 + s * (a0 + s * (3 * c3 + s * (4 * c4 + s * 5 * c5)));
+      *ddq++ = a0 + s * (6 * c3 + s * (12 * c4 + s * 20 * c5));
     }
   }
 
   /// Why it may not be played, at points `dt` apart; none: it may. Not for real-time threads.
   std::optional<std::string> refusal(const JointLimits & limits, double dt) const
   {
-    const std::size_t K = time_.size();
-    if (K < 2 || q_.size() != K * n_ || v_.size() != K * n_ || a_.size() != K * n_) {
+    if (size_ < 2) {
       return "it has fewer than two points, or points without position, velocity and acceleration";
     }
-    for (std::size_t k = 0; k < K; ++k) {
-      const bool later = k == 0 ? time_[0] == 0.0 : time_[k] > time_[k - 1];
-      if (!later || !std::isfinite(time_[k])) {
+    for (std::size_t k = 0; k < size_; ++k) {
+      const double t = *point(k);
+      if (!(k == 0 ? t == 0.0 : t > *point(k - 1)) || !std::isfinite(t)) {
         return "its times don't begin at zero and grow";
       }
     }
     std::vector<double> q(n_), v(n_), a(n_);
+    std::size_t k = 0;
     const auto steps = static_cast<std::size_t>(std::ceil(duration() / dt));
     for (std::size_t i = 0; i <= steps; ++i) {
       const double u = std::min(static_cast<double>(i) * dt, duration());
-      at(u, q.data(), v.data(), a.data());
+      at(u, k, q.data(), v.data(), a.data());
       const bool end = i == 0 || i == steps;
       for (std::size_t j = 0; j < n_; ++j) {
         const char * what = nullptr;
@@ -106,8 +121,10 @@ public:
   }
 
 private:
-  std::size_t n_;
-  std::vector<double> time_, q_, v_, a_;
+  const double * point(std::size_t k) const noexcept { return points_.data() + k * (1 + 3 * n_); }
+
+  std::size_t n_, size_ = 0;
+  std::vector<double> points_;
   double origin_;
 };
 
@@ -141,7 +158,8 @@ public:
   {
     path_ = path;
     u_ = speed_ = 0.0;
-    path_->at(0.0, q_.data(), dq_.data(), ddq_.data());
+    k_ = 0;
+    path_->at(0.0, k_, q_.data(), dq_.data(), ddq_.data());
   }
 
   /// One period towards a speed. \param wanted 0 to 1. \param dt Period [s].
@@ -154,7 +172,7 @@ public:
     const double before = speed_;
     std::copy(v_.begin(), v_.end(), a_.begin());  // velocities of the period before
     u_ += before * dt;
-    path_->at(u_, q_.data(), dq_.data(), ddq_.data());
+    path_->at(u_, k_, q_.data(), dq_.data(), ddq_.data());
     if (u_ >= path_->duration()) {
       hold_here();
       return;
@@ -217,6 +235,7 @@ private:
   const std::size_t n_;
   const Path * path_ = nullptr;
   double u_ = 0.0, speed_ = 0.0;
+  std::size_t k_ = 0;  // last point of the path behind u
   std::vector<double> q_, dq_, ddq_, v_, a_;
 };
 
