@@ -17,13 +17,14 @@ samples.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 
 import numpy as np
 import scipy
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import log_ndtr
 
 from sysid_core.diagnosis.samples import Samples
 from sysid_core.estimation.fit import friction_scale
@@ -79,7 +80,7 @@ class Motion:
     """
 
     def __init__(self, samples: Samples) -> None:
-        self.columns = regressor(samples)
+        self.samples, self.columns = samples, regressor(samples)
         self.scale = _DESCRIPTION * inertial_scale(samples.model)
         self.groups = [
             (j, rows)
@@ -87,7 +88,28 @@ class Motion:
             for rows in (moves, ~moves)
             if np.any(rows)
         ]
-        self.products = self.product(self.columns)
+        self.counts = np.array([COUNT * float(np.mean(rows)) for _, rows in self.groups])
+
+    @cached_property
+    def products(self) -> Array:
+        """Products of the regressor's columns, shape (groups, p, p)."""
+        return self.product(self.columns)
+
+    @cached_property
+    def rigid(self) -> tuple[Array, Array, Array]:
+        """Torques of the rigid bodies as described, (K, n), and their derivatives with respect to
+        the zeros of the joints, (K, n, n), and to rotations of the base, (K, n, 3).
+        """
+        model, (q, v, a) = self.samples.model, (self.samples.q, self.samples.v, self.samples.a)
+        here, step = model.inverse_dynamics(q, v, a), 1e-4
+
+        def changed(torques: Iterator[Array]) -> Array:
+            return np.stack([(other - here) / step for other in torques], axis=2)
+
+        moved = (model.inverse_dynamics(q + step * row, v, a) for row in np.eye(q.shape[1]))
+        turns = (model.gravity + step * np.cross(axis, model.gravity) for axis in np.eye(3))
+        turned = (with_gravity(model, gravity).inverse_dynamics(q, v, a) for gravity in turns)
+        return here, changed(moved), changed(turned)
 
     def product(self, columns: Array) -> Array:
         """Mean squares of columns (K, n, p) in every group of samples, shape (groups, p, p)."""
@@ -145,7 +167,7 @@ def evidence(
         later = (np.arange(len(samples)) >= change * len(samples))[:, None, None]
         more.append(A[:, :, n_inertial - 10 : n_inertial] * load * later)
     if thorough:
-        more += [_little_off(samples), *_undescribed(samples)]
+        more += [_little_off(samples, motion), *_undescribed(samples)]
     if other:
         more.insert(0, _any_arm(samples))
         own[:n_inertial], prior = 0.0, np.zeros(len(prior))
@@ -156,7 +178,7 @@ def evidence(
         links = slice(0, n_inertial - 10 if tool else n_inertial)
         X[:, :, links] = _without_scale(X[:, :, links], A @ prior, samples.size)
         X[:, :, len(prior) + 3 * n] *= not exact
-    products = motion.product(X) if more else motion.products * np.outer(own, own)
+    products, unit = (motion.product(X), np.ones(X.shape[2])) if more else (motion.products, own)
     X[:, silent] = 0.0
     positive = np.zeros(X.shape[2], dtype=bool)
     positive[n_inertial : n_inertial + 4 * n].reshape(n, 4)[samples.used & ~silent, :3] = True
@@ -172,10 +194,11 @@ def evidence(
     # The same efforts are explained under all hypotheses, where a joint moves and where friction holds it.
     told = np.array([bool(samples.used[j]) for j, _ in motion.groups])
     groups = [group for group, yes in zip(motion.groups, told, strict=True) if yes]
+    counts = motion.counts[told]
+    products = products if told.all() else products[told]
     speak = np.array([not silent[j] for j, _ in groups])
     spread = np.array([samples.size[j] ** 2 for j, _ in groups])
-    counts = np.array([COUNT * float(np.mean(rows)) for _, rows in groups])
-    products = products[told] * (speak / spread)[:, None, None]
+    weigh = speak / spread
     sides = np.array([X[r, j].T @ y[r, j] / r.sum() for j, r in groups]) / spread[:, None]
     squares = np.array([y[r, j] @ y[r, j] / r.sum() for j, r in groups]) / spread
     fits: list[tuple[float, Array, Array, Array, Array, Array]] = []
@@ -188,14 +211,13 @@ def evidence(
         for _ in range(_ROUNDS if not fits else _ROUNDS_MORE):
             worse = np.clip(_most_likely(alike @ (usual * z**2), known, 0.0, _WORSE), 1.0, most)
             weights = usual / np.append(worse, 1.0)[labels]
-            H = np.tensordot(counts / share, products, 1) + np.diag(weights)
-            root = scipy.linalg.cholesky(H, lower=True, check_finite=False)
-            inverse = scipy.linalg.solve_triangular(
-                root, np.eye(len(H)), lower=True, check_finite=False
-            )
+            H = np.tensordot(counts / share * weigh, products, 1) * np.outer(unit, unit)
+            root = scipy.linalg.cholesky(H + np.diag(weights), lower=True, check_finite=False)
+            inverse, _ = scipy.linalg.lapack.dtrtri(root, lower=True)
             sd = np.linalg.norm(inverse, axis=0)
             z = inverse.T @ (inverse @ (counts / share @ sides))
-            left = np.maximum(squares - 2.0 * sides @ z + (products @ z) @ z, 1e-12)
+            explained = 2.0 * sides @ z - weigh * ((products @ (unit * z)) @ (unit * z))
+            left = np.maximum(squares - explained, 1e-12)
             share = np.maximum(_most_likely(counts * left, counts, _NOISE, _NOISE_SPREAD), _FLOOR)
             known = alike @ (1.0 - weights * sd**2)  # how many parameters of each the data tell
         worth = -0.5 * float(counts @ (np.log(share) + left / share))
@@ -205,7 +227,7 @@ def evidence(
         worth -= float(np.sum(np.log(np.diag(root))))
         fits.append((worth, z, sd, weights, left, share))
     _, z, sd, weights, left, share = max(fits, key=lambda fit: fit[0])
-    worth = float(logsumexp([fit[0] for fit in fits])) - np.log(len(fits))
+    worth = float(np.logaddexp.reduce([fit[0] for fit in fits])) - np.log(len(fits))
     # Masses, friction and drive inertia are positive: the share of the posterior that is, over the prior's
     # (parameters one by one).
     at = np.where(
@@ -256,12 +278,12 @@ def _tool_scale(samples: Samples) -> Array:
     return mass * np.array([1.0, *[arm] * 3, *[arm**2] * 6])
 
 
-def _little_off(samples: Samples) -> Array:
+def _little_off(samples: Samples, motion: Motion) -> Array:
     """Regressor columns of small deviations that every arm has, times their standard deviations,
     shape (K, n, 5 n + 5).
     """
-    model, n = samples.model, samples.q.shape[1]
-    rigid = model.inverse_dynamics(samples.q, samples.v, samples.a)
+    n = samples.q.shape[1]
+    rigid, zeros, tilts = motion.rigid
     each = np.arange(n)
     out = np.zeros((*rigid.shape, 5 * n + 5))
     near = np.exp(-np.abs(samples.v) / np.maximum(_SLOW * samples.v.std(axis=0), 1e-9))
@@ -270,19 +292,10 @@ def _little_off(samples: Samples) -> Array:
     out[:, each, 4 * n + 5 + each] = size * near * np.sign(samples.a)  # hysteresis at reversals
     out[:, each, each] = _OFF * rigid
     out[:, each, n + each] = _LAG * samples.tau_dot
-    step = 1e-4
-    for j in range(n):
-        q = samples.q.copy()
-        q[:, j] += step
-        out[:, :, 2 * n + j] = (
-            _ZERO / step * (model.inverse_dynamics(q, samples.v, samples.a) - rigid)
-        )
+    out[:, :, 2 * n : 3 * n] = _ZERO * zeros
     out[:, :, 3 * n] = DENSITY * rigid
     out[:, :, 3 * n + 1] = _LAG * samples.tau_dot
-    for k in range(3):
-        turned = model.with_gravity(model.gravity + step * np.cross(np.eye(3)[k], model.gravity))
-        tilted = turned.inverse_dynamics(samples.q, samples.v, samples.a)
-        out[:, :, 3 * n + 2 + k] = _TILT / step * (tilted - rigid)
+    out[:, :, 3 * n + 2 : 3 * n + 5] = _TILT * tilts
     return out
 
 

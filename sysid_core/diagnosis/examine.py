@@ -106,7 +106,7 @@ class Examination:
                 # Right up to a factor is not judged without a known load.
                 scaled = self._probability(*_USABLE, Fault.EFFORT_UNIT)
                 say = Reason.missing if scaled > 0.5 else Reason.failure
-            if say is Reason.failure:  # what doesn't mend the data isn't their fault, or not alone
+            if say == Reason.failure:  # what doesn't mend the data isn't their fault, or not alone
                 alike = [f.explanation for f in self.findings] + alike
                 reasons = []
             reasons.append(

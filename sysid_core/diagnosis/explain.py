@@ -67,24 +67,24 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
         samples: As declared so far.
         gains_known: False where gains are to be found.
     """
-    few = samples.thinned(_THIN)
-    motion = Motion(few)
+    sift = _Sift(samples.thinned(_THIN))
     sifted: dict[tuple[str, str], list[tuple[float, Hypothesis]]] = {}
     for hypothesis in _all(samples, gains_known):
-        found = _glance(few, hypothesis, motion)
+        found = sift.evidence(hypothesis)
         if found is not None:
             score = found.log + hypothesis.log_prior
             sifted.setdefault(hypothesis.cause, []).append((score, hypothesis))
     best = sorted((max(some, key=lambda t: t[0]) for some in sifted.values()), key=lambda t: -t[0])
-    finalists = [AS_DECLARED, *(_refined(h, few, motion) for h in _finalists([h for _, h in best]))]
+    finalists = [AS_DECLARED, *map(sift.refined, _finalists([h for _, h in best]))]
     for unit in [h for h in finalists if h.code == "effort-unit"]:
         # A unit must not hide another factor nearby; within the usual error of the masses, it is the unit.
-        scale = _refined(replace(scale_fault(unit.amount), share=unit.share), few, motion)
+        scale = sift.refined(replace(scale_fault(unit.amount), share=unit.share))
         if abs(np.log(scale.amount / unit.amount)) > DENSITY:
             finalists.append(scale)
+    motion = Motion(samples)
     of_cause: dict[tuple[str, str], tuple[float, Hypothesis, Evidence]] = {}
     for hypothesis in finalists:
-        found = _evidence(samples, hypothesis)
+        found = _evidence(samples, hypothesis, motion)
         if found is not None:
             entry = (found.log + hypothesis.log_prior, hypothesis, found)
             known = of_cause.get(hypothesis.cause, entry)
@@ -177,9 +177,14 @@ def _all(samples: Samples, gains_known: bool) -> Iterator[Hypothesis]:
 
 
 def _evidence(
-    samples: Samples, hypothesis: Hypothesis, motion: Motion | None = None, *, exact: bool = False
+    samples: Samples,
+    hypothesis: Hypothesis,
+    motion: Motion,
+    *,
+    thorough: bool = True,
+    exact: bool = False,
 ) -> Evidence | None:
-    """Evidence of a hypothesis: approximate if the motion is as recorded, otherwise exact."""
+    """Evidence of a hypothesis about samples with this motion; None if it contradicts the robot."""
     try:
         there = hypothesis.mend(samples)
         if _is_too_fast(samples, there):
@@ -191,19 +196,12 @@ def _evidence(
             change=hypothesis.amount if hypothesis.kind is Fault.TOOL_CHANGE else None,
             mute=hypothesis.mute,
             other=hypothesis.kind is Fault.OTHER_ROBOT,
-            thorough=motion is None,
+            thorough=thorough,
             exact=exact,
             motion=None if moved or there.model is not samples.model else motion,
         )
     except (ModelError, np.linalg.LinAlgError):  # so understood, loops don't close
         return None
-
-
-def _glance(samples: Samples, hypothesis: Hypothesis, motion: Motion) -> Evidence | None:
-    """A quick look; for a factor of all torques a thorough one, since links would each take their part."""
-    if hypothesis.kind in (Fault.EFFORT_UNIT, Fault.MASSES):
-        return _evidence(samples, hypothesis, exact=True)
-    return _evidence(samples, hypothesis, motion)
 
 
 def _is_too_fast(samples: Samples, there: Samples) -> bool:
@@ -213,39 +211,61 @@ def _is_too_fast(samples: Samples, there: Samples) -> bool:
     return bool(np.any((usual > before) & (limits > 0.0) & (usual > limits)))
 
 
-def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypothesis:
-    """Size of a fault, refined: an angle to a degree, a factor to some percent."""
-    names, share = samples.model.joint_names, hypothesis.share
-    kind, joint = hypothesis.kind, hypothesis.joint
-    angle = kind is Fault.ZERO_ANGLE
-    if not angle and (hypothesis.code not in ("gain", "effort-scale", "urdf-masses", "stamps")):
-        return hypothesis
+class _Sift:
+    """Approximate evaluation of hypotheses on few samples.
 
-    def mended(x: float) -> Hypothesis:
-        if angle:
-            assert joint is not None
-            return replace(zero_angle(names, joint, x), share=share)
-        if kind is Fault.CLOCK:
-            return replace(clock_fault(float(np.exp(x))), share=share)
-        if kind is Fault.MASSES:
-            return mass_fault(samples.model, float(np.exp(x)))
-        if joint is None:
-            return replace(scale_fault(float(np.exp(x))), share=share)
-        return replace(gain_fault(names, joint, float(np.exp(x))), share=share)
+    A common factor of all torques is evaluated thoroughly, since links would each explain a part of
+    it; whether the efforts or the masses are meant makes no difference to the data.
+    """
 
-    def cost(x: float) -> float:
-        found = _glance(samples, mended(x), motion)
-        return np.inf if found is None else -found.log
+    def __init__(self, samples: Samples) -> None:
+        self.samples, self.motion = samples, Motion(samples)
+        self.of_factor: dict[float, Evidence | None] = {}
 
-    middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))
-    reach = STEP if angle else 0.7
-    best = minimize_scalar(
-        cost,
-        bounds=(middle - reach, middle + reach),
-        method="bounded",
-        options={"xatol": 5e-3 if angle else 0.03},
-    )
-    return mended(float(best.x))
+    def evidence(self, hypothesis: Hypothesis) -> Evidence | None:
+        """Evidence of a hypothesis on these samples."""
+        if hypothesis.kind not in (Fault.EFFORT_UNIT, Fault.MASSES):
+            return _evidence(self.samples, hypothesis, self.motion, thorough=False)
+        factor = hypothesis.amount
+        if factor not in self.of_factor:
+            self.of_factor[factor] = _evidence(
+                self.samples, scale_fault(factor), self.motion, exact=True
+            )
+        return self.of_factor[factor]
+
+    def refined(self, hypothesis: Hypothesis) -> Hypothesis:
+        """Size of a fault, refined: an angle to a degree, a factor to some percent."""
+        names, share = self.samples.model.joint_names, hypothesis.share
+        kind, joint = hypothesis.kind, hypothesis.joint
+        angle = kind is Fault.ZERO_ANGLE
+        if not angle and (hypothesis.code not in ("gain", "effort-scale", "urdf-masses", "stamps")):
+            return hypothesis
+
+        def mended(x: float) -> Hypothesis:
+            if angle:
+                assert joint is not None
+                return replace(zero_angle(names, joint, x), share=share)
+            if kind is Fault.CLOCK:
+                return replace(clock_fault(float(np.exp(x))), share=share)
+            if kind is Fault.MASSES:
+                return mass_fault(self.samples.model, float(np.exp(x)))
+            if joint is None:
+                return replace(scale_fault(float(np.exp(x))), share=share)
+            return replace(gain_fault(names, joint, float(np.exp(x))), share=share)
+
+        def cost(x: float) -> float:
+            found = self.evidence(mended(x))
+            return np.inf if found is None else -found.log
+
+        middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))
+        reach = STEP if angle else 0.7
+        best = minimize_scalar(
+            cost,
+            bounds=(middle - reach, middle + reach),
+            method="bounded",
+            options={"xatol": 5e-3 if angle else 0.03},
+        )
+        return mended(float(best.x))
 
 
 def odds(ranked: Sequence[Explanation]) -> float:

@@ -155,8 +155,12 @@ class _Equations:
         g = _SIZE * start / np.linalg.norm(start)
         cost = np.inf
         for _ in range(rounds):
-            J, left, cost = self._linearised(g)
-            step = _scaled_lstsq(J, left)[0][:2]
+            angles, A, factor, z, left = self._linearised(g)
+            cost = float(left @ left + z @ z)
+            # z is already optimal: what remains of the step concerns the two angles.
+            across = A.T @ angles
+            S = angles.T @ angles - across.T @ scipy.linalg.cho_solve(factor, across)
+            step = np.linalg.lstsq(S, angles.T @ left, rcond=1e-12)[0]
             step *= min(1.0, 0.7 / max(float(np.linalg.norm(step)), 1e-300))
             g = _turned(g, step)
             if np.linalg.norm(step) < 1e-5:
@@ -165,29 +169,32 @@ class _Equations:
 
     def angle_sd(self, g: Array) -> float:
         """Standard deviation of the direction, the worse of two axes [rad]."""
-        J, left, _ = self._linearised(g)
+        angles, A, _, z, left = self._linearised(g)
+        prior = np.hstack([np.zeros((len(z), 2)), np.eye(len(z))])
+        J, left = np.vstack([np.hstack([angles, A]), prior]), np.append(left, -z)
         size = np.linalg.norm(J, axis=0)
         size[size == 0.0] = 1.0
         block = np.append(self.block, np.full(len(left) - len(self.block), -1))
         covariance = _block_covariance(J / size, left, block)[:2, :2] / np.outer(size[:2], size[:2])
         return float(np.sqrt(np.linalg.eigvalsh(covariance)[-1]))
 
-    def _linearised(self, g: Array) -> tuple[Array, Array, float]:
-        """Jacobian over (two angles, scaled pi, scaled phi), residual at the best pi, and cost."""
+    def _linearised(self, g: Array) -> tuple[Array, Array, tuple[Array, bool], Array, Array]:
+        """Jacobians over two angles and over scaled (pi, phi), the Cholesky factor of the latter's
+        normal equations, the best scaled (pi, phi), and the residual.
+        """
         Y = self.Y_0 + np.tensordot(g, self.Y_g, 1)
         A = self._weighted(np.concatenate([Y, self.Phi], axis=2)) * self.scale
         zero = np.concatenate([self.pi, np.zeros(A.shape[1] - len(self.pi))])
         y = self._weighted(self.tau - Y @ self.pi)
         H = A.T @ A + np.eye(A.shape[1])
-        z = scipy.linalg.solve(H, A.T @ y, assume_a="pos", check_finite=False)
+        factor = scipy.linalg.cho_factor(H, check_finite=False)
+        z = scipy.linalg.cho_solve(factor, A.T @ y, check_finite=False)
         pi = (zero + self.scale * z)[: len(self.pi)]
         left = y - A @ z
         angles = np.stack(
             [self._weighted(np.tensordot(axis, self.Y_g, 1) @ pi) for axis in _SIZE * _across(g)], 1
         )
-        prior = np.hstack([np.zeros((A.shape[1], 2)), np.eye(A.shape[1])])
-        J = np.vstack([np.hstack([angles, A]), prior])
-        return J, np.append(left, -z), float(left @ left + z @ z)
+        return angles, A, factor, z, left
 
     def _weighted(self, values: Array) -> Array:
         """Rows `(sample, joint)` divided by the standard deviation of the joint's residual, shape

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from sysid_core.diagnosis import FAIL_SHARE, Examination
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import ArmLags, Identification, JointDelay, PredictionSpread
+from sysid_core.estimation.arm import (
+    ArmLags,
+    Identification,
+    JointDelay,
+    PredictionSpread,
+    TorqueDelay,
+)
 from sysid_core.reasons import Reason, Verdict
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import mimic_joints
@@ -63,8 +69,15 @@ def judge_identification(
     verdict = examination.verdict + judge_estimate(identification.estimate) + fitted
     verdict += _judge_followers(identification)
     verdict += _judge_efforts(identification, training)
-    verdict += _judge_joints(training, "the fitted runs", Reason.failure)
-    verdict += () if lags is None else _judge_lags(identification, lags)
+    # Friction holds a joint at rest with any torque: what it is says nothing about the model.
+    moved = {
+        name for name, yes in zip(examination.joint_names, examination.used, strict=True) if yes
+    }
+    verdict += _judge_joints(training, "the fitted runs", Reason.failure, moved)
+    if lags is not None:
+        # The delay of one joint is estimated as if everything else were as declared.
+        told = "cannot-tell" not in examination.verdict.codes
+        verdict += _judge_lags(identification, lags.common, lags.joints if told else ())
     urdf, free = examination.shares
     left = unexplained(training)
     possible = max(4.0 * free, 2.0 * urdf)
@@ -72,7 +85,7 @@ def judge_identification(
         verdict += (Reason.warning("fit-contradicted", left=left, urdf=urdf, free=free),)
     verdict += judge_spread(spread)
     if validation:
-        verdict += _judge_joints(validation, UNSEEN, Reason.warning)
+        verdict += _judge_joints(validation, UNSEEN, Reason.warning, moved)
         return verdict + judge_predictions(validation, UNSEEN, left)
     if not np.isfinite(left):
         return verdict + (Reason.missing("nothing-predicted"),)
@@ -128,14 +141,16 @@ def _most_weight(model: RobotModel) -> NDArray[np.float64]:
 
 
 def _judge_joints(
-    predictions: Sequence[Prediction], which: str, say: Callable[..., Reason]
+    predictions: Sequence[Prediction], which: str, say: Callable[..., Reason], moved: set[str]
 ) -> tuple[Reason, ...]:
-    """Joints that are predicted worse than by their mean, all runs together."""
+    """Joints that moved in the fitted runs and are predicted worse than by their mean, all runs
+    together.
+    """
     left: dict[str, float] = {}
     spread: dict[str, float] = {}
     for p in predictions:
         for joint, stats in p.joints_below(p.band_hz).items() if p.motion.any() else ():
-            if np.isfinite(stats["r2"]):
+            if joint in moved and np.isfinite(stats["r2"]):
                 squares, count = stats["rms"] ** 2, float(np.sum(p.motion))
                 left[joint] = left.get(joint, 0.0) + count * squares
                 variance = squares / max(1.0 - stats["r2"], 1e-12)
@@ -147,9 +162,11 @@ def _judge_joints(
     return (say("joint-unexplained", which=which, joints=list(poor), r2=list(poor.values())),)
 
 
-def _judge_lags(identification: Identification, lags: ArmLags) -> tuple[Reason, ...]:
+def _judge_lags(
+    identification: Identification, common: TorqueDelay, joints: Sequence[JointDelay]
+) -> tuple[Reason, ...]:
     """Efforts that come late, of all joints or of one."""
-    common, corrected = lags.common, identification.processing.delay
+    corrected = identification.processing.delay
     reasons: tuple[Reason, ...] = ()
     if common.worth_correcting:
         numbers = {"ms": 1e3 * common.seconds, "sd": 1e3 * common.sd}
@@ -160,7 +177,7 @@ def _judge_lags(identification: Identification, lags: ArmLags) -> tuple[Reason, 
             reasons += (
                 (Reason.warning if late else Reason.held)("efforts-late-corrected", **numbers),
             )
-    for lag in lags.joints:
+    for lag in joints:
         if lag.late:
             numbers = {"ms": 1e3 * lag.seconds, "sd": 1e3 * lag.sd}
             reasons += (Reason.warning("joint-late", joint=lag.joint, **numbers),)

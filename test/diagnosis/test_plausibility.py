@@ -32,7 +32,7 @@ from sysid_core.diagnosis.hypotheses import (
     mount_of,
 )
 from sysid_core.diagnosis.stream_checks import effort_faults
-from sysid_core.errors import EstimationError, ModelError, SignalError
+from sysid_core.errors import ModelError, SignalError
 from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.loaded_arm import judge_carried_mass
 from sysid_core.reasons import Outcome, Verdict
@@ -439,13 +439,14 @@ def test_a_load_is_named_only_if_its_mass_has_a_sign(model):
     assert not is_decided(samples, [load(0.33, 0.23)])
 
 
-def test_a_fit_that_wrong_units_make_impossible_names_them(model):
-    """Radians read as degrees: no joint moves fast enough for a fit."""
+def test_a_fit_of_data_in_wrong_units_fails_and_names_them(model):
+    """Radians read as degrees: every joint is too slow to show a delay."""
     short = record(model, seconds=8.0)
     s = short.joints
     slow = changed(short, q=np.radians(s.q), v=np.radians(s.v))
     settings = FitSettings(method="ols", friction="usual")
     data = ArmData.of(model, [slow], DriveTrain.direct(s.names), settings)
     assert data.examination.verdict.failures[0].code == "angle-unit"
-    with pytest.raises(EstimationError, match="not as declared"):
-        identify_data(data, settings)
+    found = identify_data(data, settings)
+    assert found.verdict.failures[0].code == "angle-unit"
+    assert not found.fit.lags.common.shows

@@ -179,6 +179,23 @@ def test_a_joint_worse_than_its_mean_on_unseen_runs_is_in_the_verdict() -> None:
     assert reason.data["joints"] == (JOINTS[5],) and reason.data["r2"][0] < 0.0
 
 
+@pytest.mark.parametrize("moved", [True, False])
+def test_a_joint_worse_than_its_mean_on_fitted_runs_fails_if_it_moved(from_files, moved) -> None:
+    found, _ = from_files
+    (run,) = found.training
+    predicted = run.predicted.copy()
+    predicted[:, 5] = 2.0 * np.mean(run.measured[:, 5]) - predicted[:, 5]
+    used = found.data.examination.used.copy()
+    used[5] = moved
+    verdict = judge_identification(
+        found.identification,
+        [replace(run, predicted=predicted)],
+        [],
+        replace(found.data.examination, used=used),
+    )
+    assert ("joint-unexplained" in [r.code for r in verdict.failures]) == moved
+
+
 def test_a_fitted_recording_cannot_judge(from_files, tmp_path) -> None:
     copy = tmp_path / "another_name.csv"
     copy.write_bytes((EXAMPLES / "train.csv").read_bytes() + b"# written anew\n")

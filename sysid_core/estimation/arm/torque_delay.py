@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import log_ndtr
 
-from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm.choices import held_out_error
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import identify_equations
@@ -139,21 +138,13 @@ def settled_delay(
 def delay_step(
     regression: Regression, torque_change: Callable[[Array], Array]
 ) -> tuple[float, float]:
-    """Remaining delay and its standard deviation [s].
+    """Remaining delay and its standard deviation [s]; 0 and infinity where nothing is known of it.
 
     Args:
         regression: Equations with the delay that is known taken out.
         torque_change: From all parameters to `d tau_hat / d d`, shape (p,) to (K, n).
-
-    Raises:
-        EstimationError: The torques don't vary.
     """
     change = _torque_change(regression, torque_change)
-    if not np.any(change):
-        raise EstimationError(
-            "The torques are constant, so that the delay cannot be determined.",
-            remedy="Give a recording in which the robot moves, or the delay as a number.",
-        )
     (step,), (sd,) = _fitted_delays(regression, change[:, :, None])
     return step, sd
 
@@ -175,13 +166,17 @@ def joint_delays(
 
 def _torque_change(regression: Regression, torque_change: Callable[[Array], Array]) -> Array:
     """Derivative of the torques with respect to the delay, (K, n); zero for unmeasured joints."""
+    used = np.ones(regression.tau.shape, dtype=bool) if regression.used is None else regression.used
+    if not used.any():
+        return np.zeros(regression.tau.shape)
     values = full_parameters(regression, _FIT.fit(regression), ())
-    used = True if regression.used is None else regression.used
     return np.where(used, torque_change(values), 0.0)
 
 
 def _fitted_delays(regression: Regression, change: Array) -> tuple[list[float], list[float]]:
     """Delays with their standard deviations [s], estimated together with all other parameters."""
+    if not np.any(change):  # constant torques, or no joint is fast enough
+        return [0.0] * change.shape[2], [float("inf")] * change.shape[2]
     names = [f"{_DELAY}{k}" for k in range(change.shape[2])]
     estimate = _FIT.fit(_with_delays(regression, change, names))
     found = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
@@ -232,12 +227,11 @@ def torque_delay(equations: ArmEquations) -> TorqueDelay:
 
     Args:
         equations: The data.
-
-    Raises:
-        EstimationError: The torques don't vary.
     """
     few, rich, pi = _with_geared_friction(equations)
     found = settled_delay(lambda delay: _delay_step(rich, delay, pi), _start(few), _ROUNDS)
+    if not np.isfinite(found.sd):
+        return replace(found, seconds=equations.processing.delay)
     if not found.significant:
         return found
     here, there = held_out_error(few), held_out_error(few.with_delay(found.seconds))
@@ -249,9 +243,6 @@ def torque_lags(equations: ArmEquations) -> ArmLags:
 
     Args:
         equations: The data.
-
-    Raises:
-        EstimationError: The torques don't vary.
     """
     common = torque_delay(equations)
     few, rich, pi = _with_geared_friction(equations)

@@ -112,6 +112,17 @@ def test_delay_of_the_torques_is_found():
     assert found.significant
 
 
+def test_delay_is_unknown_and_no_error_where_every_joint_is_slow():
+    truth, friction = arm(), friction_model()
+    rng = np.random.default_rng(7)
+    run = recording(truth, friction, USUAL_VALUES, rng, duration=2.0, rate_hz=1000.0, noise=0.2)
+    slow = replace(run.joints, stamps_ns=run.joints.stamps_ns * 50, v=None)
+    equations = ArmEquations.build(truth, [replace(run, joints=slow)], friction, Processing())
+    found = torque_delay(equations)
+    assert found.seconds == 0.0
+    assert not found.shows and not found.worth_correcting
+
+
 @pytest.mark.parametrize("delay", [-0.004, 0.0, 0.01, 0.02])
 def test_delay_is_found_within_its_deviation_though_friction_reverses_in_less(delay):
     truth, friction = arm(), friction_model()
