@@ -29,7 +29,7 @@ def identifiability(
         ),
     ],
     floating_base: Annotated[
-        bool, typer.Option("--floating-base", help="The base link moves freely.")
+        bool, typer.Option("--floating-base", help="Floating base: the base link moves freely.")
     ] = False,
     gravity: Annotated[
         tuple[float, float, float] | None,
@@ -51,9 +51,7 @@ def identifiability(
         str,
         typer.Option(help="Mimic joints: 'coupled' to their leaders, or 'independent' joints."),
     ] = "coupled",
-    every: Annotated[
-        bool, typer.Option("--all", help="Print all combinations without a limit.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print all combinations.")] = False,
     json_path: JsonPathOption = "",
     html_path: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write an HTML page.")

@@ -25,7 +25,8 @@ _OPEN = '"?"'  # what a person has to fill in
 @app.command(epilog=example("sysid init log.csv --robot robot.urdf --effort-kind motor_current"))
 def init(
     recording: Annotated[
-        Path | None, typer.Argument(help="Table (CSV) or rosbag2 folder to be identified.")
+        Path | None,
+        typer.Argument(help="Recording to be identified: table (CSV) or rosbag2 folder."),
     ] = None,
     robot: Annotated[
         str, typer.Option(help="URDF file, reference robot, or a robot of example-robot-data.")

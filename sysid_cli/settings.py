@@ -108,7 +108,7 @@ def _require_recordings(given: Mapping[str, Any]) -> None:
     if paths and not any(path.exists() for path in paths):
         raise SignalError(
             f"There is no recording '{paths[0]}'.",
-            remedy=f"Give a table (CSV), a rosbag2 folder or an .mcap file; this is '{Path.cwd()}'.",
+            remedy=f"Give a table (CSV), a rosbag2 folder or an .mcap file; the current folder is '{Path.cwd()}'.",
         )
 
 

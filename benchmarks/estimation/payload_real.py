@@ -44,12 +44,12 @@ class KnownLoad:
     Attributes:
         sensor: Its name.
         run: Name of the recording.
-        pose: Of the sensor, shape (K, 6) or (K, 7).
+        pose: Pose of the sensor, shape (K, 6) or (K, 7).
         wrench: As the sensor gives it, shape (K, 6).
         mass: [kg].
         columns: What the columns are.
         time: Shape (K,) [s]; None for still postures, or where `columns` say the rate.
-        axes: Of the wrench.
+        axes: Axes of the wrench.
         com: Centre of mass in the sensor frame, shape (3,); NaN where unknown [m].
     """
 

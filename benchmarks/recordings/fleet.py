@@ -134,7 +134,7 @@ def _rows(item: tuple[str, Robot]) -> int:
 
 
 def _processor_time() -> float:
-    """Of this process and those that it has ended [s]."""
+    """CPU time of this process and of those that it has ended [s]."""
     both = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(u.ru_utime + u.ru_stime for u in both)
 

@@ -108,7 +108,7 @@ class Motion:
 
         moved = (model.inverse_dynamics(q + step * row, v, a) for row in np.eye(q.shape[1]))
         turns = (model.gravity + step * np.cross(axis, model.gravity) for axis in np.eye(3))
-        turned = (with_gravity(model, gravity).inverse_dynamics(q, v, a) for gravity in turns)
+        turned = (model.with_gravity(gravity).inverse_dynamics(q, v, a) for gravity in turns)
         return here, changed(moved), changed(turned)
 
     def product(self, columns: Array) -> Array:

@@ -120,8 +120,8 @@ class FileKind:
             raise self.refusal(
                 path,
                 f"line {line} holds the byte 0x{content[err.start]:02x}, which isn't UTF-8",
-                "Save it with the encoding UTF-8 (special letters in comments count too)"
-                f" if it is a {self.name}.",
+                f"If it is a {self.name}, save it with the encoding UTF-8; letters such as µ in"
+                " comments matter as well.",
             ) from err
 
     def parse_yaml(self, text: str, path: str | Path) -> Any:

@@ -157,7 +157,7 @@ class Trajectory:
         if any(held & moved):
             moving = names[held & moved].tolist()
             raise ExcitationError(
-                f"The motion moves {moving}, which are held.",
+                f"The motion moves the joints {moving}, which are locked.",
                 remedy=f"Plan it with {lock_options(moving)}.",
             )
         keep = ~np.array(held)

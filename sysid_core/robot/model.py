@@ -106,14 +106,15 @@ class FrameMotion:
 
 @dataclass(frozen=True, eq=False)
 class RobotModel:
-    """Tree of rigid bodies. Joint arrays follow `joint_names`; only moving bodies are listed.
+    """Tree of rigid bodies, built by `from_urdf`. Joint arrays are in the order of `joint_names`; links
+    on fixed joints belong to the moving body that carries them.
 
     Attributes:
-        name: The robot's name.
-        pin_model: The pinocchio model. Not to be changed: use `with_pi` for other parameters.
-        urdf_hash: SHA-256 of the URDF's canonical XML (first 16 hex digits), "" when not from a URDF.
-        urdf_xml: The text itself.
-        locked: Joints of the URDF that are none of the model, and their positions [rad or m].
+        name: Name of the robot.
+        pin_model: Pinocchio model. Do not change it; `with_pi` returns a robot with other parameters.
+        urdf_hash: SHA-256 of the URDF's canonical XML (first 16 hex digits), or "" without a URDF.
+        urdf_xml: Text of the URDF.
+        locked: Locked joints of the URDF with their positions [rad or m].
 
     References:
         Featherstone 2008 (spatial inertias, the tree and its algorithms).
@@ -430,7 +431,7 @@ class RobotModel:
         size = float(np.linalg.norm(gravity))
         if size > 0.0 and not 1.0 <= size <= 30.0:
             raise ModelError(
-                f"Gravity of {size:.3g} m/s^2 can't be.",
+                f"Gravity of {size:.3g} m/s^2 is impossible.",
                 remedy="Write x,y,z in m/s^2: 0,0,-9.81 for a robot on the floor.",
             )
         tree = self.pin_model.copy()

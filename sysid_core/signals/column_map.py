@@ -201,7 +201,9 @@ class ColumnFile(FileSchema):
             )
         if self.transmission is not None:
             if self.drives.gain == "unknown":
-                raise ValueError("gains behind a transmission must be given [N m/A at the shafts]")
+                raise ValueError(
+                    "`gain: unknown` cannot be combined with `transmission`: give the gains [N m/A]"
+                )
             self.transmission.matrices(n)
         self.drives.train(self.joints)
         self.drives.relative_sd(n)

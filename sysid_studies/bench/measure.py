@@ -59,8 +59,9 @@ METRICS = {
         f"as_{target}": f"held-out error in motion of the {target} as other software reads it, raw"
         for target in AS_EXPORTED
     },
-    "coverage": "share of parameters inside the 95 % intervals of disjoint recordings' differences",
-    "width": "median of standard deviation over difference between disjoint recordings; 1.48 at best",
+    "coverage": "share of base parameters whose estimates from disjoint recordings agree within 95 %",
+    "width": "median ratio of standard deviation to difference between disjoint recordings; 1.48 if"
+    " correct",
     "consistent": "1 if every body is physically consistent, otherwise 0",
     "seconds": "processing time [s]",
 }
