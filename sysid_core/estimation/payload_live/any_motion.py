@@ -29,12 +29,11 @@ from sysid_core.signals import JointStream, Recording, Stamps, WrenchStream
 from sysid_core.signals.wrench import (
     UNLIKELY,
     SensorCalibration,
+    StaticPostures,
     WrenchAxes,
     WrenchConvention,
     WrenchSign,
     accelerations_tell,
-    find_convention,
-    static_postures,
     tare_static,
     usable_readings,
 )
@@ -111,7 +110,7 @@ def weigh_motion(
         )
     convention = WrenchConvention()  # a tare has found sign and axes
     if calibration is None:
-        convention = find_convention(
+        convention = WrenchConvention.find(
             net,
             candidates,
             bias=[(share * errors.bias[0], share * errors.bias[1]) for share in errors.bias_scales],
@@ -210,7 +209,7 @@ def _tared(
     recording: Recording, model: RobotModel, frame: str, spans: Sequence[tuple[int, int]]
 ) -> SensorCalibration:
     """Calibration from marked postures."""
-    postures = static_postures(recording, model, frame, spans=spans)
+    postures = StaticPostures.find(recording, model, frame, spans=spans)
     found = tare_static(
         postures.wrench,
         postures.gravity_S,

@@ -33,7 +33,7 @@ from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.estimation.payload_map.misfit import white_noise_sd
 from sysid_core.estimation.payload_map.motion_error import wrench_sensitivity
 from sysid_core.estimation.payload_map.running import MOTION_CORRELATION, MOTION_SD
-from sysid_core.files import FileKind, FileSchema, Name, NotNegative, Positive, Vector3, read_schema
+from sysid_core.files import FileKind, FileSchema, Name, NotNegative, Positive, Vector3
 from sysid_core.reasons import Reason
 from sysid_core.robot import Array, pi_from_mass_com_inertia
 from sysid_core.signals.wrench import UNLIKELY
@@ -161,7 +161,7 @@ def load_parts(path: Path) -> KnownLoads:
         EstimationError: It can't be read, or names what isn't there.
     """
     found: dict[str, KnownLoad] = {}
-    content = read_schema(path, _Parts, _FILE)
+    content = _FILE.read_schema(path, _Parts)
     for name, part in content.parts.items():
         if name in (EMPTY, UNKNOWN, MOVED):
             raise _FILE.refusal(path, f"'{name}' is always among the loads")
