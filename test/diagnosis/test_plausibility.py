@@ -413,6 +413,21 @@ def test_a_load_that_the_description_lacks_is_named():
     assert found.code == "load-surplus" or found.data["causes"][0] == "load-surplus"
 
 
+def test_torques_beyond_the_drives_limits_speak_for_wrong_efforts_not_for_wrong_masses(model, run):
+    def wrong_efforts(limit: float) -> float:
+        pin_model = model.pin_model.copy()
+        pin_model.effortLimit = np.full(model.nv, limit)
+        samples = collect_samples(
+            replace(model, pin_model=pin_model), [run], DriveTrain.direct(model.joint_names)
+        )
+        ranked = explanations(samples.with_torques(lambda x: 3.0 * x))
+        chance = {e.hypothesis.kind: e.probability for e in ranked}
+        return chance[Fault.EFFORT_UNIT] / chance[Fault.MASSES]
+
+    peak = float(np.max(np.abs(run.joints.effort)))
+    assert wrong_efforts(1.5 * peak) > 10.0 * wrong_efforts(4.0 * peak)
+
+
 def test_a_load_that_the_joints_can_not_carry_has_another_unit(model, run):
     load = np.array([1.117, 0.0, 0.0, 0.1, 0.01, 0.01, 0.01, 0.0, 0.0, 0.0])
     assert judge_carried_mass(model, "tool0", load, run.joints.q).ok
