@@ -141,7 +141,7 @@ def check(
     use: Annotated[
         str,
         typer.Option(
-            "--for", help=f"Use that decides the exit status: {', '.join(USES)}; default: any."
+            "--for", help=f"Task that decides the exit status: {', '.join(USES)}; default: any."
         ),
     ] = "",
     json_out: JsonPathOption = "",

@@ -33,7 +33,7 @@ def export(
         Path | None, typer.Option(help="Payload of the robot: result folder of `sysid payload`.")
     ] = None,
     payload_frame: Annotated[
-        str, typer.Option(help="Frame of the payload: the sensor frame.")
+        str, typer.Option(help="Frame in which the payload was weighed: its sensor frame.")
     ] = "",
     data: Annotated[
         Path | None, typer.Option(help="Folder with the recordings, if they were moved.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_cli.app import app, console, copy_json, errors, example, remark
-from sysid_cli.settings import JsonPathOption, MountOption, mounted
+from sysid_cli.settings import JsonPathOption, MountOption
 from sysid_cli.tables import print_list, print_table
 from sysid_core.errors import IdentifiabilityError
 
@@ -29,7 +29,7 @@ def identifiability(
         ),
     ],
     floating_base: Annotated[
-        bool, typer.Option("--floating-base", help="The base link moves freely.")
+        bool, typer.Option("--floating-base", help="Floating base: the base link moves freely.")
     ] = False,
     gravity: Annotated[
         tuple[float, float, float] | None,
@@ -51,9 +51,7 @@ def identifiability(
         str,
         typer.Option(help="Mimic joints: 'coupled' to their leaders, or 'independent' joints."),
     ] = "coupled",
-    every: Annotated[
-        bool, typer.Option("--all", help="Print all combinations without a limit.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print all combinations.")] = False,
     json_path: JsonPathOption = "",
     html_path: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write an HTML page.")
@@ -75,7 +73,7 @@ def identifiability(
     model = load_robot(
         robot, floating_base=floating_base, gravity=(0.0, 0.0, 0.0) if no_gravity else gravity
     )
-    model = mounted(model, "", mount)
+    model = model.mounted(mount=mount)
     found = _rotors(robot, model, rotors)
     answer = structural_identifiability(model, static=static, rotors=found, mimic=mimic)
     weightless = None

@@ -41,7 +41,7 @@ class IdentifyOptions:
     to: Annotated[
         str,
         typer.Option(
-            help="Formats beside identified.urdf, as for `sysid export`, written to OUT/exports."
+            help="Further formats, as in `sysid export`; the files are written to OUT/exports."
         ),
     ] = ""
     json_path: JsonPathOption = ""
@@ -101,7 +101,10 @@ def certify(
     robot_id: Annotated[str, typer.Option(help="Serial number or name of the robot.")] = "",
     as_found: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Previous identification (as found); default: the URDF."),
+        typer.Option(
+            metavar="DIR",
+            help="Result folder of an earlier identification, for the errors as found; default: the URDF.",
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Default: DIR/certificate.json.")] = None,
 ) -> None:
@@ -282,9 +285,9 @@ def _sentences(fit: ArmFit | SequentialIdentification) -> list[str]:
 
 
 def _load_sentences(found: LoadedIdentification) -> list[str]:
-    from sysid_core.estimation.payload import summarise_payload
+    from sysid_core.estimation.payload import PayloadSummary
 
-    load = summarise_payload(found.payload)
+    load = PayloadSummary.of(found.payload)
     joints = found.identification.model.joint_names
     gains = ", ".join(
         f"{joint} {gain:.4g} ± {sd:.2g}"

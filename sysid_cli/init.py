@@ -25,7 +25,8 @@ _OPEN = '"?"'  # what a person has to fill in
 @app.command(epilog=example("sysid init log.csv --robot robot.urdf --effort-kind motor_current"))
 def init(
     recording: Annotated[
-        Path | None, typer.Argument(help="Table (CSV) or rosbag2 folder to be identified.")
+        Path | None,
+        typer.Argument(help="Recording to be identified: table (CSV) or rosbag2 folder."),
     ] = None,
     robot: Annotated[
         str, typer.Option(help="URDF file, reference robot, or a robot of example-robot-data.")
@@ -111,11 +112,11 @@ def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, lis
         return _map_of_bag(model, kind)
     import numpy as np
 
-    from sysid_core.signals import table_layout
+    from sysid_core.signals import TableLayout
 
     limits = np.abs(np.concatenate(model.position_limits))
     largest = float(max(limits[np.isfinite(limits)], default=2 * np.pi)) or 2 * np.pi
-    layout = table_layout(recording, model.joint_names, largest)
+    layout = TableLayout.of(recording, model.joint_names, largest)
     missing = _missing(layout, model, kind)
     joints = ", ".join(model.joint_names)
     how = "by their names" if layout.by_name else "position and velocity by their derivative"

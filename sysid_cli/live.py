@@ -48,7 +48,7 @@ def up(
         "results/demo"
     ),
     config: Annotated[
-        Path | None, typer.Option(help="Parameters of a bringup, see config/bringup_*.yaml.")
+        Path | None, typer.Option(help="Bringup file of the robot, see config/bringup_*.yaml.")
     ] = None,
     namespace: Annotated[str, typer.Option(help="Namespace of all nodes.")] = "",
     fast: Annotated[bool, typer.Option(help="Use a shorter motion.")] = False,
@@ -78,7 +78,8 @@ def run(
         ),
     ] = 0.3,
     method: Annotated[
-        str, typer.Option(help="Estimation method, for plans of a whole arm.")
+        str,
+        typer.Option(help="Estimation method for plans of a whole arm, as in `sysid identify`."),
     ] = "lmi",
     calibration: Annotated[
         Path | None, typer.Option(help="Stored calibration of the sensor, for plans without tare.")

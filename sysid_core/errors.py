@@ -11,9 +11,9 @@ class SysIdError(Exception):
     """Base class of all errors that this package raises.
 
     Args:
-        message: What is wrong, naming the thing.
-        remedy: What the user should do about it.
-        **data: Names, indices or bounds, kept on the exception as `data`.
+        message: Description of the problem, which names the object.
+        remedy: Recommended action.
+        **data: Names, indices or bounds, stored in the attribute `data`.
 
     Examples:
         >>> try:

@@ -20,7 +20,7 @@ from sysid_core.estimation.payload_live import (
     weigh_motion,
 )
 from sysid_core.estimation.payload_map import PayloadMAP
-from sysid_core.files import FileKind, read_json, read_yaml
+from sysid_core.files import FileKind
 from sysid_core.identifiability.rpna import Identifiability, structural_identifiability
 from sysid_core.planning import ArmPlan, MotionLimits, Trajectory, plan_arm_motion
 from sysid_core.reasons import Verdict
@@ -75,11 +75,15 @@ def identifiable(
 
     Args:
         robot: The robot, a URDF file, or a name in example-robot-data.
-        gravity: In the base frame, shape (3,) [m/s^2]; default: the robot's.
-        static: Whether only resting postures are measured.
+        gravity: Gravity in the base frame, shape (3,) [m/s^2]; default: that of the robot.
+        static: True if only static postures are measured.
+
+    Returns:
+        The result, for p parameters and b base parameters: `n_base`, `n_parameters`,
+        `verdict(name)` of a parameter, `combinations` of shape (b, p), `nullspace` of shape (p, p - b).
 
     Raises:
-        SysIdError: No such robot, or a joint that isn't covered.
+        SysIdError: The robot does not exist, or has a joint of an unsupported type.
 
     References:
         Wensing, Niemeyer, Slotine 2024, eqs. (48) to (55).
@@ -102,14 +106,15 @@ def plan_motion(
 
     Args:
         robot: The robot, a URDF file, or a name in example-robot-data.
-        limits: What the motion keeps to; default: the limits of the description.
-        options: Those of `plan_arm_motion`, such as `period` [s], `seed`, `n_starts`.
+        limits: Limits of the motion; default: the limits of the description.
+        options: Options of `plan_arm_motion`, such as `period` [s], `seed`, `n_starts`.
 
     Returns:
-        The plan: `trajectory` with q of shape (K, n) [rad or m], `conditioning`, `expectation`.
+        The plan: `trajectory` with q of shape (K, n) [rad or m], `check`, `conditioning`,
+        `expectation`.
 
     Raises:
-        ExcitationError: No motion passes the check; the limits to blame are named.
+        ExcitationError: No motion passes the check; the error names the limits that prevent it.
 
     References:
         Swevers et al. 1997: Fourier series; the D-criterion of the expected covariance.
@@ -141,20 +146,23 @@ def identify(
 
     Args:
         robot: The robot on a fixed base, a URDF file, or a name in example-robot-data.
-        recordings: Recordings that are fitted together, or files: bags, tables (CSV, NPZ, Parquet, MAT)
-            with `columns`; or tables in memory: a pandas DataFrame, arrays by name.
-        validation: Recordings that are only predicted.
-        columns: Column map of tables, or its file.
-        drives: Gains and couplings; default: those of the column map, or else efforts are torques.
+        recordings: Recordings, which are fitted together. Each is a `Recording`, a bag, a table file
+            (CSV, NPZ, Parquet, MAT), a pandas DataFrame, or a mapping of names to arrays; all but the
+            first two need `columns`.
+        validation: Recordings that are predicted but not fitted.
+        columns: Column map of the tables, or its file.
+        drives: Drive gains and couplings; default: those of the column map, otherwise the efforts are
+            torques.
         settings: Fields of `FitSettings`, such as `method="ols"`, `friction="usual"`,
             `delay="auto"`.
 
     Returns:
-        The result: `estimate` with values of shape (p,), covariance (p, p) and verdicts, `verdict`,
-        predictions; `write(folder)` makes the files that `sysid identify` makes.
+        The result: `estimate` with values of shape (p,), covariance (p, p) and verdicts; `verdict`;
+        predictions. `write(folder)` writes the same files as `sysid identify`.
 
     Raises:
-        SysIdError: A recording can't be read or doesn't fit the robot, or settings each other.
+        SysIdError: A recording cannot be read or does not belong to the robot, or settings contradict
+            each other.
 
     References:
         Wensing, Kim, Slotine 2018 (physical consistency by linear matrix inequalities).
@@ -198,18 +206,23 @@ def weigh(
     sensor.
 
     Args:
-        recording: A recording with joint states and wrench, with marks or without, a bag, or arrays of
-            K samples in the sensor's axes by name: `time` (K,) [s], `wrench` on the object, force then torque,
-            (K, 6) [N, N m], `a` proper acceleration of the sensor's origin (K, 3) [m/s^2], `omega`
-            (K, 3) [rad/s], `alpha` (K, 3) [rad/s^2], `gravity` (K, 3) [m/s^2].
-        shape: Shape of the object in the sensor's frame, `"box 0.2 0.1 0.05 at 0 0 0.06"`, or a mesh or
-            YAML file; without it, the inertia is less accurate.
-        robot: The robot, for recordings that don't hold their description.
+        recording: A recording with joint states and wrench, a bag, or a mapping with the following
+            arrays of K samples in the sensor frame: `time` (K,) [s]; `wrench` that the sensor exerts on
+            the object, force then torque, (K, 6) [N, N m]; `a`, proper acceleration of the sensor
+            origin, (K, 3) [m/s^2]; `omega` (K, 3) [rad/s]; `alpha` (K, 3) [rad/s^2]; `gravity` (K, 3)
+            [m/s^2].
+        shape: Shape of the object in the sensor frame, such as `"box 0.2 0.1 0.05 at 0 0 0.06"`, or a
+            mesh or YAML file; without it, the inertia is less accurate.
+        robot: The robot, for recordings without a description.
         sensor_frame: Frame of the sensor, for recordings.
-        calibration: Calibration of the sensor; default: tared in the recording's marked postures.
+        calibration: Calibration of the sensor; default: the bias is estimated from the recording.
+
+    Returns:
+        The result: `summary` with `mass` [kg], `com` of shape (3,) [m], inertia and standard
+        deviations; `estimate` with ten values; `verdict`.
 
     Raises:
-        SysIdError: There is no wrench or no motion, or the data ask for a negative mass.
+        SysIdError: There is no wrench or no motion, or the estimated mass is negative.
 
     References:
         Nadeau, Giamou, Kelly 2022 (the model of point masses); Lee, Wensing, Park 2020 (the metric).
@@ -262,15 +275,16 @@ def validate(
     """Validate an identified robot by predicting the efforts of held-out recordings.
 
     Args:
-        found: What `identify` gave.
-        recordings: Recordings, or files: bags, tables with `columns`.
-        columns: Column map of tables, or its file; default: that of the identification.
+        found: Result of `identify`.
+        recordings: Recordings, bags, or tables with `columns`.
+        columns: Column map of the tables, or its file; default: that of the identification.
 
     Returns:
-        `predictions`, measured and predicted efforts of shape (K, n) each, and `verdict`.
+        The result: `predictions` with measured and predicted efforts of shape (K, n) each, and
+        `verdict`.
 
     Raises:
-        SysIdError: A recording can't be read, doesn't fit the robot, or was fitted.
+        SysIdError: A recording cannot be read, does not belong to the robot, or was fitted.
 
     References:
         Sousa and Cortesão 2014 (parameters are judged by held-out data).
@@ -294,11 +308,14 @@ def load(path: str | Path) -> Any:
     """Read a file of this package: estimate, servos, trajectory, column map, calibration or bag.
 
     Args:
-        path: File, or a folder that `sysid identify`, `payload` or `servos` wrote. Files of results that
-            have no type of their own, such as result.json, are given as plain data.
+        path: File, or output folder of `sysid identify`, `payload` or `servos`.
+
+    Returns:
+        An object of the type that belongs to the schema of the file, such as `Estimate` or
+        `Trajectory`; files without a type of their own, such as result.json, as a dictionary.
 
     Raises:
-        SysIdError: It isn't there, or is no file of this package.
+        SysIdError: The file does not exist, or is not a file of this package.
 
     References:
         `docs/files.md` lists all schemas.
@@ -319,7 +336,7 @@ def load(path: str | Path) -> Any:
         return Trajectory.load(path)
     if is_bag(path):
         return read_bag(path)
-    raw = read_json(path, _FILE) if path.suffix == ".json" else read_yaml(path, _FILE)
+    raw = _FILE.read_json(path) if path.suffix == ".json" else _FILE.read_yaml(path)
     schema = raw.get("schema") if isinstance(raw, dict) else None
     if not isinstance(schema, str) or not schema.startswith("robot_sysid/"):
         raise _FILE.refusal(path, "names no schema of this package")

@@ -182,6 +182,36 @@ def test_a_program_of_the_readme_runs(
     assert re.match(says, capsys.readouterr().out)
 
 
+def test_every_command_and_option_in_a_page_exists() -> None:
+    import typer
+
+    from sysid_cli.app import app
+
+    wrong, root = [], typer.main.get_command(app)
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        text = re.sub(r"\\\n\s*", " ", page.read_text("utf-8"))
+        for line in re.findall(r"^ *sysid ([^\n#;|`]+)|`sysid ([^`|]+)`", text, flags=re.MULTILINE):
+            words = "".join(line).split()
+            command = root
+            for word in words:
+                command = getattr(command, "commands", {}).get(word, command)
+            known = {"--help", *(o for p in command.params for o in p.opts + p.secondary_opts)}
+            if not hasattr(command, "commands"):
+                given = (re.match(r"--[\w-]+", word.strip("[]")) for word in words)
+                wrong += [(page.name, " ".join(words)) for m in given if m and m[0] not in known]
+            elif words[0][0].islower() and words[0] not in command.commands and len(words) > 1:
+                wrong.append((page.name, " ".join(words)))
+    assert wrong == []
+
+
+def test_files_named_in_a_page_exist() -> None:
+    folders = (ROOT, ROOT / "sysid_core", ROOT / "docs")
+    for page in (ROOT / "docs").rglob("*.md"):
+        named = re.findall(r"`([\w./]+/[\w.]+\.(?:py|sh))`", page.read_text("utf-8"))
+        missing = [n for n in named if not any((f / n).is_file() for f in folders)]
+        assert not missing, page
+
+
 def test_the_commands_of_the_readme_exist() -> None:
     from typer.testing import CliRunner
 

@@ -29,7 +29,7 @@ def test_a_name_has_an_example(name: str) -> None:  # test_examples runs it
     text = inspect.getdoc(thing) or ""
     assert "Examples:" in text
     if inspect.isfunction(thing):
-        assert "Args:" in text and "Raises:" in text
+        assert all(part in text for part in ("Args:", "Returns:", "Raises:"))
     (test,) = doctest.DocTestFinder(recurse=False).find(thing, name)
     assert test.examples
 

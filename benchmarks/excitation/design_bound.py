@@ -68,8 +68,8 @@ class Design:
     Args:
         checker: Checker of the robot and its limits.
         unknowns: What is estimated.
-        duration: Of the motion [s].
-        level: Of the test functions that say that states follow each other, `Flow`.
+        duration: Duration of the motion [s].
+        level: Level of the test functions by which successive states are linked, `Flow`.
     """
 
     def __init__(

@@ -39,7 +39,7 @@ WATCHED, RATE = 13, 0.3  # parameters of a six-joint robot; stated false alarms 
 
 def calibrate(folder: Path) -> None:
     """`calibrated/` of the UR10."""
-    from sysid_core.estimation.arm import Processing, identify, save_identification
+    from sysid_core.estimation.arm import Processing, identify
     from sysid_core.estimation.fit import LeastSquares
     from sysid_core.robot import DriveTrain, FrictionModel
 
@@ -48,7 +48,7 @@ def calibrate(folder: Path) -> None:
     run = read_bag(BAG, effort_kind=EffortKind.LINK_TORQUE)
     found = identify(model, [run], friction, LeastSquares("joint"), Processing())
     (folder / "calibrated").mkdir()
-    save_identification(found, folder / "calibrated" / "parameters.yaml")
+    found.save(folder / "calibrated" / "parameters.yaml")
     found.estimate.save(folder / "calibrated" / "estimate.yaml")
 
 
@@ -134,7 +134,7 @@ def _rows(item: tuple[str, Robot]) -> int:
 
 
 def _processor_time() -> float:
-    """Of this process and those that it has ended [s]."""
+    """CPU time of this process and of those that it has ended [s]."""
     both = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(u.ru_utime + u.ru_stime for u in both)
 

@@ -37,13 +37,13 @@ class Firmware:
         damping: Seconds over the stiffness.
         integral: Per second.
         friction: Over the stiffness [rad].
-        delay: Of a command [s].
+        delay: Delay of a command [s].
         limit: Largest torque over gravity's.
         interpolated: Time over which a new command is approached linearly [s].
         speed: Largest of the profile [rad/s].
         acceleration: Its largest [rad/s²].
         dead_band: Error that gives no torque [rad].
-        increments: Of the encoder, a turn.
+        increments: Increments of the encoder per turn.
         armature: Rotor's inertia over the stiffness [s²].
     """
 

@@ -61,7 +61,7 @@ def bam(runs: Sequence[ServoRecording], robot: RobotModel, terms: Sequence[Term]
 
 
 def error(model: ServoModel, runs: Sequence[ServoRecording]) -> tuple[float, float]:
-    """Of a model and of the command, root mean square over runs [rad]."""
+    """Errors of a model and of the command, root mean square over runs [rad]."""
     items = replay(model, runs)
     seconds = [item.recording.duration for item in items]
     return (

@@ -13,17 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from sysid_core.errors import EstimationError
-from sysid_core.files import (
-    AnyNumber,
-    Count,
-    FileKind,
-    FileSchema,
-    Flag,
-    Name,
-    Number,
-    read_schema,
-    write_yaml,
-)
+from sysid_core.files import AnyNumber, Count, FileKind, FileSchema, Flag, Name, Number, write_yaml
 from sysid_core.kinds import Kind
 from sysid_core.reasons import Reason
 from sysid_core.robot import Array
@@ -47,35 +37,38 @@ class ParameterVerdict(Kind):
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Identified parameters with covariance. `certify` lists possible problems.
+    """Values of p identified parameters with their covariance. `certify` lists possible problems.
 
     Attributes:
         method: Name of the estimator.
-        names: Parameter names such as `link3.mx` or `joint2.F_c`, p of them.
-        values: Shape (p,), SI units.
-        units: Unit of each.
-        covariance: Shape (p, p).
-        verdicts: One per parameter.
-        consistent: Physical consistency (pseudo-inertia positive definite) per body.
-            Empty where only base parameters were estimated: then consistency can't be claimed.
-        residual_rms: Per joint or wrench axis, in the unit of the measurement.
-        condition_number: Condition number of the column-scaled regressor that was solved.
-        rank: Numerical rank of the data, with tolerance `rank_tolerance`.
-        structural_rank: What an ideal motion would reach.
-        n_samples: Used in the fit.
-        robot: Robot's name.
-        urdf_hash: Hash of the model that it belongs to.
-        source: The data.
+        names: Names of the p parameters, such as `link3.mx` or `joint2.F_c`.
+        values: Estimated values in SI units, shape (p,).
+        units: Units of the parameters.
+        covariance: Covariance matrix of the values, shape (p, p).
+        verdicts: Identifiability verdicts of the parameters.
+        consistent: Physical consistency (pseudo-inertia positive definite) of each body, by name;
+            empty if only base parameters were estimated, which do not determine it.
+        residual_rms: RMS residual of each joint or wrench axis, in the unit of the measurement.
+        condition_number: Condition number of the column-scaled regressor.
+        rank: Numerical rank of the regressor, with the tolerance `rank_tolerance`.
+        structural_rank: Largest possible rank, for an ideal motion.
+        rank_tolerance: Relative tolerance of `rank`.
+        n_samples: Number of samples in the fit.
+        robot: Name of the robot.
+        urdf_hash: Hash of the robot's description.
+        source: Names of the recordings.
         notes: Remarks, one sentence each.
-        warnings: What its estimator found against it.
-        unknown: Names of parameters that the data leave open: they show only in combination with
-            others, weakly, or not at all. Their values come from the URDF, and no declared prior
-            says how good that is: their deviation is NaN. Together with the measured ones they
-            predict.
-        combinations: Base parameter to the terms of the combination that it stands for.
-        changes: How far the values moved in each round of a method that iterates, RMS in
-            deviations of independent noise; not kept in files.
-        measured: What the data say whatever the prior: the base parameters, with deviations.
+        warnings: Possible problems found by the estimator.
+        unknown: Names of parameters that the data do not determine, or only in combination with
+            others. Their values come from the URDF, and their standard deviations are NaN. They are
+            necessary for predictions.
+        combinations: Terms of the combination that each base parameter stands for, by name.
+        measured: Base parameters with standard deviations, estimated without the prior.
+        changes: Change of the values in each iteration of an iterative method, RMS in units of the
+            standard deviations for independent noise; not stored in files.
+
+    Raises:
+        EstimationError: Arrays and names have different lengths.
 
     References:
         Siciliano et al. 2009, section 7.3; GUM (JCGM 100) for standard uncertainties.
@@ -233,7 +226,7 @@ class Estimate:
         Raises:
             EstimationError: It is another kind of file.
         """
-        file = read_schema(path, _EstimateFile, _FILE)
+        file = _FILE.read_schema(path, _EstimateFile)
         shared = {"method", "robot", "urdf_hash", "source", "residual_rms", "n_samples"}
         shared |= {"rank", "structural_rank", "rank_tolerance", "condition_number"}
         same = {key: getattr(file, key) for key in shared}

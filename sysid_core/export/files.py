@@ -78,7 +78,7 @@ def require_target(target: Target, model: RobotModel) -> None:
     """
     if isinstance(model, DrivenRobot) and target is not Target.MJCF:
         raise ModelError(
-            f"'{model.name}' has loops, which {target.value} isn't written with.",
+            f"'{model.name}' has loops, which the export to {target.value} does not support.",
             remedy="Export it to mjcf.",
         )
     if target is Target.USD:

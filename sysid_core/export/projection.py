@@ -62,7 +62,7 @@ class Projection:
         values = np.array(self.values, dtype=float)
         if values.shape != (len(self.friction.names),) or not np.all(np.isfinite(values)):
             raise ModelError(
-                f"Friction of {len(self.friction.names)} parameters was given the values {values}.",
+                f"The friction model has {len(self.friction.names)} parameters, but the values are {values}.",
                 remedy="Give a finite value for each of the model's names.",
             )
         values.setflags(write=False)

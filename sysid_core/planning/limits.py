@@ -107,25 +107,29 @@ class MotionLimits:
     """Limits of a robot's motion; arrays follow `joint_names`.
 
     Attributes:
-        joint_names: Joints of the robot.
-        lower: Lowest positions, shape (n,) [rad or m].
-        upper: Highest positions, shape (n,).
-        velocity: Shape (n,) [rad/s or m/s].
-        acceleration: Shape (n,) [rad/s^2 or m/s^2].
-        effort: Shape (n,) [N m or N]; infinite where not limited.
-        jerk: Shape (n,) [rad/s^3 or m/s^3], or None.
+        joint_names: Names of the n joints of the robot.
+        lower: Lower position limits, shape (n,) [rad or m].
+        upper: Upper position limits, shape (n,) [rad or m].
+        velocity: Velocity limits, shape (n,) [rad/s or m/s].
+        acceleration: Acceleration limits, shape (n,) [rad/s^2 or m/s^2].
+        effort: Torque or force limits, shape (n,) [N m or N]; infinite without a limit.
+        jerk: Jerk limits, shape (n,) [rad/s^3 or m/s^3], or None.
         tcp_frame: Link or frame whose speed is limited.
-        tcp_speed: [m/s].
-        workspace: Lower and upper corner of a box in the base frame that holds every moving
-            shape, or None [m].
-        ground_height: No moving shape goes below it, or None for no ground [m].
-        self_collision: Whether contact between bodies is checked.
+        tcp_speed: Speed limit of `tcp_frame` [m/s].
+        workspace: Lower and upper corner of a box in the base frame [m] that every moving shape must
+            stay in, or None.
+        ground_height: Height in the base frame [m] that no moving shape may go below, or None.
+        self_collision: True to check contact between bodies of the robot.
         allowed_contacts: Pairs of links that may touch, as in an SRDF.
         planes: Walls and slopes that no moving shape may cross.
         obstacles: Fixed bodies that no moving shape may touch.
-        held: Bounding box and mass of what the robot holds, or None.
-        package_dirs: Folders for the meshes' `package://`.
-        notes: What was assumed because the description doesn't state it.
+        held: Bounding box and mass of the held object, or None.
+        package_dirs: Folders in which meshes given as `package://` are searched.
+        notes: Assumptions about limits that the description does not state.
+
+    Raises:
+        ExcitationError: A limit is NaN or not positive, a lower position limit is above the upper one,
+            or the TCP speed is not positive.
 
     Examples:
         >>> from sysid_core.robot import RobotModel

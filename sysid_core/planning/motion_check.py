@@ -233,11 +233,15 @@ def check_motion(model: RobotModel, trajectory: Trajectory, limits: MotionLimits
     Args:
         model: The robot.
         trajectory: Trajectory of this robot.
-        limits: What to keep to.
+        limits: Limits that the trajectory must respect.
+
+    Returns:
+        The result: `is_safe`, `violations` (each at its worst instant), and `usage`, the share of each
+        kind of limit that the motion uses.
 
     Raises:
-        ExcitationError: The trajectory or the limits are another robot's.
-        SysIdError: An argument of another type.
+        ExcitationError: The trajectory or the limits belong to another robot.
+        SysIdError: An argument has the wrong type.
 
     Examples:
         >>> from sysid_core.planning.transfer import straight_move

@@ -179,16 +179,20 @@ _LOAD_TERMS = (FrictionTerm.LOAD, FrictionTerm.SATURATION)
 
 @dataclass(frozen=True, eq=False)
 class FrictionModel:
-    """Friction terms of each axis.
+    """Friction terms of each axis (a joint or a coupled motor axis).
 
     Attributes:
         drives: Joints, coupled axes and gear ratios.
         terms: Terms of every axis, in the order of its parameters.
-        own_terms: Axis to its terms, where they differ from `terms`.
-        coulomb_velocity: v_0 of the smooth sign [rad/s]; 0: the sign itself.
-        stribeck_velocity: v_s [rad/s].
-        play_width: Motion that turns presliding friction over [rad].
-        breakaway_width: Motion after a reversal until friction has come down [rad].
+        own_terms: Terms of the axes whose terms differ from `terms`, by name.
+        coulomb_velocity: v_0 of the smooth sign tanh(v / v_0) [rad/s]; 0: discontinuous sign.
+        stribeck_velocity: Velocity v_s at which the Stribeck effect has decreased [rad/s].
+        play_width: Motion after a reversal over which presliding friction changes its sign [rad].
+        breakaway_width: Motion after a reversal over which breakaway friction decreases [rad].
+
+    Raises:
+        ModelError: A term is named twice, an axis is unknown, a width or velocity is not positive, or
+            numbers of waves per turn are missing.
 
     References:
         Swevers, Verdonck, De Schutter 2007 (friction in the regressor of a robot).
@@ -346,7 +350,7 @@ class FrictionModel:
         if self.needs_load and load is None:
             raise ModelError(
                 "Load-dependent friction needs the rigid-body torques.",
-                remedy="Give `load`, shape (K, n).",
+                remedy="Give them as `load`, shape (K, n).",
             )
         load = None if load is None else np.asarray(load, dtype=float)
         S = self.drives.axis_matrix

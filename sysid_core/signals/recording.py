@@ -189,18 +189,18 @@ class Mark:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """Recorded streams of one run.
+    """Recorded streams of one run. `from_arrays` builds it from arrays.
 
     Attributes:
         joints: Joint states.
-        wrench: Force-torque readings, or None.
-        marks: Labelled instants, in time order.
-        source: Where it came from (a path or a topic list).
-        urdf_xml: The robot's description if it was recorded, else "".
-        transforms: What `tf_static` said, if it was recorded.
-        notes: What was repaired or dropped while reading, one sentence each.
-        timing: What the stamps of `joints` and `wrench` looked like before anything was dropped;
-            empty where nobody has looked.
+        wrench: Readings of the force-torque sensor, or None.
+        marks: Labelled instants, in the order of time.
+        source: Name of the file or of the topics.
+        urdf_xml: Recorded description of the robot, or "".
+        transforms: Recorded transforms of `tf_static`.
+        notes: Remarks on repaired or dropped samples, one sentence each.
+        timing: Statistics of the time stamps of `joints` and `wrench` before samples were dropped;
+            may be empty.
 
     Examples:
         >>> import numpy as np
@@ -240,9 +240,9 @@ class Recording:
             time: Shape (K,) [s].
             q: Positions, shape (K, n) [rad or m].
             v: Velocities, shape (K, n) [rad/s or m/s]; None where not measured.
-            effort: Shape (K, n) in the unit of `effort_kind`.
-            effort_kind: What the efforts are; default: torques behind the gears [N m].
-            wrench: That the sensor's load side receives, force then torque, shape (K, 6) [N, N m].
+            effort: Torques, forces or currents, shape (K, n), in the unit of `effort_kind`.
+            effort_kind: Kind of the efforts; default: link-side torques [N m].
+            wrench: Wrench that the sensor exerts on the load, force then torque, shape (K, 6) [N, N m].
             wrench_frame: Frame of the sensor.
             source: Name of the recording.
 

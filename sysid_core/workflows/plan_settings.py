@@ -28,7 +28,7 @@ class PlanSettings:
         acceleration: Acceleration limit of every joint [rad/s² or m/s²]; URDFs have none.
         jerk: Jerk limit of every joint [rad/s³ or m/s³].
         velocity_share: Share of the URDF's velocity limits to use.
-        effort_share: Share of the URDF's effort limits for the bare robot.
+        effort_share: Share of the URDF's effort limits that rigid-body torques may use; the rest is for friction.
         position_margin: Margin to the URDF's position limits [rad or m].
         ground: Height of the ground in the base frame [m]; default: none.
         workspace: Workspace box of the moving robot in the base frame, X0,Y0,Z0,X1,Y1,Z1 [m].
@@ -92,8 +92,8 @@ class ArmPlanSettings:
         friction: Friction terms to be estimated: usual, none, or a list separated by commas.
         effort_sd: Standard deviation of the efforts' noise, one for all or one per joint separated
             by commas [N m]; default: 1 % of the limits.
-        after: Existing knowledge: estimate.yaml, an executed trajectory, or a recording. The plan
-            excites what is missing. May be repeated.
+        after: Existing knowledge: estimate.yaml, an executed trajectory, or a recording. The
+            motion excites the parameters that are still uncertain. May be repeated.
         columns: Column map of recordings given by --after.
         validation: Also plan a different motion for validation.
         candidates: Number of random start motions.
@@ -203,7 +203,7 @@ class SequentialPlanSettings:
 
     Attributes:
         moves: Number of single-joint swings; 0: five per joint.
-        amplitude: Amplitude of the swings [rad]; for prismatic joints a quarter of it [m].
+        amplitude: Amplitude of the swings [rad]; for prismatic joints, a quarter of this number [m].
         candidates: Number of random postures per joint.
         start: Start and end posture, one number per joint separated by commas.
         friction: Terms to be estimated, as in `sysid identify`.

@@ -38,7 +38,8 @@ class SequentialSettings:
 
     Attributes:
         plan: For sequential: trajectory from `sysid plan sequential`.
-        unexcited: For sequential: treatment of unexcited constants, 'refuse' or 'prior' (URDF).
+        unexcited: For sequential: constants that no step excites are refused ('refuse') or keep their URDF
+            values ('prior').
     """
 
     plan: Path | None = None
@@ -52,7 +53,7 @@ class IdentifySettings:
     Attributes:
         recordings: Tables (CSV) or rosbag2 bags.
         robot: URDF file, or a robot of example-robot-data.
-        columns: YAML: columns, units, effort kind, drive gains.
+        columns: Column map (YAML): columns, units, effort kind, drive gains.
         lock: JOINT[=POSITION] to be locked (rad or m; default 0), such as a gripper's joint.
         load: Known load.
         loops: Loops file of a closed chain (YAML), 'own-leg' (reference robot), or 'mimic' for the mimic
@@ -63,7 +64,7 @@ class IdentifySettings:
             'estimate' estimates it from the recordings.
         mount: Orientation ROLL,PITCH,YAW of the base in the world [rad], instead of gravity:
             3.14159,0,0 for a robot on the ceiling.
-        force: Write identified.urdf also for a failed fit.
+        force: Write identified.urdf even if the verdict is fail.
         sequential: Settings of the sequential method.
         effort_kind: Kind of the efforts, if the bag does not declare it.
     """
@@ -105,7 +106,7 @@ class ValidateSettings:
         identified: Result folder of `sysid identify`.
         recordings: Tables (CSV) or rosbag2 bags.
         robot: URDF that was used for the identification.
-        columns: YAML: columns, units, effort kind, drive gains.
+        columns: Column map (YAML): columns, units, effort kind, drive gains.
         loops: Loops file of the identification, if it used one.
         effort_kind: Kind of the efforts, if the bag does not declare it.
     """
@@ -130,7 +131,7 @@ class TorqueWeighingSettings:
         unloaded: Runs of the same arm without payload; may be repeated. Default: the URDF's
             parameters.
         arm: estimate.yaml of the unloaded arm (full parameters), instead of unloaded runs.
-        columns: YAML: columns, units, effort kind, drive gains.
+        columns: Column map (YAML): columns, units, effort kind, drive gains.
         gain_sd: Relative standard deviation of each drive gain; default: the column map's `gain_sd`,
             or 0.05.
         target_current: Columns FIRST-LAST of the controller's desired currents; with
@@ -318,7 +319,7 @@ class TareSettings:
         recording: rosbag2 bag with at least three tilted postures of one second each.
         sensor_frame: Frame of the force-torque sensor.
         sensor: The robot with the sensor.
-        tool: The load is the tool, to be subtracted from now on.
+        tool: The sensor carries only the tool, which later results subtract.
         calibrate: Also estimate gains, mounting, direction of gravity and drift; needs at least 8
             postures.
         dress_pack: Also learn the pull of cables and hoses, with the empty gripper in at least 12 static

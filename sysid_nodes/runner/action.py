@@ -31,7 +31,7 @@ class RunnerConfig:
     )
     patience_s: float = parameter(
         PATIENCE_S,
-        "Longest wait for a payload after the motion [s].",
+        "Longest wait after the motion, without a new sample, for the final payload [s].",
         minimum=5.0,
         maximum=3600.0,
     )

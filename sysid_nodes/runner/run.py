@@ -18,7 +18,7 @@ from sysid_core.errors import SysIdError
 from sysid_nodes.conversions import ns_from_stamp
 
 SETTLED_S = 2.0  # a constant payload estimate for so long is final; a running one changes at 10 Hz
-PATIENCE_S = 60.0  # for a payload after the motion, on a machine that is busy catching up
+PATIENCE_S = 60.0  # for a new sample or a constant payload after the motion, on a busy machine
 
 
 class Graph(Protocol):
@@ -89,7 +89,7 @@ async def run_experiment(
     if not 0.0 <= slow < 1.0:
         raise SysIdError(
             f"A first pass at {slow:g} of the speed is not slow.",
-            remedy="Give a share below 1, such as 0.3, or 0 for no first pass.",
+            remedy="Give a value below 1, such as 0.3, or 0 for no first pass.",
         )
     await graph.check()
     if not confirmed():
@@ -105,13 +105,15 @@ async def run_experiment(
     if method != "payload":
         found = await graph.identify(recording, method)
         return ExperimentResult(identified=found, saved=found.report)
-    settled = Settled(began_ns, settled_s)
-    if not await graph.payload(settled):
-        raise SysIdError(
-            "No payload was estimated.",
-            remedy="Check the estimator's sensor_frame and shape, and that the wrench arrives. See its log; `sysid payload` reads the bag."
-            "",
-        )
+    settled, used = Settled(began_ns, settled_s), 0
+    while not await graph.payload(settled):
+        if settled.samples_used == used:
+            raise SysIdError(
+                "No payload was estimated.",
+                remedy="Check the estimator's sensor_frame and shape, and that the wrench arrives. See its log; `sysid payload` reads the bag."
+                "",
+            )
+        used = settled.samples_used  # an estimator that is still catching up gets more time
     return ExperimentResult(payload=settled.first, saved=await graph.save())
 
 
@@ -128,6 +130,11 @@ class Settled:
     def __init__(self, began_ns: int, settled_s: float) -> None:
         self.first: PayloadEstimate | None = None
         self._began_ns, self._settled_ns = began_ns, settled_s * 1e9
+
+    @property
+    def samples_used(self) -> int:
+        """Number of samples in the newest estimate; 0 without an estimate."""
+        return 0 if self.first is None else int(self.first.samples_used)
 
     def __call__(self, latest: PayloadEstimate | None) -> bool:
         """True if the estimate has been constant up to the newest message."""

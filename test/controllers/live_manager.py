@@ -145,12 +145,12 @@ def managed(
     """A manager in a domain of its own, whose joint states are published.
 
     Args:
-        parameters: Of the controllers, by name.
-        types: Of the controllers, by name.
-        description: Of the robot, with its hardware.
+        parameters: Parameters of the controllers, by name.
+        types: Types of the controllers, by name.
+        description: Description of the robot, with its hardware.
         joints: The robot's.
         folder: For its log and the file of parameters.
-        rate_hz: Of the manager [Hz].
+        rate_hz: Update rate of the manager [Hz].
     """
     file = folder / "controllers.yaml"
     types = {"joint_state_broadcaster": "joint_state_broadcaster/JointStateBroadcaster", **types}

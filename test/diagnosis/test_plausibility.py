@@ -36,7 +36,7 @@ from sysid_core.errors import ModelError, SignalError
 from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.loaded_arm import judge_carried_mass
 from sysid_core.reasons import Outcome, Verdict
-from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount, with_gravity
+from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
 from sysid_core.signals.bags import read_bag
@@ -91,7 +91,7 @@ def test_data_and_description_that_agree_pass(model, run):
 @pytest.mark.parametrize("mount", [(np.pi, 0.0, 0.0), (0.6, 0.3, 0.0)])
 def test_gravity_is_found_from_the_torques(model, mount):
     true = gravity_of_mount(mount)
-    run = record(with_gravity(model, true))
+    run = record(model.with_gravity(true))
     found = estimate_gravity(collect_samples(model, [run], DriveTrain.direct(model.joint_names)))
     angle = np.arccos(np.clip(found.gravity @ true / 9.81**2, -1.0, 1.0))
     assert np.degrees(angle) < 0.5
@@ -104,7 +104,7 @@ def test_a_mount_and_its_gravity_belong_together():
     with pytest.raises(ModelError, match="three angles"):
         gravity_of_mount((0.0, np.nan, 0.0))
     with pytest.raises(ModelError, match="can't be"):
-        with_gravity(RobotModel.from_urdf("ur5"), (0.0, 0.0, 98.1))
+        RobotModel.from_urdf("ur5").with_gravity((0.0, 0.0, 98.1))
 
 
 def swapped(values: np.ndarray, i: int, j: int) -> np.ndarray:
@@ -318,7 +318,7 @@ def test_the_real_arm_on_its_side_is_found_out(shared_data):
     assert np.degrees(found.angle_sd) < 0.1
     assert found.unexplained < 0.01 < 0.3 < found.unexplained_before
     assert judged(model, run).failures[0].code == "mounting"
-    assert judged(with_gravity(model, found.gravity), run).ok
+    assert judged(model.with_gravity(found.gravity), run).ok
 
 
 def test_a_real_arm_whose_drivers_subtract_its_weight_is_found_out(shared_data):

@@ -173,7 +173,7 @@ class Driver(Node):
     # ---- the robot
 
     def now(self) -> float:
-        """Of the control period under way [s]."""
+        """Time of the current control period [s]."""
         return self.start_ns * 1e-9 + self.ticks * self.vendor.period
 
     @property

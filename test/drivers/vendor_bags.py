@@ -37,7 +37,7 @@ class Cell:
         payload: `pi` in that frame, shape (10,); None: nothing.
         on_sensor: Whether the sensor reports what the load does to it (f = +m g: UR, ATI), or what
             it does to the load.
-        bias: Of the wrench, six numbers [N, N m].
+        bias: Bias of the wrench, six numbers [N, N m].
         gains: Torque per motor current [N m/A], where efforts are currents; () for torques.
         gripper: Whether a gripper's driver publishes its joint on the same topic.
         coulomb, viscous, armature: Friction [N m, N m s/rad] and drive inertia [kg m^2] of each joint.

@@ -21,7 +21,7 @@ class Safety:
     """A robot that says nothing of its safety.
 
     Args:
-        node: Of the driver.
+        node: Node of the driver.
 
     Attributes:
         standing: Whether the robot's own brake holds it, whatever is commanded.

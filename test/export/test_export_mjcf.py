@@ -53,7 +53,7 @@ def torques_in_mujoco(text: str, joint_names, q, v, a) -> np.ndarray:
 
 
 def largest_difference(model: RobotModel, rng: np.random.Generator, states: int) -> float:
-    """Of torques by MuJoCo and by pinocchio with armature and damping [N m]."""
+    """Largest difference of torques by MuJoCo and by pinocchio with armature and damping [N m]."""
     armature, damping = rng.uniform(0.01, 0.5, size=(2, model.nv))
     fields = {
         name: JointFields(armature=i, damping=d, frictionloss=0.3)

@@ -78,7 +78,7 @@ class InPhysx:
         bound.write(row)
 
     def torques(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """Of the bodies, from PhysX's mass matrix, Coriolis and gravity torques."""
+        """Torques of the bodies, from PhysX's mass matrix, Coriolis and gravity torques."""
         out = np.empty_like(q)
         for k in range(len(q)):
             self.write("POSITION", q[k])

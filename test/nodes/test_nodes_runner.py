@@ -149,3 +149,21 @@ def test_a_weighing_takes_the_payload_that_stays_the_same_and_none_from_before()
     assert result.result == "results/estimate.yaml"
     result, _ = run(Graph(), method="payload")
     assert "No payload was estimated" in result.message and result.recording == "bags/run"
+
+
+@pytest.mark.parametrize(("each_wait", "success"), [((5, 8, 9, 9), True), ((5, 8, 8), False)])
+def test_a_weighing_waits_as_long_as_the_estimator_catches_up(
+    each_wait: tuple[int, ...], success: bool
+) -> None:
+    class Busy(Graph):
+        waits = iter(each_wait)
+
+        async def until(self, done: Any, timeout_s: float) -> None:
+            self.now += 1_000_000_000 if success else 0
+            message = PayloadEstimate(samples_used=next(self.waits))
+            message.header.stamp.sec = 2 * self.now // 1_000_000_000
+            self.action._payload = message  # type: ignore[attr-defined]
+            done()
+
+    result, _ = run(Busy(), method="payload")
+    assert result.success is success, result.message

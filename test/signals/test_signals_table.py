@@ -112,7 +112,7 @@ def test_unknown_gains_are_said(tmp_path):
     columns = ColumnMap.from_dict({**MAP, "drives": {"gain": "unknown"}})
     assert not columns.gains_known and ColumnMap.from_dict(MAP).gains_known
     geared = {**MAP, "transmission": {"reduction": [[10, 0], [4, 4]]}}
-    with pytest.raises(SignalError, match="behind a transmission"):
+    with pytest.raises(SignalError, match="cannot be combined with `transmission`"):
         ColumnMap.from_dict({**geared, "drives": {"gain": "unknown"}})
 
 

@@ -24,10 +24,10 @@ class FitSettings:
         fix: Parameters fixed at the URDF's values: inertials, friction, a link, a joint or a name.
         prior_weight: Weight of the URDF as a prior, for lmi and entropic; 0: selected by
             cross-validation.
-        prior_sd: Relative standard deviation of the URDF's inertial parameters, such as 0.05 (of their
-            natural scale). With it, lmi and entropic give standard deviations of parameters that are
+        prior_sd: Relative standard deviation of the URDF's inertial parameters, such as 0.05.
+            With it, lmi and entropic also give standard deviations of parameters that are
             identifiable only in combination.
-        rate_hz: Rate of the regressor.
+        rate_hz: Rate at which the regressor is computed [Hz].
         motion_cutoff_hz: Low-pass cut-off of the motion; 0: selected by cross-validation.
         differentiate: Velocities and accelerations from the 'filter', from the filter with
             'positions' alone (without measured velocities), or from a 'spline'; 'auto': selected by

@@ -74,7 +74,7 @@ def ball_first(R: Array, r: Array, extent: float) -> Array:
     """
     if not np.any(R[:, 0]):
         raise EstimationError(
-            "The sensor neither felt gravity nor was accelerated.",
+            "The proper acceleration `a` is zero in all samples, although there is gravity.",
             remedy="Give `a`, the proper acceleration in the sensor's axes: -gravity at rest.",
         )
     # Mass and centre together, this within reach: alone, the mass would answer for its moments.

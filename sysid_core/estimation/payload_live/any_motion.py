@@ -30,12 +30,11 @@ from sysid_core.signals import JointStream, Recording, Stamps, WrenchStream
 from sysid_core.signals.wrench import (
     UNLIKELY,
     SensorCalibration,
+    StaticPostures,
     WrenchAxes,
     WrenchConvention,
     WrenchSign,
     accelerations_tell,
-    find_convention,
-    static_postures,
     tare_static,
     usable_readings,
 )
@@ -110,7 +109,7 @@ def weigh_motion(
         )
     convention = WrenchConvention()  # a tare has found sign and axes
     if calibration is None:
-        convention = find_convention(
+        convention = WrenchConvention.find(
             net,
             _motion(data),
             bias=[(share * errors.bias[0], share * errors.bias[1]) for share in errors.bias_scales],
@@ -209,7 +208,7 @@ def _tared(
     recording: Recording, model: RobotModel, frame: str, spans: Sequence[tuple[int, int]]
 ) -> SensorCalibration:
     """Calibration from marked postures."""
-    postures = static_postures(recording, model, frame, spans=spans)
+    postures = StaticPostures.find(recording, model, frame, spans=spans)
     found = tare_static(
         postures.wrench,
         postures.gravity_S,

@@ -28,7 +28,7 @@ from sysid_core.estimation.payload.ball_prior import (
 )
 from sysid_core.estimation.payload.result import PAYLOAD_NAMES
 from sysid_core.estimation.payload.shape_prior import EXTENT, MASS_SPREAD
-from sysid_core.files import FileKind, FileSchema, Name, NotNegative, Positive, Vector3, read_schema
+from sysid_core.files import FileKind, FileSchema, Name, NotNegative, Positive, Vector3
 from sysid_core.reasons import Reason
 from sysid_core.robot import Array, pi_from_mass_com_inertia
 from sysid_core.signals.wrench import UNLIKELY
@@ -105,7 +105,7 @@ def load_parts(path: Path) -> dict[str, KnownLoad]:
         EstimationError: It can't be read, or names what isn't there.
     """
     found: dict[str, KnownLoad] = {}
-    for name, part in read_schema(path, _Parts, _FILE).parts.items():
+    for name, part in _FILE.read_schema(path, _Parts).parts.items():
         if name in (EMPTY, UNKNOWN):
             raise _FILE.refusal(path, f"'{name}' is always among the loads")
         if part.of is not None:

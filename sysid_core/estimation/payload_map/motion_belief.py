@@ -185,7 +185,7 @@ class SplineMotion:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Of the columns of `joints`."""
+        """Names of the joints, in the order of the columns of `joints`."""
         return self._model.joint_names
 
     def joints(self) -> tuple[Array, Array, Array]:

@@ -111,7 +111,7 @@ def _steps(joint: pin.JointModel, name: str) -> list[tuple[Array | None, Array]]
         return steps
     if kind not in _KINDS:
         raise IdentifiabilityError(
-            f"Joint '{name}' is a {kind}, whose free modes change with its position.",
+            f"Joint '{name}' is a {kind}, whose motion subspace changes with its position.",
             remedy="Model it with revolute, prismatic, planar, spherical or floating joints"
             " (a mimic joint: build the robot without it and choose mimic='coupled').",
             joint=name,

@@ -60,7 +60,7 @@ class Goal:
     def __post_init__(self) -> None:
         if not (0 < self.deviation < 1 and self.longest > 0):
             raise ExcitationError(
-                f"A goal of deviation {self.deviation} in {self.longest} s is invalid.",
+                f"The exploration goal is invalid: deviation {self.deviation}, longest {self.longest} s.",
                 remedy="Give a relative deviation between 0 and 1, and a time above 0.",
             )
 

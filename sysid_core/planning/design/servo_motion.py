@@ -94,7 +94,8 @@ def plan_servo_motion(
     """
     if not 0.0 < slow < 1.0:
         raise ExcitationError(
-            f"The slow pass has {slow:g} of the full speed.", remedy="Give a share below 1."
+            f"The slow pass is {slow:g} times as fast as the full one.",
+            remedy="Give a value between 0 and 1.",
         )
     checker = MotionChecker(model, limits)
     unknowns = Unknowns.of_arm(model, effort_sd=1.0)

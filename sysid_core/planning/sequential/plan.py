@@ -160,7 +160,7 @@ class MoveChooser:
                 for u in solution.open_directions.T
             ]
             raise ExcitationError(
-                f"{len(moves)} moves leave {len(unseen)} direction(s) open:"
+                f"{len(moves)} moves do not excite {len(unseen)} direction(s) of the parameters:"
                 f" {'; '.join(' with '.join(names) for names in unseen[:8])}.",
                 remedy="Allow more moves, faster or larger ones.",
                 open=unseen,
@@ -283,8 +283,8 @@ def _start_posture(checker: MotionChecker, q_start: ArrayLike | None, rate_hz: f
             if not _at_rest(checker, q, rate_hz):
                 return np.asarray(q)
         raise ExcitationError(
-            f"Neither zero nor any of {_STARTS} random postures is free to start from:"
-            f" at zero, {broken}.",
+            f"The zero posture and {_STARTS} random start postures violate limits or touch something;"
+            f" at zero: {broken}.",
             remedy="Widen that limit, or give a start posture without contact.",
         )
     q = np.array(q_start, dtype=float)
@@ -296,7 +296,7 @@ def _start_posture(checker: MotionChecker, q_start: ArrayLike | None, rate_hz: f
         )
     if broken := _at_rest(checker, q, rate_hz):
         raise ExcitationError(
-            f"The start posture itself isn't free: {broken}.",
+            f"The start posture violates a limit or touches something: {broken}.",
             remedy="Give a posture without contact, or widen that limit.",
         )
     return q

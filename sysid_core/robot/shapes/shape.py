@@ -40,15 +40,18 @@ class Shape:
 
     Attributes:
         points: Centroids of the cells, shape (n, 3) [m].
-        volumes: Shape (n,) [m^3].
+        volumes: Volumes of the cells, shape (n,) [m^3].
         spreads: Second moments of each cell about its centroid per volume, shape (n, 3, 3) [m^2].
         lower: Lower corner of the bounding box, shape (3,) [m].
-        upper: Upper corner, shape (3,) [m].
-        name: For reports.
-        fingers: From one finger to the other of the gripper that holds it, shape (3,) [m], where
-            that width is all that is known (`grasped`); None for any other shape.
-        size_sd: Relative deviation of its lengths: 0 for what comes from CAD or a scan, more for a
-            cloud from a camera, most for what somebody typed.
+        upper: Upper corner of the bounding box, shape (3,) [m].
+        name: Name in reports.
+        fingers: Vector from one finger of the gripper to the other, shape (3,) [m], if only the opening
+            of the gripper is known (`grasped`); otherwise None.
+        size_sd: Relative standard deviation of the lengths: 0 for a mesh from CAD or a scan, 0.5 for
+            typed sizes.
+
+    Raises:
+        ModelError: An array has another shape or is not finite, or the shape has no volume.
 
     References:
         Nadeau, Giamou, Kelly 2022 (cells that carry the mass).
@@ -161,7 +164,7 @@ class Shape:
         """
         if not size_sd >= 0.0:
             raise ModelError(
-                f"A relative deviation of {size_sd} of a shape's lengths.",
+                f"The relative standard deviation of the shape's lengths is {size_sd}.",
                 remedy="Give 0 for an exact shape, 0.5 for a guess.",
             )
         return replace(self, size_sd=float(size_sd))

@@ -27,7 +27,7 @@ def test_the_regressors_derivatives_are_those_of_the_wrench(rng: np.random.Gener
 
 
 def mean_error(measured_motion: bool) -> float:
-    """Of the inertia's trace over forty recordings, in parts of its standard error."""
+    """Mean error of the inertia's trace over forty recordings, in units of its standard error."""
     errors = []
     for seed in range(40):
         rng = np.random.default_rng(seed)

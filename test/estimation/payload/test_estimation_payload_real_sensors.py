@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy
 
-from sysid_core.estimation.payload import PayloadSummary, summarise_payload
+from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.estimation.payload_live import Weighing, judge_weighing, weigh_motion
 from sysid_core.reasons import Verdict
 from sysid_core.robot import RobotModel
@@ -21,7 +21,7 @@ def weighed(
     recording, still = read_wrench_table(path, columns)
     model = RobotModel.from_urdf(recording.urdf_xml)
     weighing = weigh_motion(recording, model, "sensor", axes=axes, still=still)
-    return summarise_payload(weighing.estimate), weighing
+    return PayloadSummary.of(weighing.estimate), weighing
 
 
 def names(prefix: str, count: int) -> tuple[str, ...]:

@@ -32,12 +32,7 @@ from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import Recording, WrenchStream
 from sysid_core.signals.filters import FilteredJointStream, filter_joints
 from sysid_core.signals.wrench import SensorCalibration
-from sysid_core.simulation import (
-    MujocoPlant,
-    SensorNoise,
-    SimulatedRobot,
-    record_motion,
-)
+from sysid_core.simulation import MujocoPlant, SensorNoise, SimulatedRobot
 
 FRAME = "link_eef"
 PAYLOAD = pi_from_mass_com_inertia(0.8, [0.0, 0.02, 0.03], np.diag([0.004, 0.003, 0.005]))
@@ -58,7 +53,7 @@ def run(model: RobotModel) -> Recording:
     plant = MujocoPlant(model, sensor_frame=FRAME, payload=PAYLOAD)
     noise = SensorNoise(wrench_bias=BIAS)
     robot = SimulatedRobot(plant, plan.trajectory.q[0], noise, np.random.default_rng(3))
-    return record_motion(robot, plan.trajectory, rate_hz=100.0, wrench_frame=FRAME)
+    return robot.record(plan.trajectory, rate_hz=100.0, wrench_frame=FRAME)
 
 
 @pytest.fixture(scope="module")

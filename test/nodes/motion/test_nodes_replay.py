@@ -151,7 +151,7 @@ NODES = ("data_logger", "estimator")
 def test_bags_that_are_replayed_one_after_another_give_the_offline_numbers(
     start_nodes: Start, tmp_path: Path, sim_time: bool
 ) -> None:
-    """Of our logger and of rosbag2; the second with nodes as they are, or restarted."""
+    """Bags of our logger and of rosbag2; the second with nodes as they are, or restarted."""
     robot = load_robot("xarm7")
     parameters = {"robot": "xarm7", "use_sim_time": sim_time}
     specs = [

@@ -99,7 +99,7 @@ def test_a_folder_of_db3_files_needs_no_metadata(tmp_path: Path) -> None:
 def test_twenty_random_cuts_of_each_layout_are_read_to_the_last_whole_message(
     tmp_path: Path, layout: str, lost: int
 ) -> None:
-    """Of our logger a chunk of 4 KiB is lost at most; zstd gives whole blocks of 128 KiB."""
+    """Our logger loses one chunk of 4 KiB at most; zstd gives whole blocks of 128 KiB."""
     if layout == "logger":
         path = tmp_path / "bag"
         with BagWriter(path, custom_data={"joint_topic": "/joint_states"}) as writer:
