@@ -149,8 +149,16 @@ def test_a_fault_is_named(model, run, fault):
         assert reasons[code].data["odds"] > 20.0
 
 
+def limited(model: RobotModel, limit: float) -> RobotModel:
+    """The model with this effort limit of all joints; 0: none [N m]."""
+    pin_model = model.pin_model.copy()
+    pin_model.effortLimit = np.full(model.nv, limit)
+    return replace(model, pin_model=pin_model)
+
+
 def test_torques_three_times_too_large_may_be_masses_three_times_too_small(model, run):
-    (found,) = judged(model, changed(run, effort=3.0 * run.joints.effort)).notable
+    large = changed(run, effort=3.0 * run.joints.effort)
+    (found,) = judged(limited(model, 0.0), large).notable
     assert found.code == "cannot-tell"
     sizes = dict(zip(found.data["causes"], found.data["sizes"], strict=True))
     assert sizes["urdf-masses"] == pytest.approx(3.0, rel=0.3)
@@ -172,7 +180,7 @@ def test_a_description_is_as_dense_as_robots_are(model):
 
 @pytest.mark.parametrize("factor", [0.25, 6.0])  # 6 is near no unit, but nearer to one than to 3
 def test_torques_of_another_size_are_not_judged_without_a_known_load(model, run, factor):
-    found = judged(model, changed(run, effort=factor * run.joints.effort))
+    found = judged(limited(model, 0.0), changed(run, effort=factor * run.joints.effort))
     assert found.outcome is Outcome.NOT_JUDGED
     (doubt,) = found.not_judged
     assert doubt.code == "cannot-tell" and doubt.data["causes"][0] == "effort-scale"
@@ -411,6 +419,18 @@ def test_a_load_that_the_description_lacks_is_named():
     (found,) = judged(model.with_pi(model.pi + load), run).reasons
     # A sixth of the arm's mass too much looks much like torques that are too small: that is said.
     assert found.code == "load-surplus" or found.data["causes"][0] == "load-surplus"
+
+
+def test_torques_beyond_the_drives_limits_speak_for_wrong_efforts_not_for_wrong_masses(model, run):
+    def wrong_efforts(limit: float) -> float:
+        drives = DriveTrain.direct(model.joint_names)
+        samples = collect_samples(limited(model, limit), [run], drives)
+        ranked = explanations(samples.with_torques(lambda x: 3.0 * x))
+        chance = {e.hypothesis.kind: e.probability for e in ranked}
+        return chance[Fault.EFFORT_UNIT] / chance[Fault.MASSES]
+
+    peak = float(np.max(np.abs(run.joints.effort)))
+    assert wrong_efforts(1.5 * peak) > 10.0 * wrong_efforts(4.0 * peak)
 
 
 def test_a_load_that_the_joints_can_not_carry_has_another_unit(model, run):
