@@ -18,12 +18,7 @@ import yaml
 from sysid_core.estimation.loaded_arm import with_load
 from sysid_core.planning import Trajectory
 from sysid_core.robot import RobotModel
-from sysid_core.simulation import (
-    MujocoPlant,
-    SensorNoise,
-    SimulatedRobot,
-    record_motion,
-)
+from sysid_core.simulation import MujocoPlant, SensorNoise, SimulatedRobot
 
 HERE = Path(__file__).parent / "ur5"
 GAINS = np.array([13.0, 13.0, 13.0, 9.0, 9.0, 9.0])  # [N m/A]
@@ -48,7 +43,7 @@ def main(paths: list[str]) -> None:
         plant = MujocoPlant(robot_now, friction=COULOMB, damping=VISCOUS, armature=ROTOR)
         trajectory = Trajectory.load(path)
         robot = SimulatedRobot(plant, trajectory.q[0], SensorNoise(effort=0.3), rng)
-        joints = record_motion(robot, trajectory, rate_hz=RATE_HZ).joints
+        joints = robot.record(trajectory, rate_hz=RATE_HZ).joints
         current = joints.effort / GAINS
         table = np.column_stack([joints.time, joints.q, joints.v, current])
         header = ["time_s"] + [

@@ -84,7 +84,7 @@ def exciting_motion() -> tuple[Iterator[Figure], int]:
 
 def convergence() -> tuple[Iterator[Figure], int]:
     """The running payload while the samples of a swing come in; bands: two standard deviations."""
-    from sysid_core.estimation.payload import summarise_payload
+    from sysid_core.estimation.payload import PayloadSummary
     from sysid_core.estimation.payload_live import OnlinePayload
     from sysid_core.robot import mass_com_inertia_from_pi
     from sysid_studies.payload.runs import Case, simulate
@@ -99,7 +99,7 @@ def convergence() -> tuple[Iterator[Figure], int]:
             data.gravity[k], run.covariance[k],
         )  # fmt: skip
         if k in rows:
-            p = summarise_payload(online.estimate())
+            p = PayloadSummary.of(online.estimate())
             values.append([p.mass, *(1e3 * p.com)])
             sds.append([p.mass_sd, *(1e3 * p.com_sd)])
     x, sd, time = np.array(values), np.array(sds), data.time[rows]

@@ -205,7 +205,7 @@ def verdict() -> Figure:
     from sysid_core.estimation.fit import LeastSquares
     from sysid_core.robot import USUAL_TERMS, FrictionModel, RobotModel
     from sysid_core.signals import ColumnMap, read_table
-    from sysid_core.validation import judge_identification, predict_recording
+    from sysid_core.validation import Prediction, judge_identification
 
     root = Path(__file__).resolve().parents[1] / "examples" / "ur5"
     columns = ColumnMap.load(root / "columns.yaml")
@@ -220,7 +220,7 @@ def verdict() -> Figure:
         found = identify(
             model, runs[:1], FrictionModel(drives, USUAL_TERMS), LeastSquares("none"), Processing()
         )
-        predictions = [predict_recording(found, run) for run in runs]
+        predictions = [Prediction.of(found, run) for run in runs]
         judged = judge_identification(found, predictions[:1], predictions[1:], examination)
         p = predictions[1]
         axis.plot(p.time, p.measured[:, 1], color="#56B4E9", lw=2.4, label="measured")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_cli.app import app, console, copy_json, errors, example, remark
-from sysid_cli.settings import JsonPathOption, MountOption, mounted
+from sysid_cli.settings import JsonPathOption, MountOption
 from sysid_cli.tables import print_list, print_table
 from sysid_core.errors import IdentifiabilityError
 
@@ -73,7 +73,7 @@ def identifiability(
     model = load_robot(
         robot, floating_base=floating_base, gravity=(0.0, 0.0, 0.0) if no_gravity else gravity
     )
-    model = mounted(model, "", mount)
+    model = model.mounted(mount=mount)
     found = _rotors(robot, model, rotors)
     answer = structural_identifiability(model, static=static, rotors=found, mimic=mimic)
     weightless = None

@@ -285,9 +285,9 @@ def _sentences(fit: ArmFit | SequentialIdentification) -> list[str]:
 
 
 def _load_sentences(found: LoadedIdentification) -> list[str]:
-    from sysid_core.estimation.payload import summarise_payload
+    from sysid_core.estimation.payload import PayloadSummary
 
-    load = summarise_payload(found.payload)
+    load = PayloadSummary.of(found.payload)
     joints = found.identification.model.joint_names
     gains = ", ".join(
         f"{joint} {gain:.4g} ± {sd:.2g}"

@@ -112,11 +112,11 @@ def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, lis
         return _map_of_bag(model, kind)
     import numpy as np
 
-    from sysid_core.signals import table_layout
+    from sysid_core.signals import TableLayout
 
     limits = np.abs(np.concatenate(model.position_limits))
     largest = float(max(limits[np.isfinite(limits)], default=2 * np.pi)) or 2 * np.pi
-    layout = table_layout(recording, model.joint_names, largest)
+    layout = TableLayout.of(recording, model.joint_names, largest)
     missing = _missing(layout, model, kind)
     joints = ", ".join(model.joint_names)
     how = "by their names" if layout.by_name else "position and velocity by their derivative"

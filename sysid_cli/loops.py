@@ -41,7 +41,7 @@ def check(
     import numpy as np
 
     from sysid_core.identifiability import constrained_ranks
-    from sysid_core.planning.closed_chain import assembly_map, motion_box
+    from sysid_core.planning.closed_chain import AssemblyMap, motion_box
     from sysid_core.report import loops_report, save_and_list
     from sysid_core.robot.loops import assemble, load_closed_chain, require_determined
 
@@ -51,8 +51,8 @@ def check(
         require_determined(chain, assemble(chain, chain.actuated_home))
         box = motion_box(chain, rng)
         require_determined(chain, assemble(chain, box.center))
-        limits = assembly_map(chain, rng, samples)
-        inside = assembly_map(chain, rng, samples, box=box)
+        limits = AssemblyMap.of(chain, rng, samples)
+        inside = AssemblyMap.of(chain, rng, samples, box=box)
         if not inside.assembled.any():
             assemble(chain, inside.q[:, chain.actuated_columns])  # names a loop and a posture
         ranks = constrained_ranks(chain, rng)

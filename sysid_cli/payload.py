@@ -141,7 +141,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
     Raises:
         SignalError: It holds no two recordings that can be weighed.
     """
-    from sysid_core.estimation.payload import summarise_payload
+    from sysid_core.estimation.payload import PayloadSummary
     from sysid_core.estimation.payload_live import repeatability
 
     bags = sorted(x for x in folder.iterdir() if x.is_dir() or x.suffix in (".mcap", ".db3"))
@@ -156,7 +156,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
             remark("left out:", f"{bag.name}: {err}", to=errors)
             continue
         estimates[bag.name] = estimate
-        p = summarise_payload(estimate)
+        p = PayloadSummary.of(estimate)
         com = " ".join(f"{1e3 * x:.2f}" for x in p.com)
         sd = " ".join(f"{1e3 * x:.2f}" for x in p.com_sd)
         table.add_row(bag.name, f"{p.mass:.4f}", f"{p.mass_sd:.4f}", com, sd)

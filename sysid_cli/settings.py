@@ -18,7 +18,6 @@ from sysid_core.errors import SignalError
 from sysid_core.settings import attribute_docs, build_settings, own_fields
 
 if TYPE_CHECKING:
-    from sysid_core.robot import RobotModel
     from sysid_fleet.batch.run import Progress
 
 RobotOption = Annotated[str, typer.Option(help="URDF file, or a robot of example-robot-data.")]
@@ -51,13 +50,6 @@ MountOption = Annotated[
         " ceiling.",
     ),
 ]
-
-
-def mounted(model: RobotModel, gravity: str, mount: str) -> RobotModel:
-    """Robot with gravity from the command line, otherwise from the URDF."""
-    from sysid_core import robot
-
-    return robot.mounted(model, gravity, mount)
 
 
 WorkersOption = Annotated[

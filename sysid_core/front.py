@@ -20,7 +20,7 @@ from sysid_core.estimation.payload_live import (
     weigh_motion,
 )
 from sysid_core.estimation.payload_map import PayloadMAP
-from sysid_core.files import FileKind, read_json, read_yaml
+from sysid_core.files import FileKind
 from sysid_core.identifiability.rpna import Identifiability, structural_identifiability
 from sysid_core.planning import ArmPlan, MotionLimits, Trajectory, plan_arm_motion
 from sysid_core.reasons import Verdict
@@ -336,7 +336,7 @@ def load(path: str | Path) -> Any:
         return Trajectory.load(path)
     if is_bag(path):
         return read_bag(path)
-    raw = read_json(path, _FILE) if path.suffix == ".json" else read_yaml(path, _FILE)
+    raw = _FILE.read_json(path) if path.suffix == ".json" else _FILE.read_yaml(path)
     schema = raw.get("schema") if isinstance(raw, dict) else None
     if not isinstance(schema, str) or not schema.startswith("robot_sysid/"):
         raise _FILE.refusal(path, "names no schema of this package")

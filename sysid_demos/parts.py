@@ -19,13 +19,13 @@ from rich.table import Table
 from robot_sysid.action import Identify
 
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import Identification, load_identification
+from sysid_core.estimation.arm import Identification
 from sysid_core.files import write_text
 from sysid_core.planning import Trajectory
 from sysid_core.report import Report, cell_text, prediction_chart, save_and_list
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals.bags import read_bag
-from sysid_core.validation import Prediction, predict_recording
+from sysid_core.validation import Prediction
 from sysid_nodes.bringup import NodeSpec, below, demo_graph, in_simulated_time, running
 from sysid_nodes.client import LiveClient, execute_watched, live_client
 
@@ -167,7 +167,7 @@ def compare(
         true_friction: The same for every joint, by symbol, such as F_c.
     """
     estimate = Estimate.load(folder / "estimate.yaml")
-    identified = load_identification(folder / "parameters.yaml", model, estimate)
+    identified = Identification.load(folder / "parameters.yaml", model, estimate)
     names = identified.names[true_pi.size :]
     truth = [true_friction.get(name.split(".")[-1], 0.0) for name in names]
     robots = {
@@ -179,7 +179,7 @@ def compare(
     return Comparison(
         identified,
         {
-            who: predict_recording(dataclasses.replace(identified, parameters=values), recording)
+            who: Prediction.of(dataclasses.replace(identified, parameters=values), recording)
             for who, values in robots.items()
         },
     )

@@ -17,7 +17,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from sysid_core.planning import Trajectory
-from sysid_core.report import Figure, Report, curves
+from sysid_core.report import Figure, Report
 from sysid_core.robot import Array
 from sysid_demos.parts import identify, record, show_rows
 from sysid_nodes import conversions
@@ -151,7 +151,7 @@ def use_identified(client: LiveClient, console: Console) -> None:
 def tracking_figure(before: Tracking, after: Tracking) -> Figure:
     """Figure of the errors of both runs over time, joint by joint."""
     runs = {"nominal parameters": before, "identified": after}
-    return curves(
+    return Figure.curves(
         {
             name: {label: (run.time, np.degrees(run.error[:, j])) for label, run in runs.items()}
             for j, name in enumerate(before.joints)

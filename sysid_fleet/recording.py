@@ -18,19 +18,14 @@ import pinocchio as pin
 from sysid_core.diagnosis import require_fit
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import (
-    ArmEquations,
-    Identification,
-    full_parameters,
-    load_identification,
-)
+from sysid_core.estimation.arm import ArmEquations, Identification, full_parameters
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.files import hash_of
 from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording, interpolate_at
 from sysid_core.signals.bags import build_typestore, message_decoder, open_bag
 from sysid_core.signals.wrench import WRENCH_AXES, static_regressor
-from sysid_core.validation import predict_recording
+from sysid_core.validation import Prediction
 from sysid_core.workflows import is_bag, load_recording
 from sysid_fleet.batch.sources import Source, local_copy
 from sysid_fleet.registry import Robot, Tool, settings_hash
@@ -139,7 +134,7 @@ def calibrated(
 ) -> tuple[Identification, ColumnMap | None]:
     """Calibrated robot, cached as long as the hash of its `settings` stays the same."""
     folder = Path(calibration)
-    known = load_identification(
+    known = Identification.load(
         folder / "parameters.yaml",
         RobotModel.from_urdf(description),
         Estimate.load(folder / "estimate.yaml"),
@@ -190,7 +185,7 @@ def recording_rows(task: Task) -> list[dict[str, Any]]:
         "temperature": temperature,
         "warm_up": warm_up(run),
         "outcome": "pass",
-        "error": predict_recording(found, run).relative_error(),
+        "error": Prediction.of(found, run).relative_error(),
         "data_hash": digest,
         "model_hash": known.model.urdf_hash,
         "settings_hash": settings,

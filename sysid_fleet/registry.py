@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from sysid_core.errors import BatchError
-from sysid_core.files import FileKind, FileSchema, Name, Number, Positive, read_schema
+from sysid_core.files import FileKind, FileSchema, Name, Number, Positive
 from sysid_core.workflows import inputs_of
 
 _KIND = FileKind("fleet registry", "See docs/fleet.md for an example.", BatchError)
@@ -98,7 +98,7 @@ def load_registry(path: str | Path) -> Registry:
         BatchError: Names file, key and remedy.
     """
     path = Path(path)
-    raw = read_schema(path, Registry, _KIND)
+    raw = _KIND.read_schema(path, Registry)
     robots = {}
     for name, robot in raw.robots.items():
         found = {

@@ -14,7 +14,7 @@ import numpy as np
 from sysid_core.errors import BatchError
 from sysid_core.files import hash_of, written_whole
 from sysid_core.reasons import Outcome
-from sysid_core.report import COLOURS, Figure, Report, heat_map, with_deviation
+from sysid_core.report import COLOURS, Figure, Report, with_deviation
 from sysid_core.workflows import work_key
 from sysid_fleet.analysis import NEEDED, FleetState, Key, Trend, analyse, is_watched
 from sysid_fleet.batch import Engine, Rows, run_jobs
@@ -117,7 +117,7 @@ def _heat_map(state: FleetState) -> Figure:
     for (robot, tool, name), trend in state.trends.items():
         row = robots.index(f"{robot} {tool}".strip())
         values[row, names.index(name)] = min(severity(trend), 2.0)
-    return heat_map(values, names, robots, 0.0, 2.0, "alarm")
+    return Figure.heat_map(values, names, robots, 0.0, 2.0, "alarm")
 
 
 def _trend_chart(key: Key, trend: Trend) -> Figure:

@@ -21,7 +21,7 @@ from sysid_core.identifiability.rpna import (
     coupling_matrix,
     structural_identifiability,
 )
-from sysid_core.report import Report, time_series
+from sysid_core.report import Figure, Report
 from sysid_core.robot import Array, RobotModel, Rotor, joint_torque_regressor
 from sysid_studies.quadruped import (
     GEAR_RATIO,
@@ -189,14 +189,16 @@ class Cheetah3Study:
             leg: {joint: self.motion.legs[f"{leg}_{joint}"][0] for joint in LEG_JOINTS}
             for leg in LEGS
         }
-        report.figure(time_series(self.motion.time, legs, ylabel="angle [rad]"), "Joint angles.")
+        report.figure(
+            Figure.time_series(self.motion.time, legs, ylabel="angle [rad]"), "Joint angles."
+        )
         true, predicted = self.torques
         lines = {
             joint: {"true": true[:, k], "from the locked torso": predicted[:, k]}
             for k, joint in enumerate(LEG_JOINTS)
         }
         report.figure(
-            time_series(self.time, lines, ylabel="torque [N m]"),
+            Figure.time_series(self.time, lines, ylabel="torque [N m]"),
             f"Torques of the {LEG} leg in another gallop, and their prediction by parameters"
             " identified on the locked torso: only the knee is correct.",
         )

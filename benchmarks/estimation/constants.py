@@ -19,7 +19,7 @@ from sysid_core.estimation.fit import ConsistentLeastSquares, Weighting
 from sysid_core.robot import GEARED_ARM_TERMS, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, Recording, read_table
-from sysid_core.validation import predict_recording
+from sysid_core.validation import Prediction
 
 ROOT = Path(__file__).resolve().parents[2]
 TERMS = (*GEARED_ARM_TERMS, FrictionTerm.BREAKAWAY)
@@ -52,7 +52,7 @@ def error(
     processing = Processing(**{k: changed[k] for k in PROCESSING if k in changed})
     estimator = ConsistentLeastSquares(weighting=Weighting.JOINT, prior_weight=10.0)
     found = identify(model, [fitted], friction, estimator, processing)
-    return predict_recording(found, unseen).relative_error()
+    return Prediction.of(found, unseen).relative_error()
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sysid_core.estimation.payload import summarise_payload
+from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.estimation.payload_live import OnlinePayload
 from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, SensorModel
 from sysid_core.robot import Array, mass_com_inertia_from_pi, transform_pi
@@ -70,7 +70,7 @@ def moments(count: int) -> None:
                     i = int(np.argmin(np.abs(MOMENTS - t)))
                     if abs(MOMENTS[i] - t) > 1e-6:
                         continue
-                    p = summarise_payload(online.estimate())
+                    p = PayloadSummary.of(online.estimate())
                     error = np.r_[p.mass - mass, p.com - com, (p.inertia - inertia)[upper]]
                     z[number, i] = error / np.sqrt(np.diag(p.covariance))
                     relative = online.knowledge.uncertainty
@@ -122,7 +122,7 @@ def swings(count: int) -> None:
                 )  # fmt: skip
                 online = OnlinePayload(thing.shape, sensor=sensor)
                 online.update(run.causal)
-                p = summarise_payload(online.estimate())
+                p = PayloadSummary.of(online.estimate())
                 sd = online.knowledge.uncertainty[2]
                 off = np.diag(p.inertia - mass_com_inertia_from_pi(thing.pi)[2])
                 reported[number] = 2.0 * float(sd.max())

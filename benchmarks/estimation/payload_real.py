@@ -23,7 +23,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SysIdError
-from sysid_core.estimation.payload import PayloadSummary, summarise_payload
+from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.estimation.payload_live import judge_weighing, weigh_motion
 from sysid_core.reasons import Verdict
 from sysid_core.robot import Array, RobotModel
@@ -223,7 +223,7 @@ def weighed(load: KnownLoad) -> Answer:
             recording, still = read_wrench_table(path, load.columns)
             model = RobotModel.from_urdf(recording.urdf_xml)
             weighing = weigh_motion(recording, model, "sensor", axes=load.axes, still=still)
-            payload = summarise_payload(weighing.estimate)
+            payload = PayloadSummary.of(weighing.estimate)
         except SysIdError:
             return Answer.refused(load)
     verdict = judge_weighing(weighing.estimate, None) + Verdict(weighing.doubts)

@@ -29,7 +29,7 @@ from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.payload import PayloadData, summarise_payload
+from sysid_core.estimation.payload import PayloadData, PayloadSummary
 from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
     JointSplines,
@@ -219,7 +219,7 @@ class Outcome:
 
 def outcome(row: str, kind: str, estimate: Estimate, thing: StudyObject) -> Outcome:
     """Judge an estimate."""
-    payload = summarise_payload(estimate)
+    payload = PayloadSummary.of(estimate)
     mass, com, inertia = mass_com_inertia_from_pi(thing.pi)
     error = np.r_[payload.mass - mass, payload.com - com, (payload.inertia - inertia)[_UPPER]]
     sd = np.sqrt(np.maximum(np.diag(payload.covariance), 1e-300))

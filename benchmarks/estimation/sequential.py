@@ -22,13 +22,8 @@ from sysid_core.planning import MotionChecker, MotionLimits
 from sysid_core.planning.sequential import plan_sequential
 from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import DriveTrain, FrictionModel, load_robot
-from sysid_core.simulation import (
-    MujocoPlant,
-    SensorNoise,
-    SimulatedRobot,
-    record_motion,
-)
-from sysid_core.validation import predict_recording
+from sysid_core.simulation import MujocoPlant, SensorNoise, SimulatedRobot
+from sysid_core.validation import Prediction
 from sysid_core.workflows import ArmData, identify_data
 
 FRICTION, DAMPING = [8.0, 8.0, 6.0, 2.0, 2.0, 2.0], [5.0, 5.0, 4.0, 1.0, 1.0, 1.0]
@@ -57,7 +52,7 @@ def ur5_in_mujoco(seed: int) -> None:
 
     def play(trajectory):
         robot = SimulatedRobot(plant, trajectory.q[0], SensorNoise(effort=0.2), rng)
-        return record_motion(robot, trajectory, rate_hz=125.0)
+        return robot.record(trajectory, rate_hz=125.0)
 
     run_of_plan, run_of_others = play(plan.trajectory), play(others.build())
     start = time.perf_counter()
@@ -84,7 +79,7 @@ def ur5_in_mujoco(seed: int) -> None:
     )
     ratio = fit.standard_deviations / fit.at_once_sd
     itself = identify(model, [run_of_others], friction, LeastSquares(), processing_of(settings))
-    rival = predict_recording(itself, run_of_others).relative_error()
+    rival = Prediction.of(itself, run_of_others).relative_error()
     print(
         f"| {seed} | {len(plan.moves)} ({plan.n_pairs}) | {plan.trajectory.duration:.0f} s"
         f" | {planned:.0f} s | {fitted:.1f} s | {run.estimate.rank} of"

@@ -17,7 +17,7 @@ from sysid_core.estimation.arm.choices import choose_differentiation, choose_mot
 from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.fit import ConsistentLeastSquares
 from sysid_core.robot import FrictionModel
-from sysid_core.validation import predict_recording
+from sysid_core.validation import Prediction
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def main() -> None:
             arm.model, arm.fitted, friction, Processing(differentiate="spline")
         )
         judged = [
-            predict_recording(identify_equations(e, ConsistentLeastSquares()), run)
+            Prediction.of(identify_equations(e, ConsistentLeastSquares()), run)
             for e in (filtered, splined)
             for run in arm.judged[:1]
         ]

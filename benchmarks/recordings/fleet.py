@@ -39,7 +39,7 @@ WATCHED, RATE = 13, 0.3  # parameters of a six-joint robot; stated false alarms 
 
 def calibrate(folder: Path) -> None:
     """`calibrated/` of the UR10."""
-    from sysid_core.estimation.arm import Processing, identify, save_identification
+    from sysid_core.estimation.arm import Processing, identify
     from sysid_core.estimation.fit import LeastSquares
     from sysid_core.robot import DriveTrain, FrictionModel
 
@@ -48,7 +48,7 @@ def calibrate(folder: Path) -> None:
     run = read_bag(BAG, effort_kind=EffortKind.LINK_TORQUE)
     found = identify(model, [run], friction, LeastSquares("joint"), Processing())
     (folder / "calibrated").mkdir()
-    save_identification(found, folder / "calibrated" / "parameters.yaml")
+    found.save(folder / "calibrated" / "parameters.yaml")
     found.estimate.save(folder / "calibrated" / "estimate.yaml")
 
 

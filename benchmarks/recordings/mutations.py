@@ -33,14 +33,8 @@ from sysid_core.errors import SysIdError
 from sysid_core.estimation.arm_fit import FitSettings, fit_arm
 from sysid_core.estimation.fit import friction_scale
 from sysid_core.reasons import Outcome, Reason, Verdict
-from sysid_core.robot import (
-    DriveTrain,
-    RobotModel,
-    inertial_scale,
-    joint_torque_regressor,
-    with_gravity,
-)
-from sysid_core.validation import judge_identification, predict_recording
+from sysid_core.robot import DriveTrain, RobotModel, inertial_scale, joint_torque_regressor
+from sysid_core.validation import Prediction, judge_identification
 from sysid_core.workflows import ArmData
 
 FIELDS = ("arm", "case", "outcome", "named", "harm", "reasons")
@@ -154,7 +148,7 @@ def tilted(degrees: float, rng: np.random.Generator) -> Callable[[RealArm], Real
     def apply(arm: RealArm) -> RealArm:
         axis = np.cross(arm.model.gravity, towards)
         R = pin.AngleAxis(np.radians(degrees), axis / np.linalg.norm(axis)).toRotationMatrix()
-        return replace(arm, model=with_gravity(arm.model, R @ arm.model.gravity))
+        return replace(arm, model=arm.model.with_gravity(R @ arm.model.gravity))
 
     return apply
 
@@ -212,7 +206,7 @@ def another(name: str) -> Callable[[RealArm], RealArm]:
     def apply(arm: RealArm) -> RealArm:
         model = RobotModel.from_urdf(name)
         model = model.with_locked(model.joint_names[arm.model.nv :])
-        model = with_gravity(model, arm.model.gravity)
+        model = model.with_gravity(arm.model.gravity)
         names = dict(zip(arm.model.joint_names, model.joint_names, strict=True))
 
         def renamed(run: Any) -> Any:
@@ -296,7 +290,7 @@ def outcome(arm: RealArm) -> Verdict:
         if not data.examination.verdict.ok:
             return data.examination.verdict
         fit = fit_arm(data.model, data.runs, data.friction, FitSettings())
-        fitted = [predict_recording(fit.identification, run) for run in data.runs]
+        fitted = [Prediction.of(fit.identification, run) for run in data.runs]
         return judge_identification(
             fit.identification, fitted, (), data.examination, fit.spread, fit.lags
         )

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from sysid_core.errors import SignalError
-from sysid_core.files import FileKind, read_yaml
-from sysid_core.robot import DriveTrain, RobotModel, with_gravity
+from sysid_core.files import FileKind
+from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording, read_table
 from sysid_core.signals.bags import read_bag
@@ -87,7 +87,7 @@ def ar5() -> RealArm:
         rows[:, 22:29],
         EffortKind.LINK_TORQUE,
     )
-    sideways = with_gravity(model, (9.808, -0.153, -0.138))  # found from the data
+    sideways = model.with_gravity((9.808, -0.153, -0.138))  # found from the data
     return _thirds(sideways, DriveTrain.direct(model.joint_names), Recording(stream, source="AR5"))
 
 
@@ -115,7 +115,7 @@ def _bag(name: str, model: RobotModel) -> RealArm:
 def kr300() -> RealArm:
     """KUKA KR300 R2500 with a counterbalance on joint 2."""
     folder = DATA / "kuka_kr300"
-    raw = read_yaml(folder / "columns.yaml", FileKind("column map", "", SignalError))
+    raw = FileKind("column map", "", SignalError).read_yaml(folder / "columns.yaml")
     raw["drives"]["source"] = "the authors' MASTER_identification.m"  # their map has no such line
     columns = ColumnMap.from_dict(raw)
     model = RobotModel.from_urdf(folder / "kr300.urdf")

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel, load_robot
-from sysid_core.robot.frames import with_gravity
 from sysid_core.servos import ServoRecording, identify_servos, read_recordings
 
 Change = Callable[[ServoRecording], ServoRecording]
@@ -176,7 +175,7 @@ def main() -> None:
             if fault == "another robot's URDF":
                 robot = load_robot("ur5")
             if name == "so101" and fault == "upside down":
-                robot = with_gravity(robot, [0.0, 0.0, 9.81])
+                robot = robot.with_gravity([0.0, 0.0, 9.81])
             start = time.process_time()
             try:
                 result = identify_servos([change(r) for r in motions], robot)

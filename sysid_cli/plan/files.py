@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_cli.app import console, errors, plan, require_folder
-from sysid_cli.settings import GravityOption, MountOption, command, mounted
+from sysid_cli.settings import GravityOption, MountOption, command
 from sysid_core.errors import ModelError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class MotionSettings:
         from sysid_core.robot import hold_joints, load_robot, lock_options
 
         model = hold_joints(load_robot(self.robot), lock=self.lock)
-        model = mounted(model, self.gravity, self.mount)
+        model = model.mounted(self.gravity, self.mount)
         motion = read_motion(self.file, model)
         missing = [name for name in model.joint_names if name not in motion.joint_names]
         if missing:

@@ -9,12 +9,7 @@ from sysid_core.controller_payload.exchange import (
 )
 from sysid_core.controller_payload.load_diagram import LoadDiagram
 from sysid_core.controller_payload.payload import ControllerPayload, PayloadLimits, fixed_pose
-from sysid_core.controller_payload.vendors import (
-    VENDORS,
-    VendorRequest,
-    response_accepted,
-    vendor_request,
-)
+from sysid_core.controller_payload.vendors import VENDORS, VendorRequest, response_accepted
 
 __all__ = [
     "VENDORS",
@@ -28,5 +23,4 @@ __all__ = [
     "controller_settings",
     "fixed_pose",
     "response_accepted",
-    "vendor_request",
 ]

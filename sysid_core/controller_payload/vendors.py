@@ -71,40 +71,41 @@ class VendorRequest:
     values: Mapping[str, Any]
     sends_inertia: bool
 
+    @classmethod
+    def of(
+        cls,
+        vendor: Vendor,
+        payload: ControllerPayload,
+        fields: Mapping[str, str],
+        *,
+        flange_frame: str = "",
+        transition_s: float = 0.0,
+    ) -> VendorRequest:
+        """Service request for a vendor, for any version of its driver.
 
-def vendor_request(
-    vendor: Vendor,
-    payload: ControllerPayload,
-    fields: Mapping[str, str],
-    *,
-    flange_frame: str = "",
-    transition_s: float = 0.0,
-) -> VendorRequest:
-    """Service request for a vendor, for any version of its driver.
+        Args:
+            vendor: Whose conventions hold.
+            payload: In the flange frame.
+            fields: Names and ROS types of the request (`Request.get_fields_and_field_types()`).
+            flange_frame: For stamped messages.
+            transition_s: How slowly the controller shall change over, where it can [s].
 
-    Args:
-        vendor: Whose conventions hold.
-        payload: In the flange frame.
-        fields: Names and ROS types of the request (`Request.get_fields_and_field_types()`).
-        flange_frame: For stamped messages.
-        transition_s: How slowly the controller shall change over, where it can [s].
-
-    Raises:
-        ModelError: A field is unknown, or mass or centre of mass have no place.
-    """
-    values: dict[str, Any] = {}
-    taken: set[str] = set()
-    for field, kind in fields.items():
-        value, what = _fill(vendor, payload, field, kind, flange_frame, transition_s)
-        values[field] = value
-        taken |= what
-    missing = {"mass", "com"} - taken
-    if missing:
-        raise ModelError(
-            f"The service of '{vendor.name}' has no field for {sorted(missing)}: {dict(fields)}.",
-            remedy="Choose the vendor and service type that belong to the robot's driver.",
-        )
-    return VendorRequest(values, "inertia" in taken)
+        Raises:
+            ModelError: A field is unknown, or mass or centre of mass have no place.
+        """
+        values: dict[str, Any] = {}
+        taken: set[str] = set()
+        for field, kind in fields.items():
+            value, what = _fill(vendor, payload, field, kind, flange_frame, transition_s)
+            values[field] = value
+            taken |= what
+        missing = {"mass", "com"} - taken
+        if missing:
+            raise ModelError(
+                f"The service of '{vendor.name}' has no field for {sorted(missing)}: {dict(fields)}.",
+                remedy="Choose the vendor and service type that belong to the robot's driver.",
+            )
+        return cls(values, "inertia" in taken)
 
 
 def _fill(

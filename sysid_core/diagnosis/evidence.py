@@ -28,7 +28,7 @@ from scipy.special import log_ndtr
 
 from sysid_core.diagnosis.samples import Samples
 from sysid_core.estimation.fit import friction_scale
-from sysid_core.robot import Array, inertial_scale, joint_torque_regressor, with_gravity
+from sysid_core.robot import Array, inertial_scale, joint_torque_regressor
 
 COUNT = 40.0  # independent samples that a joint counts as: model errors are alike in like states
 # Standard deviation of a description's inertial parameters, in natural scales: CAD masses lack cables,
@@ -108,7 +108,7 @@ class Motion:
 
         moved = (model.inverse_dynamics(q + step * row, v, a) for row in np.eye(q.shape[1]))
         turns = (model.gravity + step * np.cross(axis, model.gravity) for axis in np.eye(3))
-        turned = (with_gravity(model, gravity).inverse_dynamics(q, v, a) for gravity in turns)
+        turned = (model.with_gravity(gravity).inverse_dynamics(q, v, a) for gravity in turns)
         return here, changed(moved), changed(turned)
 
     def product(self, columns: Array) -> Array:

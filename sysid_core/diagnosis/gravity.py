@@ -24,7 +24,6 @@ from sysid_core.robot import (
     RobotModel,
     inertial_scale,
     joint_torque_regressor,
-    with_gravity,
 )
 
 _SIZE = float(np.linalg.norm(STANDARD_GRAVITY))
@@ -74,7 +73,7 @@ def estimate_gravity(samples: Samples) -> GravityEstimate:
     # Free masses can't tell a direction from its opposite: the URDF's can.
     gravity = min((gravity, -gravity), key=lambda g: _by_urdf(samples, g))
     before = left_out(samples)[1]
-    after = left_out(samples.with_model(with_gravity(samples.model, gravity)))[1]
+    after = left_out(samples.with_model(samples.model.with_gravity(gravity)))[1]
     old = samples.model.gravity
     cosine = float(gravity @ old) / max(_SIZE * float(np.linalg.norm(old)), 1e-300)
     return GravityEstimate(
@@ -100,7 +99,7 @@ def gravity_directions(samples: Samples) -> tuple[Array, ...]:
 
 
 def _by_urdf(samples: Samples, gravity: Array) -> float:
-    turned = samples.with_model(with_gravity(samples.model, gravity))
+    turned = samples.with_model(samples.model.with_gravity(gravity))
     return left_out(turned)[0]
 
 
@@ -120,10 +119,10 @@ class _Equations:
             Y[~moving] = 0.0  # friction at rest is anywhere between its limits
             return Y
 
-        weightless = with_gravity(model, np.zeros(3))
+        weightless = model.with_gravity(np.zeros(3))
         self.Y_0 = regressor(weightless, samples.v, samples.a)
         self.Y_g = np.array(
-            [regressor(with_gravity(model, _SIZE * e), still, still) / _SIZE for e in np.eye(3)]
+            [regressor(model.with_gravity(_SIZE * e), still, still) / _SIZE for e in np.eye(3)]
         )
         Phi = np.zeros((K, n, 4 * n))
         for j in range(n):

@@ -17,13 +17,7 @@ from numpy.typing import ArrayLike
 from sysid_core.diagnosis.evidence import DENSITY
 from sysid_core.diagnosis.samples import LAGS, Samples
 from sysid_core.kinds import Kind
-from sysid_core.robot import (
-    Array,
-    RobotModel,
-    is_physically_consistent,
-    pseudo_inertia_from_pi,
-    with_gravity,
-)
+from sysid_core.robot import Array, RobotModel, is_physically_consistent, pseudo_inertia_from_pi
 
 STEP = np.radians(30.0)
 _ANGLES = STEP * np.delete(np.arange(-5, 7), 5)  # all around, without zero
@@ -339,7 +333,7 @@ def other_gravity(gravity: ArrayLike) -> Hypothesis:
             "written": ",".join(f"{x:.3f}" for x in g),
             "mount": ",".join(f"{x:.3f}" for x in mount_of(g)),
         },
-        lambda s: s.with_model(with_gravity(s.model, g)),
+        lambda s: s.with_model(s.model.with_gravity(g)),
     )
 
 

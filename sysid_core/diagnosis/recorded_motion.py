@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sysid_core.estimation.arm import Processing
-from sysid_core.planning.design import Conditioning, Expectation, Unknowns, conditioning
+from sysid_core.planning.design import Conditioning, Expectation, Unknowns
 from sysid_core.robot import Array, RobotModel, wrench_regressor
 from sysid_core.signals import JointStream, in_order
 from sysid_core.signals.filters import in_pieces, smooth_motion, split_at_gaps
@@ -72,7 +72,7 @@ class RecordedMotion:
         this motion.
         """
         information = unknowns.information(self.q, self.v, self.a, self.duration)
-        rank = conditioning(unknowns, self.q, self.v, self.a)
+        rank = Conditioning.of(unknowns, self.q, self.v, self.a)
         return rank, Expectation.of(unknowns, information, self.duration)
 
     def shows_of_payload(self, frame: str, noise_sd: Array) -> PayloadShown:

@@ -22,7 +22,7 @@ from sysid_core.reasons import Outcome, Reason, Verdict
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
 from sysid_core.robot.loops import ClosedChain, DrivenRobot
 from sysid_core.signals import EffortKind, Recording, standstill_share
-from sysid_core.signals.wrench import ClockOffset, clock_of_recording, wrench_faults, wrench_hum
+from sysid_core.signals.wrench import ClockOffset, wrench_faults, wrench_hum
 
 _LEAST_KNOWN = 0.3  # share of base parameters known at least roughly
 _MUCH_STANDSTILL = 0.5
@@ -221,7 +221,7 @@ class UseJudge:
 
     def _clocks(self, model: RobotModel) -> Verdict:
         window = motion_window(self.recording)
-        clock = clock_of_recording(self.recording, model, self._frame, window_ns=window)
+        clock = ClockOffset.of_recording(self.recording, model, self._frame, window_ns=window)
         if not clock.is_known:
             return Verdict((Reason.warning("clocks-unknown"),))
         self.clock = clock

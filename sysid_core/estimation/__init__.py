@@ -7,11 +7,7 @@ from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
     from sysid_core.estimation.estimate import Estimate, ParameterVerdict, residual_statistics
-    from sysid_core.estimation.estimate_difference import (
-        EstimateDifference,
-        difference,
-        measured_part,
-    )
+    from sysid_core.estimation.estimate_difference import EstimateDifference, measured_part
 
 __getattr__ = names_of(__name__, __file__)
 
@@ -19,7 +15,6 @@ __all__ = [
     "Estimate",
     "EstimateDifference",
     "ParameterVerdict",
-    "difference",
     "measured_part",
     "residual_statistics",
 ]

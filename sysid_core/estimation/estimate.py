@@ -13,17 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from sysid_core.errors import EstimationError
-from sysid_core.files import (
-    AnyNumber,
-    Count,
-    FileKind,
-    FileSchema,
-    Flag,
-    Name,
-    Number,
-    read_schema,
-    write_yaml,
-)
+from sysid_core.files import AnyNumber, Count, FileKind, FileSchema, Flag, Name, Number, write_yaml
 from sysid_core.kinds import Kind
 from sysid_core.reasons import Reason
 from sysid_core.robot import Array
@@ -236,7 +226,7 @@ class Estimate:
         Raises:
             EstimationError: It is another kind of file.
         """
-        file = read_schema(path, _EstimateFile, _FILE)
+        file = _FILE.read_schema(path, _EstimateFile)
         shared = {"method", "robot", "urdf_hash", "source", "residual_rms", "n_samples"}
         shared |= {"rank", "structural_rank", "rank_tolerance", "condition_number"}
         same = {key: getattr(file, key) for key in shared}

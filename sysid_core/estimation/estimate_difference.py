@@ -63,38 +63,40 @@ class EstimateDifference:
         order = np.argsort(-size, kind="stable")
         return tuple(self.names[k] for k in order if size[k] > self.limit)
 
+    @classmethod
+    def of(cls, a: Estimate, b: Estimate) -> EstimateDifference:
+        """Differences between two estimates of one robot.
 
-def difference(a: Estimate, b: Estimate) -> EstimateDifference:
-    """Differences between two estimates of one robot.
+        If both estimates contain the estimate without prior (`Estimate.measured`), these are compared.
 
-    If both estimates contain the estimate without prior (`Estimate.measured`), these are compared.
+        Args:
+            a: The estimate that the other is compared with.
+            b: The other.
 
-    Args:
-        a: The estimate that the other is compared with.
-        b: The other.
-
-    Raises:
-        EstimationError: They have no parameter in common.
-    """
-    a, b = measured_part(a), measured_part(b)
-    both = [name for name in a.names if name in b.names]
-    other = tuple(name for name in both if not _same_meaning(a, b, name))
-    names = tuple(name for name in both if name not in other)
-    if not names:
-        raise EstimationError(
-            f"'{a.source}' and '{b.source}' have no parameter in common.",
-            remedy="Compare results of the same robot and the same friction terms.",
+        Raises:
+            EstimationError: They have no parameter in common.
+        """
+        a, b = measured_part(a), measured_part(b)
+        both = [name for name in a.names if name in b.names]
+        other = tuple(name for name in both if not _same_meaning(a, b, name))
+        names = tuple(name for name in both if name not in other)
+        if not names:
+            raise EstimationError(
+                f"'{a.source}' and '{b.source}' have no parameter in common.",
+                remedy="Compare results of the same robot and the same friction terms.",
+            )
+        rows_a, rows_b = ([e.names.index(name) for name in names] for e in (a, b))
+        change = b.values[rows_b] - a.values[rows_a]
+        covariance = a.covariance[np.ix_(rows_a, rows_a)] + b.covariance[np.ix_(rows_b, rows_b)]
+        sd = np.hypot(a.standard_deviations[rows_a], b.standard_deviations[rows_b])
+        known = np.flatnonzero(np.isfinite(sd) & (sd > 0))
+        scaled = change[known] / sd[known]
+        correlation = covariance[np.ix_(known, known)] / np.outer(sd[known], sd[known])
+        inverse = np.linalg.pinv(correlation, rcond=1e-9, hermitian=True)
+        rank = int(
+            np.linalg.matrix_rank(correlation, tol=1e-9 * max(1, len(known)), hermitian=True)
         )
-    rows_a, rows_b = ([e.names.index(name) for name in names] for e in (a, b))
-    change = b.values[rows_b] - a.values[rows_a]
-    covariance = a.covariance[np.ix_(rows_a, rows_a)] + b.covariance[np.ix_(rows_b, rows_b)]
-    sd = np.hypot(a.standard_deviations[rows_a], b.standard_deviations[rows_b])
-    known = np.flatnonzero(np.isfinite(sd) & (sd > 0))
-    scaled = change[known] / sd[known]
-    correlation = covariance[np.ix_(known, known)] / np.outer(sd[known], sd[known])
-    inverse = np.linalg.pinv(correlation, rcond=1e-9, hermitian=True)
-    rank = int(np.linalg.matrix_rank(correlation, tol=1e-9 * max(1, len(known)), hermitian=True))
-    return EstimateDifference(names, change, sd, other, float(scaled @ inverse @ scaled), rank)
+        return cls(names, change, sd, other, float(scaled @ inverse @ scaled), rank)
 
 
 def measured_part(estimate: Estimate) -> Estimate:

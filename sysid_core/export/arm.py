@@ -23,7 +23,7 @@ from sysid_core.files import hash_of, move_whole, write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import INERTIAL_NAMES, Array, is_physically_consistent
 from sysid_core.signals import Recording
-from sysid_core.validation import predict_recording
+from sysid_core.validation import Prediction
 
 PROOF = "proof.json"
 PROOF_SCHEMA = "robot_sysid/export_proof/1"
@@ -273,7 +273,7 @@ def judge_file(
         target,
         reader.torques if result.carried is None else unloaded,
         runs,
-        [predict_recording(result.identification, run) for run in runs],
+        [Prediction.of(result.identification, run) for run in runs],
         held_out=bool(result.others),
         projections=in_terms,
     )

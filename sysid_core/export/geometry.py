@@ -14,7 +14,7 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_core.errors import ModelError, SysIdError
-from sysid_core.files import FileKind, read_bytes
+from sysid_core.files import FileKind
 from sysid_core.robot import Array
 
 
@@ -99,7 +99,7 @@ def _geometry(element: ET.Element) -> Geometry | None:
 def _require_mesh(path: Path) -> None:
     """Refuse a mesh that can't be read, or isn't whole as far as its format tells."""
     try:
-        content = read_bytes(path, _MESH, most=_MOST_BYTES)
+        content = _MESH.read_bytes(path, most=_MOST_BYTES)
     except SysIdError as err:
         why = f"can't be read ({err.message})"
     else:

@@ -8,17 +8,14 @@ from sysid_core.lazy import names_of
 if TYPE_CHECKING:
     from sysid_core.files.arrays import read_npz
     from sysid_core.files.disk import (
-        FileKind,
         hash_of,
         json_text,
         move_whole,
-        open_regular,
-        read_bytes,
-        read_text,
         write_json,
         write_text,
         written_whole,
     )
+    from sysid_core.files.kind import FileKind
     from sysid_core.files.schema import (
         ONLY_KNOWN_KEYS,
         Angles3,
@@ -32,12 +29,7 @@ if TYPE_CHECKING:
         Positive,
         Vector3,
         nearest,
-        parse_yaml,
-        read_json,
-        read_schema,
-        read_yaml,
         unknown_key,
-        validated,
         write_yaml,
         yaml_text,
     )
@@ -61,16 +53,8 @@ __all__ = [
     "json_text",
     "move_whole",
     "nearest",
-    "open_regular",
-    "parse_yaml",
-    "read_bytes",
-    "read_json",
     "read_npz",
-    "read_schema",
-    "read_text",
-    "read_yaml",
     "unknown_key",
-    "validated",
     "write_json",
     "write_text",
     "write_yaml",

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sysid_core.files.disk import FileKind, open_regular
+from sysid_core.files.kind import FileKind
 
 MOST_ARRAY_BYTES = 256 << 20  # all arrays of a file: 20 hours of seven joints at 100 Hz
 
@@ -31,7 +31,7 @@ def read_npz(path: str | Path, kind: FileKind, names: Collection[str]) -> dict[s
         SysIdError: damaged, an array missing, or larger than it may be.
     """
     try:
-        with open_regular(path, kind) as file, zipfile.ZipFile(file) as archive:
+        with kind.open(path) as file, zipfile.ZipFile(file) as archive:
             sizes = {item.filename: item.file_size for item in archive.infolist()}
             missing = [name for name in names if f"{name}.npy" not in sizes]
             if missing:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from sysid_core.errors import ExcitationError
-from sysid_core.files import FileKind, parse_yaml, read_text
+from sysid_core.files import FileKind
 from sysid_core.planning.trajectory import Segment, Trajectory
 from sysid_core.planning.transfer import sample_times
 from sysid_core.robot import Array, RobotModel
@@ -44,7 +44,7 @@ def read_motion(path: str | Path, model: RobotModel) -> Trajectory:
         own = Trajectory.load(path)
         own.belongs_to(model)
         return own
-    text = read_text(path, _FILE)
+    text = _FILE.read_text(path)
     try:
         names, time, knots = (
             _from_table(text) if path.suffix == ".csv" else _from_message(text, path)
@@ -97,7 +97,7 @@ def _from_table(text: str) -> Knots:
 
 def _from_message(text: str, path: Path) -> Knots:
     # `ros2 topic echo` ends every message with three dashes.
-    message = _joint_trajectory(parse_yaml(text.split("\n---")[0], _FILE, path))
+    message = _joint_trajectory(_FILE.parse_yaml(text.split("\n---")[0], path))
     if message is None:
         raise ValueError("no `joint_names` with `points` in it")
     points = message["points"]

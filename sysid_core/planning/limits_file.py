@@ -24,16 +24,7 @@ import numpy as np
 from pydantic import Field
 
 from sysid_core.errors import ExcitationError, ModelError
-from sysid_core.files import (
-    FileKind,
-    FileSchema,
-    Flag,
-    Number,
-    Positive,
-    read_yaml,
-    validated,
-    yaml_text,
-)
+from sysid_core.files import FileKind, FileSchema, Flag, Number, Positive, yaml_text
 from sysid_core.planning.cell import Obstacle, Plane
 from sysid_core.planning.geometry import HeldBox
 from sysid_core.planning.limits import (
@@ -296,17 +287,17 @@ def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
     Raises:
         ExcitationError: It is missing, malformed or another robot's.
     """
-    raw = read_yaml(path, _FILE)
+    raw = _FILE.read_yaml(path)
     keys = set(raw) if isinstance(raw, Mapping) else set()
     content: LimitsFile | BringupFile | MoveItFile
     if "trajectory_executor" in keys:
-        content = validated(raw, BringupFile, _FILE, path)
+        content = _FILE.validated(raw, BringupFile, path)
         if own := content.trajectory_executor.limits_file:
             return read_limits(Path(path).parent / own, model)
     elif "joint_limits" in keys:
-        content = validated(raw, MoveItFile, _FILE, path)
+        content = _FILE.validated(raw, MoveItFile, path)
     else:
-        content = validated(raw, LimitsFile, _FILE, path)
+        content = _FILE.validated(raw, LimitsFile, path)
     try:
         return content.motion_limits(model)
     except (ExcitationError, ModelError) as err:

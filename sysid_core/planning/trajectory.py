@@ -21,9 +21,7 @@ from sysid_core.files import (
     FileSchema,
     Name,
     Number,
-    parse_yaml,
     read_npz,
-    validated,
     written_whole,
     yaml_text,
 )
@@ -200,8 +198,8 @@ class Trajectory:
             ExcitationError: It is missing, damaged or another kind of file.
         """
         arrays = read_npz(path, _FILE, ("head", *_ARRAYS))
-        raw = parse_yaml(str(arrays.pop("head")), _FILE, path)
-        head = validated(raw, _Head, _FILE, path)
+        raw = _FILE.parse_yaml(str(arrays.pop("head")), path)
+        head = _FILE.validated(raw, _Head, path)
         for name, array in arrays.items():
             if array.dtype.kind != "f":
                 raise _FILE.refusal(path, f"`{name}` holds {array.dtype}, not real numbers")

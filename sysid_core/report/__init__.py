@@ -7,15 +7,7 @@ from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
     from sysid_core.report.arm_charts import prediction_chart
-    from sysid_core.report.charts import (
-        COLOURS,
-        Figure,
-        curves,
-        dots,
-        heat_map,
-        thinned,
-        time_series,
-    )
+    from sysid_core.report.charts import COLOURS, Figure, thinned
     from sysid_core.report.exports import (
         export_section,
         export_table,
@@ -63,13 +55,10 @@ __all__ = [
     "compare_runs",
     "comparison_rows",
     "consistency_sentence",
-    "curves",
-    "dots",
     "error_summary",
     "export_section",
     "export_table",
     "export_warnings",
-    "heat_map",
     "identifiability_report",
     "identifiability_summary",
     "identifiability_table",
@@ -87,7 +76,6 @@ __all__ = [
     "save_and_list",
     "sequential_report",
     "thinned",
-    "time_series",
     "with_deviation",
     "write_index",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.estimation.arm import Identification
-from sysid_core.report.charts import COLOURS, GREY, Dots, Figure, curves, dots_with_bars, spectra
+from sysid_core.report.charts import COLOURS, GREY, Dots, Figure, dots_with_bars, spectra
 from sysid_core.report.space import ellipsoid, points, scene, skeleton, solid_robot
 from sysid_core.robot import (
     Array,
@@ -117,7 +117,7 @@ def convergence_chart(changes: Sequence[float]) -> Figure:
     rounds = np.arange(1, len(changes) + 1)
     floor = np.finfo(float).tiny  # a round that changed nothing has a place on the axis too
     line = (rounds, np.maximum(np.asarray(changes), floor))
-    return curves(
+    return Figure.curves(
         {"": {"change": line}}, xlabel="round", ylabel="change [sd]", log_y=True, points=True
     )
 

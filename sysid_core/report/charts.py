@@ -123,6 +123,110 @@ class Figure:
         raw = {"data": self.data, "layout": self.layout, "frames": self.frames}
         return json.dumps(_packed(raw), separators=(",", ":")).replace("</", "<\\/")
 
+    @classmethod
+    def time_series(
+        cls,
+        time: Array,
+        series: Mapping[str, Mapping[str, Array]],
+        *,
+        ylabel: str,
+        columns: int = 2,
+    ) -> Figure:
+        """Chart of time series, one panel per group (such as a joint).
+
+        Args:
+            time: Shape (K,) [s].
+            series: Group to {line label: values of shape (K,)}.
+            ylabel: Label of the y axes.
+            columns: Columns of panels.
+        """
+        figure = cls(list(series), columns=columns, linked=True)
+        for i, lines in enumerate(series.values()):
+            for k, (label, values) in enumerate(lines.items()):
+                figure.line(i, time, values, label, COLOURS[k % len(COLOURS)])
+        figure.axis("y", title=ylabel)
+        figure.label_time()
+        return figure
+
+    @classmethod
+    def curves(
+        cls,
+        groups: Mapping[str, Mapping[str, tuple[ArrayLike, ArrayLike]]],
+        *,
+        xlabel: str = "",
+        ylabel: str = "",
+        columns: int = 1,
+        height: int = 260,
+        log_x: bool = False,
+        log_y: bool = False,
+        points: bool = False,
+        same_y: bool = False,
+    ) -> Figure:
+        """Chart of curves, one panel per group; a label has the same colour in all panels.
+
+        Args:
+            groups: Title to {label: (x, y)}.
+            xlabel, ylabel: Axes.
+            columns: Columns of panels.
+            height: Height of each row [px].
+            log_x, log_y: Logarithmic axes.
+            points: Whether samples are marked.
+            same_y: Whether all panels have the same y axis.
+        """
+        figure = cls(list(groups), columns=columns, height=height)
+        labels = list(dict.fromkeys(label for lines in groups.values() for label in lines))
+        for i, lines in enumerate(groups.values()):
+            for label, (x, y) in lines.items():
+                colour = COLOURS[labels.index(label) % len(COLOURS)]
+                figure.line(i, x, y, label, colour, points=points)
+        figure.axis("x", title=xlabel, log=log_x)
+        figure.axis("y", title=ylabel, log=log_y)
+        if same_y:
+            every = np.concatenate(
+                [np.ravel(y) for lines in groups.values() for _, y in lines.values()]
+            )
+            every = np.log10(every[every > 0]) if log_y else every[np.isfinite(every)]
+            room = 0.06 * float(np.ptp(every))
+            figure.axis("y", range=[float(every.min()) - room, float(every.max()) + room])
+        return figure
+
+    @classmethod
+    def dots(
+        cls,
+        names: Sequence[str],
+        series: Mapping[str, ArrayLike],
+        *,
+        ylabel: str,
+        band: tuple[float, float] | None = None,
+    ) -> Figure:
+        """Chart with a dot for every name and series, over a grey band.
+
+        Args:
+            names: n of them, below the chart.
+            series: Label to values of shape (n,).
+            ylabel: Axis.
+            band: Lower and upper end of the band.
+        """
+        figure = cls(height=420)
+        for k, (label, y) in enumerate(series.items()):
+            values = np.asarray(y, dtype=float)
+            figure.add(0, "dots", list(names), values, label, colour=COLOURS[k % len(COLOURS)])
+        if band is not None:
+            figure.mark(0, "y", *band)
+        figure.axis("y", title=ylabel)
+        return figure
+
+    @classmethod
+    def heat_map(
+        cls, z: ArrayLike, x: Sequence[str], y: Sequence[str], low: float, high: float, scale: str
+    ) -> Figure:
+        """Chart of a table of values (rows y, columns x) as colours between two limits."""
+        figure = cls(height=max(300, min(640, 200 + 24 * len(y))))
+        values = np.asarray(z, dtype=np.float32)
+        figure.add(0, "heat", list(x), list(y), z=values, low=low, high=high, scale=SCALES[scale])
+        figure.axis("y", reversed=True)
+        return figure
+
 
 def _packed(value: Any) -> Any:
     if isinstance(value, Mapping):
@@ -157,26 +261,6 @@ def _steps(values: Array) -> Any:
     )
 
 
-def time_series(
-    time: Array, series: Mapping[str, Mapping[str, Array]], *, ylabel: str, columns: int = 2
-) -> Figure:
-    """Chart of time series, one panel per group (such as a joint).
-
-    Args:
-        time: Shape (K,) [s].
-        series: Group to {line label: values of shape (K,)}.
-        ylabel: Label of the y axes.
-        columns: Columns of panels.
-    """
-    figure = Figure(list(series), columns=columns, linked=True)
-    for i, lines in enumerate(series.values()):
-        for k, (label, values) in enumerate(lines.items()):
-            figure.line(i, time, values, label, COLOURS[k % len(COLOURS)])
-    figure.axis("y", title=ylabel)
-    figure.label_time()
-    return figure
-
-
 def spectra(residual: Array, rate: float, names: Collection[str], unit: str) -> Figure:
     """Chart of amplitude densities of residuals (K, n) at a sampling rate [Hz], one panel each,
     averaged over sixths of an octave (Welch's method, Hann windows that overlap by a half).
@@ -193,52 +277,11 @@ def spectra(residual: Array, rate: float, names: Collection[str], unit: str) -> 
     kept = np.unique(band)
     middle = np.array([np.exp(np.mean(np.log(f[1:][band == k]))) for k in kept])
     level = np.sqrt([power[1:][band == k].mean(axis=0) for k in kept])
-    return curves(
+    return Figure.curves(
         {name: {"residual": (middle, level[:, j])} for j, name in enumerate(names)},
         xlabel="frequency [Hz]", ylabel=f"{unit}/√Hz", columns=min(3, len(names)), height=170,
         log_x=True, log_y=True, same_y=True,
     )  # fmt: skip
-
-
-def curves(
-    groups: Mapping[str, Mapping[str, tuple[ArrayLike, ArrayLike]]],
-    *,
-    xlabel: str = "",
-    ylabel: str = "",
-    columns: int = 1,
-    height: int = 260,
-    log_x: bool = False,
-    log_y: bool = False,
-    points: bool = False,
-    same_y: bool = False,
-) -> Figure:
-    """Chart of curves, one panel per group; a label has the same colour in all panels.
-
-    Args:
-        groups: Title to {label: (x, y)}.
-        xlabel, ylabel: Axes.
-        columns: Columns of panels.
-        height: Height of each row [px].
-        log_x, log_y: Logarithmic axes.
-        points: Whether samples are marked.
-        same_y: Whether all panels have the same y axis.
-    """
-    figure = Figure(list(groups), columns=columns, height=height)
-    labels = list(dict.fromkeys(label for lines in groups.values() for label in lines))
-    for i, lines in enumerate(groups.values()):
-        for label, (x, y) in lines.items():
-            colour = COLOURS[labels.index(label) % len(COLOURS)]
-            figure.line(i, x, y, label, colour, points=points)
-    figure.axis("x", title=xlabel, log=log_x)
-    figure.axis("y", title=ylabel, log=log_y)
-    if same_y:
-        every = np.concatenate(
-            [np.ravel(y) for lines in groups.values() for _, y in lines.values()]
-        )
-        every = np.log10(every[every > 0]) if log_y else every[np.isfinite(every)]
-        room = 0.06 * float(np.ptp(every))
-        figure.axis("y", range=[float(every.min()) - room, float(every.max()) + room])
-    return figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,45 +344,9 @@ def dots_with_bars(panels: Sequence[Dots]) -> Figure:
     return figure
 
 
-def dots(
-    names: Sequence[str],
-    series: Mapping[str, ArrayLike],
-    *,
-    ylabel: str,
-    band: tuple[float, float] | None = None,
-) -> Figure:
-    """Chart with a dot for every name and series, over a grey band.
-
-    Args:
-        names: n of them, below the chart.
-        series: Label to values of shape (n,).
-        ylabel: Axis.
-        band: Lower and upper end of the band.
-    """
-    figure = Figure(height=420)
-    for k, (label, y) in enumerate(series.items()):
-        values = np.asarray(y, dtype=float)
-        figure.add(0, "dots", list(names), values, label, colour=COLOURS[k % len(COLOURS)])
-    if band is not None:
-        figure.mark(0, "y", *band)
-    figure.axis("y", title=ylabel)
-    return figure
-
-
-def heat_map(
-    z: ArrayLike, x: Sequence[str], y: Sequence[str], low: float, high: float, scale: str
-) -> Figure:
-    """Chart of a table of values (rows y, columns x) as colours between two limits."""
-    figure = Figure(height=max(300, min(640, 200 + 24 * len(y))))
-    values = np.asarray(z, dtype=np.float32)
-    figure.add(0, "heat", list(x), list(y), z=values, low=low, high=high, scale=SCALES[scale])
-    figure.axis("y", reversed=True)
-    return figure
-
-
 def correlation_map(names: Sequence[str], covariance: ArrayLike) -> Figure:
     """Chart of the correlations of the estimates, from their covariance (p, p)."""
-    return heat_map(_correlations(covariance), names, names, -1.0, 1.0, "two-sided")
+    return Figure.heat_map(_correlations(covariance), names, names, -1.0, 1.0, "two-sided")
 
 
 def _correlations(covariance: ArrayLike) -> Array:

@@ -12,7 +12,7 @@ from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.estimation.arm import Identification
 from sysid_core.estimation.arm_fit import ArmFit
 from sysid_core.estimation.loaded_arm import KnownLoad, LoadedIdentification
-from sysid_core.estimation.payload import summarise_payload
+from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.report.arm_charts import (
     NOMINAL,
     combination_of,
@@ -406,7 +406,7 @@ def _load_section(report: Report, found: LoadedIdentification, load: KnownLoad) 
         f"Joint torque per unit of effort [N m/A for currents], from {load.mass:g} kg at"
         f" {load.frame}; the deviations of all parameters above include those of the gains",
     )
-    summary = summarise_payload(found.payload)
+    summary = PayloadSummary.of(found.payload)
     rows = [
         [f"centre of mass {axis}", float(c), float(sd), "m"]
         for axis, c, sd in zip("xyz", summary.com, summary.com_sd, strict=True)

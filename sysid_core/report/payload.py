@@ -14,11 +14,11 @@ from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import (
     CompressedWrenches,
     PayloadData,
+    PayloadSummary,
     PointMassDiscretization,
-    summarise_payload,
 )
 from sysid_core.estimation.payload_live import object_size
-from sysid_core.report.charts import Figure, strong_correlations, time_series
+from sysid_core.report.charts import Figure, strong_correlations
 from sysid_core.report.html import Report, with_deviation
 from sysid_core.report.payload_charts import (
     error_charts,
@@ -45,7 +45,7 @@ def payload_sentence(estimate: Estimate) -> str:
         return (
             f"No payload: {with_deviation(estimate.values[0], estimate.standard_deviations[0])} kg."
         )
-    payload = summarise_payload(estimate)
+    payload = PayloadSummary.of(estimate)
     com = ", ".join(
         with_deviation(1e3 * x, 1e3 * sd) for x, sd in zip(payload.com, payload.com_sd, strict=True)
     )
@@ -59,7 +59,7 @@ def comparison_rows(estimate: Estimate, truth: ArrayLike | None) -> list[list[ob
         estimate: Estimate of a payload.
         truth: pi of the payload, shape (10,), or None.
     """
-    payload = summarise_payload(estimate)
+    payload = PayloadSummary.of(estimate)
     values = np.concatenate([[payload.mass], payload.com, payload.inertia[_ROWS, _COLS]])
     sds = np.concatenate([[payload.mass_sd], payload.com_sd, payload.inertia_sd[_ROWS, _COLS]])
     true: list[float | None] = [None] * 10
@@ -104,7 +104,7 @@ def error_summary(estimate: Estimate, truth: ArrayLike, size: ArrayLike) -> dict
     """
     truth, size = np.asarray(truth, dtype=float), np.asarray(size, dtype=float)
     mass, com, inertia = payload_errors(estimate.values, truth, size)
-    worst = np.abs(summarise_payload(estimate).com - truth[1:4] / truth[0]) / size
+    worst = np.abs(PayloadSummary.of(estimate).com - truth[1:4] / truth[0]) / size
     return {"mass": mass, "com": com, "com_worst": 100 * float(worst.max()), "inertia": inertia}
 
 
@@ -253,10 +253,10 @@ def _other_methods(
         " sensor: with a real one, their standard deviations are too small."
     )
     measures = () if truth is None else ("mass", "com", "inertia")
-    size = object_size(summarise_payload(estimate)) if shape is None else shape.size
+    size = object_size(PayloadSummary.of(estimate)) if shape is None else shape.size
     rows = []
     for other in (estimate, *others):
-        p = summarise_payload(other) if other.values[0] > 0 else None
+        p = PayloadSummary.of(other) if other.values[0] > 0 else None
         errors = error_summary(other, truth, size) if p and truth is not None else {}
         rows.append(
             [
@@ -284,7 +284,7 @@ def _other_methods(
 
 def extra_torque_figure(joint_names: Sequence[str], extra: ExtraTorque) -> Figure:
     """Chart of the payload's contribution to each joint torque: measured and estimated."""
-    return time_series(
+    return Figure.time_series(
         extra.time,
         {
             name: {"loaded minus unloaded arm": extra.measured[:, j], "payload": y}

@@ -9,16 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.payload import PayloadData, summarise_payload
-from sysid_core.report.charts import (
-    COLOURS,
-    GREY,
-    SCALES,
-    Figure,
-    correlation_map,
-    spectra,
-    time_series,
-)
+from sysid_core.estimation.payload import PayloadData, PayloadSummary
+from sysid_core.report.charts import COLOURS, GREY, SCALES, Figure, correlation_map, spectra
 from sysid_core.report.space import ellipsoid, hull, points, scene
 from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
@@ -38,7 +30,7 @@ def wrench_chart(data: PayloadData, pi: ArrayLike) -> Figure:
         }
         for i, axis in enumerate(AXES)
     }
-    return time_series(data.time, series, ylabel="", columns=2)
+    return Figure.time_series(data.time, series, ylabel="", columns=2)
 
 
 def error_charts(data: PayloadData, estimate: Estimate) -> Iterator[tuple[Figure, str]]:
@@ -70,7 +62,7 @@ def object_scene(shape: Shape, masses: Array, estimate: Estimate) -> Figure:
         masses: Masses of its cells, shape (n,) [kg].
         estimate: Estimate of the payload.
     """
-    payload = summarise_payload(estimate)
+    payload = PayloadSummary.of(estimate)
     share = np.cbrt(masses / max(float(masses.max()), 1e-12))
     corners = np.array(np.meshgrid(*zip(shape.lower, shape.upper, strict=True))).reshape(3, -1).T
     com, spread = payload.com, np.diag((2 * payload.com_sd) ** 2)

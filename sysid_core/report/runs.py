@@ -18,8 +18,8 @@ import numpy as np
 from pydantic import Field
 
 from sysid_core.errors import SignalError, SysIdError
-from sysid_core.estimation import Estimate, EstimateDifference, difference, measured_part
-from sysid_core.files import FileKind, FileSchema, open_regular, read_json, read_yaml, validated
+from sysid_core.estimation import Estimate, EstimateDifference, measured_part
+from sysid_core.files import FileKind, FileSchema
 from sysid_core.report.charts import COLOURS, Figure
 from sysid_core.report.html import MARKS, Report, cell_text, with_deviation
 
@@ -102,15 +102,15 @@ class SavedRun:
                 f"'{folder}' has no estimate.yaml.",
                 remedy="Give result folders of `sysid identify` or `sysid payload` (--out).",
             )
-        content = read_json(folder / "result.json", _RESULT)
-        result = validated(content, SavedResult, _RESULT, folder / "result.json")
+        content = _RESULT.read_json(folder / "result.json")
+        result = _RESULT.validated(content, SavedResult, folder / "result.json")
         estimate = Estimate.load(folder / "estimate.yaml")
         settings = {"URDF": estimate.urdf_hash, "samples": str(estimate.n_samples)}
         settings |= {k: _text(content[k]) for k in _SAID if k in content}
         settings |= {k: _text(x) for k, x in result.inputs.options.items()}
         if (folder / "parameters.yaml").is_file():
-            raw = read_yaml(folder / "parameters.yaml", _SETTINGS)
-            used = validated(raw, _Parameters, _SETTINGS, folder / "parameters.yaml").processing
+            raw = _SETTINGS.read_yaml(folder / "parameters.yaml")
+            used = _SETTINGS.validated(raw, _Parameters, folder / "parameters.yaml").processing
             settings |= {k: _text(x) for k, x in used.items()}
         return cls(folder.resolve().name, folder, estimate, result, settings)
 
@@ -147,7 +147,7 @@ def differences_from_first(runs: Sequence[SavedRun]) -> list[EstimateDifference]
     """
     if len(runs) < 2:
         raise SignalError("Only one run is given.", remedy="Name two folders or more.")
-    return [difference(runs[0].estimate, run.estimate) for run in runs[1:]]
+    return [EstimateDifference.of(runs[0].estimate, run.estimate) for run in runs[1:]]
 
 
 def comparison_report(runs: Sequence[SavedRun], found: Sequence[EstimateDifference]) -> Report:
@@ -406,7 +406,7 @@ def save_and_list(report: Report, path: str | Path) -> Path:
 def read_summary(file: Path) -> dict[str, str] | None:
     """Title, time, verdict and headline of a report; None for other pages."""
     try:
-        with open_regular(file, _PAGE) as stream:
+        with _PAGE.open(file) as stream:
             match = _SUMMARY.search(stream.read(_HEAD).decode("utf-8", errors="replace"))
         summary = json.loads(unescape(match[1])) if match else None
     except (OSError, SysIdError, ValueError):

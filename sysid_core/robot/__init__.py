@@ -7,12 +7,7 @@ from sysid_core.robot.frames import (
     POSE_FRAME,
     POSE_JOINTS,
     StaticTransform,
-    gravity_of_mount,
-    mounted,
     robot_of_poses,
-    with_gravity,
-    with_mounted_frame,
-    with_static_transforms,
 )
 from sysid_core.robot.friction import (
     GEARED_ARM_TERMS,
@@ -40,7 +35,7 @@ from sysid_core.robot.inertia import (
     transform_pi,
     wrench_regressor,
 )
-from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
+from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel, gravity_of_mount
 from sysid_core.robot.reference import (
     load_robot,
     reference_robot,
@@ -98,7 +93,6 @@ __all__ = [
     "load_rotors",
     "lock_options",
     "mass_com_inertia_from_pi",
-    "mounted",
     "parameter_transform",
     "pi_from_mass_com_inertia",
     "pi_from_pseudo_inertia",
@@ -115,9 +109,6 @@ __all__ = [
     "smooth_sign",
     "transform_pi",
     "usual_friction",
-    "with_gravity",
-    "with_mounted_frame",
-    "with_static_transforms",
     "wrench_regressor",
     "write_urdf",
 ]

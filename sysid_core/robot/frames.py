@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mounting of a robot's base, and frames that its description lacks: mounted ones, those of TF's
-`tf_static`, and a robot for the poses of a frame.
+"""Frames that a description lacks: those of TF's `tf_static`, and a robot for the poses of a frame.
 
 Only static transforms state where something is mounted. The frames on `tf` move; while a robot
 stands still, they do not reveal to which of its links a frame is fixed.
@@ -8,8 +7,7 @@ stands still, they do not reveal to which of its links a frame is fixed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,124 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array
-from sysid_core.robot.model import STANDARD_GRAVITY, RobotModel
-from sysid_core.settings import numbers
 
 _UNIT = 1e-2  # how far a rotation's quaternion may be from length 1
 POSE_FRAME = "sensor"
 _TRIES = 300  # turns of the axes that are tried
 _FLAT = np.deg2rad(50.0)  # middle angles up to here are far from the singularity
 POSE_JOINTS = ("slide_x", "slide_y", "slide_z", "turn_z", "turn_y", "turn_x")
-
-
-def gravity_of_mount(rpy: ArrayLike) -> Array:
-    r"""Gravity in the frame of a base that is rotated relative to the world, `g_B = R_WB^T g_W`.
-
-    Args:
-        rpy: Roll, pitch and yaw of the base in the world (z up), shape (3,) [rad].
-
-    Returns:
-        Shape (3,) [m/s^2].
-
-    Raises:
-        ModelError: Not three finite numbers.
-    """
-    rpy = np.asarray(rpy, dtype=float)
-    if rpy.shape != (3,) or not np.all(np.isfinite(rpy)):
-        raise ModelError(
-            f"A mount is three angles, roll, pitch and yaw [rad], not {rpy.tolist()}.",
-            remedy="Examples: 3.14159,0,0 for a base on the ceiling; 0,1.5708,0 for a base on a wall.",
-        )
-    return np.asarray(pin.rpy.rpyToMatrix(*rpy).T @ np.array(STANDARD_GRAVITY))
-
-
-def with_gravity(model: RobotModel, gravity: ArrayLike) -> RobotModel:
-    """Copy with another direction of gravity in the base frame.
-
-    Args:
-        model: The robot.
-        gravity: Shape (3,) [m/s^2].
-
-    Raises:
-        ModelError: Not three finite numbers, or far from any gravity on a planet.
-    """
-    gravity = np.asarray(gravity, dtype=float)
-    if gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
-        raise ModelError(
-            f"Gravity is three numbers in the base frame, not {gravity.tolist()}.",
-            remedy="Write x,y,z in m/s^2: 0,0,-9.81 for a robot on the floor.",
-        )
-    size = float(np.linalg.norm(gravity))
-    if size > 0.0 and not 1.0 <= size <= 30.0:
-        raise ModelError(
-            f"Gravity of {size:.3g} m/s^2 is impossible.",
-            remedy="Write x,y,z in m/s^2: 0,0,-9.81 for a robot on the floor.",
-        )
-    tree = model.pin_model.copy()
-    tree.gravity.linear = gravity
-    return replace(model, pin_model=tree)
-
-
-def mounted(
-    model: RobotModel, gravity: str = "", mount: str = "", otherwise: ArrayLike | None = None
-) -> RobotModel:
-    """Robot with gravity from the options, otherwise from the file, otherwise from its description.
-
-    Args:
-        model: The robot.
-        gravity: `X,Y,Z` in the base frame [m/s^2], or "".
-        mount: `ROLL,PITCH,YAW` of the base in the world [rad], or "".
-        otherwise: Gravity where both are "", shape (3,) [m/s^2].
-
-    Raises:
-        ModelError: Both are given, or no three numbers.
-    """
-    if gravity and mount:
-        raise ModelError("Both --gravity and --mount are given.", remedy="Give one of them.")
-    if gravity:
-        return with_gravity(model, numbers(gravity, (3,), "--gravity", ModelError))
-    if mount:
-        return with_gravity(model, gravity_of_mount(numbers(mount, (3,), "--mount", ModelError)))
-    return model if otherwise is None else with_gravity(model, otherwise)
-
-
-def with_mounted_frame(
-    model: RobotModel, name: str, parent: str, pose: ArrayLike = (0.0,) * 6
-) -> RobotModel:
-    """Copy of a robot with an additional frame, fixed to a link.
-
-    Args:
-        model: The robot.
-        name: Name of the new frame.
-        parent: Link or frame that it is fixed to.
-        pose: x y z roll pitch yaw of the new frame in the parent, as URDF's origin, shape (6,)
-            [m, rad].
-
-    Raises:
-        ModelError: There is no such link, the pose isn't six finite numbers, or the name is taken.
-    """
-    pose = np.asarray(pose, dtype=float)
-    if pose.shape != (6,) or not np.all(np.isfinite(pose)):
-        raise ModelError(
-            f"The pose of frame '{name}' is {pose.tolist()}, expected six finite numbers.",
-            remedy="Give x y z roll pitch yaw in the parent link (m, rad).",
-        )
-    if model.pin_model.existFrame(name):
-        raise ModelError(
-            f"The robot '{model.name}' has a frame '{name}' already.",
-            remedy="Omit the mounting, or give the sensor frame another name.",
-        )
-    tree = model.pin_model.copy()
-    local = pin.SE3(pin.rpy.rpyToMatrix(*pose[3:]), pose[:3])
-    fix_frame(tree, name, model.frame_id(parent), local)
-    return replace(model, pin_model=tree)
-
-
-def fix_frame(tree: pin.Model, name: str, parent: int, pose: pin.SE3) -> None:
-    """Add a frame to pinocchio's model, fixed to another frame that is given by its index."""
-    base = tree.frames[parent]
-    placement = base.placement * pose
-    tree.addFrame(pin.Frame(name, base.parentJoint, parent, placement, pin.FrameType.BODY), False)
 
 
 @dataclass(frozen=True)
@@ -191,28 +77,6 @@ class StaticTransform:
         """Pose of the child frame in its parent."""
         rotation = np.array(self.rotation) / np.linalg.norm(self.rotation)
         return pin.SE3(pin.Quaternion(rotation), np.array(self.translation))
-
-
-def with_static_transforms(model: RobotModel, transforms: Iterable[StaticTransform]) -> RobotModel:
-    """Copy of a robot with all static frames that are connected to one of its links; existing
-    frames are unchanged.
-
-    Args:
-        model: The robot.
-        transforms: In any order; of several of one child the last counts.
-    """
-    tree = model.pin_model.copy()
-    waiting = {t.child: t for t in transforms if not tree.existFrame(t.child)}
-    found: list[StaticTransform] = [t for t in waiting.values() if tree.existFrame(t.parent)]
-    if not found:
-        return model
-    while found:
-        for transform in found:
-            at = tree.getFrameId(transform.parent)
-            fix_frame(tree, transform.child, at, transform.pose)
-            del waiting[transform.child]
-        found = [t for t in waiting.values() if tree.existFrame(t.parent)]
-    return replace(model, pin_model=tree)
 
 
 def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple[str, ...], Array]:

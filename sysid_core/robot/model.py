@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
@@ -15,8 +16,40 @@ from numpy.typing import ArrayLike, NDArray
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array, is_physically_consistent, pin_inertia
 from sysid_core.robot.urdf import doubtful_units, sound_urdf, urdf_digest, urdf_text
+from sysid_core.settings import numbers
+
+if TYPE_CHECKING:
+    from sysid_core.robot.frames import StaticTransform
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], in the base frame
+
+
+def gravity_of_mount(rpy: ArrayLike) -> Array:
+    r"""Gravity in the frame of a base that is rotated relative to the world, `g_B = R_WB^T g_W`.
+
+    Args:
+        rpy: Roll, pitch and yaw of the base in the world (z up), shape (3,) [rad].
+
+    Returns:
+        Shape (3,) [m/s^2].
+
+    Raises:
+        ModelError: Not three finite numbers.
+    """
+    rpy = np.asarray(rpy, dtype=float)
+    if rpy.shape != (3,) or not np.all(np.isfinite(rpy)):
+        raise ModelError(
+            f"A mount is three angles, roll, pitch and yaw [rad], not {rpy.tolist()}.",
+            remedy="Examples: 3.14159,0,0 for a base on the ceiling; 0,1.5708,0 for a base on a wall.",
+        )
+    return np.asarray(pin.rpy.rpyToMatrix(*rpy).T @ np.array(STANDARD_GRAVITY))
+
+
+def _fix_frame(tree: pin.Model, name: str, parent: int, pose: pin.SE3) -> None:
+    """Add a frame to pinocchio's model, fixed to another frame that is given by its index."""
+    base = tree.frames[parent]
+    placement = base.placement * pose
+    tree.addFrame(pin.Frame(name, base.parentJoint, parent, placement, pin.FrameType.BODY), False)
 
 
 def lock_joints(tree: pin.Model, positions: Mapping[str, float]) -> pin.Model:
@@ -379,6 +412,104 @@ class RobotModel:
         positions = joints if isinstance(joints, Mapping) else dict.fromkeys(joints, 0.0)
         reduced = lock_joints(self.pin_model, positions)
         return replace(self, pin_model=reduced, locked={**self.locked, **positions})
+
+    def with_gravity(self, gravity: ArrayLike) -> RobotModel:
+        """Copy with another direction of gravity in the base frame.
+
+        Args:
+            gravity: Shape (3,) [m/s^2].
+
+        Raises:
+            ModelError: Not three finite numbers, or far from any gravity on a planet.
+        """
+        gravity = np.asarray(gravity, dtype=float)
+        if gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
+            raise ModelError(
+                f"Gravity is three numbers in the base frame, not {gravity.tolist()}.",
+                remedy="Write x,y,z in m/s^2: 0,0,-9.81 for a robot on the floor.",
+            )
+        size = float(np.linalg.norm(gravity))
+        if size > 0.0 and not 1.0 <= size <= 30.0:
+            raise ModelError(
+                f"Gravity of {size:.3g} m/s^2 is impossible.",
+                remedy="Write x,y,z in m/s^2: 0,0,-9.81 for a robot on the floor.",
+            )
+        tree = self.pin_model.copy()
+        tree.gravity.linear = gravity
+        return replace(self, pin_model=tree)
+
+    def mounted(
+        self,
+        gravity: str = "",
+        mount: str | Sequence[float] = "",
+        otherwise: ArrayLike | None = None,
+    ) -> RobotModel:
+        """Copy with gravity from the options, otherwise from the file, otherwise from the description.
+
+        Args:
+            gravity: `X,Y,Z` in the base frame [m/s^2], or "".
+            mount: `ROLL,PITCH,YAW` of the base in the world [rad], or three numbers; empty: not given.
+            otherwise: Gravity where neither is given, shape (3,) [m/s^2].
+
+        Raises:
+            ModelError: Both are given, or no three numbers.
+        """
+        if gravity and mount:
+            raise ModelError("Both --gravity and --mount are given.", remedy="Give one of them.")
+        if gravity:
+            return self.with_gravity(numbers(gravity, (3,), "--gravity", ModelError))
+        if len(mount):
+            rpy = numbers(mount, (3,), "--mount", ModelError) if isinstance(mount, str) else mount
+            return self.with_gravity(gravity_of_mount(rpy))
+        return self if otherwise is None else self.with_gravity(otherwise)
+
+    def with_frame(self, name: str, parent: str, pose: ArrayLike = (0.0,) * 6) -> RobotModel:
+        """Copy with an additional frame, fixed to a link.
+
+        Args:
+            name: Name of the new frame.
+            parent: Link or frame that it is fixed to.
+            pose: x y z roll pitch yaw of the new frame in the parent, as URDF's origin, shape (6,)
+                [m, rad].
+
+        Raises:
+            ModelError: There is no such link, the pose isn't six finite numbers, or the name is taken.
+        """
+        pose = np.asarray(pose, dtype=float)
+        if pose.shape != (6,) or not np.all(np.isfinite(pose)):
+            raise ModelError(
+                f"The pose of frame '{name}' is {pose.tolist()}, expected six finite numbers.",
+                remedy="Give x y z roll pitch yaw in the parent link (m, rad).",
+            )
+        if self.pin_model.existFrame(name):
+            raise ModelError(
+                f"The robot '{self.name}' has a frame '{name}' already.",
+                remedy="Omit the mounting, or give the sensor frame another name.",
+            )
+        tree = self.pin_model.copy()
+        local = pin.SE3(pin.rpy.rpyToMatrix(*pose[3:]), pose[:3])
+        _fix_frame(tree, name, self.frame_id(parent), local)
+        return replace(self, pin_model=tree)
+
+    def with_static_transforms(self, transforms: Iterable[StaticTransform]) -> RobotModel:
+        """Copy with all static frames that are connected to one of its links; existing
+        frames are unchanged.
+
+        Args:
+            transforms: In any order; of several of one child the last counts.
+        """
+        tree = self.pin_model.copy()
+        waiting = {t.child: t for t in transforms if not tree.existFrame(t.child)}
+        found: list[StaticTransform] = [t for t in waiting.values() if tree.existFrame(t.parent)]
+        if not found:
+            return self
+        while found:
+            for transform in found:
+                at = tree.getFrameId(transform.parent)
+                _fix_frame(tree, transform.child, at, transform.pose)
+                del waiting[transform.child]
+            found = [t for t in waiting.values() if tree.existFrame(t.parent)]
+        return replace(self, pin_model=tree)
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Joint torques of the rigid bodies by recursive Newton-Euler, shapes (K, nv) to (K, nv)."""

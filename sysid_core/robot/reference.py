@@ -14,16 +14,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from sysid_core.errors import ModelError
-from sysid_core.files import (
-    FileKind,
-    FileSchema,
-    Name,
-    NotNegative,
-    Number,
-    Positive,
-    Vector3,
-    read_schema,
-)
+from sysid_core.files import FileKind, FileSchema, Name, NotNegative, Number, Positive, Vector3
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.model import STANDARD_GRAVITY, RobotModel
 from sysid_core.robot.regressor import Rotor
@@ -105,7 +96,7 @@ def reference_rotors(name: str) -> tuple[Rotor, ...]:
     path = _reference_path(name)
     if path.suffix == ".urdf":
         return ()
-    return read_schema(path, _Table, _FILE).rotors
+    return _FILE.read_schema(path, _Table).rotors
 
 
 def load_dh_robot(
@@ -129,7 +120,7 @@ def load_dh_robot(
     Raises:
         ModelError: The file can't be read as such a table.
     """
-    table = read_schema(path, _Table, _FILE)
+    table = _FILE.read_schema(path, _Table)
     return RobotModel.from_urdf(
         _urdf_from_table(table, path),
         floating_base=floating_base,

@@ -13,15 +13,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
-from sysid_core.files import (
-    ONLY_KNOWN_KEYS,
-    FileKind,
-    FileSchema,
-    Name,
-    Number,
-    Positive,
-    read_schema,
-)
+from sysid_core.files import ONLY_KNOWN_KEYS, FileKind, FileSchema, Name, Number, Positive
 from sysid_core.robot.inertia import INERTIAL_NAMES, Array
 from sysid_core.robot.model import RobotModel
 
@@ -150,7 +142,7 @@ def load_rotors(path: str | Path) -> tuple[Rotor, ...]:
     Raises:
         ModelError: The file can't be read as such.
     """
-    return read_schema(path, _RotorsFile, _FILE).rotors
+    return _FILE.read_schema(path, _RotorsFile).rotors
 
 
 def rotors_from_urdf(urdf_xml: str) -> tuple[Rotor, ...]:

@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 
 from sysid_core.errors import ModelError
-from sysid_core.files import FileKind, nearest, read_text
+from sysid_core.files import FileKind, nearest
 
 # Short names for the robots of the PyPI package example-robot-data that demos and tests use.
 _ALIASES = {
@@ -89,7 +89,7 @@ def urdf_text(source: str | Path) -> str:
         path = Path(text)
         if not os.path.exists(text) or (path.is_dir() and text in example_robots()):
             path = _example(text)
-        text = read_text(path, _FILE)
+        text = _FILE.read_text(path)
     name = "the XML" if text is source else source
     if "<robot" not in text:
         raise ModelError(f"'{name}' holds no <robot> element.", remedy=_EXPAND)
@@ -365,7 +365,7 @@ def allowed_contacts(path: str | Path, links: Set[str]) -> tuple[tuple[str, str]
         ModelError: The file can't be read, isn't an SRDF, or is another robot's.
     """
     try:
-        text = read_text(path, _SRDF)
+        text = _SRDF.read_text(path)
         if "<!DOCTYPE" in text or "<!ENTITY" in text:
             raise ET.ParseError("it declares a document type or entities")
         root = ET.fromstring(text)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
-from sysid_core.files import FileKind, read_json, read_npz, read_text
+from sysid_core.files import FileKind, read_npz
 from sysid_core.servos.formats import GRIPPER, is_gripper, is_lerobot, read_lerobot
 from sysid_core.servos.recording import Array, ServoRecording
 
@@ -80,7 +80,7 @@ def read_recordings(
 
 def _calibration(path: Path) -> dict[str, float]:
     """Half of each joint's range in LeRobot's file [rad]."""
-    content = read_json(path, KIND)
+    content = KIND.read_json(path)
     try:
         return {
             joint: 0.5 * (motor["range_max"] - motor["range_min"]) * _TICKS
@@ -135,12 +135,12 @@ def _sage(folder: Path) -> ServoRecording:
     t_target, target = _sage_table(folder / "control.csv")
     t, q = _sage_table(folder / "state_motor.csv")
     listed = folder / "joint_list.txt"
-    joints = tuple(read_text(listed, KIND).split()) if listed.is_file() else ()
+    joints = tuple(KIND.read_text(listed).split()) if listed.is_file() else ()
     return ServoRecording(folder.name, joints, t, q, t_target, target)
 
 
 def _sage_table(path: Path) -> tuple[Array, Array]:
-    lines = read_text(path, KIND).splitlines()
+    lines = KIND.read_text(path).splitlines()
     header = lines[0].split(",")
     if header[:3] != ["type", "timestamp", "positions"]:
         raise KIND.refusal(path, f"its columns are {header}, not type, timestamp, positions")
@@ -162,7 +162,7 @@ def _sage_table(path: Path) -> tuple[Array, Array]:
 
 def _csv(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
     """A table with a time, positions and commands, one column each."""
-    lines = read_text(path, KIND).splitlines()
+    lines = KIND.read_text(path).splitlines()
     names = [name.strip().strip('"') for name in lines[0].split(",")] if lines else []
     try:
         table = np.array([line.split(",") for line in lines[1:] if line.strip()], dtype=float)
@@ -273,7 +273,7 @@ def _ticks(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
 
 def _json(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
     """A run of a pendulum bench (Rhoban's BAM): entries with timestamp, position, goal_position."""
-    content = read_json(path, KIND)
+    content = KIND.read_json(path)
     entries = content.get("entries") if isinstance(content, dict) else content
     if not isinstance(entries, list) or not entries or not isinstance(entries[0], dict):
         raise KIND.refusal(path, "it has no list `entries`")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sysid_core.errors import SignalError
-from sysid_core.files import FileKind, read_json
+from sysid_core.files import FileKind
 from sysid_core.servos.recording import ServoRecording
 from sysid_core.signals.bags import StoredBag, build_typestore, message_decoder, open_bag
 
@@ -54,7 +54,7 @@ def read_lerobot(
     Raises:
         SignalError: It can't be read, or pyarrow isn't installed.
     """
-    info: dict[str, Any] = read_json(path / "meta" / "info.json", KIND) if path.is_dir() else {}
+    info: dict[str, Any] = KIND.read_json(path / "meta" / "info.json") if path.is_dir() else {}
     try:
         features = info.get("features", {})
         commanded, seen = (_names(features.get(key, {}).get("names")) for key in _COLUMNS[:2])

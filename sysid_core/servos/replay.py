@@ -11,7 +11,7 @@ import numpy as np
 
 from sysid_core.errors import SignalError
 from sysid_core.identifiability import servo_scales
-from sysid_core.report import Report, moving_robot, thinned, time_series, with_deviation
+from sysid_core.report import Figure, Report, moving_robot, thinned, with_deviation
 from sysid_core.robot import hold_joints
 from sysid_core.servos.bodies import Array
 from sysid_core.servos.identify import ServoIdentification
@@ -149,7 +149,7 @@ def servo_report(
         }
         report.heading(f"{r.name}: measured and simulated")
         report.figure(
-            time_series(r.t[some], shown, ylabel="rad"),
+            Figure.time_series(r.t[some], shown, ylabel="rad"),
             f"Open loop from the first position; error {overall([item.rms], [1.0]) * 1e3:.1f}"
             " mrad.",
         )

@@ -10,17 +10,8 @@ import numpy as np
 from pydantic import Field
 
 from sysid_core.errors import ModelError
-from sysid_core.files import (
-    AnyNumber,
-    FileKind,
-    FileSchema,
-    Name,
-    Number,
-    read_schema,
-    write_text,
-    write_yaml,
-)
-from sysid_core.robot import load_robot, with_gravity
+from sysid_core.files import AnyNumber, FileKind, FileSchema, Name, Number, write_text, write_yaml
+from sysid_core.robot import load_robot
 from sysid_core.servos.ground import Ground, Surface
 from sysid_core.servos.identify import ServoIdentification
 from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term
@@ -129,8 +120,8 @@ def load_servos(folder: str | Path) -> ServoModel:
     """
     path = Path(folder)
     path = path / FILE if path.is_dir() else path
-    content = read_schema(path, _File, KIND)
-    robot = with_gravity(load_robot(path.parent / content.urdf), content.gravity)
+    content = KIND.read_schema(path, _File)
+    robot = load_robot(path.parent / content.urdf).with_gravity(content.gravity)
     servos = tuple(JointServo(j.joint, j.terms, j.deviations, j.load) for j in content.joints)
     if content.ground is None:
         return ServoModel(robot, servos)

@@ -14,7 +14,7 @@ from sysid_core.signals.recording import (
 from sysid_core.signals.stream import SampleOutcome, StreamMonitor, StreamStatistics
 from sysid_core.signals.stream_facts import stream_facts
 from sysid_core.signals.table import read_table, table_recording
-from sysid_core.signals.table_layout import TableLayout, table_layout
+from sysid_core.signals.table_layout import TableLayout
 from sysid_core.signals.timing import (
     in_order,
     interpolate_at,
@@ -52,6 +52,5 @@ __all__ = [
     "require_sound_units",
     "standstill_share",
     "stream_facts",
-    "table_layout",
     "table_recording",
 ]

@@ -23,8 +23,6 @@ from sysid_core.files import (
     Positive,
     Vector3,
     nearest,
-    read_yaml,
-    validated,
 )
 from sysid_core.robot import WAVE_KINDS, Array, DriveTrain, Spring, SpringLaw, gravity_of_mount
 from sysid_core.signals.recording import EffortKind, JointStream
@@ -314,7 +312,7 @@ class ColumnMap:
         Raises:
             SignalError: It can't be read, or something in it is missing or unknown.
         """
-        return cls.from_dict(read_yaml(path, _KIND), str(path))
+        return cls.from_dict(_KIND.read_yaml(path), str(path))
 
     @classmethod
     def from_dict(cls, raw: object, source: str = "given") -> ColumnMap:
@@ -323,7 +321,7 @@ class ColumnMap:
         Raises:
             SignalError: Something in it is missing or unknown.
         """
-        file = validated(raw, ColumnFile, _KIND, source)
+        file = _KIND.validated(raw, ColumnFile, source)
         kind = EffortKind.UNKNOWN if file.effort is None else file.effort.kind
         reduction, zero = None, np.zeros(len(file.joints))
         if file.transmission is not None:

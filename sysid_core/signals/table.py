@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import SignalError
-from sysid_core.files import FileKind, open_regular
+from sysid_core.files import FileKind
 from sysid_core.robot import Array
 from sysid_core.signals.array_file import ARRAY_ENDINGS, flat_columns, read_arrays
 from sysid_core.signals.column_map import Column, ColumnMap
@@ -263,7 +263,7 @@ def _of_arrays(flat: Mapping[str, Array]) -> _Table:
 def _opened_table(path: Path, columns: ColumnMap) -> _Table:
     """A table of any kind, by the ending of its name."""
     if path.suffix in ARRAY_ENDINGS:
-        with open_regular(path, _kind(columns)):
+        with _kind(columns).open(path):
             pass  # refuses what is no file
         return _of_arrays(read_arrays(path))
     return _Table(
@@ -397,7 +397,7 @@ def _delimiter(columns: ColumnMap) -> str | None:
 @contextmanager
 def _opened(path: Path, columns: ColumnMap) -> Iterator[TextIO]:
     """The table's text; what goes wrong with it, in words."""
-    with TextIOWrapper(open_regular(path, _kind(columns)), encoding=_ENCODING) as file:
+    with TextIOWrapper(_kind(columns).open(path), encoding=_ENCODING) as file:
         try:
             yield file
         except (OSError, ValueError) as err:

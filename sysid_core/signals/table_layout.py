@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from sysid_core.errors import SignalError
-from sysid_core.files import FileKind, open_regular
+from sysid_core.files import FileKind
 from sysid_core.robot import Array
 from sysid_core.signals.column_map import SECONDS
 from sysid_core.signals.table import LEAST_STEP, LONGEST_STEP
@@ -60,54 +60,56 @@ class TableLayout:
     by_name: bool
     position_unit: str
 
+    @classmethod
+    def of(cls, path: str | Path, joints: Sequence[str], largest: float) -> TableLayout:
+        """Recognise the columns of a table.
 
-def table_layout(path: str | Path, joints: Sequence[str], largest: float) -> TableLayout:
-    """Recognise the columns of a table.
+        Column names are used if the header has them. Otherwise a block of columns is the velocity if it
+        is the derivative of another block, which is the position. Efforts without a name cannot be
+        recognised and remain undefined.
 
-    Column names are used if the header has them. Otherwise a block of columns is the velocity if it
-    is the derivative of another block, which is the position. Efforts without a name cannot be
-    recognised and remain undefined.
+        Args:
+            path: Table with or without a header.
+            joints: Names of the robot's joints, in the order of the table.
+            largest: Largest position limit of the joints [rad], beyond which positions must be degrees.
 
-    Args:
-        path: Table with or without a header.
-        joints: Names of the robot's joints, in the order of the table.
-        largest: Largest position limit of the joints [rad], beyond which positions must be degrees.
-
-    Raises:
-        SignalError: The file isn't a table of numbers.
-    """
-    with open_regular(Path(path), _KIND) as file:
-        raw = list(islice(file, _ROWS + 2))
-    try:
-        text = [line.decode("utf-8-sig").strip() for line in raw]
-    except UnicodeDecodeError as err:
-        raise SignalError(
-            f"'{path}' isn't a table of text.", remedy="Give a CSV file, or a rosbag2 folder."
-        ) from err
-    lines = [line for line in text if line and not line.startswith("%")]
-    if len(lines) < 3:
-        raise SignalError(f"'{path}' has {len(lines)} rows.", remedy="Give a whole recording.")
-    delimiter = _delimiter(lines[1].lstrip("#"))
-    rows = [_cells(line.lstrip("# "), delimiter) for line in lines]
-    header = not all(map(_is_number, rows[0]))
-    width = len(rows[1])
-    names = tuple(rows[0]) if header and len(rows[0]) == width else ("",) * width
-    body = [row for row in rows[header:] if len(row) == width]
-    values = np.array([[_number(cell) for cell in row] for row in body])
-    time, unit, rate = _time(values, names)
-    found = _by_names(names, joints) if header else {}
-    by_name = len(found.get("position", ())) == len(joints)
-    if not by_name:
-        found = _by_derivatives(values, time, len(joints)) | {
-            kind: columns for kind, columns in found.items() if kind == "effort"
-        }
-    position = found.get("position", ())
-    degrees = bool(position) and float(np.nanmax(np.abs(values[:, list(position)]))) > 2 * largest
-    return TableLayout(
-        "whitespace" if delimiter is None else delimiter, names, header, time, unit, rate,
-        position, found.get("velocity", ()), found.get("effort", ()), by_name,
-        "deg" if degrees else "rad",
-    )  # fmt: skip
+        Raises:
+            SignalError: The file isn't a table of numbers.
+        """
+        with _KIND.open(Path(path)) as file:
+            raw = list(islice(file, _ROWS + 2))
+        try:
+            text = [line.decode("utf-8-sig").strip() for line in raw]
+        except UnicodeDecodeError as err:
+            raise SignalError(
+                f"'{path}' isn't a table of text.", remedy="Give a CSV file, or a rosbag2 folder."
+            ) from err
+        lines = [line for line in text if line and not line.startswith("%")]
+        if len(lines) < 3:
+            raise SignalError(f"'{path}' has {len(lines)} rows.", remedy="Give a whole recording.")
+        delimiter = _delimiter(lines[1].lstrip("#"))
+        rows = [_cells(line.lstrip("# "), delimiter) for line in lines]
+        header = not all(map(_is_number, rows[0]))
+        width = len(rows[1])
+        names = tuple(rows[0]) if header and len(rows[0]) == width else ("",) * width
+        body = [row for row in rows[header:] if len(row) == width]
+        values = np.array([[_number(cell) for cell in row] for row in body])
+        time, unit, rate = _time(values, names)
+        found = _by_names(names, joints) if header else {}
+        by_name = len(found.get("position", ())) == len(joints)
+        if not by_name:
+            found = _by_derivatives(values, time, len(joints)) | {
+                kind: columns for kind, columns in found.items() if kind == "effort"
+            }
+        position = found.get("position", ())
+        degrees = (
+            bool(position) and float(np.nanmax(np.abs(values[:, list(position)]))) > 2 * largest
+        )
+        return cls(
+            "whitespace" if delimiter is None else delimiter, names, header, time, unit, rate,
+            position, found.get("velocity", ()), found.get("effort", ()), by_name,
+            "deg" if degrees else "rad",
+        )  # fmt: skip
 
 
 def _delimiter(line: str) -> str | None:

@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 
 from sysid_core.errors import SignalError
-from sysid_core.files import FileKind, open_regular
+from sysid_core.files import FileKind
 from sysid_core.kinds import Kind
 from sysid_core.robot import POSE_FRAME, Array, robot_of_poses
 from sysid_core.signals.array_file import ARRAY_ENDINGS, read_arrays, stored_arrays
@@ -150,7 +150,7 @@ def read_any_table(path: Path) -> dict[str, Array]:
 
 
 def _text_table(path: Path) -> dict[str, Array]:
-    with TextIOWrapper(open_regular(path, _FILE), encoding="utf-8-sig", errors="replace") as file:
+    with TextIOWrapper(_FILE.open(path), encoding="utf-8-sig", errors="replace") as file:
         lines = [line.strip().lstrip("#").strip() for line in file]
     lines = [line for line in lines if line]
     if len(lines) < 2:

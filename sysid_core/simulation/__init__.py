@@ -3,7 +3,7 @@
 
 from sysid_core.simulation.closed_chain_plant import ClosedChainPlant
 from sysid_core.simulation.plant import MujocoPlant, PositionPlant, build_mujoco_spec
-from sysid_core.simulation.simulated_robot import SensorNoise, SimulatedRobot, record_motion
+from sysid_core.simulation.simulated_robot import SensorNoise, SimulatedRobot
 from sysid_core.simulation.stepping import PlantSample
 
 __all__ = [
@@ -14,5 +14,4 @@ __all__ = [
     "SensorNoise",
     "SimulatedRobot",
     "build_mujoco_spec",
-    "record_motion",
 ]

@@ -206,58 +206,57 @@ class SimulatedRobot:
             wrench=sample.wrench + np.asarray(noise.wrench_bias) + sd * rng.normal(size=6),
         )
 
+    def record(
+        self,
+        trajectory: Trajectory,
+        *,
+        rate_hz: float = 200.0,
+        wrench_frame: str = "",
+    ) -> Recording:
+        """Play a trajectory in simulation and record it, faster than real time.
 
-def record_motion(
-    robot: SimulatedRobot,
-    trajectory: Trajectory,
-    *,
-    rate_hz: float = 200.0,
-    wrench_frame: str = "",
-) -> Recording:
-    """Play a trajectory in simulation and record it, faster than real time.
+        Args:
+            trajectory: Trajectory of all joints of the robot.
+            rate_hz: Rate of the measurements.
+            wrench_frame: Name of the sensor's frame; empty: no wrench is recorded.
 
-    Args:
-        robot: At the trajectory's first posture.
-        trajectory: Trajectory of all joints of the robot.
-        rate_hz: Rate of the measurements.
-        wrench_frame: Name of the sensor's frame; empty: no wrench is recorded.
-
-    Returns:
-        The recording, with marks `<segment>:start` and `<segment>:end`.
-    """
-    order = [trajectory.joint_names.index(name) for name in robot.plant.joint_names]
-    robot.command_trajectory(
-        trajectory.time - trajectory.time[0],
-        trajectory.q[:, order],
-        trajectory.v[:, order],
-        trajectory.a[:, order],
-        delay_s=_LEAD_S,
-    )
-    start = robot.plant.time + _LEAD_S
-    samples = [
-        robot.advance(1.0 / rate_hz) for _ in range(int((trajectory.duration + _LEAD_S) * rate_hz))
-    ]
-    stamps = np.round([sample.time * 1e9 for sample in samples]).astype(np.int64)
-    marks = sorted(
-        (
-            Mark(round((start + t - trajectory.time[0]) * 1e9), f"{segment.label}:{edge}")
-            for segment in trajectory.segments
-            for t, edge in ((segment.start, "start"), (segment.end, "end"))
-        ),
-        key=lambda mark: mark.stamp_ns,
-    )
-    return Recording(
-        joints=JointStream(
-            robot.plant.joint_names,
-            stamps,
-            np.array([s.q for s in samples]),
-            np.array([s.v for s in samples]),
-            effort=np.array([s.effort for s in samples]),
-            effort_kind=EffortKind.ACTUATOR_TORQUE,
-        ),
-        wrench=WrenchStream(wrench_frame, stamps, np.array([s.wrench for s in samples]))
-        if wrench_frame
-        else None,
-        marks=tuple(marks),
-        source="simulation",
-    )
+        Returns:
+            The recording, with marks `<segment>:start` and `<segment>:end`.
+        """
+        order = [trajectory.joint_names.index(name) for name in self.plant.joint_names]
+        self.command_trajectory(
+            trajectory.time - trajectory.time[0],
+            trajectory.q[:, order],
+            trajectory.v[:, order],
+            trajectory.a[:, order],
+            delay_s=_LEAD_S,
+        )
+        start = self.plant.time + _LEAD_S
+        samples = [
+            self.advance(1.0 / rate_hz)
+            for _ in range(int((trajectory.duration + _LEAD_S) * rate_hz))
+        ]
+        stamps = np.round([sample.time * 1e9 for sample in samples]).astype(np.int64)
+        marks = sorted(
+            (
+                Mark(round((start + t - trajectory.time[0]) * 1e9), f"{segment.label}:{edge}")
+                for segment in trajectory.segments
+                for t, edge in ((segment.start, "start"), (segment.end, "end"))
+            ),
+            key=lambda mark: mark.stamp_ns,
+        )
+        return Recording(
+            joints=JointStream(
+                self.plant.joint_names,
+                stamps,
+                np.array([s.q for s in samples]),
+                np.array([s.v for s in samples]),
+                effort=np.array([s.effort for s in samples]),
+                effort_kind=EffortKind.ACTUATOR_TORQUE,
+            ),
+            wrench=WrenchStream(wrench_frame, stamps, np.array([s.wrench for s in samples]))
+            if wrench_frame
+            else None,
+            marks=tuple(marks),
+            source="simulation",
+        )

@@ -7,7 +7,7 @@ from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
     from sysid_core.validation.metrics import payload_errors
-    from sysid_core.validation.prediction import Prediction, predict_recording
+    from sysid_core.validation.prediction import Prediction
     from sysid_core.validation.residual_torques import ResidualTorques
     from sysid_core.validation.verdict import (
         judge_estimate,
@@ -25,6 +25,5 @@ __all__ = [
     "judge_identification",
     "judge_predictions",
     "payload_errors",
-    "predict_recording",
     "unexplained",
 ]

@@ -58,7 +58,7 @@ class Prediction:
         if self.nominal is None:
             raise EstimationError(
                 f"'{self.source}' was not predicted by the nominal model.",
-                remedy="Make the prediction by `predict_recording`.",
+                remedy="Make the prediction by `Prediction.of`.",
             )
         return replace(self, predicted=self.nominal, nominal=None)
 
@@ -132,6 +132,43 @@ class Prediction:
             "samples_in_motion": int(np.sum(self.motion)),
         }
 
+    @classmethod
+    def of(cls, identification: EffortModel, recording: Recording) -> Prediction:
+        """Compare the predicted efforts with the unfiltered efforts of a recording.
+
+        Args:
+            identification: The identified robot.
+            recording: Another run of the same robot.
+        """
+        stream = driven_joints(identification.model, recording.joints)
+        predicted, nominal = identification.predict_beside_nominal(recording)
+        v = stream.v
+        if v is None:
+            rate = (len(stream) - 1) / stream.time[-1]
+            smooth = ZeroPhaseFilter(identification.processing.motion_cutoff_hz).apply(
+                stream.q, rate
+            )
+            v = np.gradient(smooth, stream.time, axis=0)
+        moving = np.flatnonzero(np.any(np.abs(v) > identification.processing.moving, axis=1))
+        time = stream.time
+        motion = np.zeros(len(time), dtype=bool)
+        if len(moving):
+            trim = identification.processing.end_trim
+            motion = (time >= time[moving[0]] + trim) & (time <= time[moving[-1]] - trim)
+        measured = stream.effort if stream.effort is not None else np.full_like(predicted, np.nan)
+        return cls(
+            source=recording.source,
+            joint_names=stream.names,
+            unit=stream.effort_kind.unit,
+            time=time,
+            measured=np.asarray(measured),
+            predicted=predicted,
+            velocity=v,
+            motion=motion,
+            band_hz=identification.processing.torque_cutoff_hz,
+            nominal=nominal,
+        )
+
 
 class EffortModel(Protocol):
     """Interface of a model that predicts efforts: an `Identification`, or the model of another
@@ -150,38 +187,3 @@ class EffortModel(Protocol):
         """Efforts at the stamps of the recording by the identified and by the nominal model, each
         of shape (K, n).
         """
-
-
-def predict_recording(identification: EffortModel, recording: Recording) -> Prediction:
-    """Compare the predicted efforts with the unfiltered efforts of a recording.
-
-    Args:
-        identification: The identified robot.
-        recording: Another run of the same robot.
-    """
-    stream = driven_joints(identification.model, recording.joints)
-    predicted, nominal = identification.predict_beside_nominal(recording)
-    v = stream.v
-    if v is None:
-        rate = (len(stream) - 1) / stream.time[-1]
-        smooth = ZeroPhaseFilter(identification.processing.motion_cutoff_hz).apply(stream.q, rate)
-        v = np.gradient(smooth, stream.time, axis=0)
-    moving = np.flatnonzero(np.any(np.abs(v) > identification.processing.moving, axis=1))
-    time = stream.time
-    motion = np.zeros(len(time), dtype=bool)
-    if len(moving):
-        trim = identification.processing.end_trim
-        motion = (time >= time[moving[0]] + trim) & (time <= time[moving[-1]] - trim)
-    measured = stream.effort if stream.effort is not None else np.full_like(predicted, np.nan)
-    return Prediction(
-        source=recording.source,
-        joint_names=stream.names,
-        unit=stream.effort_kind.unit,
-        time=time,
-        measured=np.asarray(measured),
-        predicted=predicted,
-        velocity=v,
-        motion=motion,
-        band_hz=identification.processing.torque_cutoff_hz,
-        nominal=nominal,
-    )

@@ -32,8 +32,6 @@ from sysid_core.robot import (
     RobotModel,
     hold_joints,
     lock_options,
-    mounted,
-    with_gravity,
 )
 from sysid_core.robot.loops import ClosedChain, DrivenRobot, load_closed_chain
 from sysid_core.settings import numbers
@@ -286,10 +284,11 @@ class ArmData:
         progress(Step.READING)
         columns = None if settings.columns is None else ColumnMap.load(settings.columns)
         estimated = settings.gravity == ESTIMATE
-        model = mounted(
+        model = (
             chain_of(settings.robot, settings.loops)
             if settings.loops
-            else fixed_base(settings.robot, settings.lock),
+            else fixed_base(settings.robot, settings.lock)
+        ).mounted(
             "" if estimated else settings.gravity,
             settings.mount,
             None if columns is None or estimated else columns.gravity,
@@ -316,7 +315,7 @@ class ArmData:
             progress(Step.GRAVITY)
             samples = collect_samples(model, runs, drives, count=_GRAVITY_SAMPLES)
             found = estimate_gravity(samples)
-            model = with_gravity(model, found.gravity)
+            model = model.with_gravity(found.gravity)
         progress(Step.FAULTS)
         return cls(
             model,

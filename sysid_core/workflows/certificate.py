@@ -21,11 +21,11 @@ import numpy as np
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import load_identification
-from sysid_core.files import FileKind, hash_of, read_json
+from sysid_core.estimation.arm import Identification
+from sysid_core.files import FileKind, hash_of
 from sysid_core.progress import Progress, silent
 from sysid_core.settings import build_settings
-from sysid_core.validation import predict_recording
+from sysid_core.validation import Prediction
 from sysid_core.workflows.identification import IdentifiedArm, identify
 from sysid_core.workflows.inputs import RESULT, hashed, paths_by_role, work_key
 from sysid_core.workflows.settings import IdentifySettings
@@ -69,7 +69,7 @@ def certify(
     Raises:
         EstimationError: The result can't be repeated, or it failed its own verdict.
     """
-    result = read_json(folder / "result.json", RESULT)
+    result = RESULT.read_json(folder / "result.json")
     inputs = result.get("inputs") if isinstance(result, dict) else None
     if not isinstance(inputs, dict) or not inputs.get("options") or not inputs.get("files"):
         raise RESULT.refusal(folder / "result.json", "does not list its input files")
@@ -110,7 +110,7 @@ def verify_certificate(
     Raises:
         SysIdError: It is no certificate.
     """
-    content = read_json(path, _CERTIFICATE)
+    content = _CERTIFICATE.read_json(path)
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         raise _CERTIFICATE.refusal(path, f"isn't of the schema {SCHEMA}")
     checks: list[CertificateCheck] = []
@@ -195,13 +195,13 @@ def _errors_before(found: IdentifiedArm, earlier: Path | None) -> dict[int, floa
     model = found.data.model
     if earlier is not None:
         estimate = Estimate.load(earlier / "estimate.yaml")
-        before = load_identification(earlier / "parameters.yaml", model, estimate)
+        before = Identification.load(earlier / "parameters.yaml", model, estimate)
     else:
         parameters = np.zeros(len(found.identification.names))
         parameters[: 10 * model.n_bodies] = model.pi.ravel()  # without friction
         before = replace(found.identification, parameters=parameters)
     runs = (*(found.data.runs if found.training else ()), *found.data.others)
-    return {k: predict_recording(before, run).relative_error() for k, run in enumerate(runs, 1)}
+    return {k: Prediction.of(before, run).relative_error() for k, run in enumerate(runs, 1)}
 
 
 def _budget(estimate: Estimate, gain_sd: float) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import load_identification
+from sysid_core.estimation.arm import Identification
 from sysid_core.export import (
     PROOF_SCHEMA,
     ArmResult,
@@ -22,16 +22,7 @@ from sysid_core.export import (
     export_arm,
     judge_file,
 )
-from sysid_core.files import (
-    Count,
-    FileKind,
-    FileSchema,
-    Name,
-    Number,
-    hash_of,
-    read_json,
-    validated,
-)
+from sysid_core.files import Count, FileKind, FileSchema, Name, Number, hash_of
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import (
     RobotModel,
@@ -94,7 +85,7 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
     Raises:
         SysIdError: It is no arm's result, or files are missing or have changed.
     """
-    result = read_json(folder / "result.json", RESULT)
+    result = RESULT.read_json(folder / "result.json")
     inputs = result.get("inputs") if isinstance(result, dict) else None
     if not (isinstance(inputs, dict) and inputs.get("options")):
         raise RESULT.refusal(folder / "result.json", "does not list its input files")
@@ -124,7 +115,7 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
         return tuple(load_recording(path, columns, settings.effort_kind, model) for path in paths)
 
     return ArmResult(
-        load_identification(
+        Identification.load(
             folder / "parameters.yaml",
             model,
             Estimate.load(folder / "estimate.yaml"),
@@ -178,7 +169,7 @@ def verify(
         SysIdError: It is neither, or its result can't be read.
     """
     try:
-        found = read_json(path, RESULT)
+        found = RESULT.read_json(path)
     except SysIdError:
         found = None  # the certificate's reader says what is wrong with it
     if isinstance(found, dict) and found.get("schema") == PROOF_SCHEMA:
@@ -188,7 +179,7 @@ def verify(
 
 def _verify_export(path: Path, data: Path | None, progress: Progress) -> list[CertificateCheck]:
     """Checks of a proof: hashes of the files, torques at the same states, errors from the data."""
-    proof = validated(read_json(path, _PROOF), _ProofFile, _PROOF, path)
+    proof = _PROOF.validated(_PROOF.read_json(path), _ProofFile, path)
     held = proof.carried
     in_memory = held is not None and not isinstance(held, _Held)
     if proof.result is None or proof.model is None or in_memory:

@@ -12,7 +12,7 @@ import numpy as np
 
 from sysid_core.errors import EstimationError, ModelError, SignalError, SysIdError
 from sysid_core.estimation import Estimate, residual_statistics
-from sysid_core.estimation.arm import Identification, save_identification
+from sysid_core.estimation.arm import Identification
 from sysid_core.estimation.arm_fit import ArmFit, FitSettings, fit_arm, processing_of
 from sysid_core.estimation.loaded_arm import LoadedIdentification
 from sysid_core.estimation.sequential import (
@@ -30,7 +30,7 @@ from sysid_core.export import (
     describe,
     export_arm,
 )
-from sysid_core.files import FileKind, read_yaml, write_json, write_yaml
+from sysid_core.files import FileKind, write_json, write_yaml
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
 from sysid_core.report import (
@@ -43,12 +43,7 @@ from sysid_core.report import (
 )
 from sysid_core.robot import write_urdf
 from sysid_core.signals import COLUMNS_SCHEMA, Recording
-from sysid_core.validation import (
-    Prediction,
-    judge_identification,
-    predict_recording,
-    unexplained,
-)
+from sysid_core.validation import Prediction, judge_identification, unexplained
 from sysid_core.workflows.arm_data import ArmData, require_unseen
 from sysid_core.workflows.inputs import inputs_of, mesh_places
 from sysid_core.workflows.settings import IdentifySettings
@@ -196,7 +191,7 @@ class IdentifiedArm:
     def _write_values(self, folder: Path) -> tuple[str, ...]:
         folder.mkdir(parents=True, exist_ok=True)
         self.estimate.save(folder / "estimate.yaml")
-        save_identification(self.identification, folder / "parameters.yaml")
+        self.identification.save(folder / "parameters.yaml")
         return "estimate.yaml", "parameters.yaml"
 
     def exported(self, folder: Path | str, targets: Sequence[Target]) -> IdentifiedArm:
@@ -289,10 +284,10 @@ def identify_data(
     training: tuple[Prediction, ...] = ()
     if isinstance(fit, ArmFit):
         progress(Step.PREDICTING)
-        training = tuple(predict_recording(fit.identification, run) for run in data.runs)
+        training = tuple(Prediction.of(fit.identification, run) for run in data.runs)
         if fit.loaded is not None:
-            training += tuple(predict_recording(fit.loaded.loaded, run) for run in data.loaded)
-    others = tuple(predict_recording(fit.identification, run) for run in data.others)
+            training += tuple(Prediction.of(fit.loaded.loaded, run) for run in data.loaded)
+    others = tuple(Prediction.of(fit.identification, run) for run in data.others)
     spread, lags = (fit.spread, fit.lags) if isinstance(fit, ArmFit) else (None, None)
     verdict = judge_identification(
         fit.identification, training, others, data.examination, spread, lags
@@ -304,7 +299,7 @@ def identify_data(
             fit.identification,
             data.runs,
             data.others or data.runs,
-            others or [predict_recording(fit.identification, run) for run in data.runs],
+            others or [Prediction.of(fit.identification, run) for run in data.runs],
             held_out=bool(others),
         )
         if description is not None:
@@ -359,7 +354,7 @@ def _write_columns(
             "effort": {"kind": run.joints.effort_kind.value},
         }
     else:
-        raw = read_yaml(columns, FileKind("column map", "Check the path.", SignalError))
+        raw = FileKind("column map", "Check the path.", SignalError).read_yaml(columns)
     section = dict(raw.get("drives") or {})
     old = section.get("gain")
     found = dict(zip(drives.joint_names, drives.gains.tolist(), strict=True))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sysid_core.errors import ExcitationError
-from sysid_core.estimation.payload import PayloadData, summarise_payload
+from sysid_core.estimation.payload import PayloadData, PayloadSummary
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
 from sysid_core.planning import (
     MotionChecker,
@@ -33,7 +33,6 @@ from sysid_core.robot import (
     RobotModel,
     hold_joints,
     load_robot,
-    mounted,
     wrench_regressor,
 )
 from sysid_core.robot.loops import load_closed_chain
@@ -90,7 +89,7 @@ def plan(
         else load_robot(robot)
     )
     model = hold_joints(model, lock=common.lock)
-    model = mounted(model, common.gravity, common.mount)
+    model = model.mounted(common.gravity, common.mount)
     say = progress or (lambda share, text: None)
     limits = limits_of(common, model)
     if isinstance(settings, ServoPlanSettings):  # torques of servos are neither known nor measured
@@ -170,7 +169,7 @@ def _expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) ->
     wrench = A @ Shape.box([0.2, 0.2, 0.2]).homogeneous(1.0)
     wrench = wrench + noise * np.random.default_rng(0).normal(size=wrench.shape)
     data = replace(PayloadData.of(trajectory.time[::step], wrench, motion), R_WS=None)
-    found = summarise_payload(PayloadMAP(None, sensor=SensorModel()).fit(data))
+    found = PayloadSummary.of(PayloadMAP(None, sensor=SensorModel()).fit(data))
     inertia = float(np.max(np.diag(found.inertia_sd) / np.diag(found.inertia)))
     return (
         "for 1 kg, 0.2 m, an ordinary sensor, shape unknown:"

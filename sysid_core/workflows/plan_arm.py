@@ -20,7 +20,7 @@ from sysid_core.planning import (
     plan_validation_motion,
     turning_beside_tool,
 )
-from sysid_core.report import Figure, curves
+from sysid_core.report import Figure
 from sysid_core.robot import FrictionTerm, RobotModel, lock_options
 from sysid_core.settings import numbers
 from sysid_core.signals import ColumnMap
@@ -264,6 +264,6 @@ def _curve(found: ArmPlan) -> list[tuple[str, str, str]]:
 def _progress_figure(found: ArmPlan) -> Figure:
     """Criterion over the iterations of the run that won."""
     name = f"criterion '{found.criterion.value}'"
-    return curves(
+    return Figure.curves(
         {name: {name: (range(len(found.history)), found.history)}}, xlabel="iteration", height=220
     )

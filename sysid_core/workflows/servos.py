@@ -14,7 +14,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
-from sysid_core.robot import load_robot, mounted
+from sysid_core.robot import load_robot
 
 if TYPE_CHECKING:
     from sysid_core.servos import Replay, ServoIdentification, ServoRecording
@@ -188,7 +188,7 @@ def identify_servos(
 
     progress(Step.READING)
     gains = settings.gains
-    robot = mounted(load_robot(settings.robot), settings.gravity, settings.mount)
+    robot = load_robot(settings.robot).mounted(settings.gravity, settings.mount)
     recordings = settings.files.read()
     unseen = settings.files.read_others(settings.unseen) if settings.unseen else recordings
     progress(Step.FITTING)

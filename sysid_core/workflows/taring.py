@@ -22,7 +22,6 @@ from sysid_core.signals.wrench import (
     is_reversed,
     require_sound_wrench,
     retare,
-    static_postures,
     tare_static,
     with_dress_pack,
 )
@@ -94,7 +93,7 @@ def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
             force_range=settings.force_range or None,
             torque_range=settings.torque_range or None,
         )
-    postures = static_postures(run, model, settings.sensor_frame)
+    postures = StaticPostures.find(run, model, settings.sensor_frame)
     progress(Step.FITTING)
     if settings.check is not None:
         kept = SensorCalibration.load(settings.check)

@@ -23,25 +23,16 @@ from sysid_core.estimation.loaded_arm import (
     DriveGains,
     LoadedArm,
     PayloadFromTorques,
-    drive_gains_from_targets,
     judge_carried_mass,
     torque_streams,
     with_load,
 )
-from sysid_core.estimation.payload import DensityPrior, summarise_payload
+from sysid_core.estimation.payload import DensityPrior, PayloadSummary
 from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
 from sysid_core.report import loaded_arm_report, payload_sentence, save_and_list
-from sysid_core.robot import (
-    Array,
-    DriveTrain,
-    FrictionModel,
-    FrictionTerm,
-    RobotModel,
-    hold_joints,
-    mounted,
-)
+from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm, RobotModel, hold_joints
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import ColumnMap, Recording, read_table
 from sysid_core.validation import judge_estimate
@@ -96,7 +87,7 @@ class WeighedByTorques:
             "warnings": [reason.to_dict() for reason in estimate.certify()],
         }
         if estimate.values[0] > 0:
-            payload = summarise_payload(estimate)
+            payload = PayloadSummary.of(estimate)
             out |= {
                 "mass": payload.mass,
                 "mass_sd": payload.mass_sd,
@@ -153,7 +144,7 @@ def weigh_by_torques(
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
     gravity = None if columns is None else columns.gravity
     model = hold_joints(RobotModel.from_urdf(settings.robot), lock=settings.lock)
-    model = mounted(model, settings.gravity, settings.mount, gravity)
+    model = model.mounted(settings.gravity, settings.mount, gravity)
     current, torque = settings.target_current, settings.target_torque
     drives = drives_of(model, columns, gains=not (current or torque))
     if current or torque:
@@ -254,7 +245,7 @@ def _target_gains(
             f"'{recordings[0]}' has no velocities.",
             remedy="They separate the controller's friction compensation from its model torque.",
         )
-    return drive_gains_from_targets(desired, torques, v)
+    return DriveGains.from_targets(desired, torques, v)
 
 
 def _column_range(text: str, n: int) -> tuple[int, ...]:

@@ -11,8 +11,8 @@ from typing import Any
 from sysid_core.diagnosis import require_fit
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import Identification, load_identification
-from sysid_core.files import read_json, write_json
+from sysid_core.estimation.arm import Identification
+from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
 from sysid_core.report import (
@@ -24,7 +24,7 @@ from sysid_core.report import (
 )
 from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording
-from sysid_core.validation import Prediction, judge_predictions, predict_recording
+from sysid_core.validation import Prediction, judge_predictions
 from sysid_core.workflows.arm_data import chain_of, load_recording, require_unseen
 from sysid_core.workflows.inputs import RESULT, inputs_of
 from sysid_core.workflows.settings import ValidateSettings
@@ -93,7 +93,7 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
     estimate = Estimate.load(settings.identified / "estimate.yaml")
     robot, loops = settings.robot, settings.loops
     model = chain_of(robot, loops) if loops else RobotModel.from_urdf(robot)
-    found = load_identification(settings.identified / "parameters.yaml", model, estimate)
+    found = Identification.load(settings.identified / "parameters.yaml", model, estimate)
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
     progress(Step.PREDICTING)
     runs: list[Recording] = []
@@ -141,7 +141,7 @@ def validate_runs(found: Identification, runs: Sequence[Recording]) -> Validated
 
 def _predict(found: Identification, run: Recording) -> Prediction:
     require_fit(found.model, run)
-    return predict_recording(found, run)
+    return Prediction.of(found, run)
 
 
 def _fitted_share(identified: Path) -> float | None:
@@ -153,7 +153,7 @@ def _fitted_share(identified: Path) -> float | None:
 def _result(identified: Path) -> Mapping[str, Any]:
     """Contents of result.json; empty where it can't be read."""
     try:
-        found = read_json(identified / "result.json", RESULT)
+        found = RESULT.read_json(identified / "result.json")
     except SysIdError:
         return {}
     return found if isinstance(found, dict) else {}

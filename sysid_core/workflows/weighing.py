@@ -21,11 +21,11 @@ from sysid_core.errors import SignalError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation import payload as estimators_of
 from sysid_core.estimation.loaded_arm import judge_carried_mass, torques_agree
-from sysid_core.estimation.payload import PayloadSummary, summarise_payload
+from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.estimation.payload_live import (
     PayloadKnowledge,
     Weighing,
-    held_likelihood,
+    held_data,
     judge_part,
     judge_weighing,
     load_parts,
@@ -34,7 +34,7 @@ from sysid_core.estimation.payload_live import (
     weigh_motion,
 )
 from sysid_core.estimation.payload_map import SensorModel
-from sysid_core.files import FileKind, read_yaml, write_json
+from sysid_core.files import FileKind, write_json
 from sysid_core.lazy import lazy_import
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Reason, Verdict
@@ -45,15 +45,7 @@ from sysid_core.report import (
     payload_sentence,
     save_and_list,
 )
-from sysid_core.robot import (
-    POSE_FRAME,
-    Array,
-    RobotModel,
-    held_text,
-    hold_joints,
-    mounted,
-    transform_pi,
-)
+from sysid_core.robot import POSE_FRAME, Array, RobotModel, held_text, hold_joints, transform_pi
 from sysid_core.robot.shapes import Shape, load_shape
 from sysid_core.signals import (
     TABLE_ENDINGS,
@@ -104,7 +96,7 @@ class Weighed:
         Raises:
             EstimationError: The mass isn't positive.
         """
-        return summarise_payload(self.estimate)
+        return PayloadSummary.of(self.estimate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +241,7 @@ def weigh(
     if diagram is not None and pi[0] > 0:
         sensor_frame = weighing.sensor_frame
         X = fixed_pose(model, settings.flange_frame or sensor_frame, sensor_frame)
-        verdict += Verdict((_rated(diagram, summarise_payload(estimate), X),))
+        verdict += Verdict((_rated(diagram, PayloadSummary.of(estimate), X),))
     progress(Step.WRITING)
     return WeighedRecording(
         estimate,
@@ -307,15 +299,16 @@ def which_part(
     known = load_parts(parts)
     if settings.calibration is None:
         raise SignalError("The recognition of parts needs a tare.", remedy="Give --calibration.")
-    run, model, frame, _, _ = _opened(settings, recording)
-    R, r = held_likelihood(
+    run, model, frame, still, _ = _opened(settings, recording)
+    data, sensor = held_data(
         run,
         model,
         frame,
         SensorCalibration.load(settings.calibration),
         sensor=SensorModel.named(settings.sensor),
+        still=still,
     )
-    found = part_probabilities(R, r, known)
+    found = part_probabilities(data, known, sensor)
     return FoundPart(found, Verdict((judge_part(found, expected),)))
 
 
@@ -347,7 +340,7 @@ def robot_on_sensor(
             "The recording contains no robot_description.", remedy="Give the URDF with --robot."
         )
     model = RobotModel.from_urdf(settings.robot or run.urdf_xml)
-    model = mounted(model, settings.gravity, settings.mount)
+    model = model.mounted(settings.gravity, settings.mount)
     model = hold_joints(model, lock=settings.lock, measured=run.joints.names)
     require_sound_units(replace(run.joints, v=None), model, run.source)
     model, mounting = mount_sensor(
@@ -449,7 +442,7 @@ def _read_truth(path: Path) -> Array:
         "Write: pi: [m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz], about the sensor's origin.",
         SignalError,
     )
-    raw = read_yaml(path, kind)
+    raw = kind.read_yaml(path)
     try:
         pi = np.asarray(raw["pi"], dtype=float)
     except (KeyError, TypeError, ValueError) as err:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from sysid_core.errors import SysIdError
-from sysid_core.files import FileKind, FileSchema, Name, read_schema, read_yaml, unknown_key
+from sysid_core.files import FileKind, FileSchema, Name, unknown_key
 from sysid_nodes.bringup.graph import TOPICS, NodeSpec, bringup_graph
 from sysid_nodes.computed_torque_controller import ComputedTorqueControllerConfig
 from sysid_nodes.data_logger import DataLoggerConfig
@@ -105,11 +105,11 @@ def _keep_apart(values: dict[str, Any], schema: type, namespace: str) -> None:
 
 def _read(path: Path) -> _File:
     """Content of a bringup file, checked against its schema; ROS parameter files are accepted, too."""
-    raw = read_yaml(path, _FILE)
+    raw = _FILE.read_yaml(path)
     if not isinstance(raw, dict) or not any(
         isinstance(section, dict) and _ROS in section for section in raw.values()
     ):
-        return read_schema(path, _File, _FILE)
+        return _FILE.read_schema(path, _File)
     sections: dict[str, dict[str, Any]] = {}
     for pattern, section in raw.items():
         own = section.get(_ROS) if isinstance(section, dict) else None

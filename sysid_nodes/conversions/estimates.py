@@ -157,9 +157,9 @@ def inertia_message_from_estimate(
     estimate: Estimate, *, stamp_ns: int, frame: str
 ) -> InertiaStamped:
     """`geometry_msgs/InertiaStamped`: mass, centre of mass, inertia about the centre of mass."""
-    from sysid_core.estimation.payload import summarise_payload  # heavy: only where a payload is
+    from sysid_core.estimation.payload import PayloadSummary
 
-    payload = summarise_payload(estimate)
+    payload = PayloadSummary.of(estimate)
     out = InertiaStamped(inertia=inertia_message(payload.mass, payload.com, payload.inertia))
     out.header.stamp = stamp_from_ns(stamp_ns)
     out.header.frame_id = frame
@@ -172,9 +172,9 @@ def payload_message_from_estimate(
     """Current payload estimate of a session, with the standard deviations of mass, centre of
     mass and inertia.
     """
-    from sysid_core.estimation.payload import summarise_payload
+    from sysid_core.estimation.payload import PayloadSummary
 
-    payload, change = summarise_payload(estimate), session.last_change
+    payload, change = PayloadSummary.of(estimate), session.last_change
     changed = {}
     if change is not None:
         changed = {

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sysid_core.signals.bags import Layout, build_typestore, joint_state_layout, wrench_layout
+from sysid_core.signals.bags import Layout, build_typestore
 from sysid_core.signals.filters import FilteredSample
 from sysid_core.signals.wrench import FilteredWrench
 from sysid_nodes.conversions import columns_of, joint_arrays_from_message
@@ -53,7 +53,7 @@ class JointStateReader:
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(names)
-        self._layouts = _Layouts(joint_state_layout)
+        self._layouts = _Layouts(Layout.of_joint_states)
 
         # Where the robot's joints stand in layouts that have them all; these are kept alive.
         self._columns: dict[int, tuple[Layout, NDArray[np.intp]]] = {}
@@ -87,7 +87,7 @@ class WrenchReader:
     """Reader of serialised `geometry_msgs/WrenchStamped` messages."""
 
     def __init__(self) -> None:
-        self._layouts = _Layouts(wrench_layout)
+        self._layouts = _Layouts(Layout.of_wrenches)
 
     def layout(self, data: bytes) -> Layout:
         """Layout of the fields in a message, with its `frame_id`; SignalError if the bytes

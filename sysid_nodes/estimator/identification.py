@@ -21,7 +21,7 @@ from std_msgs.msg import String
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm_fit import FitSettings
-from sysid_core.files import FileKind, read_yaml, write_text
+from sysid_core.files import FileKind, write_text
 from sysid_core.robot import STANDARD_GRAVITY, RobotModel
 from sysid_core.settings import plain_settings
 from sysid_core.workflows import IdentifySettings, SequentialSettings, ServoFiles, ServoSettings
@@ -139,7 +139,7 @@ class IdentificationJob:
     def _metadata(self, key: str) -> dict[str, Any]:
         """Entry of the recording's metadata.yaml; empty if the file lacks it."""
         try:
-            raw = read_yaml(self._recording / "metadata.yaml", _METADATA)
+            raw = _METADATA.read_yaml(self._recording / "metadata.yaml")
             found = raw["rosbag2_bagfile_information"][key]
         except (SysIdError, KeyError, TypeError):
             return {}

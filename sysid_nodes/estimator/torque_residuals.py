@@ -60,12 +60,12 @@ class TorqueResidualsComponent:
             estimate: What it wrote beside it.
             model: The robot.
         """
-        from sysid_core.estimation.arm import load_identification
+        from sysid_core.estimation.arm import Identification
         from sysid_core.validation import ResidualTorques
 
         found = None
         try:
-            found = load_identification(folder / "parameters.yaml", model, estimate)
+            found = Identification.load(folder / "parameters.yaml", model, estimate)
         except SysIdError as err:
             self.node.get_logger().info(f"Residual torques are still computed with the URDF: {err}")
         self._residuals = ResidualTorques(model, found)

@@ -8,21 +8,14 @@ unless the parameters `joints` and `lock` do.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from sysid_core.errors import SysIdError
-from sysid_core.robot import (
-    RobotModel,
-    gravity_of_mount,
-    held_text,
-    hold_joints,
-    received_urdf,
-    with_gravity,
-)
+from sysid_core.robot import RobotModel, held_text, hold_joints, received_urdf
 from sysid_nodes.lifecycle.subscriptions import LATCHED, AdaptiveSubscription
 
 if TYPE_CHECKING:
@@ -116,7 +109,7 @@ class RobotSource:
             measured=self._measured,
             positions=self._positions,
         )
-        model = mounted(model, common.mount)
+        model = model.mounted(mount=common.mount)
         before, self._given, self._last = self._last, model, model
         if before is not None and _same(before, model):
             return
@@ -124,16 +117,6 @@ class RobotSource:
             if warning:
                 self._node.get_logger().warning(warning)
         self._got(model)
-
-
-def mounted(model: RobotModel, mount: Sequence[float]) -> RobotModel:
-    """Robot with gravity according to the parameter `mount`, otherwise according to its
-    description.
-
-    Raises:
-        ModelError: Neither three angles nor none.
-    """
-    return with_gravity(model, gravity_of_mount(mount)) if len(mount) else model
 
 
 def _same(one: RobotModel, other: RobotModel) -> bool:

@@ -14,7 +14,6 @@ from sysid_core.controller_payload import (
     ControllerPayload,
     VendorRequest,
     response_accepted,
-    vendor_request,
 )
 from sysid_core.errors import SysIdError
 from sysid_nodes.conversions import interface
@@ -61,7 +60,7 @@ class VendorService:
 
     def request(self, payload: ControllerPayload) -> VendorRequest:
         """Service request in the layout of this driver's version."""
-        return vendor_request(
+        return VendorRequest.of(
             self.vendor,
             payload,
             self.type.Request.get_fields_and_field_types(),

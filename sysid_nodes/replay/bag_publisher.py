@@ -12,7 +12,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from std_srvs.srv import SetBool, Trigger
 
-from sysid_core.signals.bags import OfferedQos, StoredBag, offered_qos
+from sysid_core.signals.bags import OfferedQos, StoredBag
 from sysid_nodes.conversions import InterfaceError, interface
 
 _DEPTH = 4000  # a subscriber that stalls for seconds loses nothing
@@ -42,7 +42,7 @@ class BagPublisher(Node):
                 self.left_out.append(f"{topic.name} ({topic.type})")
                 continue
             self._topics[topic.name] = self.create_publisher(
-                kind, topic.name, _qos(offered_qos(topic))
+                kind, topic.name, _qos(OfferedQos.of(topic))
             )
         self._needed = [t.name for t in bag.topics if t.type in _NEEDED and t.name in self._topics]
         self._clock = self.create_publisher(Clock, "/clock", 10) if clock else None

@@ -23,14 +23,7 @@ from sysid_nodes.conversions import (
     stamp_from_ns,
     trajectory_arrays,
 )
-from sysid_nodes.lifecycle import (
-    DATA,
-    LATCHED,
-    ManagedNode,
-    ParameterError,
-    mounted,
-    run_node,
-)
+from sysid_nodes.lifecycle import DATA, LATCHED, ManagedNode, ParameterError, run_node
 from sysid_nodes.simulated_robot.config import SimulatedRobotConfig, build_plant, described_robot
 from sysid_nodes.simulated_robot.pace import LockStep, WallPace
 
@@ -49,7 +42,7 @@ class SimulatedRobotNode(ManagedNode):
     def configure(self) -> None:
         """Build the simulation and create the topics."""
         c: SimulatedRobotConfig = self.config
-        model = mounted(described_robot(c), self.common.mount)
+        model = described_robot(c).mounted(mount=self.common.mount)
         n = model.nv
         for name, size in (("payload", 10), ("start", n), ("wrench_bias", 6)):
             if len(getattr(c, name)) not in (0, size):

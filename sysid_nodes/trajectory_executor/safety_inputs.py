@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sysid_core.errors import SysIdError
-from sysid_core.files import FileKind, parse_yaml
+from sysid_core.files import FileKind
 from sysid_nodes.conversions import interface
 from sysid_nodes.lifecycle import ParameterError
 
@@ -50,7 +50,7 @@ class SafetyInput:
         within = len(words) == 7 and words[5] == "within"
         if not (len(words) == 5 or within) or words[3] != "in" or words[1].count("/") != 2:
             raise ParameterError(f"The safety input '{text}' has another form.", remedy=FORMAT)
-        allowed = tuple(parse_yaml(f"[{words[4]}]", _VALUES, text))
+        allowed = tuple(_VALUES.parse_yaml(f"[{words[4]}]", text))
         age = float("inf")
         if within:
             try:

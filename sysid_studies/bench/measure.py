@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation
 from scipy.special import ndtri
 
 from sysid_core.errors import BatchError, EstimationError, SysIdError
-from sysid_core.estimation import difference
+from sysid_core.estimation import EstimateDifference
 from sysid_core.estimation.arm import Identification, Processing, identify
 from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.fit import LeastSquares
@@ -31,7 +31,7 @@ from sysid_core.signals.wrench import (
     static_regressor,
     tare_static,
 )
-from sysid_core.validation import Prediction, predict_recording
+from sysid_core.validation import Prediction
 from sysid_core.workflows import ArmData, identify_data
 from sysid_studies.bench.peers.peer import PEERS, Peer, PeerFit
 from sysid_studies.bench.recipe import Recipe, Split, read_split, wrong_files
@@ -291,8 +291,8 @@ def _methods(split: Split) -> Iterator[tuple[str, _Run]]:
 
 
 def _errors(found: Identification | PeerFit, split: Split) -> dict[str, float]:
-    judged = [predict_recording(found, run) for run in split.judged]
-    fitted = [predict_recording(found, run) for run in split.fitted]
+    judged = [Prediction.of(found, run) for run in split.judged]
+    fitted = [Prediction.of(found, run) for run in split.fitted]
     return {
         "moving": pooled_error(judged),
         "whole": pooled_error(judged, whole=True),
@@ -361,7 +361,7 @@ def _deviations(found: Identification, split: Split) -> Scores | None:
         other = identify(
             found.model, split.judged, found.friction, estimator, found.processing
         ).estimate
-        change = difference(found.estimate, other)
+        change = EstimateDifference.of(found.estimate, other)
     except SysIdError:
         return None
     return score_deviations(change.change, np.where(change.sd > 0.0, change.sd, np.nan))

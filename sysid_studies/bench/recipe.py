@@ -26,9 +26,8 @@ from sysid_core.files import (
     Positive,
     hash_of,
     read_npz,
-    read_schema,
 )
-from sysid_core.robot import DriveTrain, RobotModel, with_gravity
+from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
 from sysid_core.workflows import drives_of, inputs_of, load_recording
 
@@ -150,7 +149,7 @@ def load_recipe(path: str | Path) -> Recipe:
     Raises:
         BatchError: Names file, key and remedy.
     """
-    return read_schema(path, Recipe, _KIND)
+    return _KIND.read_schema(path, Recipe)
 
 
 def load_recipes(names: Sequence[str] = ()) -> list[Recipe]:
@@ -225,10 +224,10 @@ def read_split(recipe: Recipe, data: Path) -> Split:
     )
     drives = drives_of(model, columns)
     if columns is not None and columns.gravity is not None:
-        model = with_gravity(model, columns.gravity)
+        model = model.with_gravity(columns.gravity)
     if recipe.robot.gravity == "estimate":
         found = estimate_gravity(collect_samples(model, fitted, drives, count=800))
-        model = with_gravity(model, found.gravity)
+        model = model.with_gravity(found.gravity)
     return Split(model, drives, fitted, judged)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sysid_core.report import Report, dots
+from sysid_core.report import Figure, Report
 from sysid_studies.constrained.seed import MODELS
 
 if TYPE_CHECKING:
@@ -165,4 +165,4 @@ def _parameter_figure(study: ConstrainedStudy) -> Figure:
         errors[f"robot {seed.seed}"] = [
             (estimate[name] - true) / sd[name] for name, true in seed.truth.items()
         ]
-    return dots(names, errors, ylabel="error / sd", band=(-2.0, 2.0))
+    return Figure.dots(names, errors, ylabel="error / sd", band=(-2.0, 2.0))

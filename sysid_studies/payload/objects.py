@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sysid_core.errors import SysIdError
-from sysid_core.files import FileKind, read_yaml
+from sysid_core.files import FileKind
 from sysid_core.robot import Array, pi_from_mass_com_inertia
 from sysid_core.robot.shapes import Shape
 
@@ -38,7 +38,7 @@ class StudyObject:
 @cache
 def _facts() -> dict[str, Any]:
     path = files("sysid_studies") / "data" / "modular_object.yaml"
-    facts: dict[str, Any] = read_yaml(str(path), FileKind("object", "Install again.", SysIdError))
+    facts: dict[str, Any] = FileKind("object", "Install again.", SysIdError).read_yaml(str(path))
     return facts
 
 

@@ -17,10 +17,10 @@ from sysid_core.estimation.payload import (
     HomogeneousBody,
     PayloadLMI,
     PayloadOLS,
+    PayloadSummary,
     PointMassDiscretization,
     RecursiveTotalLeastSquares,
     WrenchEstimator,
-    summarise_payload,
 )
 from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
@@ -173,7 +173,7 @@ def judge(case: Case, method: str, solve: Callable[[], Estimate], thing: StudyOb
 
 def normalised_squared_error(estimate: Estimate, truth: Array) -> float:
     """Mean of (error / standard deviation)^2 over mass, centre of mass and inertia about it."""
-    payload = summarise_payload(estimate)
+    payload = PayloadSummary.of(estimate)
     mass, com, inertia = mass_com_inertia_from_pi(truth)
     upper = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
     error = np.concatenate(

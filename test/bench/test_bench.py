@@ -16,7 +16,7 @@ from sysid_core.errors import BatchError
 from sysid_core.files import hash_of
 from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
-from sysid_core.validation import predict_recording
+from sysid_core.validation import Prediction
 from sysid_fleet.batch import Rows
 from sysid_studies.bench.measure import bench_rows, pooled_error
 from sysid_studies.bench.page import outcome_of, standing
@@ -141,7 +141,7 @@ def test_another_tool_finds_the_arm_and_is_judged_like_ours(peer: Peer, tmp_path
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(raw))
     split = read_split(load_recipe(tmp_path / "mine.yaml"), tmp_path)
     found = peer.fit(split.model, split.fitted, split.drives)
-    judged = [predict_recording(found, run) for run in split.judged]
+    judged = [Prediction.of(found, run) for run in split.judged]
     assert pooled_error(judged) < 0.08
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from sysid_cli.app import app
 from sysid_core.errors import SignalError
-from sysid_core.signals import ColumnMap, read_table, table_layout
+from sysid_core.signals import ColumnMap, TableLayout, read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 JOINTS = ("a", "b", "c")
@@ -59,7 +59,7 @@ def test_the_shipped_recording_gives_the_map_that_ships_with_it(tmp_path: Path) 
 
 @pytest.mark.parametrize("order", ["tvqe", "tqve", "teqv", "qvet"])
 def test_velocities_are_the_block_that_is_the_derivative(tmp_path: Path, rng, order: str) -> None:
-    layout = table_layout(table(tmp_path / "log.csv", rng, order=order), JOINTS, 3.0)
+    layout = TableLayout.of(table(tmp_path / "log.csv", rng, order=order), JOINTS, 3.0)
     first = {"t": 1, "q": 3, "v": 3, "e": 3}
     starts = {kind: sum(first[k] for k in order[: order.index(kind)]) for kind in order}
     assert layout.time == starts["t"] and layout.rate_hz == pytest.approx(100.0)
@@ -69,9 +69,9 @@ def test_velocities_are_the_block_that_is_the_derivative(tmp_path: Path, rng, or
 
 
 def test_degrees_are_told_by_the_limits_of_the_joints(tmp_path: Path, rng) -> None:
-    assert table_layout(table(tmp_path / "a.csv", rng), JOINTS, 3.0).position_unit == "rad"
+    assert TableLayout.of(table(tmp_path / "a.csv", rng), JOINTS, 3.0).position_unit == "rad"
     assert (
-        table_layout(table(tmp_path / "b.csv", rng, degrees=True), JOINTS, 3.0).position_unit
+        TableLayout.of(table(tmp_path / "b.csv", rng, degrees=True), JOINTS, 3.0).position_unit
         == "deg"
     )
 
@@ -98,7 +98,7 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "log.mat"
     path.write_bytes(bytes(range(256)) * 20)
     with pytest.raises(SignalError):
-        table_layout(path, JOINTS, 3.0)
+        TableLayout.of(path, JOINTS, 3.0)
 
 
 def test_an_entry_that_is_still_open_is_named_so(tmp_path: Path) -> None:

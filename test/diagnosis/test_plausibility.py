@@ -36,7 +36,7 @@ from sysid_core.errors import ModelError, SignalError
 from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.estimation.loaded_arm import judge_carried_mass
 from sysid_core.reasons import Outcome, Verdict
-from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount, with_gravity
+from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount
 from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
 from sysid_core.signals.bags import read_bag
@@ -91,7 +91,7 @@ def test_data_and_description_that_agree_pass(model, run):
 @pytest.mark.parametrize("mount", [(np.pi, 0.0, 0.0), (0.6, 0.3, 0.0)])
 def test_gravity_is_found_from_the_torques(model, mount):
     true = gravity_of_mount(mount)
-    run = record(with_gravity(model, true))
+    run = record(model.with_gravity(true))
     found = estimate_gravity(collect_samples(model, [run], DriveTrain.direct(model.joint_names)))
     angle = np.arccos(np.clip(found.gravity @ true / 9.81**2, -1.0, 1.0))
     assert np.degrees(angle) < 0.5
@@ -104,7 +104,7 @@ def test_a_mount_and_its_gravity_belong_together():
     with pytest.raises(ModelError, match="three angles"):
         gravity_of_mount((0.0, np.nan, 0.0))
     with pytest.raises(ModelError, match="can't be"):
-        with_gravity(RobotModel.from_urdf("ur5"), (0.0, 0.0, 98.1))
+        RobotModel.from_urdf("ur5").with_gravity((0.0, 0.0, 98.1))
 
 
 def swapped(values: np.ndarray, i: int, j: int) -> np.ndarray:
@@ -149,8 +149,16 @@ def test_a_fault_is_named(model, run, fault):
         assert reasons[code].data["odds"] > 20.0
 
 
+def limited(model: RobotModel, limit: float) -> RobotModel:
+    """The model with this effort limit of all joints; 0: none [N m]."""
+    pin_model = model.pin_model.copy()
+    pin_model.effortLimit = np.full(model.nv, limit)
+    return replace(model, pin_model=pin_model)
+
+
 def test_torques_three_times_too_large_may_be_masses_three_times_too_small(model, run):
-    (found,) = judged(model, changed(run, effort=3.0 * run.joints.effort)).notable
+    large = changed(run, effort=3.0 * run.joints.effort)
+    (found,) = judged(limited(model, 0.0), large).notable
     assert found.code == "cannot-tell"
     sizes = dict(zip(found.data["causes"], found.data["sizes"], strict=True))
     assert sizes["urdf-masses"] == pytest.approx(3.0, rel=0.3)
@@ -172,7 +180,7 @@ def test_a_description_is_as_dense_as_robots_are(model):
 
 @pytest.mark.parametrize("factor", [0.25, 6.0])  # 6 is near no unit, but nearer to one than to 3
 def test_torques_of_another_size_are_not_judged_without_a_known_load(model, run, factor):
-    found = judged(model, changed(run, effort=factor * run.joints.effort))
+    found = judged(limited(model, 0.0), changed(run, effort=factor * run.joints.effort))
     assert found.outcome is Outcome.NOT_JUDGED
     (doubt,) = found.not_judged
     assert doubt.code == "cannot-tell" and doubt.data["causes"][0] == "effort-scale"
@@ -318,7 +326,7 @@ def test_the_real_arm_on_its_side_is_found_out(shared_data):
     assert np.degrees(found.angle_sd) < 0.1
     assert found.unexplained < 0.01 < 0.3 < found.unexplained_before
     assert judged(model, run).failures[0].code == "mounting"
-    assert judged(with_gravity(model, found.gravity), run).ok
+    assert judged(model.with_gravity(found.gravity), run).ok
 
 
 def test_a_real_arm_whose_drivers_subtract_its_weight_is_found_out(shared_data):
@@ -411,6 +419,18 @@ def test_a_load_that_the_description_lacks_is_named():
     (found,) = judged(model.with_pi(model.pi + load), run).reasons
     # A sixth of the arm's mass too much looks much like torques that are too small: that is said.
     assert found.code == "load-surplus" or found.data["causes"][0] == "load-surplus"
+
+
+def test_torques_beyond_the_drives_limits_speak_for_wrong_efforts_not_for_wrong_masses(model, run):
+    def wrong_efforts(limit: float) -> float:
+        drives = DriveTrain.direct(model.joint_names)
+        samples = collect_samples(limited(model, limit), [run], drives)
+        ranked = explanations(samples.with_torques(lambda x: 3.0 * x))
+        chance = {e.hypothesis.kind: e.probability for e in ranked}
+        return chance[Fault.EFFORT_UNIT] / chance[Fault.MASSES]
+
+    peak = float(np.max(np.abs(run.joints.effort)))
+    assert wrong_efforts(1.5 * peak) > 10.0 * wrong_efforts(4.0 * peak)
 
 
 def test_a_load_that_the_joints_can_not_carry_has_another_unit(model, run):

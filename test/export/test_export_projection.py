@@ -14,7 +14,7 @@ from sysid_core.export.projection import Projection, Projections, inside, lost_i
 from sysid_core.export.urdf import UrdfReader, urdf_of
 from sysid_core.robot import RobotModel
 from sysid_core.signals import Recording
-from sysid_core.validation import predict_recording
+from sysid_core.validation import Prediction
 
 
 def judge(result, target, robot, runs, predictions) -> ExportedError:
@@ -31,7 +31,7 @@ def test_terms_that_the_target_holds_stay_as_they_are(rng):
     assert robot.lost == ("smooth_sign",)
     for symbol in ("F_c", "F_v", "I_a"):
         assert robot.of(symbol) == pytest.approx(TRUTH[symbol], rel=0.02, abs=0.01)
-    own = [predict_recording(result, run) for run in kept]
+    own = [Prediction.of(result, run) for run in kept]
     smooth = projected(result, fitted, Target.MJCF, keep=robot.lost)
     error = judge(result, Target.MJCF, smooth, kept, own)
     assert error.rise == pytest.approx(1.0, abs=0.02)
@@ -42,7 +42,7 @@ def test_terms_that_the_target_holds_stay_as_they_are(rng):
 def test_friction_takes_over_what_the_lost_terms_explained(rng):
     result, fitted, kept = identified(LOADED, rng)
     found = describe(
-        result, fitted, kept, [predict_recording(result, run) for run in kept], held_out=True
+        result, fitted, kept, [Prediction.of(result, run) for run in kept], held_out=True
     )
     assert found is not None
     robot = projected(result, fitted, Target.URDF)
@@ -50,7 +50,7 @@ def test_friction_takes_over_what_the_lost_terms_explained(rng):
     assert robot.of("F_c")[0] > 1.3 * TRUTH["F_c"][0]  # load friction is part of it
     values = [result.friction_parameters[f"{j}.{s}"] for j in ("j1", "j2") for s in ("F_c", "F_v")]
     copied = replace(robot, values=np.array(values))
-    own = [predict_recording(result, run) for run in kept]
+    own = [Prediction.of(result, run) for run in kept]
     as_copied = judge(result, Target.URDF, copied, kept, own)
     assert found.error.exported < as_copied.exported
     assert found.error.worth_a_warning == (found.error.rise > 2.0)
@@ -91,7 +91,7 @@ def test_code_loses_nothing(rng):
 def test_a_result_without_description_has_no_urdf(rng):
     result, fitted, kept = identified(USUAL, rng)
     bare = replace(result, model=replace(result.model, urdf_xml=""))
-    own = [predict_recording(result, run) for run in kept]
+    own = [Prediction.of(result, run) for run in kept]
     assert describe(bare, fitted, kept, own, held_out=True) is None
     with pytest.raises(ModelError, match="wasn't built from a URDF"):
         urdf_of(projected(bare, fitted, Target.URDF))

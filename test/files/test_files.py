@@ -22,12 +22,7 @@ from sysid_core.files import (
     Number,
     Vector3,
     hash_of,
-    parse_yaml,
-    read_json,
     read_npz,
-    read_text,
-    read_yaml,
-    validated,
     write_text,
     write_yaml,
     written_whole,
@@ -59,7 +54,7 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
         ("a\0b", "null"),
     ):
         with pytest.raises(SignalError, match=words) as err:
-            read_text(path, KIND)
+            KIND.read_text(path)
         assert err.value.remedy
 
 
@@ -67,9 +62,9 @@ def test_a_file_that_is_too_large_or_not_utf8_is_refused(tmp_path: Path) -> None
     file = tmp_path / "a.yaml"
     file.write_bytes(b"a: 1\nb: \xfc\n")
     with pytest.raises(SignalError, match="line 2 holds the byte 0xfc"):
-        read_text(file, KIND)
+        KIND.read_text(file)
     with pytest.raises(SignalError, match="more than 0 MB"):
-        read_text(file, KIND, most=5)
+        KIND.read_text(file, most=5)
 
 
 @pytest.mark.parametrize(
@@ -95,18 +90,18 @@ def test_a_file_that_is_too_large_or_not_utf8_is_refused(tmp_path: Path) -> None
 )
 def test_yaml_that_nobody_writes_is_refused(text: str, words: str) -> None:
     with pytest.raises(SignalError, match=words):
-        parse_yaml(text, KIND, "a.yaml")
+        KIND.parse_yaml(text, "a.yaml")
 
 
 def test_aliases_and_numbers_without_a_point_are_read() -> None:
-    content = parse_yaml("a: &x [1e-3, 2]\nb: *x\n<<: {c: 1E6}", KIND, "a.yaml")
+    content = KIND.parse_yaml("a: &x [1e-3, 2]\nb: *x\n<<: {c: 1E6}", "a.yaml")
     assert content == {"a": [1e-3, 2], "b": [1e-3, 2], "c": 1e6}
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     content = {"z": [1.5e-300, -0.0], "a": {"ü": "no", "b": None}}
     write_yaml(tmp_path / "a.yaml", content)
-    assert read_yaml(tmp_path / "a.yaml", KIND) == content
+    assert KIND.read_yaml(tmp_path / "a.yaml") == content
 
 
 def test_json_with_a_key_twice_or_no_json_is_refused(tmp_path: Path) -> None:
@@ -114,7 +109,7 @@ def test_json_with_a_key_twice_or_no_json_is_refused(tmp_path: Path) -> None:
     for text, words in (('{"a": 1, "a": 2}', "`a` twice"), ("{", "JSON"), ("[" * 99_999, "JSON")):
         file.write_text(text)
         with pytest.raises(SignalError, match=words):
-            read_json(file, KIND)
+            KIND.read_json(file)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +128,7 @@ def test_json_with_a_key_twice_or_no_json_is_refused(tmp_path: Path) -> None:
 )
 def test_findings_name_file_key_and_remedy(raw: object, words: str) -> None:
     with pytest.raises(SignalError, match=words) as err:
-        validated(raw, Whole, KIND, "here.yaml")
+        KIND.validated(raw, Whole, "here.yaml")
     assert "here.yaml" in err.value.message
     assert err.value.remedy
 

@@ -25,7 +25,7 @@ from sysid_nodes.bringup import read_config
 from sysid_nodes.computed_torque_controller.config import ComputedTorqueControllerConfig
 from sysid_nodes.data_logger.live_filtering import DataLoggerConfig
 from sysid_nodes.estimator import EstimatorConfig
-from sysid_nodes.lifecycle import ParameterError, check, mounted
+from sysid_nodes.lifecycle import ParameterError, check
 from sysid_nodes.lifecycle.parameters import descriptor_of
 from sysid_nodes.payload_bridge.config import PayloadBridgeConfig
 from sysid_nodes.simulated_robot.config import SimulatedRobotConfig, build_plant
@@ -110,13 +110,13 @@ def test_a_bringup_file_takes_the_parameters_that_every_node_has(tmp_path: Path)
 def test_a_mounted_robot_feels_gravity_along_another_axis_in_nodes_and_simulation() -> None:
     config = SimulatedRobotConfig(robot="xarm7", link_error=0.0, coulomb=0.0)
     model = RobotModel.from_urdf(config.robot)
-    sideways = mounted(model, (0.0, 1.5708, 0.0))
+    sideways = model.mounted(mount=(0.0, 1.5708, 0.0))
     assert sideways.gravity == pytest.approx([9.81, 0.0, 0.0], abs=1e-3)
-    assert mounted(model, ()) is model
+    assert model.mounted(mount=()) is model
     plant = build_plant(config, sideways, np.random.default_rng(0))
     assert plant.mj_model.opt.gravity == pytest.approx(sideways.gravity)
     with pytest.raises(SysIdError, match="three angles"):
-        mounted(model, (0.0, 1.0))
+        model.mounted(mount=(0.0, 1.0))
 
 
 def test_allowed_values_of_safety_inputs_are_read_strictly() -> None:

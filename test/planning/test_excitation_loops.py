@@ -16,8 +16,8 @@ from sysid_core.identifiability import (
     sampled_base_parameters,
 )
 from sysid_core.planning.closed_chain import (
+    AssemblyMap,
     LoopExcitation,
-    assembly_map,
     coupled_drives,
     motion_box,
     plan_loop_excitation,
@@ -60,7 +60,7 @@ def test_toes_share_a_foot(leg):
 
 
 def test_the_legs_box_assembles_everywhere_and_uniquely(leg, rng):
-    found = assembly_map(leg, rng, 300, box=motion_box(leg, rng))
+    found = AssemblyMap.of(leg, rng, 300, box=motion_box(leg, rng))
     assert found.assembled.all() and found.within_limits.all() and found.unique
     assert found.residual <= 1e-12
 
@@ -69,12 +69,12 @@ def test_a_box_is_found_where_none_is_given(leg, rng):
     box = motion_box(dataclasses.replace(leg, box=None), rng)
     assert {"toe_a-toe_b", "toe_a+toe_b"} < set(box.names)
     assert np.all(box.half > 0.1)
-    found = assembly_map(leg, rng, 200, box=box)
+    found = AssemblyMap.of(leg, rng, 200, box=box)
     assert found.assembled.all() and found.within_limits.all()
 
 
 def test_not_everything_within_the_joints_limits_assembles(leg, rng):
-    found = assembly_map(leg, rng, 200)
+    found = AssemblyMap.of(leg, rng, 200)
     assert 0.85 < found.assembled.mean() < 1.0
     assert found.within_limits.mean() < found.assembled.mean()
 

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import chi2, kstest, norm
 
 from sysid_core.errors import EstimationError, SignalError
-from sysid_core.estimation import Estimate, ParameterVerdict, difference
+from sysid_core.estimation import Estimate, EstimateDifference, ParameterVerdict
 from sysid_core.report.runs import SavedRun, comparison_report, differences_from_first
 
 NAMES = tuple(f"link{k}.m" for k in range(12))
@@ -31,7 +31,7 @@ def fitted(rng: np.random.Generator, change: float = 0.0) -> Estimate:
 
 def test_what_chance_explains_is_distributed_as_chance() -> None:
     rng = np.random.default_rng(1)
-    found = [difference(fitted(rng), fitted(rng)) for _ in range(300)]
+    found = [EstimateDifference.of(fitted(rng), fitted(rng)) for _ in range(300)]
     z = np.concatenate([f.z for f in found])
     assert z.std() == pytest.approx(1.0, abs=0.05)
     assert kstest([chi2.sf(f.chi2, f.dof) for f in found], "uniform").pvalue > 0.01
@@ -41,7 +41,7 @@ def test_what_chance_explains_is_distributed_as_chance() -> None:
 
 def test_what_was_changed_is_named_and_nothing_else() -> None:
     rng = np.random.default_rng(2)
-    found = difference(fitted(rng), fitted(rng, change=0.5))
+    found = EstimateDifference.of(fitted(rng), fitted(rng, change=0.5))
     assert found.differing == ("link2.m",)
     assert chi2.sf(found.chi2, found.dof) < 1e-6
     k = found.names.index("link2.m")
@@ -51,10 +51,10 @@ def test_what_was_changed_is_named_and_nothing_else() -> None:
 def test_parameters_that_stand_for_other_combinations_are_not_compared() -> None:
     a = fitted(np.random.default_rng(3))
     b = replace(a, combinations={"link0.m": {"link0.m": 1.0, "link1.m": 0.3}})
-    assert difference(a, b).other_meaning == ("link0.m",)
+    assert EstimateDifference.of(a, b).other_meaning == ("link0.m",)
     stranger = replace(a, names=tuple(f"joint{k}.F_c" for k in range(len(NAMES))))
     with pytest.raises(EstimationError, match="no parameter in common"):
-        difference(a, stranger)
+        EstimateDifference.of(a, stranger)
 
 
 def saved(folder: Path, estimate: Estimate, error: float, **settings: object) -> SavedRun:

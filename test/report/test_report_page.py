@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sysid_core.reasons import Outcome
-from sysid_core.report import Report, time_series, with_deviation
+from sysid_core.report import Figure, Report, with_deviation
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 
@@ -26,7 +26,7 @@ def page(tmp_path_factory):
     report = Report("Robot <1>", "subtitle & more")
     report.headline(Outcome.WARN, "1.116 ± 0.007 kg", asked="its mass", next_steps=["Move faster."])
     report.table(("quantity", "value"), [("mass </table>", 1.116)], "All", folded=True)
-    report.figure(time_series(time, lines, ylabel="N m", columns=1), "Efforts </script>")
+    report.figure(Figure.time_series(time, lines, ylabel="N m", columns=1), "Efforts </script>")
     report.provenance({"robot": "URDF 1234"})
     return report.save(tmp_path_factory.mktemp("page") / "report.html")
 

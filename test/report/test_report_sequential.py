@@ -14,12 +14,7 @@ from sysid_core.planning.sequential import plan_sequential
 from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.report.sequential import error_growth_figure
 from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
-from sysid_core.simulation import (
-    MujocoPlant,
-    SensorNoise,
-    SimulatedRobot,
-    record_motion,
-)
+from sysid_core.simulation import MujocoPlant, SensorNoise, SimulatedRobot
 from sysid_core.workflows import ArmData, identify_data
 
 TERMS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.OFFSET)
@@ -46,7 +41,7 @@ def run():
 
     def play(trajectory):
         robot = SimulatedRobot(plant, trajectory.q[0], noise, rng)
-        return record_motion(robot, trajectory, rate_hz=125.0)
+        return robot.record(trajectory, rate_hz=125.0)
 
     sequential, other = play(plan.trajectory), play(all_joints())
     settings = FitSettings(method="sequential", friction="coulomb,viscous,offset")

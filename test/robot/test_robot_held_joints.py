@@ -19,7 +19,6 @@ from sysid_core.robot import (
     hold_joints,
     lock_options,
     received_urdf,
-    with_mounted_frame,
 )
 from sysid_core.signals.wrench import check_wrench_frame, check_wrench_place
 
@@ -109,14 +108,14 @@ def test_comments_without_end_are_read_in_no_time() -> None:
 
 
 def test_a_mounted_sensor_has_the_pose_that_was_given(panda: RobotModel) -> None:
-    tool = with_mounted_frame(panda, "ft", "panda_link8", [0, 0, 0.1, 0, 0, np.pi / 2])
+    tool = panda.with_frame("ft", "panda_link8", [0, 0, 0.1, 0, 0, np.pi / 2])
     q = np.zeros((1, tool.nv))
     ft, flange = (tool.frame_motion(f, q, q, q).R_WF[0] for f in ("ft", "panda_link8"))
     np.testing.assert_allclose(flange.T @ ft, [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-12)
     with pytest.raises(ModelError, match="already"):
-        with_mounted_frame(panda, "panda_link8", "panda_link7")
+        panda.with_frame("panda_link8", "panda_link7")
     with pytest.raises(ModelError, match="six finite"):
-        with_mounted_frame(panda, "ft", "panda_link8", [0.1])
+        panda.with_frame("ft", "panda_link8", [0.1])
 
 
 def test_drivers_frames_that_are_no_links_are_taken_and_remarked() -> None:
@@ -149,5 +148,5 @@ def test_a_tool_centre_point_that_is_not_the_flange_is_refused_with_its_pose(rng
         check_wrench_place(ur, q, "tool0", controller(tool))
     assert "[0.0000, 0.0300, 0.1500, 0.0000, 0.0000, 0.5000]" in err.value.remedy
     check_wrench_place(ur, q, "tool0", controller(tool, "map"))
-    mounted = with_mounted_frame(ur, "tool0_controller", "tool0", [0, 0.03, 0.15, 0, 0, 0.5])
+    mounted = ur.with_frame("tool0_controller", "tool0", [0, 0.03, 0.15, 0, 0, 0.5])
     check_wrench_place(mounted, q, "tool0_controller", controller(tool))

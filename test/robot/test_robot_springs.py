@@ -90,7 +90,7 @@ def test_the_kr300s_counterbalance_predicts_other_runs_better(shared_data: Path)
     from sysid_core.estimation.fit import ConsistentLeastSquares
     from sysid_core.robot import RobotModel
     from sysid_core.signals import ColumnMap, read_table
-    from sysid_core.validation import predict_recording
+    from sysid_core.validation import Prediction
 
     folder = shared_data / "kuka_kr300"
     columns = ColumnMap.load(Path(__file__).parents[2] / "config" / "columns" / "kr300_csv.yaml")
@@ -100,5 +100,5 @@ def test_the_kr300s_counterbalance_predicts_other_runs_better(shared_data: Path)
     for springs in ((), columns.drives.springs):
         drives = DriveTrain(columns.joints, columns.drives.gains, springs=springs)
         found = identify(model, [a], FrictionModel(drives), ConsistentLeastSquares("quadratic"))
-        rms.append(predict_recording(found, b).joints()["joint2"]["rms"])
+        rms.append(Prediction.of(found, b).joints()["joint2"]["rms"])
     assert rms[1] < 0.87 * rms[0]

@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import ModelError, SignalError
-from sysid_core.robot import RobotModel, StaticTransform, with_mounted_frame, with_static_transforms
+from sysid_core.robot import RobotModel, StaticTransform
 from sysid_core.signals.wrench import check_wrench_frame, mount_sensor
 
 ADAPTER = StaticTransform("panda_link8", "adapter", (0.0, 0.0, 0.02), (0.0, 0.0, 0.0, 1.0))
@@ -28,9 +28,9 @@ def placement(model: RobotModel, frame: str) -> np.ndarray:
 
 
 def test_a_chain_of_transforms_in_any_order_is_a_mounting(panda: RobotModel) -> None:
-    by_tf = with_static_transforms(panda, [SENSOR, ADAPTER])
+    by_tf = panda.with_static_transforms([SENSOR, ADAPTER])
     pose = [0.01, 0.02, 0.07, *TURN.as_euler("xyz")]  # URDF's rpy turns about fixed axes
-    by_hand = with_mounted_frame(panda, "ft", "panda_link8", pose)
+    by_hand = panda.with_frame("ft", "panda_link8", pose)
     np.testing.assert_allclose(placement(by_tf, "ft"), placement(by_hand, "ft"), atol=1e-12)
 
 
@@ -39,7 +39,7 @@ def test_the_descriptions_own_frames_and_strangers_change_nothing(panda: RobotMo
     camera = StaticTransform("world", "camera", (1.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
     one = StaticTransform("a", "b", (0.0,) * 3, (0.0, 0.0, 0.0, 1.0))
     other = StaticTransform("b", "a", (0.0,) * 3, (0.0, 0.0, 0.0, 1.0))
-    assert with_static_transforms(panda, [moved, camera, one, other]) is panda
+    assert panda.with_static_transforms([moved, camera, one, other]) is panda
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from sysid_core.controller_payload import (
     LoadDiagram,
     PayloadExchange,
     PayloadLimits,
+    VendorRequest,
     controller_settings,
     fixed_pose,
     response_accepted,
-    vendor_request,
 )
 from sysid_core.errors import ModelError, SysIdError
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, transform_pi
@@ -95,7 +95,7 @@ LAYOUTS = [
 def test_every_layout_in_the_field_is_filled(
     vendor: str, fields: dict[str, str], expected: dict[str, object], inertia: bool
 ) -> None:
-    found = vendor_request(
+    found = VendorRequest.of(
         VENDORS[vendor], PAYLOAD, fields, flange_frame="flange", transition_s=1.5
     )
     assert found.sends_inertia is inertia
@@ -168,7 +168,7 @@ def leaves(values: object, path: str = "") -> dict[str, object]:
 )
 def test_unknown_layouts_are_refused(fields: dict[str, str], named: str) -> None:
     with pytest.raises(ModelError, match=named):
-        vendor_request(VENDORS["franka"], PAYLOAD, fields)
+        VendorRequest.of(VENDORS["franka"], PAYLOAD, fields)
 
 
 def test_answers_of_all_vendors_are_understood() -> None:

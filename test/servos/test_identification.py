@@ -14,7 +14,7 @@ import pytest
 import sysid_core
 from sysid_core.errors import SignalError
 from sysid_core.reasons import Outcome
-from sysid_core.robot import RobotModel, load_robot, with_gravity
+from sysid_core.robot import RobotModel, load_robot
 from sysid_core.servos import (
     JointServo,
     ServoModel,
@@ -137,7 +137,7 @@ def test_what_hobby_servos_seldom_have_is_found(
 def test_a_base_on_a_wall_is_saved_with_its_gravity(
     robot: RobotModel, motions: tuple[ServoRecording, ...], tmp_path: Path
 ) -> None:
-    wall = with_gravity(robot, [9.81, 0.0, 0.0])
+    wall = robot.with_gravity([9.81, 0.0, 0.0])
     result = identify_servos(motions[:1], wall)
     save_servos(result, tmp_path)
     r = motions[2]

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from sysid_cli.app import app
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.payload import summarise_payload
+from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.estimation.payload_map import PayloadMAP
 from sysid_core.robot import (
     is_physically_consistent,
@@ -88,7 +88,7 @@ def test_mujoco_confirms_the_whole_chain(rng):
     model = run.smoothed.regressor @ thing.pi
     assert np.allclose(model[10:-10, :3], run.true_wrench[10:-10, :3], atol=0.03)
     assert np.allclose(model[10:-10, 3:], run.true_wrench[10:-10, 3:], atol=0.003)
-    payload = summarise_payload(PayloadMAP(thing.shape).fit(run.smoothed, run.belief))
+    payload = PayloadSummary.of(PayloadMAP(thing.shape).fit(run.smoothed, run.belief))
     mass, com, _ = mass_com_inertia_from_pi(thing.pi)
     assert abs(payload.mass - mass) < 3 * payload.mass_sd
     assert np.all(np.abs(payload.com - com) < 3.5 * payload.com_sd)

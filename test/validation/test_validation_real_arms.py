@@ -11,12 +11,12 @@ import pytest
 from sysid_core.estimation.arm import ArmEquations, Processing, identify
 from sysid_core.estimation.arm.choices import choose_terms
 from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
-from sysid_core.estimation.loaded_arm import KnownLoad, drive_gains_from_targets
+from sysid_core.estimation.loaded_arm import DriveGains, KnownLoad
 from sysid_core.estimation.loaded_arm.identify import identify_with_load
-from sysid_core.estimation.payload import summarise_payload
+from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.robot import GEARED_ARM_TERMS, USUAL_TERMS, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.signals import ColumnMap, read_table
-from sysid_core.validation import predict_recording
+from sysid_core.validation import Prediction
 
 CONFIG = Path(__file__).resolve().parents[2] / "config" / "columns"
 
@@ -45,7 +45,7 @@ def test_least_squares_explains_a_held_out_run_of_the_ur10e(ur10e):
         ur10e.model, [ur10e.run("02_12-40sec_12harm")], ur10e.friction(), LeastSquares("none")
     )
     assert result.estimate.rank == result.estimate.structural_rank
-    joints = predict_recording(result, ur10e.run("02_06-20sec_10harm")).joints()
+    joints = Prediction.of(result, ur10e.run("02_06-20sec_10harm")).joints()
     assert all(joints[name]["r2"] >= 0.95 for name in ur10e.model.joint_names[:4])
 
 
@@ -58,8 +58,8 @@ def test_a_consistent_ur10e_predicts_raw_currents_of_other_runs(ur10e):
         ConsistentLeastSquares(),
     )
     assert result.physically_consistent
-    assert predict_recording(result, ur10e.run("02_05-20sec_8harm")).relative_error() <= 0.054
-    assert predict_recording(result, ur10e.run("02_19_14harm50sec")).relative_error() <= 0.039
+    assert Prediction.of(result, ur10e.run("02_05-20sec_8harm")).relative_error() <= 0.054
+    assert Prediction.of(result, ur10e.run("02_19_14harm50sec")).relative_error() <= 0.039
 
 
 @pytest.mark.slow
@@ -86,16 +86,16 @@ def test_the_known_load_gives_the_gains_that_the_controller_uses(ur10e):
     assert found.identification.physically_consistent
     # Not used above: desired currents and the controller's own model torques of the same run.
     table = np.loadtxt(ur10e.folder / "ur-20_02_19_14harm50sec.csv", delimiter=",")
-    controller = drive_gains_from_targets(table[:, 19:25], table[:, 25:31], table[:, 7:13]).gains
+    controller = DriveGains.from_targets(table[:, 19:25], table[:, 25:31], table[:, 7:13]).gains
     # The first joint's axis is vertical: it feels the load's inertia only.
     off = np.abs(found.gains.gains - controller)
     assert np.all(off < 0.1 * controller + [2.0 * found.gains.sd[0], 0, 0, 0, 0, 0])
     # UR10E_parameters.txt: what the recordings' authors found, lower at the big joints.
     assert found.gains.gains == pytest.approx([10.0, 10.70, 8.46, 9.00, 9.48, 10.12], rel=0.25)
-    com = summarise_payload(found.payload)
+    com = PayloadSummary.of(found.payload)
     assert np.all(com.com_sd < 0.01) and np.linalg.norm(com.com) < 0.25
-    assert predict_recording(found.identification, runs[0]).relative_error() < 0.05
-    assert predict_recording(found.loaded, runs[1]).relative_error() < 0.05
+    assert Prediction.of(found.identification, runs[0]).relative_error() < 0.05
+    assert Prediction.of(found.loaded, runs[1]).relative_error() < 0.05
 
 
 class Tx40:
@@ -127,7 +127,7 @@ def test_tx40_wrist_friction_agrees_with_the_published_values(tx40):
     assert values["motor_6.F_v"] == pytest.approx(0.616, rel=0.25)
     assert values["motor_6.I_a"] == pytest.approx(0.00964, rel=0.25)
     assert values["joint_1.F_c"] == pytest.approx(7.14, rel=0.25)
-    held_out = predict_recording(result, tx40.last).joints(whole=False)
+    held_out = Prediction.of(result, tx40.last).joints(whole=False)
     assert all(held_out[f"joint_{j}"]["r2"] >= 0.9 for j in (1, 2, 3, 4, 6))
 
 
@@ -150,10 +150,10 @@ def test_tx40_torque_waves_of_its_wrist_motors_predict_the_fifth_joint(tx40):
         varies = np.hypot(values[f"{axis}.F_oc_{turns}"], values[f"{axis}.F_os_{turns}"])
         at_one_rad_per_s = sum(values[f"{axis}.{symbol}"] for symbol in ("F_c", "F_v", "F_t"))
         assert 0.1 < varies / at_one_rad_per_s < 1.0  # rubs more, never drives
-    held_out = predict_recording(result, tx40.last)
+    held_out = Prediction.of(result, tx40.last)
     raw, band = held_out.joints(), held_out.joints_below(20.0)
     assert all(raw[f"joint_{j}"]["r2"] >= 0.95 for j in (1, 2, 3, 4, 6))
-    usual = predict_recording(tx40.identified(), tx40.last).joints()
+    usual = Prediction.of(tx40.identified(), tx40.last).joints()
     # The torques of motors 5 and 6 nearly cancel at joint 5 there: little is left to explain.
     assert raw["joint_5"]["rms"] < 0.55 * usual["joint_5"]["rms"]
     assert raw["joint_5"]["r2"] >= 0.87

@@ -5,13 +5,7 @@ from sysid_core.estimation.arm.block_scores import (
     PredictionSpread,
 )
 from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.arm.identify import (
-    Identification,
-    identify,
-    load_identification,
-    save_identification,
-    with_provenance,
-)
+from sysid_core.estimation.arm.identify import Identification, identify, with_provenance
 from sysid_core.estimation.arm.recordings import (
     Processing,
     driven_joints,
@@ -39,11 +33,9 @@ __all__ = [
     "filled",
     "full_parameters",
     "identify",
-    "load_identification",
     "predicted_efforts",
     "prepare",
     "prepare_motion",
-    "save_identification",
     "torque_delay",
     "with_provenance",
 ]

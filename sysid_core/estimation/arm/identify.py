@@ -17,16 +17,7 @@ from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.recordings import Processing, predicted_efforts, unmeasured_notes
 from sysid_core.estimation.arm.spans import Estimator, full_parameters, require_recordings
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.files import (
-    FileKind,
-    FileSchema,
-    Name,
-    Number,
-    Positive,
-    Vector3,
-    read_schema,
-    write_yaml,
-)
+from sysid_core.files import FileKind, FileSchema, Name, Number, Positive, Vector3, write_yaml
 from sysid_core.robot import (
     Array,
     DriveTrain,
@@ -38,7 +29,6 @@ from sysid_core.robot import (
     inertial_parameter_names,
     is_physically_consistent,
     joint_torque_regressor,
-    with_gravity,
 )
 from sysid_core.signals import Recording
 
@@ -135,6 +125,94 @@ class Identification:
             lambda q, v, a: self._torques(q, v, a, bodies),
         )
 
+    def save(self, path: str | Path) -> None:
+        """Write `parameters.yaml`: all parameters, friction terms, drives and processing.
+
+        The estimate with its covariance has a file of its own (`Estimate.save`).
+        """
+        friction, drives = self.friction, self.friction.drives
+        raw = {
+            "schema": SCHEMA,
+            "robot": self.model.name,
+            "urdf_hash": self.model.urdf_hash,
+            "gravity": self.model.gravity.tolist(),
+            "locked": {name: float(q) for name, q in self.model.locked.items()},
+            "method": self.estimate.method,
+            "parameters": dict(zip(self.names, self.parameters.tolist(), strict=True)),
+            "friction": {
+                "terms": [term.value for term in friction.terms],
+                "own_terms": {a: [t.value for t in ts] for a, ts in friction.own_terms.items()},
+                "coulomb_velocity": friction.coulomb_velocity,
+                "stribeck_velocity": friction.stribeck_velocity,
+                "play_width": friction.play_width,
+                "breakaway_width": friction.breakaway_width,
+            },
+            "drives": {
+                "joints": list(drives.joint_names),
+                "gain": drives.gains.tolist(),
+                "springs": [
+                    {**dataclasses.asdict(spring), "law": spring.law.value}
+                    for spring in drives.springs
+                ],
+                "couplings": {axis: dict(f) for axis, f in drives.couplings.items()},
+                "waves": {
+                    kind: {axis: list(waves) for axis, waves in axes.items()}
+                    for kind, axes in drives.waves.items()
+                },
+            },
+            "processing": dataclasses.asdict(self.processing),
+        }
+        write_yaml(path, raw)
+
+    @classmethod
+    def load(cls, path: str | Path, model: RobotModel, estimate: Estimate) -> Identification:
+        """Read an identification written by `save`.
+
+        Args:
+            path: `parameters.yaml`.
+            model: The robot that was identified, from the same URDF. Joints that were locked then are
+                locked in the result.
+            estimate: What `estimate.yaml` beside it holds.
+
+        Raises:
+            EstimationError: Another kind of file, or another robot.
+        """
+        file = _FILE.read_schema(path, _File)
+        if model.urdf_hash and file.urdf_hash and file.urdf_hash != model.urdf_hash:
+            raise EstimationError(
+                f"'{path}' was identified with another URDF ({file.urdf_hash}) than this one"
+                f" ({model.urdf_hash}).",
+                remedy="Give the URDF that was used for the identification.",
+            )
+        try:
+            model = model.with_locked(
+                {j: q for j, q in file.locked.items() if j in model.joint_names}
+            )
+            if file.gravity is not None:
+                model = model.with_gravity(file.gravity)
+            drives = DriveTrain(
+                file.drives.joints,
+                np.array(file.drives.gain),
+                file.drives.couplings,
+                file.drives.waves,
+                tuple(Spring(**dict(spring)) for spring in file.drives.springs),
+            )
+            friction = FrictionModel(drives, **dict(file.friction))
+        except SysIdError as err:
+            raise _FILE.refusal(path, err.message, err.remedy) from err
+        names = (*inertial_parameter_names(model), *friction.names)
+        missing = [name for name in names if name not in file.parameters]
+        unknown = [name for name in file.parameters if name not in names]
+        if missing or unknown:
+            raise _FILE.refusal(
+                path,
+                f"`parameters` lacks {missing} and has {unknown}, which '{model.name}' has not"
+                if unknown
+                else f"`parameters` lacks {missing}",
+            )
+        values = np.array([file.parameters[name] for name in names])
+        return cls(model, friction, file.processing, estimate, values, names)
+
 
 def identify(
     model: RobotModel,
@@ -201,94 +279,6 @@ def with_provenance(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estima
             *unmeasured_notes(model.joint_names, together.unmeasured()),
         ),
     )
-
-
-def save_identification(identification: Identification, path: str | Path) -> None:
-    """Write `parameters.yaml`: all parameters, friction terms, drives and processing.
-
-    The estimate with its covariance has a file of its own (`Estimate.save`).
-    """
-    friction, drives = identification.friction, identification.friction.drives
-    raw = {
-        "schema": SCHEMA,
-        "robot": identification.model.name,
-        "urdf_hash": identification.model.urdf_hash,
-        "gravity": identification.model.gravity.tolist(),
-        "locked": {name: float(q) for name, q in identification.model.locked.items()},
-        "method": identification.estimate.method,
-        "parameters": dict(
-            zip(identification.names, identification.parameters.tolist(), strict=True)
-        ),
-        "friction": {
-            "terms": [term.value for term in friction.terms],
-            "own_terms": {a: [t.value for t in ts] for a, ts in friction.own_terms.items()},
-            "coulomb_velocity": friction.coulomb_velocity,
-            "stribeck_velocity": friction.stribeck_velocity,
-            "play_width": friction.play_width,
-            "breakaway_width": friction.breakaway_width,
-        },
-        "drives": {
-            "joints": list(drives.joint_names),
-            "gain": drives.gains.tolist(),
-            "springs": [
-                {**dataclasses.asdict(spring), "law": spring.law.value} for spring in drives.springs
-            ],
-            "couplings": {axis: dict(f) for axis, f in drives.couplings.items()},
-            "waves": {
-                kind: {axis: list(waves) for axis, waves in axes.items()}
-                for kind, axes in drives.waves.items()
-            },
-        },
-        "processing": dataclasses.asdict(identification.processing),
-    }
-    write_yaml(path, raw)
-
-
-def load_identification(path: str | Path, model: RobotModel, estimate: Estimate) -> Identification:
-    """Read an identification written by `save_identification`.
-
-    Args:
-        path: `parameters.yaml`.
-        model: The robot that was identified, from the same URDF. Joints that were locked then are
-            locked in the result.
-        estimate: What `estimate.yaml` beside it holds.
-
-    Raises:
-        EstimationError: Another kind of file, or another robot.
-    """
-    file = read_schema(path, _File, _FILE)
-    if model.urdf_hash and file.urdf_hash and file.urdf_hash != model.urdf_hash:
-        raise EstimationError(
-            f"'{path}' was identified with another URDF ({file.urdf_hash}) than this one"
-            f" ({model.urdf_hash}).",
-            remedy="Give the URDF that was used for the identification.",
-        )
-    try:
-        model = model.with_locked({j: q for j, q in file.locked.items() if j in model.joint_names})
-        if file.gravity is not None:
-            model = with_gravity(model, file.gravity)
-        drives = DriveTrain(
-            file.drives.joints,
-            np.array(file.drives.gain),
-            file.drives.couplings,
-            file.drives.waves,
-            tuple(Spring(**dict(spring)) for spring in file.drives.springs),
-        )
-        friction = FrictionModel(drives, **dict(file.friction))
-    except SysIdError as err:
-        raise _FILE.refusal(path, err.message, err.remedy) from err
-    names = (*inertial_parameter_names(model), *friction.names)
-    missing = [name for name in names if name not in file.parameters]
-    unknown = [name for name in file.parameters if name not in names]
-    if missing or unknown:
-        raise _FILE.refusal(
-            path,
-            f"`parameters` lacks {missing} and has {unknown}, which '{model.name}' has not"
-            if unknown
-            else f"`parameters` lacks {missing}",
-        )
-    values = np.array([file.parameters[name] for name in names])
-    return Identification(model, friction, file.processing, estimate, values, names)
 
 
 class _Friction(FileSchema):

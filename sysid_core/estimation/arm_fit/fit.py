@@ -34,7 +34,7 @@ from sysid_core.estimation.arm_fit.settings import METHODS, FitSettings
 from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
 from sysid_core.estimation.loaded_arm import KnownLoad, LoadedIdentification
 from sysid_core.estimation.loaded_arm.identify import identify_with_load, with_gains
-from sysid_core.estimation.payload import summarise_payload
+from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import FrictionModel, FrictionTerm, RobotModel
 from sysid_core.signals import Recording
@@ -49,7 +49,7 @@ _WEIGHTING = {"ols": "none", "wls": "joint", "irls": "robust"}
 
 def _load_dict(found: LoadedIdentification) -> dict[str, object]:
     """Gains and load as plain data for result.json."""
-    load = summarise_payload(found.payload)
+    load = PayloadSummary.of(found.payload)
     return {
         "drive_gains": {
             joint: {"gain": float(gain), "sd": float(sd)}

@@ -8,7 +8,7 @@ from sysid_core.lazy import names_of
 if TYPE_CHECKING:
     from sysid_core.estimation.loaded_arm.carried_body import with_load
     from sysid_core.estimation.loaded_arm.carried_mass import judge_carried_mass, torques_agree
-    from sysid_core.estimation.loaded_arm.drive_gains import DriveGains, drive_gains_from_targets
+    from sysid_core.estimation.loaded_arm.drive_gains import DriveGains
     from sysid_core.estimation.loaded_arm.identify import (
         LoadedIdentification,
     )
@@ -28,7 +28,6 @@ __all__ = [
     "LoadedArm",
     "LoadedIdentification",
     "PayloadFromTorques",
-    "drive_gains_from_targets",
     "judge_carried_mass",
     "torque_streams",
     "torques_agree",

@@ -111,49 +111,52 @@ class DriveGains:
     gains: Array
     sd: Array
 
+    @classmethod
+    def from_targets(
+        cls,
+        current: ArrayLike,
+        torque: ArrayLike,
+        v: ArrayLike,
+    ) -> DriveGains:
+        """Drive gains with which a controller converts model torques to motor currents.
 
-def drive_gains_from_targets(
-    current: ArrayLike,
-    torque: ArrayLike,
-    v: ArrayLike,
-) -> DriveGains:
-    """Drive gains with which a controller converts model torques to motor currents.
+        Args:
+            current: Desired motor currents, shape (K, n) [A].
+            torque: The controller's model torques, shape (K, n) [N m].
+            v: Joint velocities, shape (K, n) [rad/s].
 
-    Args:
-        current: Desired motor currents, shape (K, n) [A].
-        torque: The controller's model torques, shape (K, n) [N m].
-        v: Joint velocities, shape (K, n) [rad/s].
-
-    Raises:
-        EstimationError: Shapes differ, or a joint's torque hardly varies.
-    """
-    current, torque, v = (np.asarray(x, dtype=float) for x in (current, torque, v))
-    if not current.shape == torque.shape == v.shape or current.ndim != 2 or len(current) < 10:
-        raise EstimationError(
-            f"Currents {current.shape}, torques {torque.shape} and velocities {v.shape} must all"
-            " be (samples, joints), ten samples at least.",
-            remedy="Give the columns of one recording.",
-        )
-    K, n = current.shape
-    gains, sd = np.empty(n), np.empty(n)
-    for j in range(n):
-        X = np.column_stack(
-            [torque[:, j], smooth_sign(v[:, j], _COULOMB_VELOCITY), v[:, j], np.ones(K)]
-        )
-        scale = np.linalg.norm(X, axis=0)
-        scale = np.where(scale > 0.0, scale, 1.0)
-        x, *_ = np.linalg.lstsq(X / scale, current[:, j], rcond=1e-10)
-        residual = current[:, j] - X / scale @ x
-        variance = float(residual @ residual) / (K - 4)
-        slope = x[0] / scale[0]
-        slope_sd = np.sqrt(variance * np.linalg.pinv((X / scale).T @ (X / scale))[0, 0]) / scale[0]
-        if not slope > 0.0 or slope_sd > _MAX_SD * slope:
+        Raises:
+            EstimationError: Shapes differ, or a joint's torque hardly varies.
+        """
+        current, torque, v = (np.asarray(x, dtype=float) for x in (current, torque, v))
+        if not current.shape == torque.shape == v.shape or current.ndim != 2 or len(current) < 10:
             raise EstimationError(
-                f"The desired torque of joint {j + 1} is poorly correlated with its desired"
-                " current (slope"
-                f" {slope:.3g} ± {slope_sd:.1g} A/(N m)).",
-                remedy="Use a recording in which every joint moves, or give the gains yourself.",
-                joint=j,
+                f"Currents {current.shape}, torques {torque.shape} and velocities {v.shape} must all"
+                " be (samples, joints), ten samples at least.",
+                remedy="Give the columns of one recording.",
             )
-        gains[j], sd[j] = 1.0 / slope, slope_sd / slope**2
-    return DriveGains(gains, sd)
+        K, n = current.shape
+        gains, sd = np.empty(n), np.empty(n)
+        for j in range(n):
+            X = np.column_stack(
+                [torque[:, j], smooth_sign(v[:, j], _COULOMB_VELOCITY), v[:, j], np.ones(K)]
+            )
+            scale = np.linalg.norm(X, axis=0)
+            scale = np.where(scale > 0.0, scale, 1.0)
+            x, *_ = np.linalg.lstsq(X / scale, current[:, j], rcond=1e-10)
+            residual = current[:, j] - X / scale @ x
+            variance = float(residual @ residual) / (K - 4)
+            slope = x[0] / scale[0]
+            slope_sd = (
+                np.sqrt(variance * np.linalg.pinv((X / scale).T @ (X / scale))[0, 0]) / scale[0]
+            )
+            if not slope > 0.0 or slope_sd > _MAX_SD * slope:
+                raise EstimationError(
+                    f"The desired torque of joint {j + 1} is poorly correlated with its desired"
+                    " current (slope"
+                    f" {slope:.3g} ± {slope_sd:.1g} A/(N m)).",
+                    remedy="Use a recording in which every joint moves, or give the gains yourself.",
+                    joint=j,
+                )
+            gains[j], sd[j] = 1.0 / slope, slope_sd / slope**2
+        return cls(gains, sd)

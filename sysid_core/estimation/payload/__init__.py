@@ -8,7 +8,7 @@ from sysid_core.estimation.payload.entropic import EntropicRegression
 from sysid_core.estimation.payload.homogeneous import HomogeneousBody
 from sysid_core.estimation.payload.ordinary import PayloadOLS
 from sysid_core.estimation.payload.point_mass import PointMassDiscretization
-from sysid_core.estimation.payload.result import PayloadSummary, summarise_payload
+from sysid_core.estimation.payload.result import PayloadSummary
 from sysid_core.estimation.payload.shape_prior import ShapePrior
 from sysid_core.estimation.payload.total_least_squares import RecursiveTotalLeastSquares
 from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
@@ -26,5 +26,4 @@ __all__ = [
     "RecursiveTotalLeastSquares",
     "ShapePrior",
     "WrenchEstimator",
-    "summarise_payload",
 ]

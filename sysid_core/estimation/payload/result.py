@@ -158,31 +158,31 @@ class PayloadSummary:
     inertia_sd: Array
     covariance: Array
 
+    @classmethod
+    def of(cls, estimate: Estimate) -> PayloadSummary:
+        """Mass, centre of mass and inertia about the centre of mass, with first-order standard
+        deviations.
 
-def summarise_payload(estimate: Estimate) -> PayloadSummary:
-    """Mass, centre of mass and inertia about the centre of mass, with first-order standard
-    deviations.
-
-    Raises:
-        EstimationError: It isn't a payload estimate, or the mass is not positive.
-    """
-    if estimate.names != PAYLOAD_NAMES:
-        raise EstimationError(
-            f"An estimate of {len(estimate.names)} parameters is not that of a payload.",
-            remedy="Give the result of a payload estimator.",
-        )
-    pi = estimate.values
-    if not pi[0] > 0:
-        raise EstimationError(
-            f"The estimated mass is {pi[0]:.4g} kg: there is no centre of mass.",
-            remedy="Check that an object is held, and that the wrench is the one exerted by the sensor on the object.",
-        )
-    mass, com, inertia = mass_com_inertia_from_pi(pi)
-    J = _summary_jacobian(pi)
-    covariance = J @ estimate.covariance @ J.T
-    sd = np.sqrt(np.clip(np.diag(covariance), 0.0, None))
-    inertia_sd = sd[4:][np.array([[0, 1, 3], [1, 2, 4], [3, 4, 5]])]
-    return PayloadSummary(float(mass), com, inertia, float(sd[0]), sd[1:4], inertia_sd, covariance)
+        Raises:
+            EstimationError: It isn't a payload estimate, or the mass is not positive.
+        """
+        if estimate.names != PAYLOAD_NAMES:
+            raise EstimationError(
+                f"An estimate of {len(estimate.names)} parameters is not that of a payload.",
+                remedy="Give the result of a payload estimator.",
+            )
+        pi = estimate.values
+        if not pi[0] > 0:
+            raise EstimationError(
+                f"The estimated mass is {pi[0]:.4g} kg: there is no centre of mass.",
+                remedy="Check that an object is held, and that the wrench is the one exerted by the sensor on the object.",
+            )
+        mass, com, inertia = mass_com_inertia_from_pi(pi)
+        J = _summary_jacobian(pi)
+        covariance = J @ estimate.covariance @ J.T
+        sd = np.sqrt(np.clip(np.diag(covariance), 0.0, None))
+        inertia_sd = sd[4:][np.array([[0, 1, 3], [1, 2, 4], [3, 4, 5]])]
+        return cls(float(mass), com, inertia, float(sd[0]), sd[1:4], inertia_sd, covariance)
 
 
 def _summary_jacobian(pi: Array) -> Array:

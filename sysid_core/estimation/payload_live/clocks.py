@@ -13,7 +13,7 @@ from sysid_core.estimation.payload_map import JointSplines
 from sysid_core.robot import Array, FrameMotion, RobotModel
 from sysid_core.signals import Recording
 from sysid_core.signals.filters import split_at_gaps
-from sysid_core.signals.wrench import ClockOffset, SensorCalibration, clock_of_recording
+from sysid_core.signals.wrench import ClockOffset, SensorCalibration
 
 TOLERATED = 5e-3  # [s], which the sensor model's own delay takes in
 _GAP_S = 0.1  # between joint states, over which nothing is compared
@@ -43,7 +43,7 @@ def on_one_clock(
         motion shows nothing.
     """
     try:
-        clock = clock_of_recording(
+        clock = ClockOffset.of_recording(
             recording, model, frame, window_ns=motion_window(recording), motion_of=_splined
         )
     except EstimationError:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
-from sysid_core.estimation.payload import PayloadData, PayloadSummary, summarise_payload
+from sysid_core.estimation.payload import PayloadData, PayloadSummary
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
@@ -49,7 +49,7 @@ class PayloadKnowledge:
         Raises:
             EstimationError: The mass isn't positive.
         """
-        return summarise_payload(self.estimate)
+        return PayloadSummary.of(self.estimate)
 
     @property
     def uncertainty(self) -> tuple[float, Array, Array]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
-from sysid_core.estimation.payload import PayloadData, summarise_payload
+from sysid_core.estimation.payload import PayloadData, PayloadSummary
 from sysid_core.estimation.payload_live.session import LoadChange
 from sysid_core.reasons import Reason, Verdict
 from sysid_core.robot import Array
@@ -132,7 +132,7 @@ def repeatability(estimates: Sequence[Estimate]) -> Repeatability:
             f"{len(estimates)} result(s) are not sufficient to determine the repeatability.",
             remedy="Record the same object at least twice, better ten times.",
         )
-    payloads = [summarise_payload(estimate) for estimate in estimates]
+    payloads = [PayloadSummary.of(estimate) for estimate in estimates]
     return Repeatability(
         np.array([p.mass for p in payloads]),
         np.array([p.com for p in payloads]),

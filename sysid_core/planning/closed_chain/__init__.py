@@ -4,7 +4,6 @@
 from sysid_core.planning.closed_chain.box import (
     MAX_CONDITION,
     AssemblyMap,
-    assembly_map,
     coupled_drives,
     motion_box,
     reach_alone,
@@ -19,7 +18,6 @@ __all__ = [
     "MAX_CONDITION",
     "AssemblyMap",
     "LoopExcitation",
-    "assembly_map",
     "coupled_drives",
     "motion_box",
     "of_all_joints",

@@ -51,44 +51,45 @@ class AssemblyMap:
         """True if the loops close in only one way, within the limits, at every tested posture."""
         return not np.any(self.alternatives)
 
+    @classmethod
+    def of(
+        cls,
+        chain: ClosedChain,
+        rng: np.random.Generator,
+        n_samples: int = 300,
+        *,
+        box: MotionBox | None = None,
+    ) -> AssemblyMap:
+        """Test the closure of the loops at random actuated postures, within a box or the joint limits.
 
-def assembly_map(
-    chain: ClosedChain,
-    rng: np.random.Generator,
-    n_samples: int = 300,
-    *,
-    box: MotionBox | None = None,
-) -> AssemblyMap:
-    """Test the closure of the loops at random actuated postures, within a box or the joint limits.
-
-    Args:
-        chain: The mechanism.
-        rng: Random generator of the postures.
-        n_samples: How many.
-        box: Where; default: the actuated joints' limits.
-    """
-    lower, upper = _finite_limits(chain)
-    if box is None:
-        columns = chain.actuated_columns
-        q_a = rng.uniform(lower[columns], upper[columns], (n_samples, chain.n_actuated))
-    else:
-        q_a = box.positions(rng.uniform(-1.0, 1.0, (n_samples, chain.n_actuated)))
-    found = try_assemble(chain, q_a)
-    within = found.assembled & _within(chain, found.q)
-    alternatives = np.zeros(n_samples, dtype=bool)
-    for _ in range(_RESTARTS if chain.passive else 0):
-        start = rng.uniform(lower, upper, (n_samples, chain.n))
-        other = try_assemble(chain, q_a, start)
-        distance = np.abs(np.angle(np.exp(1j * (other.q - found.q)))).max(axis=1)
-        alternatives |= within & other.assembled & _within(chain, other.q) & (distance > 1e-6)
-    return AssemblyMap(
-        q=found.q,
-        assembled=found.assembled,
-        within_limits=within,
-        condition=passive_condition(chain, found.q),
-        alternatives=alternatives,
-        residual=float(found.residual[found.assembled].max(initial=0.0)),
-    )
+        Args:
+            chain: The mechanism.
+            rng: Random generator of the postures.
+            n_samples: How many.
+            box: Where; default: the actuated joints' limits.
+        """
+        lower, upper = _finite_limits(chain)
+        if box is None:
+            columns = chain.actuated_columns
+            q_a = rng.uniform(lower[columns], upper[columns], (n_samples, chain.n_actuated))
+        else:
+            q_a = box.positions(rng.uniform(-1.0, 1.0, (n_samples, chain.n_actuated)))
+        found = try_assemble(chain, q_a)
+        within = found.assembled & _within(chain, found.q)
+        alternatives = np.zeros(n_samples, dtype=bool)
+        for _ in range(_RESTARTS if chain.passive else 0):
+            start = rng.uniform(lower, upper, (n_samples, chain.n))
+            other = try_assemble(chain, q_a, start)
+            distance = np.abs(np.angle(np.exp(1j * (other.q - found.q)))).max(axis=1)
+            alternatives |= within & other.assembled & _within(chain, other.q) & (distance > 1e-6)
+        return cls(
+            q=found.q,
+            assembled=found.assembled,
+            within_limits=within,
+            condition=passive_condition(chain, found.q),
+            alternatives=alternatives,
+            residual=float(found.residual[found.assembled].max(initial=0.0)),
+        )
 
 
 def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimal design of motions by their expected covariance: unknowns, criteria, problem and search."""
 
-from sysid_core.planning.design.criteria import Conditioning, conditioning
+from sysid_core.planning.design.criteria import Conditioning
 from sysid_core.planning.design.explore import Ending, Explorer, Goal
 from sysid_core.planning.design.unknowns import Expectation, Unknowns
 
@@ -12,5 +12,4 @@ __all__ = [
     "Explorer",
     "Goal",
     "Unknowns",
-    "conditioning",
 ]

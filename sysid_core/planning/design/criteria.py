@@ -202,13 +202,13 @@ class Conditioning:
             f" {self.eigenvalue_ratio:.3g})"
         )
 
-
-def conditioning(unknowns: Unknowns, q: Array, v: Array, a: Array) -> Conditioning:
-    """Rank and condition numbers of the inertial base regressor of a motion; q, v, a (K, n)."""
-    Y = joint_torque_regressor(unknowns.model, q, v, a)
-    rigid = unknowns.base.independent[: unknowns.n_rigid]
-    base = np.asarray(Y[..., list(rigid)]).reshape(-1, len(rigid))
-    R = np.linalg.qr(base, mode="r")
-    s = np.linalg.svd(R @ orthonormal_map(unknowns), compute_uv=False)
-    excitation = measure_excitation(unknowns.structure, Y, tolerance=USEFUL)
-    return Conditioning(excitation, float(s[0] / s[-1]) if s[-1] > 0 else float("inf"))
+    @classmethod
+    def of(cls, unknowns: Unknowns, q: Array, v: Array, a: Array) -> Conditioning:
+        """Rank and condition numbers of the inertial base regressor of a motion; q, v, a (K, n)."""
+        Y = joint_torque_regressor(unknowns.model, q, v, a)
+        rigid = unknowns.base.independent[: unknowns.n_rigid]
+        base = np.asarray(Y[..., list(rigid)]).reshape(-1, len(rigid))
+        R = np.linalg.qr(base, mode="r")
+        s = np.linalg.svd(R @ orthonormal_map(unknowns), compute_uv=False)
+        excitation = measure_excitation(unknowns.structure, Y, tolerance=USEFUL)
+        return cls(excitation, float(s[0] / s[-1]) if s[-1] > 0 else float("inf"))

@@ -10,12 +10,7 @@ import numpy as np
 
 from sysid_core.errors import ExcitationError
 from sysid_core.planning.bases import BSplineBasis, FourierBasis, MotionBasis
-from sysid_core.planning.design.criteria import (
-    Conditioning,
-    Criterion,
-    build_score,
-    conditioning,
-)
+from sysid_core.planning.design.criteria import Conditioning, Criterion, build_score
 from sysid_core.planning.design.excitation_problem import (
     ExcitationProblem,
     all_in_contact,
@@ -211,7 +206,7 @@ def plan_arm_motion(
     return ArmPlan(
         trajectory,
         check,
-        conditioning(unknowns, *basis.sampled(*problem.split(x))),
+        Conditioning.of(unknowns, *basis.sampled(*problem.split(x))),
         expected(x),
         min((expected(s) for s in safe), key=lambda e: e.mean_deviation, default=None),
         Criterion(criterion),

@@ -28,8 +28,6 @@ from sysid_core.files import (
     Positive,
     Vector3,
     nearest,
-    read_schema,
-    validated,
 )
 from sysid_core.robot import reference_robots
 from sysid_core.robot.loops.chain import (
@@ -295,7 +293,7 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
     if not path.exists():
         examples = ", ".join(_reference_loops())
         raise _FILE.refusal(path, "there is none", f"{_FILE.remedy} Or give one of: {examples}.")
-    file = read_schema(path, LoopsFile, _FILE)
+    file = _FILE.read_schema(path, LoopsFile)
     if urdf is None and not file.urdf:
         raise _FILE.refusal(
             path, "`urdf` is missing", "Name the URDF in the file, or give it as an option."
@@ -318,7 +316,7 @@ def closed_chain_from_mapping(raw: Mapping[str, Any], model: RobotModel) -> Clos
     Raises:
         ModelError: An entry is missing or names what the robot doesn't have.
     """
-    return _closed_chain(validated(raw, LoopsFile, _FILE, "given"), model)
+    return _closed_chain(_FILE.validated(raw, LoopsFile, "given"), model)
 
 
 def _closed_chain(file: LoopsFile, model: RobotModel) -> ClosedChain:

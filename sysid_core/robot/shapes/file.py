@@ -13,16 +13,7 @@ import pinocchio as pin
 from pydantic import Field, model_validator
 
 from sysid_core.errors import ModelError
-from sysid_core.files import (
-    Angles3,
-    FileKind,
-    FileSchema,
-    Flag,
-    Name,
-    Positive,
-    Vector3,
-    read_schema,
-)
+from sysid_core.files import Angles3, FileKind, FileSchema, Flag, Name, Positive, Vector3
 from sysid_core.robot.shapes.shape import DEFAULT_CELLS, Shape
 
 MESHES = (".stl", ".obj", ".ply")
@@ -123,7 +114,7 @@ def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
     if path.suffix.lower() in MESHES:
         shape = Shape.from_mesh(path, scale=scale, hull=hull, cells=cells)
     else:
-        shape = _from_file(read_schema(path, _ShapeFile, _FILE), path, cells)
+        shape = _from_file(_FILE.read_schema(path, _ShapeFile), path, cells)
     return _require_plausible(shape, str(text))
 
 

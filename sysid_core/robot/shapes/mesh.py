@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sysid_core.errors import ModelError, SysIdError
-from sysid_core.files import FileKind, read_bytes
+from sysid_core.files import FileKind
 from sysid_core.lazy import lazy_import
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.shapes.cells import Axes, Mask, cut_into_cells, with_moments
@@ -42,7 +42,7 @@ def cut_mesh_file(path: Path, scale: float, hull: bool, cells: int) -> Solid:
         ModelError: It can't be read, isn't closed, or is larger than any held object.
     """
     try:
-        content = read_bytes(path, _FILE, most=_MOST_BYTES)
+        content = _FILE.read_bytes(path, most=_MOST_BYTES)
     except SysIdError as err:
         raise _unreadable(path.name, err) from err
     return _cut_content(content, path.name, path.suffix.lower().lstrip("."), scale, hull, cells)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
-from sysid_core.signals.bags.layouts import Layout, joint_state_layout, wrench_layout
+from sysid_core.signals.bags.layouts import Layout
 from sysid_core.signals.bags.records import MessageBlock
 from sysid_core.signals.recording import Array, EffortKind, JointStream, WrenchStream
 from sysid_core.signals.timing import TimingReport, in_order
@@ -115,7 +115,7 @@ class JointColumns(_Columns):
     """
 
     def __init__(self, names: tuple[str, ...] = (), thinning: int = 1) -> None:
-        super().__init__(joint_state_layout, thinning)
+        super().__init__(Layout.of_joint_states, thinning)
         self.names = names
 
     def stream(self, topic: str, kind: EffortKind) -> tuple[JointStream, tuple[str, ...]]:
@@ -182,7 +182,7 @@ class WrenchColumns(_Columns):
     """Collector of the wrenches of one sensor."""
 
     def __init__(self, thinning: int = 1) -> None:
-        super().__init__(wrench_layout, thinning)
+        super().__init__(Layout.of_wrenches, thinning)
 
     def stream(self, topic: str) -> tuple[WrenchStream, tuple[str, ...]]:
         """Wrench stream in time order, with remarks about its stamps."""

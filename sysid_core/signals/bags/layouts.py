@@ -187,6 +187,24 @@ class Layout:
             return np.empty((len(block), 0))
         return np.ascontiguousarray(block[:, at : at + 8 * count]).view("<f8")
 
+    @classmethod
+    def of_joint_states(cls, data: bytes) -> Layout:
+        """Layout of a `sensor_msgs/JointState` with the fields `position`, `velocity`, `effort`.
+
+        Raises:
+            SignalError: The bytes are none.
+        """
+        return _layout(data, _walk_joint_state, JOINT_STATE)
+
+    @classmethod
+    def of_wrenches(cls, data: bytes) -> Layout:
+        """Layout of a `geometry_msgs/WrenchStamped` with the field `wrench`: force, then torque.
+
+        Raises:
+            SignalError: The bytes are none.
+        """
+        return _layout(data, _walk_wrench, WRENCH_STAMPED)
+
 
 class _Cursor:
     """Walks through little-endian CDR; alignment counts from behind the encapsulation."""
@@ -217,24 +235,6 @@ class _Cursor:
         field = (self.at, count)
         self.at += 8 * count
         return field
-
-
-def joint_state_layout(data: bytes) -> Layout:
-    """Layout of a `sensor_msgs/JointState` with the fields `position`, `velocity`, `effort`.
-
-    Raises:
-        SignalError: The bytes are none.
-    """
-    return _layout(data, _walk_joint_state, JOINT_STATE)
-
-
-def wrench_layout(data: bytes) -> Layout:
-    """Layout of a `geometry_msgs/WrenchStamped` with the field `wrench`: force, then torque.
-
-    Raises:
-        SignalError: The bytes are none.
-    """
-    return _layout(data, _walk_wrench, WRENCH_STAMPED)
 
 
 _Walked = tuple[tuple[str, ...], dict[str, tuple[int, int]], list[tuple[int, int]]]

@@ -22,7 +22,7 @@ from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
 
 from sysid_core.errors import SignalError
-from sysid_core.files import FileKind, FileSchema, Name, open_regular, read_schema
+from sysid_core.files import FileKind, FileSchema, Name
 from sysid_core.progress import report_progress
 from sysid_core.signals.bags.mcap_records import (
     MOST_CHUNK_BYTES,
@@ -74,7 +74,7 @@ def read_metadata(path: Path) -> tuple[BagMetadata | None, tuple[str, ...]]:
     if not file.exists():
         return None, ()
     try:
-        content = read_schema(file, _MetadataFile, BAG)
+        content = BAG.read_schema(file, _MetadataFile)
         return content.rosbag2_bagfile_information, ()
     except SignalError as err:
         return None, (err.message,)
@@ -92,7 +92,7 @@ def scan_mcap(file: Path) -> Iterator[_Item]:
     Args:
         file: It needs neither index nor footer.
     """
-    with open_regular(file, BAG) as stream:
+    with BAG.open(file) as stream:
         yield from _Scan(file, stream).items()
 
 
@@ -296,7 +296,7 @@ def read_indexed(path: Path) -> Iterator[MessageBlock | StoredTopic]:
 def _require_plausible_zstd(file: Path) -> None:
     """Refuse a compressed storage file that would fill the disk; rosbags unpacks it whole."""
     size = file.stat().st_size
-    with open_regular(file, BAG) as stream:
+    with BAG.open(file) as stream:
         try:
             unfolded = zstandard.frame_content_size(stream.read(64))
             require_plausible_size(unfolded, size)

@@ -14,7 +14,7 @@ from mcap.writer import CompressionType, Writer
 from rosbags.typesys import TypesysError
 
 from sysid_core.errors import SignalError
-from sysid_core.files import FileKind, parse_yaml, write_text
+from sysid_core.files import FileKind, write_text
 from sysid_core.signals.bags.layouts import DEFAULT_DISTRO, build_typestore
 from sysid_core.signals.bags.mcap_file import CUSTOM_DATA_RECORD
 from sysid_core.signals.bags.records import StoredTopic
@@ -52,6 +52,22 @@ class OfferedQos:
             "liveliness_lease_duration": dict(_FOREVER),
             "avoid_ros_namespace_conventions": False,
         }
+
+    @classmethod
+    def of(cls, topic: StoredTopic) -> OfferedQos:
+        """QoS of a recorded publisher, as far as a replay needs it."""
+        try:
+            profile = _QOS.parse_yaml(topic.qos, topic.name)[0]
+            best_effort = str(profile["reliability"]) in ("best_effort", "2")
+            latched = str(profile["durability"]) in ("transient_local", "1")
+            depth = int(profile["depth"])
+        except (SignalError, KeyError, IndexError, TypeError, ValueError):
+            return cls()
+        return cls(
+            "best_effort" if best_effort else "reliable",
+            "transient_local" if latched else "volatile",
+            depth,
+        )
 
 
 @dataclass
@@ -288,23 +304,7 @@ def recover_bag(path: str | Path, out: str | Path) -> StoredBag:
     definitions = {topic.type: topic.definition for topic in bag.topics if topic.definition}
     with BagWriter(out, custom_data=bag.custom_data, definitions=definitions) as writer:
         for topic in bag.topics:
-            writer.add_topic(topic.name, topic.type, offered_qos(topic))
+            writer.add_topic(topic.name, topic.type, OfferedQos.of(topic))
         for message in bag.messages():
             writer.write(message.topic, message.data, message.log_ns)
     return open_bag(out)
-
-
-def offered_qos(topic: StoredTopic) -> OfferedQos:
-    """QoS of a recorded publisher, as far as a replay needs it."""
-    try:
-        profile = parse_yaml(topic.qos, _QOS, topic.name)[0]
-        best_effort = str(profile["reliability"]) in ("best_effort", "2")
-        latched = str(profile["durability"]) in ("transient_local", "1")
-        depth = int(profile["depth"])
-    except (SignalError, KeyError, IndexError, TypeError, ValueError):
-        return OfferedQos()
-    return OfferedQos(
-        "best_effort" if best_effort else "reliable",
-        "transient_local" if latched else "volatile",
-        depth,
-    )

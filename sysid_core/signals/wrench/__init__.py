@@ -10,14 +10,13 @@ from sysid_core.signals.wrench.checks import (
     wrench_faults,
     wrench_hum,
 )
-from sysid_core.signals.wrench.clock import ClockOffset, clock_of_recording
+from sysid_core.signals.wrench.clock import ClockOffset
 from sysid_core.signals.wrench.convention import (
     UNLIKELY,
     WrenchAxes,
     WrenchConvention,
     WrenchSign,
     accelerations_tell,
-    find_convention,
 )
 from sysid_core.signals.wrench.delay import delay_of_recording
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
@@ -35,13 +34,7 @@ from sysid_core.signals.wrench.sensor import (
     compensate,
     static_regressor,
 )
-from sysid_core.signals.wrench.tare import (
-    StaticPostures,
-    retare,
-    static_postures,
-    tare_static,
-    with_dress_pack,
-)
+from sysid_core.signals.wrench.tare import StaticPostures, retare, tare_static, with_dress_pack
 
 __all__ = [
     "UNLIKELY",
@@ -60,10 +53,8 @@ __all__ = [
     "calibrate_static",
     "check_wrench_frame",
     "check_wrench_place",
-    "clock_of_recording",
     "compensate",
     "delay_of_recording",
-    "find_convention",
     "is_reversed",
     "learned_noise",
     "mount_sensor",
@@ -73,7 +64,6 @@ __all__ = [
     "single_spikes",
     "slow_note",
     "slow_part",
-    "static_postures",
     "static_regressor",
     "tare_static",
     "usable_readings",

@@ -34,6 +34,13 @@ _DRIFT_SD = 1e-4  # of a clock before any data: crystals are good to 20 to 100 p
 _DRIFTING_S = 30.0  # [s] of motion from which a drift is looked for: 3 ms at 100 ppm
 
 
+def _smoothed(
+    recording: Recording, model: RobotModel, frame: str
+) -> tuple[Array, FrameMotion, int]:
+    smooth, motion = sensor_motion(recording, model, frame)
+    return smooth.time, motion, int(smooth.stamps_ns[0])
+
+
 @dataclass(frozen=True)
 class ClockOffset:
     """Offset between the clocks of the wrench and of the joint states.
@@ -94,51 +101,45 @@ class ClockOffset:
         drift = f"{1e6 * self.drift:.0f} ± {1e6 * self.drift_sd:.0f} ppm"
         return f"{text}, drift {drift}" + ("" if self.drifts else " (not corrected: chance)")
 
+    @classmethod
+    def of_recording(
+        cls,
+        recording: Recording,
+        model: RobotModel,
+        frame: str,
+        *,
+        window_ns: tuple[int, int] | None = None,
+        max_offset_s: float = 0.5,
+        motion_of: MotionOf = _smoothed,
+    ) -> ClockOffset:
+        """Clock offset and drift between wrench and joint states, estimated from motion with a fixed
+        load.
 
-def _smoothed(
-    recording: Recording, model: RobotModel, frame: str
-) -> tuple[Array, FrameMotion, int]:
-    smooth, motion = sensor_motion(recording, model, frame)
-    return smooth.time, motion, int(smooth.stamps_ns[0])
+        Args:
+            recording: Joint states and wrench.
+            model: The robot.
+            frame: The sensor's frame.
+            window_ns: Only joint states between these stamps; None: all.
+            max_offset_s: Largest offset looked for, either way [s].
+            motion_of: Gives the times of the sensor's motion, the motion, and the stamp of time 0, of a
+                recording, the robot and the frame.
 
-
-def clock_of_recording(
-    recording: Recording,
-    model: RobotModel,
-    frame: str,
-    *,
-    window_ns: tuple[int, int] | None = None,
-    max_offset_s: float = 0.5,
-    motion_of: MotionOf = _smoothed,
-) -> ClockOffset:
-    """Clock offset and drift between wrench and joint states, estimated from motion with a fixed
-    load.
-
-    Args:
-        recording: Joint states and wrench.
-        model: The robot.
-        frame: The sensor's frame.
-        window_ns: Only joint states between these stamps; None: all.
-        max_offset_s: Largest offset looked for, either way [s].
-        motion_of: Gives the times of the sensor's motion, the motion, and the stamp of time 0, of a
-            recording, the robot and the frame.
-
-    Raises:
-        SignalError: No wrench, too short a motion, or an offset at the end of the search.
-    """
-    if window_ns is not None:
-        rows = slice(*np.searchsorted(recording.joints.stamps_ns, window_ns).tolist())
-        recording = replace(recording, joints=recording.joints.select(rows))
-    if recording.wrench is None or len(recording.joints) < 20:
-        raise SignalError(
-            f"'{recording.source}' has no wrench, or no motion.",
-            remedy="Record the force-torque sensor and the joint states of a motion.",
-        )
-    time, motion, origin = motion_of(recording, model, frame)
-    order = np.argsort(recording.wrench.stamps_ns, kind="stable")
-    time_wrench = (recording.wrench.stamps_ns[order] - origin) * 1e-9
-    wrench = recording.wrench.wrench[order]
-    return estimate_clock(time_wrench, wrench, time, motion, origin, max_offset_s=max_offset_s)
+        Raises:
+            SignalError: No wrench, too short a motion, or an offset at the end of the search.
+        """
+        if window_ns is not None:
+            rows = slice(*np.searchsorted(recording.joints.stamps_ns, window_ns).tolist())
+            recording = replace(recording, joints=recording.joints.select(rows))
+        if recording.wrench is None or len(recording.joints) < 20:
+            raise SignalError(
+                f"'{recording.source}' has no wrench, or no motion.",
+                remedy="Record the force-torque sensor and the joint states of a motion.",
+            )
+        time, motion, origin = motion_of(recording, model, frame)
+        order = np.argsort(recording.wrench.stamps_ns, kind="stable")
+        time_wrench = (recording.wrench.stamps_ns[order] - origin) * 1e-9
+        wrench = recording.wrench.wrench[order]
+        return estimate_clock(time_wrench, wrench, time, motion, origin, max_offset_s=max_offset_s)
 
 
 def estimate_clock(

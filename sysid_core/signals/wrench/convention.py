@@ -161,6 +161,88 @@ class WrenchConvention:
             )
         return tuple(found)
 
+    @classmethod
+    def find(
+        cls,
+        wrench: Array,
+        motions: Sequence[FrameMotion],
+        *,
+        bias: Sequence[tuple[float, float]],
+        zeroed: tuple[float, float] | None = None,
+        sign: WrenchSign = WrenchSign.AUTO,
+        axes: WrenchAxes = WrenchAxes.AUTO,
+        may_be_inverse: bool = False,
+        shifts: Sequence[int] = (0,),
+    ) -> WrenchConvention:
+        """Find the sign and axes with which a load explains the readings best, and alternatives.
+
+        Args:
+            wrench: Readings, shape (K, 6).
+            motions: Motions of the described sensor, as likely each.
+            bias: Deviations of the bias of force and torque that are as likely [N, N m].
+            zeroed: Those of a sensor that was zeroed; None where that can't have been with a load on.
+            sign: What is known of it.
+            axes: What is known of them.
+            may_be_inverse: Whether orientations may be those of the base in the sensor.
+            shifts: Samples by which the readings may be late, as likely each.
+        """
+        signs = [sign] if sign is not WrenchSign.AUTO else [*WrenchSign][1:]
+        given = [axes] if axes is not WrenchAxes.AUTO else [*WrenchAxes][1:]
+        ways = [(False, motion) for motion in motions]
+        ways += [(True, inverted_motion(motion)) for motion in motions] if may_be_inverse else []
+        late, early = max(0, *shifts), max(0, *(-shift for shift in shifts))
+        rows = np.arange(late, len(wrench) - early)
+        rows = rows[:: -(-len(rows) // _MOST)]
+        y = wrench[rows]
+        delayed = [(inverse, _at(one, rows - shift)) for shift in shifts for inverse, one in ways]
+        families = []
+        for inverse, at in delayed:
+            for s, x in product(signs, given):
+                odds = -_STRONG * inverse - np.log(len(shifts) * len(motions))
+                plain = cls(s, x, None, inverse)
+                turned, priors = [plain], [odds]
+                if x is WrenchAxes.SENSOR:
+                    turned += [replace(plain, turn=turn) for turn in _RIGHT]
+                    priors += [odds - _STRONG - np.log(len(_RIGHT))] * len(_RIGHT)
+                    turn = _turn(plain.apply(y, at.R_WF)[:, :3], at.a)
+                    if _is_spatial(at.a) and _angle(turn) > _TURNED:
+                        # Three angles of a sphere of turns, known as well as three readings at least.
+                        turned.append(replace(plain, turn=turn))
+                        priors.append(odds - _STRONG - 1.5 * np.log(3.0 * len(y)))
+                families.append((turned, np.array(priors), at))
+        # Noise is what the best of them leaves over, at first what the best linear map does.
+        residual = min(
+            (_unmapped(cls(axes=x).apply(y, at.R_WF), at.a) for x in given for _, at in delayed),
+            key=lambda left: float(np.mean(left[:, :3] ** 2)),
+        )
+        # Plain loads tell which delays are worth a look; then all kinds of forces at these.
+        for kinds in ((_Kind.LOAD,), tuple(_Kind)):
+            for _ in range(2):
+                noise = _Noise.of(residual)
+                found = [_weighed(y, *family, bias, zeroed, noise, kinds) for family in families]
+                tops = [max(some, key=lambda trial: trial.log) for some in found]
+                k = int(np.argmax([top.log for top in tops]))
+                residual = tops[k].residual(y, families[k][2])
+            least = tops[k].log + np.log(_NEGLIGIBLE)
+            best = {_way(top): top.log for top in sorted(tops, key=lambda top: top.log)}
+            families = [
+                family
+                for family, top in zip(families, tops, strict=True)
+                if top.log >= min(least, best[_way(top)])
+            ]
+        trials = [trial for some in found for trial in some]
+        log = np.array([trial.log for trial in trials])
+        weights = np.exp(log - log.max())
+        weights /= weights.sum()
+        order = np.argsort(-weights, kind="stable")
+        rivals = tuple(
+            Rival(float(weights[k]), trials[k].mass, trials[k].sd)
+            for k in order
+            if weights[k] > _NEGLIGIBLE
+        )
+        loaded = next(trials[k] for k in order if trials[k].kind is not _Kind.EMPTY)
+        return replace(loaded.convention, rivals=rivals)
+
 
 def inverted_motion(motion: FrameMotion) -> FrameMotion:
     """Motion with inverted orientations and unchanged origin."""
@@ -176,92 +258,6 @@ def inverted_motion(motion: FrameMotion) -> FrameMotion:
         turned(turned(motion.a)),
         turned(turned(motion.gravity)),
     )
-
-
-def find_convention(
-    wrench: Array,
-    motion: FrameMotion,
-    *,
-    bias: Sequence[tuple[float, float]],
-    zeroed: tuple[float, float] | None = None,
-    sign: WrenchSign = WrenchSign.AUTO,
-    axes: WrenchAxes = WrenchAxes.AUTO,
-    may_be_inverse: bool = False,
-    shifts: Sequence[int] = (0,),
-) -> WrenchConvention:
-    """Find the sign and axes with which a load explains the readings best, and alternatives.
-
-    Args:
-        wrench: Readings, shape (K, 6).
-        motion: Motion of the described sensor.
-        bias: Deviations of the bias of force and torque that are as likely [N, N m].
-        zeroed: Those of a sensor that was zeroed; None where that can't have been with a load on.
-        sign: What is known of it.
-        axes: What is known of them.
-        may_be_inverse: Whether orientations may be those of the base in the sensor.
-        shifts: Samples by which the readings may be late, as likely each.
-    """
-    signs = [sign] if sign is not WrenchSign.AUTO else [*WrenchSign][1:]
-    given = [axes] if axes is not WrenchAxes.AUTO else [*WrenchAxes][1:]
-    motions = {False: motion, True: inverted_motion(motion)} if may_be_inverse else {False: motion}
-    late, early = max(0, *shifts), max(0, *(-shift for shift in shifts))
-    rows = np.arange(late, len(wrench) - early)
-    rows = rows[:: -(-len(rows) // _MOST)]
-    y = wrench[rows]
-    delayed = [
-        (inverse, _at(one, rows - shift)) for shift in shifts for inverse, one in motions.items()
-    ]
-    families = []
-    for inverse, at in delayed:
-        for s, x in product(signs, given):
-            odds = -_STRONG * inverse - np.log(len(shifts))
-            plain = WrenchConvention(s, x, None, inverse)
-            turned, priors = [plain], [odds]
-            if x is WrenchAxes.SENSOR:
-                turned += [replace(plain, turn=turn) for turn in _RIGHT]
-                priors += [odds - _STRONG - np.log(len(_RIGHT))] * len(_RIGHT)
-                turn = _turn(plain.apply(y, at.R_WF)[:, :3], at.a)
-                if _is_spatial(at.a) and _angle(turn) > _TURNED:
-                    # Three angles of a sphere of turns, known as well as three readings at least.
-                    turned.append(replace(plain, turn=turn))
-                    priors.append(odds - _STRONG - 1.5 * np.log(3.0 * len(y)))
-            families.append((turned, np.array(priors), at))
-    # Noise is what the best of them leaves over, at first what the best linear map does.
-    residual = min(
-        (
-            _unmapped(WrenchConvention(axes=x).apply(y, at.R_WF), at.a)
-            for x in given
-            for _, at in delayed
-        ),
-        key=lambda left: float(np.mean(left[:, :3] ** 2)),
-    )
-    # Plain loads tell which delays are worth a look; then all kinds of forces at these.
-    for kinds in ((_Kind.LOAD,), tuple(_Kind)):
-        for _ in range(2):
-            noise = _Noise.of(residual)
-            found = [_weighed(y, *family, bias, zeroed, noise, kinds) for family in families]
-            tops = [max(some, key=lambda trial: trial.log) for some in found]
-            k = int(np.argmax([top.log for top in tops]))
-            residual = tops[k].residual(y, families[k][2])
-        least = tops[k].log + np.log(_NEGLIGIBLE)
-        best = {_way(top): top.log for top in sorted(tops, key=lambda top: top.log)}
-        families = [
-            family
-            for family, top in zip(families, tops, strict=True)
-            if top.log >= min(least, best[_way(top)])
-        ]
-    trials = [trial for some in found for trial in some]
-    log = np.array([trial.log for trial in trials])
-    weights = np.exp(log - log.max())
-    weights /= weights.sum()
-    order = np.argsort(-weights, kind="stable")
-    rivals = tuple(
-        Rival(float(weights[k]), trials[k].mass, trials[k].sd)
-        for k in order
-        if weights[k] > _NEGLIGIBLE
-    )
-    loaded = next(trials[k] for k in order if trials[k].kind is not _Kind.EMPTY)
-    return replace(loaded.convention, rivals=rivals)
 
 
 def accelerations_tell(

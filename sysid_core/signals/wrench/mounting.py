@@ -24,13 +24,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.kinds import Kind
-from sysid_core.robot import (
-    STANDARD_GRAVITY,
-    RobotModel,
-    StaticTransform,
-    with_mounted_frame,
-    with_static_transforms,
-)
+from sysid_core.robot import STANDARD_GRAVITY, RobotModel, StaticTransform
 from sysid_core.signals.recording import Array
 
 _SAME_PLACE = 1e-6  # [m and -] two links in one place are one frame
@@ -65,8 +59,8 @@ def mount_sensor(
         ModelError: Nobody says where the sensor is, or several do.
     """
     if parent:
-        model = with_mounted_frame(model, sensor_frame, parent, pose)
-    out = with_static_transforms(model, transforms)
+        model = model.with_frame(sensor_frame, parent, pose)
+    out = model.with_static_transforms(transforms)
     try:
         index = out.frame_id(sensor_frame)
     except ModelError as err:

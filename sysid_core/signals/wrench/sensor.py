@@ -24,15 +24,7 @@ from numpy.typing import ArrayLike
 from pydantic import AfterValidator, Field
 
 from sysid_core.errors import SignalError
-from sysid_core.files import (
-    AnyNumber,
-    Count,
-    FileKind,
-    FileSchema,
-    Number,
-    read_schema,
-    write_yaml,
-)
+from sysid_core.files import AnyNumber, Count, FileKind, FileSchema, Number, write_yaml
 from sysid_core.robot import (
     FrameMotion,
     is_physically_consistent,
@@ -242,7 +234,7 @@ class SensorCalibration:
         Raises:
             SignalError: It is another kind of file, or a field is missing.
         """
-        file = read_schema(path, _File, _FILE)
+        file = _FILE.read_schema(path, _File)
         values = {name: getattr(file, name) for name in _File.model_fields if name != "schema_"}
         try:
             if file.dress_pack is not None:

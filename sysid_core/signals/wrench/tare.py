@@ -61,51 +61,52 @@ class StaticPostures:
     def __len__(self) -> int:
         return len(self.wrench)
 
+    @classmethod
+    def find(
+        cls,
+        recording: Recording,
+        model: RobotModel,
+        frame: str,
+        *,
+        spans: Sequence[tuple[int, int]] | None = None,
+    ) -> StaticPostures:
+        """Find the static postures in a recording, and average the wrench in each.
 
-def static_postures(
-    recording: Recording,
-    model: RobotModel,
-    frame: str,
-    *,
-    spans: Sequence[tuple[int, int]] | None = None,
-) -> StaticPostures:
-    """Find the static postures in a recording, and average the wrench in each.
+        Args:
+            recording: Joint positions and wrench, each with its own stamps (same clock).
+            model: The robot.
+            frame: The sensor's frame in the model.
+            spans: Stamps of first and last sample of each [ns]; None: where the robot stands still.
 
-    Args:
-        recording: Joint positions and wrench, each with its own stamps (same clock).
-        model: The robot.
-        frame: The sensor's frame in the model.
-        spans: Stamps of first and last sample of each [ns]; None: where the robot stands still.
-
-    Raises:
-        SignalError: No wrench, or the robot never stands still.
-    """
-    stream = recording.wrench
-    if stream is None or len(stream) == 0 or len(recording.joints) < 3:
-        raise SignalError(
-            f"'{recording.source}' has no wrench and joint states to tare with.",
-            remedy="Record the raw wrench topic and the joint states together.",
-        )
-    require_sensor_frame(stream.frame, frame, f"The wrench of '{recording.source}'")
-    order = np.argsort(recording.joints.stamps_ns, kind="stable")
-    joints = recording.joints.ordered(model.joint_names).select(order)
-    if spans is None:
-        spans = _still_spans(joints)
-    found: list[_StillSpan] = []
-    for first, last in spans:
-        start = first + round(_SETTLE * 1e9)
-        samples = stream.wrench[(stream.stamps_ns >= start) & (stream.stamps_ns <= last)]
-        samples = samples[np.isfinite(samples).all(axis=1)]
-        samples = samples[~single_spikes(samples)]
-        held = joints.q[(joints.stamps_ns >= start) & (joints.stamps_ns <= last)]
-        if len(samples) >= 2 and len(held):
-            found.append(_StillSpan(samples, start, held.mean(axis=0)))
-    if not found:
-        raise SignalError(
-            f"The robot is never at rest for {_SHORTEST_STILL:.1f} s in '{recording.source}'.",
-            remedy="Hold each tare posture for about a second.",
-        )
-    return _postures(found, model, frame)
+        Raises:
+            SignalError: No wrench, or the robot never stands still.
+        """
+        stream = recording.wrench
+        if stream is None or len(stream) == 0 or len(recording.joints) < 3:
+            raise SignalError(
+                f"'{recording.source}' has no wrench and joint states to tare with.",
+                remedy="Record the raw wrench topic and the joint states together.",
+            )
+        require_sensor_frame(stream.frame, frame, f"The wrench of '{recording.source}'")
+        order = np.argsort(recording.joints.stamps_ns, kind="stable")
+        joints = recording.joints.ordered(model.joint_names).select(order)
+        if spans is None:
+            spans = _still_spans(joints)
+        found: list[_StillSpan] = []
+        for first, last in spans:
+            start = first + round(_SETTLE * 1e9)
+            samples = stream.wrench[(stream.stamps_ns >= start) & (stream.stamps_ns <= last)]
+            samples = samples[np.isfinite(samples).all(axis=1)]
+            samples = samples[~single_spikes(samples)]
+            held = joints.q[(joints.stamps_ns >= start) & (joints.stamps_ns <= last)]
+            if len(samples) >= 2 and len(held):
+                found.append(_StillSpan(samples, start, held.mean(axis=0)))
+        if not found:
+            raise SignalError(
+                f"The robot is never at rest for {_SHORTEST_STILL:.1f} s in '{recording.source}'.",
+                remedy="Hold each tare posture for about a second.",
+            )
+        return _postures(found, model, frame)
 
 
 def _still_spans(joints: JointStream) -> list[tuple[int, int]]:

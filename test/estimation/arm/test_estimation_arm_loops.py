@@ -28,7 +28,7 @@ from sysid_core.robot.loops import (
     load_closed_chain,
 )
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording, read_table
-from sysid_core.validation import predict_recording
+from sysid_core.validation import Prediction
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_a_leg_is_identified_and_predicts_another_motion(leg, measured):
         for symbol in ("F_c", "F_v"):
             truth = getattr(leg.drive(joint), symbol)
             assert found.friction_parameters[f"{joint}.{symbol}"] == pytest.approx(truth, rel=0.15)
-    unseen = predict_recording(found, run_of(chain, 2, measured=measured))
+    unseen = Prediction.of(found, run_of(chain, 2, measured=measured))
     assert unseen.joint_names == chain.actuated
     assert unseen.relative_error() < 0.05
 
@@ -149,5 +149,5 @@ def test_the_manipulator_of_a_surgical_robot_is_predicted_on_unseen_motion(share
     found = identify(robot, parts[:1], friction, estimator)
     assert found.physically_consistent and found.friction_parameters["j4.S_k"] > 0.0
     # Plain least squares of another implementation leaves 0.06, 0.16, 0.27 and 0.18 of the torques.
-    shares = [s["r2"] for s in predict_recording(found, parts[1]).joints().values()]
+    shares = [s["r2"] for s in Prediction.of(found, parts[1]).joints().values()]
     assert np.all(np.sqrt(1.0 - np.array(shares)) < [0.10, 0.20, 0.27, 0.25])

@@ -7,15 +7,10 @@ import numpy as np
 import pytest
 from whole_arm_simulation import USUAL_VALUES, arm, friction_model, recording
 
-from sysid_core.estimation.arm import (
-    Processing,
-    identify,
-    load_identification,
-    save_identification,
-)
+from sysid_core.estimation.arm import Identification, Processing, identify
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.robot import Spring
-from sysid_core.validation import predict_recording
+from sysid_core.validation import Prediction
 
 COUNTERBALANCE = Spring("joint2", preload=150.0, stiffness=2500.0, anchors=(0.4, 0.12), zero=-0.4)
 
@@ -30,9 +25,9 @@ def test_a_spring_is_found_and_a_known_one_leaves_nothing_behind(tmp_path):
     runs = [recording(model, found, values, rng, noise=0.02) for _ in range(2)]
     for friction in (known, found):
         result = identify(model, runs[:1], friction, LeastSquares(), Processing())
-        assert predict_recording(result, runs[1]).relative_error() < 0.02
-        save_identification(result, tmp_path / "parameters.yaml")
-        again = load_identification(tmp_path / "parameters.yaml", model, result.estimate)
+        assert Prediction.of(result, runs[1]).relative_error() < 0.02
+        result.save(tmp_path / "parameters.yaml")
+        again = Identification.load(tmp_path / "parameters.yaml", model, result.estimate)
         assert again.predict(runs[1]) == pytest.approx(result.predict(runs[1]), nan_ok=True)
     # k d1 d2 sin(q - zero) is a weight's torque: what shows of the spring alone is what is left.
     estimate, true = result.estimate, COUNTERBALANCE.preload - 2500.0 * (0.4 - 0.12)
@@ -41,4 +36,4 @@ def test_a_spring_is_found_and_a_known_one_leaves_nothing_behind(tmp_path):
     assert abs(estimate.values[i] - true) < 3.0 * estimate.standard_deviations[i]
     assert estimate.standard_deviations[i] < 0.02 * abs(true)
     without = identify(model, runs[:1], usual, LeastSquares(), Processing())
-    assert predict_recording(without, runs[1]).relative_error() > 0.05
+    assert Prediction.of(without, runs[1]).relative_error() > 0.05

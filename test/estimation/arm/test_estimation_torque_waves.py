@@ -12,7 +12,7 @@ from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.robot import USUAL_TERMS, DriveTrain, FrictionModel, FrictionTerm
 from sysid_core.signals import EffortKind, JointStream, Recording
-from sysid_core.validation import predict_recording
+from sysid_core.validation import Prediction
 
 RATE, FINE = 1000.0, 20  # [Hz]; efforts are simulated at 20 times the rate
 DELAY = 13 / (RATE * FINE)  # [s]: 0.65 ms
@@ -83,14 +83,14 @@ def test_waves_and_friction_are_recovered_and_predict_another_run_down_to_its_no
     for name in (*waves, "joint3.F_t", "joint3.F_b"):
         error = abs(result.friction_parameters[name] - known[name])
         assert error < max(4.0 * sd[name], 0.02), name
-    held_out = predict_recording(result, run(1))
+    held_out = Prediction.of(result, run(1))
     for stats in held_out.joints().values():
         assert stats["rms"] < 1.1 * NOISE
 
 
 def test_a_fit_that_misses_the_delay_loses_the_short_waves(equations):
     result = identify_equations(equations, LeastSquares("joint"))
-    held_out = predict_recording(result, run(1))
+    held_out = Prediction.of(result, run(1))
     assert held_out.joints()["joint3"]["rms"] > 1.2 * NOISE
     assert held_out.joints_below(5.0)["joint3"]["r2"] > 0.99
 

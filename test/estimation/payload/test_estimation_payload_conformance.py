@@ -15,9 +15,9 @@ from sysid_core.estimation.payload import (
     PayloadData,
     PayloadLMI,
     PayloadOLS,
+    PayloadSummary,
     PointMassDiscretization,
     RecursiveTotalLeastSquares,
-    summarise_payload,
 )
 from sysid_core.estimation.payload.result import PAYLOAD_NAMES
 from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, PayloadMAP, RunningMAP
@@ -71,7 +71,7 @@ def test_an_estimate_survives_its_file(make, rng, tmp_path):
 
 def test_mass_is_recovered_under_noise(make, rng):
     shape, pi = hammer_like(rng)
-    payload = summarise_payload(make(shape).fit(swinging(pi, rng, noise=True)))
+    payload = PayloadSummary.of(make(shape).fit(swinging(pi, rng, noise=True)))
     assert payload.mass == pytest.approx(pi[0], rel=0.05)
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation import Estimate, ParameterVerdict
-from sysid_core.estimation.loaded_arm import PayloadFromTorques, drive_gains_from_targets
+from sysid_core.estimation.loaded_arm import DriveGains, PayloadFromTorques
 from sysid_core.estimation.loaded_arm.carried_body import payload_torque_regressor
-from sysid_core.estimation.payload import DensityPrior, summarise_payload
+from sysid_core.estimation.payload import DensityPrior, PayloadSummary
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, pi_from_mass_com_inertia
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, read_table
@@ -272,11 +272,11 @@ def test_gains_come_from_the_controllers_own_targets(rng: np.random.Generator) -
     v = rng.normal(size=(500, 2))
     truth = np.array([12.0, 9.5])
     current = torque / truth + 0.3 * np.tanh(v / 0.01) + 0.2 * v + 0.01
-    found = drive_gains_from_targets(current + rng.normal(size=(500, 2)) * 0.05, torque, v)
+    found = DriveGains.from_targets(current + rng.normal(size=(500, 2)) * 0.05, torque, v)
     assert np.all(np.abs(found.gains - truth) < 4 * found.sd)
     torque[:, 1] = 0.0
     with pytest.raises(EstimationError, match="joint 2"):
-        drive_gains_from_targets(current, torque, v)
+        DriveGains.from_targets(current, torque, v)
 
 
 def ur10e_streams(shared_data: Path, name: str) -> tuple[list[JointStream], RobotModel]:
@@ -288,7 +288,7 @@ def ur10e_streams(shared_data: Path, name: str) -> tuple[list[JointStream], Robo
         read_table(trained, dataclasses.replace(columns, effort=tuple(range(k, k + 6)))).joints
         for k in (19, 25)
     )
-    gains = drive_gains_from_targets(current.effort, torque.effort, current.v).gains
+    gains = DriveGains.from_targets(current.effort, torque.effort, current.v).gains
     streams = []
     for part in split_at_gaps(read_table(folder / name, columns).joints, 0.1):
         smooth = smooth_motion(part, 50.0, ZeroPhaseFilter(8.0)).select(slice(25, -25))
@@ -309,7 +309,7 @@ def test_real_ur10e_payload_is_weighed_by_its_currents(shared_data: Path) -> Non
     loaded, _ = ur10e_streams(shared_data, "ur-20_02_19_14harm50secLoad.csv")
     other, _ = ur10e_streams(shared_data, "ur-20_02_12-40sec_12harm.csv")
     estimate = PayloadFromTorques(robot, "tool0").fit(loaded, unloaded)
-    payload = summarise_payload(estimate)
+    payload = PayloadSummary.of(estimate)
     assert abs(payload.mass - 2.805) < 2 * payload.mass_sd
     assert payload.mass_sd < 0.15
     assert estimate.physically_consistent

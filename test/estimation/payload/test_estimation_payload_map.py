@@ -10,7 +10,7 @@ from payload_scenes import NOISE, hammer_like, swinging
 from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.payload import PayloadData, ShapePrior, summarise_payload
+from sysid_core.estimation.payload import PayloadData, PayloadSummary, ShapePrior
 from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
     JointSplines,
@@ -162,7 +162,7 @@ def test_error_bars_cover_the_truth_with_an_imperfect_sensor(rng):
         bias = np.repeat(sensor.bias, 3) * rng.normal(size=6)
         wrench = delayed @ gain.T + bias + NOISE * rng.normal(size=delayed.shape)
         seen = replace(data, wrench=wrench).select(slice(2, None))
-        payload = summarise_payload(PayloadMAP(shape).fit(seen))
+        payload = PayloadSummary.of(PayloadMAP(shape).fit(seen))
         mass, com, inertia = mass_com_inertia_from_pi(pi)
         error = np.array(
             [payload.mass - mass, *(payload.com - com), *np.diag(payload.inertia - inertia)]

@@ -9,11 +9,7 @@ from payload_scenes import hammer_like, swinging
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation import ParameterVerdict
-from sysid_core.estimation.payload import (
-    DensityPrior,
-    ShapePrior,
-    summarise_payload,
-)
+from sysid_core.estimation.payload import DensityPrior, PayloadSummary, ShapePrior
 from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, PayloadMAP, RunningMAP, SensorModel
 from sysid_core.robot import (
     is_physically_consistent,
@@ -26,7 +22,7 @@ from sysid_core.robot.shapes.file import grasped
 
 def far_off(estimate, pi):
     """Errors of mass, centre of mass and inertia in standard deviations, shape (10,)."""
-    payload = summarise_payload(estimate)
+    payload = PayloadSummary.of(estimate)
     mass, com, inertia = mass_com_inertia_from_pi(pi)
     rows = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
     error = np.concatenate(
@@ -52,7 +48,7 @@ def test_light_things_are_weighed_in_spite_of_a_bias(mass, rng):
     data = swinging(shape.homogeneous(mass), rng, noise=True)
     wrench = data.wrench + [0.3, -0.3, 0.3, 0.01, 0.01, 0.01]
     seen = replace(data, wrench=wrench)
-    payload = summarise_payload(PayloadMAP(shape).fit(seen))
+    payload = PayloadSummary.of(PayloadMAP(shape).fit(seen))
     assert abs(payload.mass - mass) < 3.0 * payload.mass_sd < 0.01
 
 
@@ -69,7 +65,7 @@ def test_turned_signs_are_still_refused(rng):
 def test_mass_and_centre_need_no_shape(estimator, rng):
     _, pi = hammer_like(rng)
     estimate = estimator().fit(swinging(pi, rng, noise=True))
-    payload = summarise_payload(estimate)
+    payload = PayloadSummary.of(estimate)
     mass, com, _ = mass_com_inertia_from_pi(pi)
     assert payload.mass == pytest.approx(mass, rel=0.02)
     assert np.allclose(payload.com, com, atol=5e-3)
@@ -153,7 +149,7 @@ def test_a_grippers_opening_says_more_of_a_bar_than_no_shape(rng):
     blind, held = (PayloadMAP(given).fit(data) for given in (None, grasp))
     assert np.all(np.abs(far_off(held, pi)) < 2.5)
     assert is_physically_consistent(held.values)
-    wide, narrow = (np.trace(summarise_payload(e).inertia_sd) for e in (blind, held))
+    wide, narrow = (np.trace(PayloadSummary.of(e).inertia_sd) for e in (blind, held))
     assert narrow < wide
     across = pose.copy()
     across[:3, :3] = [[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]  # along the bar: wrong
@@ -181,7 +177,7 @@ def test_an_exact_shape_tells_the_inertia_more_sharply_than_a_guess_and_covers_i
         shape, pi = hammer_like(rng)
         data = swinging(pi, rng, noise=True, speed=1.5)
         exact, guess = (PayloadMAP(shape.of_size_sd(sd)).fit(data) for sd in (0.0, 0.5))
-        told = [np.trace(summarise_payload(e).inertia_sd) for e in (exact, guess)]
+        told = [np.trace(PayloadSummary.of(e).inertia_sd) for e in (exact, guess)]
         assert told[0] < 0.95 * told[1]
         error = np.abs(exact.values - pi)
         assert np.all(error < 3.0 * exact.standard_deviations)

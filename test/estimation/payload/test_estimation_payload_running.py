@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from sysid_core.estimation.payload import summarise_payload
+from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.estimation.payload_map import RunningMAP, SensorModel
 from sysid_core.robot import mass_com_inertia_from_pi
 from sysid_studies.payload.families import CHOICE_FAMILIES, given_shape
@@ -27,7 +27,7 @@ def scene(number, faults=None):
 
 def far_off(estimate, pi):
     """Mass, centre of mass and the inertia's diagonal, in standard deviations, shape (7,)."""
-    payload = summarise_payload(estimate)
+    payload = PayloadSummary.of(estimate)
     mass, com, inertia = mass_com_inertia_from_pi(pi)
     diagonal = np.diag(payload.inertia - inertia) / np.diag(payload.inertia_sd)
     return np.r_[

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import numpy as np
-from busy_machine import patience
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Empty, Header, String
@@ -17,7 +16,7 @@ from sysid_nodes.conversions import stamp_from_ns, trajectory_arrays
 from sysid_nodes.lifecycle import LATCHED
 
 PERIOD = 0.01  # [s]
-TIMEOUT = 1.0 * patience()  # without heartbeat [s]; a busy machine delays one by half a second
+TIMEOUT = 1.5  # without heartbeat [s]; a busy machine delays one by half a second
 
 
 class EmulatedGuard:

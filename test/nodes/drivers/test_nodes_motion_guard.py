@@ -36,7 +36,7 @@ def motion(tmp_path: Path) -> str:
     limits = MotionLimits.from_model(MODEL, tcp_speed=1.0)
     builder = MotionBuilder(MotionChecker(MODEL, limits), HOME, rate_hz=100)
     builder.rest(0.2, "still")
-    builder.play(*oscillation(HOME, [3, 4, 5], [0.3] * 3, 4.0, ramp=0.8, rate_hz=100), "wave")
+    builder.play(*oscillation(HOME, [3, 4, 5], [0.3] * 3, 6.0, ramp=0.8, rate_hz=100), "wave")
     builder.rest(0.2, "still")
     export_trajectory(MODEL, builder.build(), limits, tmp_path / "motion.npz")
     return str(tmp_path / "motion.npz")

@@ -14,7 +14,7 @@ from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.planning import MotionChecker, Obstacle, Unknowns, plan_arm_motion
 from sysid_core.planning.bases import BSplineBasis, FourierBasis, share_between_samples
 from sysid_core.planning.cell import Plane
-from sysid_core.planning.design import Expectation, conditioning
+from sysid_core.planning.design import Conditioning, Expectation
 from sysid_core.planning.design.criteria import Criterion, build_score
 from sysid_core.planning.design.excitation_problem import ExcitationProblem
 from sysid_core.planning.design.tree_motion import Tree
@@ -190,7 +190,7 @@ def test_criteria_are_what_they_are_called(unknowns, rng):
     found = value("condition-si", raw) / unknowns.n_rigid
     true = np.log(s[0] / s[unknowns.n_rigid - 1])
     assert true <= found <= true + np.log(unknowns.n_rigid) / 8
-    assert conditioning(unknowns, *motion).eigenvalue_ratio == pytest.approx(np.exp(2 * true))
+    assert Conditioning.of(unknowns, *motion).eigenvalue_ratio == pytest.approx(np.exp(2 * true))
 
 
 def test_expected_deviations_are_those_of_repeated_experiments(unknowns, rng):
@@ -211,11 +211,11 @@ def test_a_rich_motion_reaches_the_structural_rank_and_a_poor_one_says_what_is_m
     wrist, unknowns, rng
 ):
     q, v, a = rng.normal(size=(3, 50, 3))
-    rich = conditioning(unknowns, q, v, a)
+    rich = Conditioning.of(unknowns, q, v, a)
     rank = structural_identifiability(wrist).n_base
     assert f"maximally exciting: {rank} of {rank}" in str(rich)
     only = np.array([0.0, 0.0, 1.0])
-    poor = conditioning(unknowns, q[0] + (q - q[0]) * only, v * only, a * only)
+    poor = Conditioning.of(unknowns, q[0] + (q - q[0]) * only, v * only, a * only)
     assert not poor.excitation.maximally_exciting
     assert "do not excite" in str(poor)
 

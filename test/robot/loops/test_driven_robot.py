@@ -18,7 +18,6 @@ from sysid_core.robot import (
     RobotModel,
     inertial_parameter_names,
     joint_torque_regressor,
-    with_gravity,
 )
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -74,7 +73,7 @@ def test_other_masses_and_another_mounting_keep_the_loops(leg, rng):
     np.testing.assert_allclose(
         heavy.inverse_dynamics(q, v, a), 2.0 * robot.inverse_dynamics(q, v, a), atol=1e-9
     )
-    turned = with_gravity(robot, [9.81, 0.0, 0.0])
+    turned = robot.with_gravity([9.81, 0.0, 0.0])
     assert isinstance(turned, DrivenRobot)
     np.testing.assert_array_equal(turned.chain.model.gravity, [9.81, 0.0, 0.0])
 

@@ -9,7 +9,7 @@ import pytest
 from sysid_core.errors import SignalError
 from sysid_core.robot import FrameMotion, RobotModel, pi_from_mass_com_inertia, wrench_regressor
 from sysid_core.signals import JointStream, Recording, WrenchStream
-from sysid_core.signals.wrench import clock_of_recording
+from sysid_core.signals.wrench import ClockOffset
 from sysid_core.signals.wrench.clock import estimate_clock
 
 LOAD = pi_from_mass_com_inertia(0.64, [0.02, -0.01, 0.09], np.diag([4e-3, 3e-3, 2e-3]))
@@ -85,7 +85,7 @@ def recording(robot: RobotModel, offset: float) -> Recording:
 
 def test_a_correction_is_written_into_the_recording(robot) -> None:
     run = recording(robot, 0.12)
-    clock = clock_of_recording(run, robot, "link7")
+    clock = ClockOffset.of_recording(run, robot, "link7")
     assert clock.offset_s == pytest.approx(0.12, abs=2e-4) and clock.largest_s > 0.1
     mended = clock.apply(run)
     assert np.abs(mended.wrench.stamps_ns - run.joints.stamps_ns).max() < 3e5
@@ -100,9 +100,9 @@ def test_a_still_robot_shows_no_clock_and_no_wrench_is_an_error(robot, rng) -> N
     assert not estimate_clock(t, wrench, t, still).is_known
     run = recording(robot, 0.0)
     with pytest.raises(SignalError, match="no wrench"):
-        clock_of_recording(Recording(joints=run.joints), robot, "link7")
+        ClockOffset.of_recording(Recording(joints=run.joints), robot, "link7")
 
 
 def test_clocks_that_are_further_apart_than_looked_for_are_refused(robot) -> None:
     with pytest.raises(SignalError, match="apart or more"):
-        clock_of_recording(recording(robot, 0.4), robot, "link7", max_offset_s=0.2)
+        ClockOffset.of_recording(recording(robot, 0.4), robot, "link7", max_offset_s=0.2)

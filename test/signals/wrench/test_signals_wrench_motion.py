@@ -9,7 +9,7 @@ import pytest
 from sysid_core.errors import SignalError
 from sysid_core.robot import FrameMotion, RobotModel, pi_from_mass_com_inertia, wrench_regressor
 from sysid_core.signals import JointStream, Recording, WrenchStream
-from sysid_core.signals.wrench import static_postures, tare_static
+from sysid_core.signals.wrench import StaticPostures, tare_static
 from sysid_core.signals.wrench.delay import estimate_delay
 from sysid_core.signals.wrench.mounting import require_weight
 
@@ -110,7 +110,7 @@ def stop_and_go(robot: RobotModel, rng: np.random.Generator) -> Recording:
 
 
 def test_tare_routine_from_a_recording(robot: RobotModel, rng: np.random.Generator) -> None:
-    postures = static_postures(stop_and_go(robot, rng), robot, "link7")
+    postures = StaticPostures.find(stop_and_go(robot, rng), robot, "link7")
     assert len(postures) == 6
     np.testing.assert_allclose(postures.noise, NOISE, rtol=0.25)
     found = tare_static(
@@ -133,7 +133,7 @@ def test_moving_recording_has_no_postures(robot: RobotModel, rng: np.random.Gene
         source="run",
     )
     with pytest.raises(SignalError, match="is never at rest"):
-        static_postures(recording, robot, "link7")
+        StaticPostures.find(recording, robot, "link7")
 
 
 def test_weight_is_felt_in_motion_too(robot: RobotModel, rng: np.random.Generator) -> None:
