@@ -65,8 +65,9 @@ def identified_urdf(
             link.remove(old)
         own = pi[body - 1] if name == model.body_names[body - 1] else np.zeros(10)
         link.insert(0, _inertial(own))
-        if np.any(own) and remarks and name in remarks:
-            link.insert(0, ET.Comment(f" {remarks[name].replace('--', '-')} "))
+        remark = (remarks or {}).get(str(name))
+        if remark and np.any(own):
+            link.insert(0, ET.Comment(f" {remark.replace('--', '-')} "))
     for name, position in model.locked.items():
         _fix(joints[name], position)
     _set_dynamics(joints, "friction", coulomb or {})
