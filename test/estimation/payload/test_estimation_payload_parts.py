@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy
 from typer.testing import CliRunner
 
 from sysid_cli.app import app
@@ -18,8 +19,9 @@ from sysid_core.estimation.payload_live import (
     judge_part,
     load_parts,
     part_probabilities,
+    repeatability,
 )
-from sysid_core.estimation.payload_map import SensorModel
+from sysid_core.estimation.payload_map import RunningMAP, SensorModel
 from sysid_core.reasons import Severity
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
 from sysid_core.signals import JointStream, Recording, WrenchStream
@@ -181,3 +183,16 @@ def test_a_file_of_parts_that_lacks_something_is_refused_by_name(text, why, tmp_
     (tmp_path / "parts.yaml").write_text(text)
     with pytest.raises(SysIdError, match=why):
         load_parts(tmp_path / "parts.yaml")
+
+
+def test_few_repeated_weighings_need_a_wider_tolerance(robot):
+    seen = moment(robot, load_of(LOADS["bracket"]), still=False)
+    data = PayloadData.of(seen["time"], seen["wrench"] - BIAS, seen["motion"])
+    one = RunningMAP().fit(data)
+    scales = 1.0 + 0.01 * np.random.default_rng(1).normal(size=20)
+    for count in (3, 20):
+        estimates = [replace(one, values=scale * one.values) for scale in scales[:count]]
+        masses = one.values[0] * scales[:count]
+        upper = masses.std(ddof=1) * np.sqrt((count - 1) / scipy.stats.chi2.ppf(0.05, count - 1))
+        found = repeatability(estimates).mass_tolerance(0.1)
+        assert found == pytest.approx(60.0 * upper)
