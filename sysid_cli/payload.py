@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from sysid_core.workflows import FoundPart, WeighedRecording
 
 
+_GAUGE = (0.1, 0.3)  # of a tolerance: an acceptable gauge, and one that conditionally is (AIAG)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PayloadOptions:
     """Options of `sysid payload`."""
@@ -172,6 +175,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
         "mass_scatter": found.mass_scatter,
         "com_scatter": found.com_scatter.tolist(),
         "scatter_in_told_deviations": found.chi,
+        "mass_tolerance": {str(share): found.mass_tolerance(share) for share in _GAUGE},
     }
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "repeatability.json", result)
@@ -182,7 +186,9 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
     console.print(
         f"{len(estimates)} results: mass {found.mass.mean():.4f} kg, scatter"
         f" {100 * found.mass_scatter:.2f} %; centre of mass scatter [{com}] mm"
-        f" ({found.chi:.1f} times the reported deviations).",
+        f" ({found.chi:.1f} times the reported deviations). For mass tolerances of"
+        f" {found.mass_tolerance(_GAUGE[0]):.2g} kg and more (total width), the repeatability is at most"
+        f" {_GAUGE[0]:.0%} of the tolerance; from {found.mass_tolerance(_GAUGE[1]):.2g} kg on {_GAUGE[1]:.0%}.",
         soft_wrap=True,
         highlight=False,
     )

@@ -37,6 +37,8 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     assert (tmp_path / "site" / "reference" / "commands.html").is_file()
+    html = "".join(f.read_text("utf-8") for f in (tmp_path / "site").rglob("*.html"))
+    assert not re.search(r"</div>\n(?:\d\.|[-|]) ", html)  # a list that code has cut in two
     page = tmp_path / "site" / "reference" / "python" / "sysid_core.identifiability.rpna.html"
     text = re.sub("<[^>]*>", "", page.read_text(encoding="utf-8"))
     assert "structural_identifiability(" in text and "Returns:" in text

@@ -230,7 +230,7 @@ def _count_nodes(
     known = sizes.get(id(node))
     if known is not None:
         if known == 0:
-            raise kind.refusal(path, "an alias refers to its own container")
+            raise kind.refusal(path, "an alias (`*name`) refers to its own container")
         return known
     if depth > _DEEPEST:
         raise kind.refusal(path, f"it is nested more than {_DEEPEST} levels deep")

@@ -54,7 +54,7 @@ class FrictionTerm(Kind):
             return tuple(dict.fromkeys(term for terms in named for term in terms))
         except ValueError as err:
             raise EstimationError(
-                f"Friction '{text}' is unknown: {err}.",
+                f"The friction terms '{text}' are not known: {err}.",
                 remedy=f"'auto', or with commas of usual, geared, {', '.join(cls)}.",
             ) from err
 

@@ -33,8 +33,9 @@ def identified_urdf(
     """URDF of the robot with other inertial parameters and joint friction.
 
     Links that are attached by fixed joints are part of the body that carries them: the whole
-    inertia is written to the body's own link, and theirs is removed. Locked joints are written as
-    fixed joints.
+    inertia is written to the body's own link, and theirs is written as zero, because without an
+    inertia MuJoCo derives one from the shapes and PyBullet assumes 1 kg. Locked joints are written
+    as fixed joints.
 
     Args:
         model: Built from a URDF.
@@ -62,10 +63,11 @@ def identified_urdf(
             continue  # fixed to the world: never moves
         for old in link.findall("inertial"):
             link.remove(old)
-        if name == model.body_names[body - 1] and np.any(pi[body - 1]):
-            link.insert(0, _inertial(pi[body - 1]))
-            if remarks and name in remarks:
-                link.insert(0, ET.Comment(f" {remarks[name].replace('--', '-')} "))
+        own = pi[body - 1] if name == model.body_names[body - 1] else np.zeros(10)
+        link.insert(0, _inertial(own))
+        remark = (remarks or {}).get(str(name))
+        if remark and np.any(own):
+            link.insert(0, ET.Comment(f" {remark.replace('--', '-')} "))
     for name, position in model.locked.items():
         _fix(joints[name], position)
     _set_dynamics(joints, "friction", coulomb or {})
@@ -158,7 +160,9 @@ def _fix(joint: ET.Element, position: float) -> None:
 
 
 def _inertial(pi: Array) -> ET.Element:
-    mass, com, inertia = mass_com_inertia_from_pi(pi)
+    mass, com, inertia = (
+        mass_com_inertia_from_pi(pi) if np.any(pi) else (0.0, np.zeros(3), np.zeros((3, 3)))
+    )
     element = ET.Element("inertial")
     ET.SubElement(element, "mass", value=repr(float(mass)))
     ET.SubElement(

@@ -25,7 +25,7 @@ from sysid_core.estimation.payload import PayloadSummary
 from sysid_core.estimation.payload_live import (
     PayloadKnowledge,
     Weighing,
-    held_likelihood,
+    held_data,
     judge_part,
     judge_weighing,
     load_parts,
@@ -299,15 +299,16 @@ def which_part(
     known = load_parts(parts)
     if settings.calibration is None:
         raise SignalError("The recognition of parts needs a tare.", remedy="Give --calibration.")
-    run, model, frame, _, _ = _opened(settings, recording)
-    R, r = held_likelihood(
+    run, model, frame, still, _ = _opened(settings, recording)
+    data, sensor = held_data(
         run,
         model,
         frame,
         SensorCalibration.load(settings.calibration),
         sensor=SensorModel.named(settings.sensor),
+        still=still,
     )
-    found = part_probabilities(R, r, known)
+    found = part_probabilities(data, known, sensor)
     return FoundPart(found, Verdict((judge_part(found, expected),)))
 
 

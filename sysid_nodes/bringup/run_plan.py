@@ -107,8 +107,9 @@ class RunOptions:
         namespace: Namespace of the nodes.
         slow: Speed of the first pass as a share of the plan's; 0: no first pass.
         method: Estimator of `~/identify`, for plans that aren't of a payload.
-        calibration: Kept calibration of the sensor; None: the bringup file's, or tare postures.
-        until: Stop as soon as "mass", "com" or "inertia" is known; "": play all.
+        calibration: Calibration file of the sensor; None: that of the bringup file, otherwise the tare
+            postures of the plan.
+        until: Stop as soon as "mass", "com" or "inertia" is known; "": execute the whole motion.
     """
 
     out: Path

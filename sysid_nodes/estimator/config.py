@@ -38,11 +38,17 @@ class EstimatorConfig:
     )
     parts: str = parameter(
         "",
-        "File of known loads, see `sysid payload --parts`: ~/which_part reports which one is held, with probabilities."
-        "",
+        "File of known loads, see `sysid payload --parts`: ~/part and ~/which_part report which one is held,"
+        " with probabilities.",
     )
     expected_part: str = parameter(
         "", "Expected load among parts: ~/which_part succeeds only with it."
+    )
+    part_s: float = parameter(
+        0.3,
+        "Time of the newest samples that decide which load is held [s].",
+        minimum=0.05,
+        maximum=10.0,
     )
     calibration: str = parameter(
         "", "Sensor calibration from an earlier tare; empty: tare from marks."

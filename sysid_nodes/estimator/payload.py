@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import InertiaStamped
 from robot_sysid.msg import (
     FilteredJointState,
@@ -21,7 +22,7 @@ from robot_sysid.msg import (
 from std_srvs.srv import Trigger
 
 from sysid_core.clock_gate import ClockGate
-from sysid_core.errors import SysIdError
+from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload_live import (
     RUN_START,
@@ -31,9 +32,10 @@ from sysid_core.estimation.payload_live import (
     PayloadState,
     judge_part,
     load_parts,
+    part_probabilities,
 )
 from sysid_core.estimation.payload_map import SensorModel
-from sysid_core.reasons import Severity
+from sysid_core.reasons import Reason, Severity
 from sysid_core.robot import RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals.wrench import SensorCalibration
@@ -91,6 +93,7 @@ class KeptCalibration:
 _JOINTS, _WRENCH, _MARKS = "data_logger/filtered", "data_logger/wrench", "marks"
 _KEPT_S = 30.0  # of streams between runs; a mark that is later is of nothing any more
 _HEARTBEAT_S = 1.0  # an estimate that stays is said again: its stamp shows that nothing is waiting
+_LEVELS = {Severity.HELD: DiagnosticStatus.OK, Severity.FAILURE: DiagnosticStatus.ERROR}
 _SENSOR_SPAN_S = 2.0  # of the readings that are looked at for the sensor's health
 
 
@@ -127,6 +130,7 @@ class PayloadComponent:
         self._parts = load_parts(Path(c.parts)) if c.parts else None
         if self._parts is not None:
             node.create_service(Trigger, "~/which_part", self._on_which)
+            self._held = node.create_publisher(DiagnosticArray, "~/part", LATCHED)
         self._kept = KeptCalibration(node, c.directory, c.sensor_frame, c.keep_tare_s)
         self._payload = node.create_publisher(InertiaStamped, "~/payload", LATCHED)
         self._running = node.create_publisher(PayloadEstimate, "~/payload_estimate", LATCHED)
@@ -158,6 +162,8 @@ class PayloadComponent:
         node.create_subscription(Mark, _MARKS, self._on_mark, DATA)
         node.create_timer(1.0 / self.config.rate_hz, self._publish)
         node.create_timer(1.0, self._check_sensor)
+        if self._parts is not None:
+            node.create_timer(1.0 / self.config.rate_hz, self._publish_part)
 
     # ---- streams
 
@@ -193,14 +199,26 @@ class PayloadComponent:
 
     # ---- results
 
-    def _on_which(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _part(self) -> tuple[Reason, dict[str, float]]:
+        """Decision on the load of the newest samples, and the probabilities."""
         assert self._parts is not None
-        if self.session is None or not self.session.online.n_samples:
-            response.message = "No sample of a motion has been used yet."
-            return response
+        if self.session is None:
+            raise EstimationError(
+                "No robot is known.", remedy="Publish robot_description, or set robot."
+            )
+        late_s = 1e-9 * (self.node.now_ns() - self.session.newest_ns)
+        if late_s > self.config.part_s + _HEARTBEAT_S:
+            raise EstimationError(
+                f"The newest joint states are {late_s:.1f} s old.",
+                remedy="Check that data_logger and the robot's driver are running.",
+            )
+        data, sensor = self.session.held_data(self.config.part_s)
+        found = part_probabilities(data, self._parts, sensor)
+        return judge_part(found, self.config.expected_part), found
+
+    def _on_which(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         try:
-            found = self.session.online.which(self._parts)
-            judged = judge_part(found, self.config.expected_part)
+            judged, found = self._part()
         except SysIdError as err:
             response.message = str(err)
             return response
@@ -208,6 +226,22 @@ class PayloadComponent:
         shares = ", ".join(f"{name} {share:.3f}" for name, share in found.items())
         response.message = f"{judged.text} {shares}."
         return response
+
+    def _publish_part(self) -> None:
+        status = DiagnosticStatus(name="part", hardware_id=self.config.sensor_frame)
+        try:
+            judged, found = self._part()
+        except SysIdError as err:
+            status.level, status.message = DiagnosticStatus.STALE, str(err)
+        else:
+            status.level = _LEVELS.get(judged.severity, DiagnosticStatus.WARN)
+            status.message = judged.text
+            status.values = [KeyValue(key=name, value=f"{p:.4f}") for name, p in found.items()]
+        array = DiagnosticArray(status=[status])
+        newest = self.node.now_ns() if self.session is None else self.session.newest_ns
+        array.header.stamp = conversions.stamp_from_ns(newest)
+        array.header.frame_id = self.config.sensor_frame
+        self._held.publish(array)
 
     def _publish(self) -> None:
         session = self.session

@@ -24,7 +24,7 @@ class ConstrainedStudyConfig:
     """Settings of the closed-chain study, such as the number of robots.
 
     Attributes:
-        seeds: Robots with different true parameters and noise.
+        seeds: Seeds of the simulated robots, which differ in their true parameters and noise.
         trajectories: For identification, per robot.
         duration: Duration of each [s].
         held_out: Length of the run that isn't fitted: 31 segments of 0.5 s and a bit [s].

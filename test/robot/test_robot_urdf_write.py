@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
+
+import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -35,6 +38,20 @@ def test_a_written_urdf_gives_the_same_torques(name, rng, tmp_path):
     tau = model.with_pi(pi).inverse_dynamics(q, v, a)
     assert again.joint_names == model.joint_names
     assert again.inverse_dynamics(q, v, a) == pytest.approx(tau, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.skipif("ur5" not in ROBOTS, reason="example-robot-data isn't installed")
+def test_shapes_of_fixed_links_weigh_nothing_in_mujoco(rng):
+    model = RobotModel.from_urdf("ur5")  # its flange is a fixed link with a box
+    pi = other_pi(model, rng)
+    root = ET.fromstring(identified_urdf(model, pi))
+    for link in root.findall("link"):
+        for shape in (*link.findall("visual"), *link.findall("collision")):
+            if shape.find("geometry/mesh") is not None:
+                link.remove(shape)
+    assert root.find(".//box") is not None
+    read = mujoco.MjModel.from_xml_string(ET.tostring(root, encoding="unicode"))
+    assert read.body_mass.sum() == pytest.approx(pi[:, 0].sum(), rel=1e-12)
 
 
 def test_friction_goes_to_the_joints_dynamics(rng):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Live payload estimation from streams."""
 
-from sysid_core.estimation.payload_live.any_motion import held_likelihood, weigh_motion
+from sysid_core.estimation.payload_live.any_motion import held_data, weigh_motion
 from sysid_core.estimation.payload_live.knowledge import (
     PayloadKnowledge,
     PayloadState,
@@ -9,7 +9,13 @@ from sysid_core.estimation.payload_live.knowledge import (
 )
 from sysid_core.estimation.payload_live.marks import motion_window
 from sysid_core.estimation.payload_live.online import OnlinePayload
-from sysid_core.estimation.payload_live.parts import judge_part, load_parts, part_probabilities
+from sysid_core.estimation.payload_live.parts import (
+    KnownLoad,
+    KnownLoads,
+    judge_part,
+    load_parts,
+    part_probabilities,
+)
 from sysid_core.estimation.payload_live.replay import replay_payload
 from sysid_core.estimation.payload_live.session import (
     MOTION_SEGMENTS,
@@ -27,12 +33,14 @@ __all__ = [
     "MOTION_SEGMENTS",
     "RUN_START",
     "TARE_PREFIX",
+    "KnownLoad",
+    "KnownLoads",
     "OnlinePayload",
     "PayloadKnowledge",
     "PayloadSession",
     "PayloadState",
     "Weighing",
-    "held_likelihood",
+    "held_data",
     "judge_part",
     "judge_weighing",
     "load_parts",

@@ -18,13 +18,12 @@ from sysid_core.estimation.payload_live.session import LoadChange
 from sysid_core.estimation.payload_live.weighing import MASS_LIMIT, Weighing
 from sysid_core.estimation.payload_map import (
     PayloadMAP,
-    RunningMAP,
     SensorModel,
     SplineMotion,
     smoothed_payload_data,
 )
 from sysid_core.reasons import Reason
-from sysid_core.robot import POSE_JOINTS, Array, FrameMotion, RobotModel, robot_of_poses
+from sysid_core.robot import POSE_JOINTS, FrameMotion, RobotModel, robot_of_poses
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording, Stamps, WrenchStream
 from sysid_core.signals.wrench import (
@@ -97,12 +96,14 @@ def weigh_motion(
     net = known.net(data.wrench, data.R_WS, data.p_WS)
     poses = model.joint_names == POSE_JOINTS
     shifts = (0,) if still or calibration is not None else _shifts(data)
+    candidates = [_motion(data)]
     if not still and not accelerations_tell(
         net, _motion(data), may_be_inverse=poses, shifts=shifts
     ):
         motion_of = _by_gravity
         data, belief = motion_of(run, model, frame)
         assert data.R_WS is not None
+        candidates.append(_motion(data))
         notes.append(
             "The accelerations explain the wrench worse than gravity alone: only gravity was used. Check"
             " stamps and noise of the positions."
@@ -111,7 +112,7 @@ def weigh_motion(
     if calibration is None:
         convention = WrenchConvention.find(
             net,
-            _motion(data),
+            candidates,
             bias=[(share * errors.bias[0], share * errors.bias[1]) for share in errors.bias_scales],
             zeroed=fresh.bias,
             sign=sign,
@@ -226,36 +227,35 @@ def _age_s(run: Recording, calibration: SensorCalibration) -> float:
     return age if np.isfinite(age) else 0.0
 
 
-def held_likelihood(
+def held_data(
     recording: Recording,
     model: RobotModel,
     frame: str,
     calibration: SensorCalibration,
     *,
     sensor: SensorModel | None = None,
-) -> tuple[Array, Array]:
-    """Gaussian likelihood of any payload from a few tenths of a second of data, in compressed form
-    (R, r).
+    still: bool = False,
+) -> tuple[PayloadData, SensorModel]:
+    """Samples of a recording, bias and tool taken out, and what may be left of the sensor's errors.
 
     Args:
-        recording: Joint states and wrench.
+        recording: Joint states and wrench of one load.
         model: The robot.
         frame: The sensor's frame.
         calibration: Calibration by a tare with nothing held.
         sensor: What the sensor's errors may be before the tare; None: an ordinary one's.
+        still: Every joint state is a still posture, with the wrench of the same stamp.
 
     Raises:
         EstimationError: There is no wrench, or no joint states around it.
     """
     _require_wrench(recording)
-    data, _ = _at_motion(_usable(recording, calibration)[0], model, frame)
+    run = recording if still else _usable(recording, calibration)[0]
+    data, _ = _postures(run, model, frame, 1) if still else _at_motion(run, model, frame)
     assert data.R_WS is not None
     net = calibration.net(data.wrench, data.R_WS, data.p_WS)
-    data = replace(data, wrench=net - data.regressor @ calibration.tool_pi)
-    running = RunningMAP(sensor=(sensor or SensorModel()).tared(calibration))
-    for k in range(len(data)):
-        running.take(data, k)
-    return running.likelihood()
+    tared = (sensor or SensorModel()).in_a_moment(calibration, _age_s(run, calibration))
+    return replace(data, wrench=net - data.regressor @ calibration.tool_pi), tared
 
 
 def _require_wrench(recording: Recording) -> None:
@@ -346,7 +346,7 @@ def _at_motion(
 
 
 def _postures(
-    recording: Recording, model: RobotModel, frame: str
+    recording: Recording, model: RobotModel, frame: str, fewest: int = _FEWEST_POSTURES
 ) -> tuple[PayloadData, SplineMotion | None]:
     """Every joint state with the wrench of the same stamp, at rest.
 
@@ -358,10 +358,10 @@ def _postures(
     stamps, rows, of_wrench = np.intersect1d(
         joints.stamps_ns, recording.wrench.stamps_ns, return_indices=True
     )
-    if len(stamps) < _FEWEST_POSTURES:
+    if len(stamps) < fewest:
         raise EstimationError(
             f"{len(stamps)} static postures are too few.",
-            remedy=f"Hold still in {_FEWEST_POSTURES} postures or more, tilted about two axes.",
+            remedy=f"Hold still in {fewest} postures or more, tilted about two axes.",
         )
     q = joints.q[rows]
     motion = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q))

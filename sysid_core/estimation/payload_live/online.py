@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from sysid_core.errors import EstimationError
@@ -16,7 +14,6 @@ from sysid_core.estimation.payload_live.change import (
     kind_of_change,
 )
 from sysid_core.estimation.payload_live.knowledge import PayloadKnowledge, PayloadState
-from sysid_core.estimation.payload_live.parts import KnownLoad, part_probabilities
 from sysid_core.estimation.payload_map import RunningMAP, SensorModel
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals.wrench import SensorCalibration
@@ -35,13 +32,14 @@ class OnlinePayload:
         sensor: What the sensor's errors may be before a tare; None: an ordinary sensor's.
 
     Attributes:
+        sensor: What the sensor's errors may be before a tare.
         change: The last change of the load, after which it started anew; None before one.
     """
 
     def __init__(self, shape: Shape | None = None, *, sensor: SensorModel | None = None) -> None:
         self.shape = shape
         self._running = RunningMAP(shape, sensor=sensor)
-        self._sensor = sensor or SensorModel()
+        self.sensor = sensor or SensorModel()
         self.reset()
 
     def reset(self, calibration: SensorCalibration | None = None, age_s: float = 0.0) -> None:
@@ -53,7 +51,7 @@ class OnlinePayload:
             age_s: Time since that tare [s].
         """
         self._running.reset(
-            self._sensor if calibration is None else self._sensor.tared(calibration, age_s)
+            self.sensor if calibration is None else self.sensor.tared(calibration, age_s)
         )
         self._last_stamp: float | None = None
         self._estimate: Estimate | None = None
@@ -126,15 +124,6 @@ class OnlinePayload:
                 raise EstimationError("No samples yet.", remedy="Call `update` first.")
             self._estimate = self._running.estimate()
         return self._estimate
-
-    def which(self, parts: Mapping[str, KnownLoad]) -> dict[str, float]:
-        """Probabilities of the known loads since the last payload change (see
-        `part_probabilities`).
-
-        Raises:
-            EstimationError: There are no samples.
-        """
-        return part_probabilities(*self._running.likelihood(), parts)
 
     @property
     def state(self) -> PayloadState:

@@ -1,39 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognition of known loads: probabilities from the likelihood of the payload estimator.
+r"""Recognition of known loads: probabilities from the marginal likelihood of a moment's wrenches.
 
-Each load is a Gaussian distribution of the ten parameters, which follows from the masses and poses
-of its parts. "Nothing" and "something unknown" are always among the loads, and all loads have the
-same prior probability.
+A load h is a Gaussian distribution of the ten parameters, with mean \(\pi_h\) and covariance \(C_h\). The
+wrenches of a moment, means over short blocks, then have the distribution
+
+    b ~ N(A pi_h, A C_h A^T + U_h P U_h^T + T_h Q T_h^T + s^2 I)
+
+with the sensor's errors P (`SensorModel`), those of the motion Q, both linearised at the load itself, and the noise s,
+which is the scatter of the blocks about any body. Probabilities follow by Bayes' rule (MacKay 2003, Information theory,
+inference and learning algorithms, ch. 28). "Nothing", "something unknown" and each load moved in the gripper are
+always among the loads; they are mixtures over sizes, masses and distances.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
+from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload.affine import affine_derivatives
-from sysid_core.estimation.payload.ball_prior import (
-    BALL_SPREAD,
-    BALLS,
-    ball_prior,
-    conditioned,
-    probabilities,
-)
+from sysid_core.estimation.payload.ball_prior import BALL_SPREAD, BALLS, ball_prior, probabilities
 from sysid_core.estimation.payload.result import PAYLOAD_NAMES
 from sysid_core.estimation.payload.shape_prior import EXTENT, MASS_SPREAD
+from sysid_core.estimation.payload_map import SensorModel
+from sysid_core.estimation.payload_map.misfit import white_noise_sd
+from sysid_core.estimation.payload_map.motion_error import wrench_sensitivity
+from sysid_core.estimation.payload_map.running import MOTION_CORRELATION, MOTION_SD
 from sysid_core.files import FileKind, FileSchema, Name, NotNegative, Positive, Vector3
 from sysid_core.reasons import Reason
 from sysid_core.robot import Array, pi_from_mass_com_inertia
 from sysid_core.signals.wrench import UNLIKELY
 
-EMPTY, UNKNOWN = "empty", "unknown"
+EMPTY, UNKNOWN, MOVED = "empty", "unknown", "moved"
+_BLOCK_S = 0.05  # [s] of a mean: the scatter of six in 0.3 s contains what hangs together for less
+_MOST_BLOCKS = 40  # of a recording: more only cost time
+# Scales of what is not known are even in logarithms: masses halved from twice the largest load, below which
+# it is a thirtieth and next to nothing; distances [m] from a sensor's resolution to the size of a gripper.
+_MASSES = tuple(2.0**-k for k in range(-1, 6))
+_DISTANCES = (0.01, 0.03, 0.1)
+_FINEST = 1e-4  # [N], [N m]: no wrist sensor resolves less in a block
+_BEYOND = 3.0  # deviations of its stated place, within which a load hasn't moved
+_SLIPS = (
+    0.1  # prior probability of a load that moved in the gripper, in that of one that lies as stated
+)
 _FILE = FileKind(
     "file of known loads",
     "Write `parts:`, and below each name either mass, mass_sd, com, com_sd and size (kg, m), or"
@@ -58,6 +74,7 @@ class _Parts(FileSchema):
     """Schema of the file with known loads."""
 
     parts: Annotated[dict[Name, _Part], Field(min_length=1)]
+    prior: dict[Name, Positive] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +107,15 @@ class KnownLoad:
         of_inertia = np.diag([0.0] * 4 + [(BALL_SPREAD * inertia) ** 2] * 6)
         return cls(mean, of_mass + of_inertia).lying(com_sd)
 
+    @classmethod
+    def unknown(cls, mass: float, spread: float) -> KnownLoad:
+        """Something of a mass [kg] that is known to a share of it, anywhere within reach."""
+        about = np.array([mass, *np.zeros(9)])
+        radius = BALLS[1] * EXTENT
+        return cls(
+            *ball_prior(about, EXTENT / 2.0, radius, mass_spread=spread, inertia_spread=BALL_SPREAD)
+        )
+
     def lying(self, sd: float) -> KnownLoad:
         """Copy with an additional position uncertainty along each axis [m]."""
         if not sd:
@@ -98,15 +124,46 @@ class KnownLoad:
         return replace(self, covariance=self.covariance + sd**2 * shift @ shift.T)
 
 
-def load_parts(path: Path) -> dict[str, KnownLoad]:
-    """Known loads of a YAML file, by name.
+@dataclass(frozen=True, eq=False)
+class KnownLoads:
+    """Known loads with their prior probabilities.
+
+    Attributes:
+        loads: By name.
+        prior: Relative prior probabilities of loads, of "empty" and "unknown", and of "moved" in that of the
+            load that has moved; where they aren't named 0.1 for "moved" and 1 for the others.
+    """
+
+    loads: Mapping[str, KnownLoad]
+    prior: Mapping[str, float] = field(default_factory=dict)
+
+    def hypotheses(self) -> Iterator[tuple[str, float, list[KnownLoad]]]:
+        """Name, relative prior probability, and equally probable distributions of every load."""
+        prior = {EMPTY: 1.0, UNKNOWN: 1.0, MOVED: _SLIPS, **self.prior}
+        for name, load in self.loads.items():
+            weight = prior.get(name, 1.0)
+            yield name, weight, [load]
+            lies = float(np.sqrt(np.max(np.diag(load.covariance)[1:4])) / load.mean[0])
+            moved = [load.lying(max(distance, _BEYOND * lies)) for distance in _DISTANCES]
+            yield f"{name}, {MOVED}", weight * prior[MOVED], moved
+        yield EMPTY, prior[EMPTY], [KnownLoad(np.zeros(10), np.zeros((10, 10)))]
+        largest = max(float(load.mean[0]) for load in self.loads.values())
+        # A push in any direction is no body: twice the largest load either way.
+        push = KnownLoad(np.zeros(10), KnownLoad.unknown(largest, MASS_SPREAD).covariance)
+        bodies = [KnownLoad.unknown(share * largest, 0.5) for share in _MASSES]
+        yield UNKNOWN, prior[UNKNOWN], [push, *bodies]
+
+
+def load_parts(path: Path) -> KnownLoads:
+    """Known loads of a YAML file.
 
     Raises:
         EstimationError: It can't be read, or names what isn't there.
     """
     found: dict[str, KnownLoad] = {}
-    for name, part in _FILE.read_schema(path, _Parts).parts.items():
-        if name in (EMPTY, UNKNOWN):
+    content = _FILE.read_schema(path, _Parts)
+    for name, part in content.parts.items():
+        if name in (EMPTY, UNKNOWN, MOVED):
             raise _FILE.refusal(path, f"'{name}' is always among the loads")
         if part.of is not None:
             if missing := [one for one in part.of if one not in found]:
@@ -129,35 +186,118 @@ def load_parts(path: Path) -> dict[str, KnownLoad]:
         else:
             raise _FILE.refusal(path, f"'{name}' lacks one of mass, mass_sd, com and size")
         found[name] = load
-    return found
+    if others := [one for one in content.prior if one not in (*found, EMPTY, UNKNOWN, MOVED)]:
+        raise _FILE.refusal(path, f"the prior is of {others}, which are not among the loads")
+    return KnownLoads(found, content.prior)
 
 
-def part_probabilities(R: Array, r: Array, parts: Mapping[str, KnownLoad]) -> dict[str, float]:
+def part_probabilities(
+    data: PayloadData, parts: KnownLoads, sensor: SensorModel
+) -> dict[str, float]:
     """Probabilities of each known load, of no load and of an unknown load, the most probable first.
 
     Args:
-        R: Whitened factor of the readings, `|R pi - r|` (`RunningMAP.likelihood`), shape (p, 10).
-        r: Shape (p,).
+        data: Samples of a moment in which one load was held, bias and tool taken out.
         parts: Known loads.
+        sensor: What may be left of the sensor's errors (`SensorModel.in_a_moment`).
     """
-    nothing = KnownLoad(np.zeros(10), np.zeros((10, 10)))
-    largest = max(part.mean[0] for part in parts.values())
-    mean, spread = ball_prior(
-        np.array([largest, *np.zeros(9)]),
-        EXTENT / 2.0,
-        BALLS[1] * EXTENT,
-        mass_spread=MASS_SPREAD,
-        inertia_spread=BALL_SPREAD,
-    )
-    loads = {**parts, EMPTY: nothing, UNKNOWN: KnownLoad(mean, spread)}
-    log = conditioned(
-        R,
-        r,
-        np.array([one.mean for one in loads.values()]),
-        np.array([one.covariance for one in loads.values()]),
-    )[2]
-    found = dict(zip(loads, probabilities(log).tolist(), strict=True))
-    return dict(sorted(found.items(), key=lambda one: -one[1]))
+    rest = np.zeros_like(data.a)  # positions without stamps have accelerations that are noise
+    still = replace(data, a=-data.gravity, omega=rest, alpha=rest)
+    names, weights, loads = zip(*parts.hypotheses(), strict=True)
+    every = [load for some in loads for load in some]
+    logs = np.logaddexp(*(_Moment.of(one, sensor).log_evidences(every) for one in (data, still)))
+    ends = np.cumsum([len(some) for some in loads])
+    evidence = [
+        np.logaddexp.reduce(logs[end - len(some) : end]) - np.log(len(some))
+        for end, some in zip(ends, loads, strict=True)
+    ]
+    shares = probabilities(np.log(weights) + evidence).tolist()
+    return dict(sorted(zip(names, shares, strict=True), key=lambda one: -one[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Moment:
+    """Means over the blocks of a moment, with the errors that don't depend on the load."""
+
+    data: PayloadData
+    sensor: SensorModel
+    noise: Array  # variance of each row, (6 B,)
+    motion: Array  # covariance of (a, omega, alpha), (9, 9)
+    persistence: Array  # correlation of the motion's error between rows, (6 B, 6 B)
+
+    @classmethod
+    def of(cls, data: PayloadData, sensor: SensorModel) -> _Moment:
+        motion = np.diag(np.repeat(np.square(MOTION_SD), 3))
+        if data.covariance is not None:
+            known = ~np.isnan(data.covariance[:, 0, 0])
+            motion = data.covariance[known].mean(axis=0) if known.any() else motion
+        blocks = _blocks(data)
+        between = np.abs(blocks.time[:, None] - blocks.time)
+        persistence = np.kron(np.exp(-between / MOTION_CORRELATION[1]), np.ones((6, 6)))
+        noise = np.tile(np.square(_scatter(blocks)), len(blocks))
+        return cls(blocks, sensor, noise, motion, persistence)
+
+    def log_evidences(self, loads: Sequence[KnownLoad]) -> Array:
+        """Log-likelihoods of H loads, but for a constant, shape (H,)."""
+        data, count, H = self.data, len(self.data), len(loads)
+        means, C = (
+            np.array([getattr(one, key) for one in loads]) for key in ("mean", "covariance")
+        )
+        A, time = data.regressor, data.time - data.time[0]
+        x = np.hstack([data.a, data.omega, data.alpha])
+        of_each = np.array([wrench_sensitivity(x, unit) for unit in np.eye(10)])  # linear in pi
+        T = np.tensordot(means, of_each, axes=1).reshape(H * count, 6, 9)
+        wrench = np.einsum("kij,hj->hki", A, means)
+        rate = np.gradient(wrench, time, axis=1) if count > 1 else np.zeros_like(wrench)
+        U = self.sensor.columns(
+            wrench.reshape(-1, 6),
+            rate.reshape(-1, 6),
+            mass_columns=T[:, :, :3],
+            R_WS=None if data.R_WS is None else np.tile(data.R_WS, (H, 1, 1)),
+            gravity=np.tile(data.gravity, (H, 1)),
+            time=np.tile(time, H),
+            duration=float(time[-1]),
+        )
+        U = U.reshape(H, 6 * count, U.shape[2]) * self.sensor.prior_sd(float(time[-1]))
+        Y, T = A.reshape(6 * count, 10), T.reshape(H, 6 * count, 9)
+        S = Y @ C @ Y.T + U @ U.transpose(0, 2, 1) + np.diag(self.noise)
+        S += (T @ self.motion @ T.transpose(0, 2, 1)) * self.persistence
+        root = np.linalg.cholesky(S)
+        off = np.linalg.solve(root, (data.wrench - wrench).reshape(H, -1, 1))[:, :, 0]
+        volume = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+        return np.asarray(-0.5 * np.sum(off**2, axis=1) - volume)
+
+
+def _blocks(data: PayloadData) -> PayloadData:
+    """Means over blocks of equal time; the orientation is that in the middle of a block."""
+    since = data.time - data.time[0]
+    length = max(_BLOCK_S, float(since[-1]) / _MOST_BLOCKS)
+    index = np.minimum((since / length).astype(int), _MOST_BLOCKS - 1)
+    groups = [np.flatnonzero(index == k) for k in np.unique(index)]
+    middle = data.select(np.array([group[len(group) // 2] for group in groups]))
+    columns = ("time", "wrench", "a", "omega", "alpha", "gravity")
+    means: dict[str, Any] = {
+        key: np.array([getattr(data, key)[group].mean(axis=0) for group in groups])
+        for key in columns
+    }
+    return replace(middle, **means, covariance=None)
+
+
+def _scatter(blocks: PayloadData) -> Array:
+    """Standard deviation of a block's wrench about the best body, shape (6,).
+
+    Its variance is that of Student's t, which is wider for few blocks.
+    """
+    found = white_noise_sd(np.zeros((1, 6)))  # an ordinary sensor's, for too few blocks
+    for rows in (slice(0, 3), slice(3, 6)):
+        Y, b = blocks.regressor[:, rows].reshape(-1, 10), blocks.wrench[:, rows].ravel()
+        scale = np.linalg.norm(Y, axis=0)
+        pi, _, rank, _ = np.linalg.lstsq(Y / np.where(scale > 0, scale, 1.0), b, rcond=1e-6)
+        left = b - (Y / np.where(scale > 0, scale, 1.0)) @ pi
+        freedom = len(b) - rank - 2
+        if freedom > 0:
+            found[rows] = max(float(np.sqrt(left @ left / freedom)), _FINEST)
+    return found
 
 
 def judge_part(found: Mapping[str, float], expected: str = "") -> Reason:

@@ -18,6 +18,7 @@ from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live.change import ChangeKind
 from sysid_core.estimation.payload_live.online import OnlinePayload
 from sysid_core.estimation.payload_live.streams import RUN_END, RUN_START, PayloadStreams
+from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.estimation.payload_map.motion_error import motion_covariance
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import Stamps, WrenchStream
@@ -37,6 +38,7 @@ TARE_PREFIX = "tare_"
 # the streams of so long take 0.3 GB; segments of planned motions last up to a minute.
 LONGEST_SEGMENT_S = 300.0
 _SETTLE_NS = 200_000_000  # left out at the beginning of each tare posture
+_FEWEST = 3  # new readings of a moment: a frozen sensor has one
 _MAX_GAP_S = 0.1  # joint states further apart than this are not interpolated [s]
 
 
@@ -238,8 +240,7 @@ class PayloadSession:
         """Tare, unless a calibration exists, and set the remaining errors of the sensor."""
         if self.calibration is None:
             self.calibration, self.problem = self._calibrate(), None
-        age = self.calibration.age_s(stamp_ns)
-        self.tare_age_s = age if np.isfinite(age) else 0.0
+        self.tare_age_s = self._age_s(stamp_ns)
         self.online.reset(self.calibration, self.tare_age_s)
 
     def _calibrate(self) -> SensorCalibration:
@@ -313,6 +314,42 @@ class PayloadSession:
             covariance[known] = motion_covariance(self.model, self.sensor_frame, *rows)
         wrench = compensate(np.array([w for _, w, _ in waiting]), motion, self.calibration)
         return PayloadData.of(time, wrench, motion, covariance=covariance)
+
+    @property
+    def newest_ns(self) -> int:
+        """Newest stamp of the joint states [ns]."""
+        return self._streams.newest_ns
+
+    def held_data(self, seconds: float) -> tuple[PayloadData, SensorModel]:
+        """Newest samples, in a marked motion or not, bias and tool taken out, and what may be left of
+        the sensor's errors.
+
+        Args:
+            seconds: How long ago they begin.
+
+        Raises:
+            EstimationError: Nobody has tared the sensor; there are too few such samples.
+        """
+        if self.calibration is None:
+            raise EstimationError(
+                "The recognition of parts needs a tare.",
+                remedy="Give the calibration of a tare with nothing held, or run marked tare postures.",
+            )
+        newest = self._streams.recent(seconds, self._lag_ns)
+        if len(newest) < _FEWEST:
+            raise EstimationError(
+                f"{len(newest)} new readings of the wrench in {seconds:.1f} s have joint states around them.",
+                remedy="Check that data_logger is active, that the sensor isn't frozen, and that both have one clock.",
+            )
+        stamps = np.array([stamp for stamp, _, _ in newest], dtype=np.int64)
+        data = self._samples((stamps - stamps[0]) * 1e-9, newest)
+        return data, self.online.sensor.in_a_moment(self.calibration, self._age_s(int(stamps[-1])))
+
+    def _age_s(self, stamp_ns: int) -> float:
+        """Time since the tare [s]; 0 where it isn't known."""
+        assert self.calibration is not None
+        age = self.calibration.age_s(stamp_ns)
+        return age if np.isfinite(age) else 0.0
 
     def recent_wrenches(self, seconds: float) -> WrenchStream:
         """Readings of the last seconds, for checks of the sensor."""

@@ -221,6 +221,32 @@ class PayloadStreams:
         s = (stamp - t0) / (t1 - t0)
         return np.asarray((1 - s) * before + s * after)
 
+    def recent(self, seconds: float, late_ns: int = 0) -> list[tuple[int, Array, Array]]:
+        """Stamps, new readings (6,) and joint states (6, n) of the newest seconds that joint states
+        surround; what is read next stays the same.
+
+        Args:
+            seconds: How long ago at most.
+            late_ns: By how much the wrench lags the joint states [ns].
+        """
+        if not self._joints:
+            return []
+        newest = self._joints[-1][0]
+        oldest = newest - round(seconds * 1e9)
+        found, last, before = [], None, self._next["joints"]
+        first = bisect.bisect_left(self._wrenches, (oldest + late_ns,))
+        joint = bisect.bisect_left(self._joints, oldest, key=lambda row: row[0])
+        self._next["joints"] = max(joint - 1, 0)
+        for stamp, wrench in self._wrenches[first:]:
+            if wrench == last or stamp - late_ns > newest:
+                continue
+            last = wrench
+            state = self.joints_at(stamp - late_ns)
+            if state is not None and np.isfinite(state[:3]).all():
+                found.append((stamp, np.array(wrench), state))
+        self._next["joints"] = before
+        return found
+
     def recent_wrenches(self, frame: str, seconds: float) -> WrenchStream:
         """Newest readings of the sensor in `frame`."""
         newest = self._wrenches[-1][0] if self._wrenches else 0

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
@@ -103,6 +104,21 @@ class Repeatability:
     def mass_scatter(self) -> float:
         """Standard deviation of the masses relative to their mean."""
         return float(self.mass.std(ddof=1) / self.mass.mean())
+
+    def mass_tolerance(self, share: float) -> float:
+        """Width of the mass tolerance [kg] of which six standard deviations of the weighing are a share.
+
+        The standard deviation is its upper limit of 95 %, by the distribution of chi squared: few
+        results need a wider tolerance. A gauge is acceptable up to a share of 0.1 and conditionally
+        so up to 0.3 (AIAG, Measurement Systems Analysis, 4th ed. 2010, ch. III). The scatter contains
+        what differed between the recordings (grasps, postures, tares, robots).
+
+        Args:
+            share: Ratio of precision to tolerance [-].
+        """
+        freedom = len(self.mass) - 1
+        lowest = 2.0 * float(scipy.special.gammaincinv(0.5 * freedom, 0.05))  # of chi squared
+        return float(6.0 * self.mass.std(ddof=1) * np.sqrt(freedom / lowest) / share)
 
     @property
     def com_scatter(self) -> Array:

@@ -222,27 +222,6 @@ class RunningMAP:
             warnings=warnings,
         )
 
-    def likelihood(self) -> tuple[Array, Array]:
-        """Likelihood of the payload parameters given the samples, as compressed data (R, r), with
-        the declared sensor errors.
-
-        The noise is at least the part of the readings that no body explains.
-
-        Returns:
-            R, shape (p, 10), and r, shape (p,).
-
-        Raises:
-            EstimationError: No samples.
-        """
-        if self.n_samples == 0:
-            raise EstimationError("No samples yet.", remedy="Give it samples first.")
-        self._take_waiting()
-        R, r, back = self._sum.compressed()
-        pi = np.linalg.lstsq(R, r, rcond=None)[0]
-        u = back[:, -1] - back[:, :-1] @ pi
-        noise = max(1.0, self._sum.left(u, pi, self.n_samples))
-        return R / noise, r / noise
-
     def prediction(self, regressor: Array) -> tuple[Array, Array, Array] | None:
         """Wrench predicted by the estimate so far, with its covariance, and the noise.
 

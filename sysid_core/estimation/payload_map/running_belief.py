@@ -60,10 +60,6 @@ class RunningBelief:
         """R, r and the way back of the sensor as declared (`eliminate_nuisances`)."""
         return self._sums[0].compressed()
 
-    def left(self, u: Array, pi: Array, samples: int) -> float:
-        """`RunningInformation.left` for the sensor as declared."""
-        return self._sums[0].left(u, pi, samples)
-
     def posterior(self, samples: int) -> tuple[PayloadPosterior, Misfit]:
         """Posterior, averaged over the sensor models.
 

@@ -107,6 +107,22 @@ class SensorModel:
             delay=min(delay, self.delay) if np.isfinite(delay) else self.delay,
         )
 
+    def in_a_moment(self, calibration: SensorCalibration, age_s: float = 0.0) -> SensorModel:
+        """Sensor model after a tare, for a single posture or a moment's motion.
+
+        What the tare left unexplained in its postures recurs in every other posture, where it can't
+        be told from a bias.
+
+        Args:
+            calibration: From the tare.
+            age_s: Time since it [s].
+        """
+        tared, K = self.tared(calibration, age_s), calibration.n_postures
+        # A posture has six readings, of which about two postures' determine load and bias.
+        spread = np.sqrt(K / (K - 2)) if K > 2 else 1.0
+        left = spread * np.sqrt(np.mean(np.square(calibration.residual_rms).reshape(2, 3), axis=1))
+        return replace(tared, bias=(*np.hypot(tared.bias, left).tolist(),))
+
     @property
     def untared(self) -> SensorModel:
         """Sensor model without a tare: the bias is unknown and the gains are unchecked."""

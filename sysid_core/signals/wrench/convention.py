@@ -165,7 +165,7 @@ class WrenchConvention:
     def find(
         cls,
         wrench: Array,
-        motion: FrameMotion,
+        motions: Sequence[FrameMotion],
         *,
         bias: Sequence[tuple[float, float]],
         zeroed: tuple[float, float] | None = None,
@@ -178,7 +178,7 @@ class WrenchConvention:
 
         Args:
             wrench: Readings, shape (K, 6).
-            motion: Motion of the described sensor.
+            motions: Motions of the described sensor, as likely each.
             bias: Deviations of the bias of force and torque that are as likely [N, N m].
             zeroed: Those of a sensor that was zeroed; None where that can't have been with a load on.
             sign: What is known of it.
@@ -188,22 +188,17 @@ class WrenchConvention:
         """
         signs = [sign] if sign is not WrenchSign.AUTO else [*WrenchSign][1:]
         given = [axes] if axes is not WrenchAxes.AUTO else [*WrenchAxes][1:]
-        motions = (
-            {False: motion, True: inverted_motion(motion)} if may_be_inverse else {False: motion}
-        )
+        ways = [(False, motion) for motion in motions]
+        ways += [(True, inverted_motion(motion)) for motion in motions] if may_be_inverse else []
         late, early = max(0, *shifts), max(0, *(-shift for shift in shifts))
         rows = np.arange(late, len(wrench) - early)
         rows = rows[:: -(-len(rows) // _MOST)]
         y = wrench[rows]
-        delayed = [
-            (inverse, _at(one, rows - shift))
-            for shift in shifts
-            for inverse, one in motions.items()
-        ]
+        delayed = [(inverse, _at(one, rows - shift)) for shift in shifts for inverse, one in ways]
         families = []
         for inverse, at in delayed:
             for s, x in product(signs, given):
-                odds = -_STRONG * inverse - np.log(len(shifts))
+                odds = -_STRONG * inverse - np.log(len(shifts) * len(motions))
                 plain = cls(s, x, None, inverse)
                 turned, priors = [plain], [odds]
                 if x is WrenchAxes.SENSOR:

@@ -173,6 +173,7 @@ def test_repeated_weighings_are_a_table_with_their_scatter(run):
     assert "Repeated results" in result.stdout
     found = json.loads((folder / "out" / "repeatability.json").read_text())
     assert found["mass_scatter"] == pytest.approx(0.0, abs=1e-9)
+    assert set(found["mass_tolerance"]) == {"0.1", "0.3"}
     assert isinstance(
         CliRunner().invoke(app, ["payload", "bag", *command[1:]]).exception, SignalError
     )

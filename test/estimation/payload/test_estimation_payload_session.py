@@ -14,8 +14,12 @@ from hypothesis import strategies as st
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.payload_live import (
+    KnownLoad,
+    KnownLoads,
     OnlinePayload,
     PayloadSession,
+    held_data,
+    part_probabilities,
     replay_payload,
     weigh_motion,
 )
@@ -66,6 +70,38 @@ def alone(model: RobotModel, run: Recording) -> PayloadSession:
 
 def new_session(model: RobotModel) -> PayloadSession:
     return PayloadSession(model, FRAME, OnlinePayload(load_shape("box 0.2 0.2 0.16")))
+
+
+def test_the_newest_moment_tells_the_part_without_marks_or_order(
+    model: RobotModel, run: Recording, alone: PayloadSession
+) -> None:
+    parts = KnownLoads(
+        {
+            name: KnownLoad.measured(mass, 0.02, np.array([0.0, 0.02, 0.03]), 0.005, 0.15)
+            for name, mass in (("part", 0.8), ("other", 1.1))
+        }
+    )
+    used = alone.online.n_samples
+    live, sensor = alone.held_data(0.3)
+    assert np.ptp(live.time) > 0.2 and alone.online.n_samples == used
+    found = part_probabilities(live, parts, sensor)
+    assert next(iter(found)) == "part" and found["part"] > 0.95
+    assert run.wrench is not None and alone.calibration is not None
+    stamps = run.wrench.stamps_ns
+    last = dataclasses.replace(
+        run, wrench=run.wrench.select(np.flatnonzero(stamps > stamps[-1] - 900_000_000))
+    )
+    recorded, tared = held_data(last, model, FRAME, alone.calibration)
+    assert next(iter(part_probabilities(recorded, parts, tared))) == "part"
+    with pytest.raises(EstimationError, match="needs a tare"):
+        new_session(model).held_data(0.3)
+    frozen = PayloadSession(model, FRAME, OnlinePayload(), calibration=alone.calibration)
+    for k in range(50):
+        state = np.zeros(len(model.joint_names))
+        frozen.add_joints(10_000_000 * k, state, state, state)
+        frozen.add_wrench(10_000_000 * k, BIAS)
+    with pytest.raises(EstimationError, match="1 new readings"):
+        frozen.held_data(0.3)
 
 
 def test_the_payload_and_the_sensors_bias_are_found(model: RobotModel, run: Recording) -> None:

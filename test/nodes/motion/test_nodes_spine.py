@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped
 from lifecycle_msgs.srv import ChangeState
 from live_nodes import EXECUTOR, FRAME, PAYLOAD, Start, simulated
@@ -20,6 +21,7 @@ from robot_sysid.srv import Arm, MarkRecording, SaveResult
 from rosgraph_msgs.msg import Clock
 from scipy.interpolate import BPoly
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from sysid_core.estimation import Estimate
@@ -47,12 +49,15 @@ def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
 ) -> None:
     file, plan = short_plan
+    known = f"mass: {PAYLOAD[0]}, mass_sd: 0.02, com: {(PAYLOAD[1:4] / PAYLOAD[0]).tolist()}, com_sd: 0.005"
+    (tmp_path / "parts.yaml").write_text(f"parts: {{part: {{{known}, size: 0.15}}}}")
+    of_part = {"parts": str(tmp_path / "parts.yaml"), "expected_part": "part"}
     specs = demo_graph(
         namespace="left_arm",
         robot=simulated(plan, clock=True),  # a busy machine slows everything alike
         executor={**EXECUTOR, **IN_SIMULATED_TIME},
         logger={"effort_kind": "actuator_torque", **IN_SIMULATED_TIME},
-        estimator={"sensor_frame": FRAME, "shape": SHAPE, **IN_SIMULATED_TIME},
+        estimator={"sensor_frame": FRAME, "shape": SHAPE, **of_part, **IN_SIMULATED_TIME},
     )
     runner = NodeSpec("runner", "runner", "left_arm", IN_SIMULATED_TIME)
     specs = (*specs, runner)
@@ -68,6 +73,11 @@ def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
     result = client.execute(str(file), lambda f: feedback.append(f.state), timeout_s=90.0)
     assert result.final_state == "done" and {"moving_to_start", "executing"} <= set(feedback)
     client.wait_until_settled("estimator/payload_estimate", 3.0, 60.0)
+    client.follow(DiagnosticArray, "estimator/part")
+    (part,) = client.wait_for("estimator/part").status
+    assert part.level == DiagnosticStatus.OK and part.values[0].key == "part", part.message
+    which = client.call(Trigger, "estimator/which_part", Trigger.Request())
+    assert which.success, which.message
     client.stop_recording()
     saved = client.call(SaveResult, "estimator/save", SaveResult.Request(directory="saved"))
     client.follow(

@@ -54,7 +54,7 @@ def test_sign_and_axes_are_found_with_the_mass(
     w = wrench(motion, rng)
     said = -w if sign is WrenchSign.LOAD_ON_SENSOR else w
     said = in_base(said, motion) if axes is WrenchAxes.BASE else said
-    found = WrenchConvention.find(said, motion, bias=UNKNOWN, zeroed=(0.3, 0.015))
+    found = WrenchConvention.find(said, [motion], bias=UNKNOWN, zeroed=(0.3, 0.015))
     assert (found.sign, found.axes, found.turn) == (sign, axes, None)
     assert found.elsewhere(1.4, 0.3) < UNLIKELY
     assert found.apply(said, motion.R_WF) == pytest.approx(w)
@@ -65,7 +65,7 @@ def test_inverse_orientations_are_found(rng: np.random.Generator) -> None:
     said = wrench(motion, rng)
     found = WrenchConvention.find(
         said,
-        inverted_motion(motion),
+        [inverted_motion(motion)],
         bias=UNKNOWN,
         sign=WrenchSign.SENSOR_ON_LOAD,
         may_be_inverse=True,
@@ -79,7 +79,7 @@ def test_inverse_orientations_are_found(rng: np.random.Generator) -> None:
 
 def test_without_tilt_nothing_is_told(rng: np.random.Generator) -> None:
     motion = postures(rng, 0.001)
-    found = WrenchConvention.find(wrench(motion, rng), motion, bias=UNKNOWN)
+    found = WrenchConvention.find(wrench(motion, rng), [motion], bias=UNKNOWN)
     assert found.elsewhere(found.rivals[0].mass, 0.3) > UNLIKELY
     assert sum(rival.probability for rival in found.rivals) == pytest.approx(1.0, abs=1e-3)
 
@@ -88,7 +88,7 @@ def test_a_sensor_zeroed_with_half_of_it_on_leaves_two_masses(rng: np.random.Gen
     motion = postures(rng, 0.3)
     half = 0.5 * wrench_regressor(motion.a[:1], motion.omega[:1], motion.alpha[:1])[0] @ LOAD
     said = wrench(motion, rng, -half)
-    found = WrenchConvention.find(said, motion, bias=UNKNOWN, zeroed=(0.3, 0.015))
+    found = WrenchConvention.find(said, [motion], bias=UNKNOWN, zeroed=(0.3, 0.015))
     assert found.elsewhere(1.4, 0.3) > UNLIKELY
     assert min(abs(rival.mass - 0.7) for rival in found.rivals[:8]) < 0.1
 
@@ -97,7 +97,7 @@ def test_what_is_known_is_not_searched(rng: np.random.Generator) -> None:
     motion = postures(rng, 0.7)
     found = WrenchConvention.find(
         -wrench(motion, rng),
-        motion,
+        [motion],
         bias=UNKNOWN,
         sign=WrenchSign.LOAD_ON_SENSOR,
         axes=WrenchAxes.SENSOR,
