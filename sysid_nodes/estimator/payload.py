@@ -206,6 +206,12 @@ class PayloadComponent:
             raise EstimationError(
                 "No robot is known.", remedy="Publish robot_description, or set robot."
             )
+        late_s = 1e-9 * (self.node.now_ns() - self.session.newest_ns)
+        if late_s > self.config.part_s + _HEARTBEAT_S:
+            raise EstimationError(
+                f"The newest joint states are {late_s:.1f} s old.",
+                remedy="Check that data_logger and the robot's driver are running.",
+            )
         data, sensor = self.session.held_data(self.config.part_s)
         found = part_probabilities(data, self._parts, sensor)
         return judge_part(found, self.config.expected_part), found
@@ -232,7 +238,8 @@ class PayloadComponent:
             status.message = judged.text
             status.values = [KeyValue(key=name, value=f"{p:.4f}") for name, p in found.items()]
         array = DiagnosticArray(status=[status])
-        array.header.stamp = self.node.get_clock().now().to_msg()
+        newest = self.node.now_ns() if self.session is None else self.session.newest_ns
+        array.header.stamp = conversions.stamp_from_ns(newest)
         array.header.frame_id = self.config.sensor_frame
         self._held.publish(array)
 

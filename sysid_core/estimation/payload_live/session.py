@@ -38,6 +38,7 @@ TARE_PREFIX = "tare_"
 # the streams of so long take 0.3 GB; segments of planned motions last up to a minute.
 LONGEST_SEGMENT_S = 300.0
 _SETTLE_NS = 200_000_000  # left out at the beginning of each tare posture
+_FEWEST = 3  # new readings of a moment: a frozen sensor has one
 _MAX_GAP_S = 0.1  # joint states further apart than this are not interpolated [s]
 
 
@@ -314,6 +315,11 @@ class PayloadSession:
         wrench = compensate(np.array([w for _, w, _ in waiting]), motion, self.calibration)
         return PayloadData.of(time, wrench, motion, covariance=covariance)
 
+    @property
+    def newest_ns(self) -> int:
+        """Newest stamp of the joint states [ns]."""
+        return self._streams.newest_ns
+
     def held_data(self, seconds: float) -> tuple[PayloadData, SensorModel]:
         """Newest samples, in a marked motion or not, bias and tool taken out, and what may be left of
         the sensor's errors.
@@ -322,7 +328,7 @@ class PayloadSession:
             seconds: How long ago they begin.
 
         Raises:
-            EstimationError: Nobody has tared the sensor; there are no such samples.
+            EstimationError: Nobody has tared the sensor; there are too few such samples.
         """
         if self.calibration is None:
             raise EstimationError(
@@ -330,10 +336,10 @@ class PayloadSession:
                 remedy="Give the calibration of a tare with nothing held, or run marked tare postures.",
             )
         newest = self._streams.recent(seconds, self._lag_ns)
-        if not newest:
+        if len(newest) < _FEWEST:
             raise EstimationError(
-                f"No wrench of the last {seconds:.1f} s has joint states around it.",
-                remedy="Check that data_logger is active, and that both have one clock.",
+                f"{len(newest)} new readings of the wrench in {seconds:.1f} s have joint states around them.",
+                remedy="Check that data_logger is active, that the sensor isn't frozen, and that both have one clock.",
             )
         stamps = np.array([stamp for stamp, _, _ in newest], dtype=np.int64)
         data = self._samples((stamps - stamps[0]) * 1e-9, newest)

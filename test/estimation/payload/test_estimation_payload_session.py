@@ -95,6 +95,13 @@ def test_the_newest_moment_tells_the_part_without_marks_or_order(
     assert next(iter(part_probabilities(recorded, parts, tared))) == "part"
     with pytest.raises(EstimationError, match="needs a tare"):
         new_session(model).held_data(0.3)
+    frozen = PayloadSession(model, FRAME, OnlinePayload(), calibration=alone.calibration)
+    for k in range(50):
+        state = np.zeros(len(model.joint_names))
+        frozen.add_joints(10_000_000 * k, state, state, state)
+        frozen.add_wrench(10_000_000 * k, BIAS)
+    with pytest.raises(EstimationError, match="1 new readings"):
+        frozen.held_data(0.3)
 
 
 def test_the_payload_and_the_sensors_bias_are_found(model: RobotModel, run: Recording) -> None:
