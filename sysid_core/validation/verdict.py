@@ -19,7 +19,7 @@ from sysid_core.estimation.arm import (
 )
 from sysid_core.reasons import Reason, Verdict
 from sysid_core.robot import RobotModel
-from sysid_core.robot.loops import mimic_joints
+from sysid_core.robot.loops import DrivenRobot, mimic_joints
 from sysid_core.validation.prediction import Prediction
 
 WARN_SHARE = 0.1  # of the efforts' variance, below the fit's cut-off, all joints together
@@ -132,11 +132,16 @@ def _judge_efforts(
 
 
 def _most_weight(model: RobotModel) -> NDArray[np.float64]:
-    """Largest torques of the description's weight in some postures around its home, shape (n,)."""
-    near = np.random.default_rng(0).uniform(-_NEAR, _NEAR, (_POSTURES, model.nv))
-    lower, upper = model.position_limits
-    q = model.configuration(np.clip(model.home + near, lower, upper))
-    rest = np.zeros((_POSTURES, model.nv))
+    """Largest torques of the description's weight in some postures around its home, shape (n,).
+
+    Of a closed chain, only the home posture is known to close the loops.
+    """
+    if isinstance(model, DrivenRobot):
+        q = model.home[None]
+    else:
+        near = np.random.default_rng(0).uniform(-_NEAR, _NEAR, (_POSTURES, model.nv))
+        q = model.configuration(np.clip(model.home + near, *model.position_limits))
+    rest = np.zeros((len(q), model.nv))
     return np.asarray(np.abs(model.inverse_dynamics(q, rest, rest)).max(axis=0))
 
 

@@ -28,7 +28,7 @@ from sysid_core.robot.loops import (
     load_closed_chain,
 )
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording, read_table
-from sysid_core.validation import Prediction
+from sysid_core.validation import Prediction, judge_identification
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +83,18 @@ def test_a_leg_is_identified_and_predicts_another_motion(leg, measured):
     unseen = Prediction.of(found, run_of(chain, 2, measured=measured))
     assert unseen.joint_names == chain.actuated
     assert unseen.relative_error() < 0.05
+
+
+def test_torques_of_a_leg_beyond_its_limits_fail(leg):
+    run = run_of(leg, 1)
+    effort = run.joints.effort * np.where(np.arange(6) == 3, 1000.0, 1.0)  # in milliamperes
+    wrong = dataclasses.replace(run, joints=dataclasses.replace(run.joints, effort=effort))
+    robot, drives = DrivenRobot.of(leg), DriveTrain.direct(leg.actuated)
+    found = identify(robot, [wrong], FrictionModel(drives), ConsistentLeastSquares())
+    looked = examine(robot, [wrong], drives, count=60)
+    verdict = judge_identification(found, [Prediction.of(found, wrong)], [], looked)
+    (reason,) = (r for r in verdict.failures if r.code == "efforts-beyond-limit")
+    assert reason.data["joints"] == (leg.actuated[3],)
 
 
 def test_late_torques_of_a_leg_are_found(leg):
