@@ -259,6 +259,10 @@ def run() -> None:
     try:
         text = help_of(app, sys.argv[1:])
         app() if text is None else sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:  # its reader, such as `head`, has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except SysIdError as err:
         _explain(err.message, err.remedy)
     except KeyboardInterrupt:  # where typer doesn't see it

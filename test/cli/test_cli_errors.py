@@ -92,3 +92,11 @@ def test_version_short_help_and_exit_status_are_there():
     for command in (["-h"], ["plan", "-h"], ["bag", "info", "-h"]):
         assert CliRunner().invoke(app, command).exit_code == 0
     assert "Exit status" in CliRunner().invoke(app, ["-h"]).stdout
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["identifiability", "ur5", "--json", "-"]])
+def test_output_that_nobody_reads_ends_without_a_traceback(arguments):
+    command = [sys.executable, "-m", "sysid_cli", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        running.stdout.close()  # as `head` does
+        assert b"Traceback" not in running.stderr.read()
