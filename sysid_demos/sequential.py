@@ -67,8 +67,9 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         "One joint at a time, live", f"simulated {model.name}; details: identification/report.html"
     )
     report.paragraph(
-        f"{len(plan.moves)} swings of {plan.trajectory.duration:.0f} s in all were executed,"
-        f" recorded and identified backward from the last joint: {len(plan.constants)} constants."
+        f"{len(plan.moves)} swings, {plan.trajectory.duration:.0f} s in total, were executed and recorded."
+        f" The {len(plan.constants)} constants were then identified one joint at a time, from the last"
+        " joint to the first."
     )
     show_comparison(console, report, comparison)
     return judge(console, report, out, _checks(comparison))

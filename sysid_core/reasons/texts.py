@@ -905,7 +905,7 @@ TEXTS: Mapping[str, Text] = {
         "Zero of a servo's angles",
         "According to gravity, {value:.2f} rad must be added to command and position of {joint}.",
         "Calibrate its zero to that of the URDF.",
-        "Only gravity reveals a common offset of command and position; the replay is otherwise the same.",
+        "If command and position have the same offset, the replay differs only in the torque of gravity.",
         "tutorials/lerobot_arm.md",
     ),
     "servo-exchanged": Text(

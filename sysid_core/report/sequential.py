@@ -92,7 +92,7 @@ def add_sequential_parts(report: Report, fit: SequentialFit) -> None:
     )
     report.figure(
         error_growth_figure(fit),
-        "Growth of the error from joint to joint; constants in the order of their estimation.",
+        "Growth of the error from joint to joint. Horizontal axis: minimal constants in the order in which they are estimated.",
     )
     report.heading("Minimal constants and friction", folded=True)
     report.table(

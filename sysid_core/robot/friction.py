@@ -239,7 +239,7 @@ class FrictionModel:
             raise ModelError(
                 f"The friction terms {still} need the number of waves per turn of the axes.",
                 remedy=f"Give `drives: {{{still[0]}: {{JOINT: [WAVES, ...]}}}}` in the column map,"
-                " or leave them out.",
+                " or remove these terms from the model.",
             )
 
     @property

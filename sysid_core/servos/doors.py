@@ -56,7 +56,10 @@ def read_recordings(
     found: list[ServoRecording] = []
     for path in map(Path, paths):
         if not path.exists():
-            raise SignalError(f"There is no recording '{path}'.", remedy=f"This is '{Path.cwd()}'.")
+            raise SignalError(
+                f"There is no recording '{path}'.",
+                remedy=f"Check the path; the current folder is '{Path.cwd()}'.",
+            )
         found += _read(path, frozenset(motions), percent or calibration is not None)
     if motions:
         names = [r.name for r in found]

@@ -209,8 +209,9 @@ def _secants(
 ) -> Array:
     """Mean change of the errors within each term's probe to both sides, in units of its scale.
 
-    The errors jump when sticking begins or ends slightly earlier; a derivative would contain these
-    jumps, instead of the change of the errors over a standard deviation.
+    A small change of a parameter shifts the instants at which sticking begins or ends, where the
+    errors jump. These jumps would dominate a derivative, so that differences over about one standard
+    deviation of the parameter are used.
     """
     columns = []
     for term, probe in zip(terms, probes, strict=True):

@@ -229,7 +229,7 @@ class ServoPlanSettings:
     """A slow and a full pass of a series that shows position servos; torques are not used.
 
     Attributes:
-        period: Duration of the full pass [s].
+        period: Duration of the pass at full speed [s].
         slow: Speed of the slow pass as a share of the full one's.
         candidates: Number of random motions to choose from.
         still: Duration of each phase at rest [s].

@@ -324,8 +324,8 @@ class TareSettings:
             postures.
         dress_pack: Also learn the pull of cables and hoses, with the empty gripper in at least 12 static
             postures over the workspace; implies tool.
-        check: Stored calibration whose bias alone is estimated again, from at least one static
-            posture without a load.
+        check: Stored calibration to check: only its bias is estimated again, from one or more static
+            postures without a load.
         temperature: Temperature of the sensor [°C], stored with the tare.
         bare: The sensor carries no load.
         expected_mass: Expected mass on the sensor [kg]; 0: unknown. With --calibrate it counts as

@@ -42,7 +42,10 @@ class ComputedTorqueControllerConfig:
         maximum=0.5,
     )
     setpoint_timeout_s: float = parameter(
-        0.2, "Largest age of set points; a damped stop follows [s].", minimum=0.01, maximum=2.0
+        0.2,
+        "Maximum age of a set point [s]; if it is exceeded, the controller makes a damped stop.",
+        minimum=0.01,
+        maximum=2.0,
     )
     state_timeout_s: float = parameter(
         0.1,

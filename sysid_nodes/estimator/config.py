@@ -42,7 +42,8 @@ class EstimatorConfig:
         " with probabilities.",
     )
     expected_part: str = parameter(
-        "", "Expected load among parts: ~/which_part succeeds only with it."
+        "",
+        "Name of the load, among those of parts, that the robot should carry: ~/which_part succeeds only if it is recognised.",
     )
     part_s: float = parameter(
         0.3,
@@ -51,7 +52,8 @@ class EstimatorConfig:
         maximum=10.0,
     )
     calibration: str = parameter(
-        "", "Sensor calibration from an earlier tare; empty: tare from marks."
+        "",
+        "File with the sensor calibration of an earlier tare; empty: the sensor is tared in the marked static postures.",
     )
     keep_tare_s: float = parameter(
         600.0,
@@ -74,6 +76,7 @@ class EstimatorConfig:
         " currents; empty: none.",
     )
     recordings: str = parameter(
-        "recordings", "Folder below which ~/identify finds recordings, plans and loops files."
+        "recordings",
+        "Folder in which the action ~/identify looks for recordings, plans and files of loops, with its subfolders.",
     )
     directory: str = parameter("results", "Folder below which results are written.")

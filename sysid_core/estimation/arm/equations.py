@@ -107,7 +107,8 @@ def _turning_over(
 
 
 def first_times(motions: Sequence[JointStream]) -> tuple[Array, ...]:
-    """Times at which the motion of each sample first occurred, for each motion, (K_i,) [s].
+    """Time at which the state (position and velocity) of each sample was first reached, one array
+    (K_i,) per motion [s]; of a repeated motion, the times of its first repetition.
 
     Args:
         motions: Gapless motions with velocities.
@@ -247,7 +248,7 @@ class ArmEquations:
 
     @cached_property
     def motion_times(self) -> tuple[Array, ...]:
-        """Times at which the motion of each sample first occurred, for each span, (K_i,) [s]."""
+        """Time at which the state of each sample was first reached, one array (K_i,) per span [s]."""
         return first_times([span.motion for span in self.spans])
 
     def moving(self) -> list[NDArray[np.bool_]]:

@@ -317,8 +317,8 @@ def solve_consistent(problem: ConsistentProblem) -> tuple[Array, Certificate]:
 
 
 def _definite(P: Array) -> Array:
-    """Matrix with its eigenvalues raised to a fraction of the largest, so that it can serve as a
-    prior.
+    """Copy of a matrix whose smallest eigenvalues are replaced by a fixed fraction of the largest, so
+    that it is positive definite and can serve as a prior.
     """
     lam, U = np.linalg.eigh(P)
     return np.asarray((U * np.maximum(lam, 1e-4 * max(float(lam[-1]), 1e-12))) @ U.T)

@@ -67,7 +67,8 @@ def ball_prior(
 
 
 def ball_first(R: Array, r: Array, extent: float) -> Array:
-    """Physically consistent body near the mean of the prior of balls; shape (10,).
+    """First guess of a fit: parameters of a physically consistent body near the mean of the prior, in
+    which a load is a homogeneous ball of unknown size and place; shape (10,).
 
     Raises:
         EstimationError: Neither weight nor acceleration: no mass shows.

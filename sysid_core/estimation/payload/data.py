@@ -84,7 +84,7 @@ class PayloadData:
             object.__setattr__(self, key, array)
         if K == 0 or np.any(np.diff(self.time) <= 0):
             raise EstimationError(
-                "Payload data need at least one sample, at increasing times.",
+                "Payload data must contain a sample, and their times must increase.",
                 remedy="Give the samples in the order of their stamps.",
             )
 

@@ -47,9 +47,7 @@ _MASSES = tuple(2.0**-k for k in range(-1, 6))
 _DISTANCES = (0.01, 0.03, 0.1)
 _FINEST = 1e-4  # [N], [N m]: no wrist sensor resolves less in a block
 _BEYOND = 3.0  # deviations of its stated place, within which a load hasn't moved
-_SLIPS = (
-    0.1  # prior probability of a load that moved in the gripper, in that of one that lies as stated
-)
+_SLIPS = 0.1  # prior probability of a load that moved in the gripper, relative to one that lies as stated
 _FILE = FileKind(
     "file of known loads",
     "Write `parts:`, and below each name either mass, mass_sd, com, com_sd and size (kg, m), or"
@@ -109,7 +107,7 @@ class KnownLoad:
 
     @classmethod
     def unknown(cls, mass: float, spread: float) -> KnownLoad:
-        """Something of a mass [kg] that is known to a share of it, anywhere within reach."""
+        """Load with a mass [kg] of a given relative uncertainty (`spread`), anywhere near the flange."""
         about = np.array([mass, *np.zeros(9)])
         radius = BALLS[1] * EXTENT
         return cls(

@@ -237,7 +237,8 @@ class Identifiability:
 
     @cached_property
     def combinations(self) -> Array:
-        r"""Identifiable parameter combinations, one per row: matrix N of appendix G, (b, p).
+        r"""Identifiable parameter combinations, one per row, shape (b, p): matrix N of appendix G of
+        Wensing, Niemeyer and Slotine (2023).
 
         Its row-reduced form, with the preferred parameters as pivots, is `base.regrouping`.
         """

@@ -81,7 +81,7 @@ def plan_servo_motion(
     Args:
         model: The robot; all its joints move.
         limits: What to keep to; infinite efforts, where the URDF's say nothing of the servos.
-        period: Duration of the full pass [s].
+        period: Duration of the pass at full speed [s].
         slow: Speed of the slow pass as a share of the full one's.
         n_candidates: Random series to choose from.
         seed: Makes the plan reproducible.

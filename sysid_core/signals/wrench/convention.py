@@ -444,7 +444,8 @@ class _Linear:
         return cls(W.T @ W, g, np.full(len(turns), np.sum(y**2)))
 
     def evidence(self, prior_sd: Array, noise: float, count: float) -> tuple[Array, Array, Array]:
-        """Logs of marginal likelihoods (S, T), unknowns (S, T, p) and their deviations (S, T, p).
+        """Log marginal likelihoods (S, T), estimates of the unknowns (S, T, p) and their standard
+        deviations (S, T, p), for S priors and T orientations of the axes.
 
         Each block of readings is predicted from the blocks before. The noise level is integrated
         out, so that a residual that no hypothesis explains makes all of them less certain.

@@ -30,7 +30,6 @@ MAKERS = {
     "RTLS": lambda shape: RecursiveTotalLeastSquares(),
     "GEO": EntropicRegression,
     "LMI": lambda shape: PayloadLMI(),
-    "LMI realisable": PayloadLMI,
     "PMD": PointMassDiscretization,
     "PMD squared": lambda shape: PointMassDiscretization(shape, squared=True),
     "homogeneous": HomogeneousBody,
