@@ -143,7 +143,7 @@ def test_unusable_data_are_refused_by_name(rng):
         replace(data, wrench=wrench)
     with pytest.raises(EstimationError, match="shape"):
         replace(data, wrench=data.wrench[:, :3])
-    with pytest.raises(EstimationError, match="increasing"):
+    with pytest.raises(EstimationError, match="must increase"):
         replace(data, time=data.time[::-1])
 
 
