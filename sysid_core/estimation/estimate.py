@@ -157,7 +157,7 @@ class Estimate:
         except ValueError:
             raise EstimationError(
                 f"No parameter '{name}' in this estimate.",
-                remedy=f"It has: {', '.join(self.names)}.",
+                remedy=f"The estimate has: {', '.join(self.names)}.",
             ) from None
 
     def certify(self) -> tuple[Reason, ...]:

@@ -163,7 +163,7 @@ def identify_servos(
         raise SignalError(
             f"The positions of '{seldom[0][0]}' come every {seldom[0][1]:.3g} s: too slow for the"
             " response of servos.",
-            remedy=f"Record one every {_SELDOM} s or more often, and give times in seconds.",
+            remedy=f"Record a position every {_SELDOM} s or more often, and give times in seconds.",
         )
     unit = body_tree(robot, joints).unit_of_torque([r.q for r in matched])
     tree = body_tree(robot.with_pi(robot.pi / unit), joints)

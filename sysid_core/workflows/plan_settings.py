@@ -229,8 +229,8 @@ class ServoPlanSettings:
     """A slow and a full pass of a series that shows position servos; torques are not used.
 
     Attributes:
-        period: Duration of the pass at full speed [s].
-        slow: Speed of the slow pass as a share of the full one's.
+        period: Duration of the motion at full speed [s].
+        slow: Speed of the first, slow execution of the motion, as a share of full speed.
         candidates: Number of random motions to choose from.
         still: Duration of each phase at rest [s].
         common: Samples, robot and limits.
@@ -256,10 +256,10 @@ class LoopsPlanSettings:
         duration: Approximate duration of each motion [s].
         harmonics: Number of harmonics of each joint's Fourier series.
         velocity: Largest speed of the driven joints [rad/s].
-        fill: Share of the assembly region to be used.
+        fill: Share of the region in which the loops close that the motion uses, 0 to 1.
         drives_only: Plan for friction and drive parameters alone, with known inertial parameters.
         candidates: Number of motions in each generation of the search.
-        generations: Generations of the search.
+        generations: Number of generations of the search.
         still: Duration of each phase at rest [s].
         common: Samples, robot and limits.
     """

@@ -55,7 +55,7 @@ class IdentifySettings:
         robot: URDF file, or a robot of example-robot-data.
         columns: Column map (YAML): columns, units, effort kind, drive gains.
         lock: JOINT[=POSITION] to be locked (rad or m; default 0), such as a gripper's joint.
-        load: Known load.
+        load: Load of known mass, with which the drive gains are estimated.
         loops: Loops file of a closed chain (YAML), 'own-leg' (reference robot), or 'mimic' for the mimic
             joints of the URDF.
         validate: Held-out runs for validation; may be repeated.
@@ -141,8 +141,8 @@ class TorqueWeighingSettings:
         shape: Shape of the payload in its frame, as in `payload`: a prior on the inertia.
         reach: Largest plausible distance of the centre of mass from the frame [m].
         size: Radius of a ball as large as the payload [m].
-        rate_hz: Rate of the regressor.
-        motion_cutoff_hz: Low-pass cut-off of the motion.
+        rate_hz: Rate of the samples that are fitted [Hz].
+        motion_cutoff_hz: Cut-off frequency of the low-pass filter of the motion [Hz].
         effort_kind: Kind of the efforts, if the bag does not declare it.
         gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF.
         mount: Orientation ROLL,PITCH,YAW of the base in the world [rad], instead of gravity:
@@ -228,7 +228,7 @@ class SensorSettings:
         except ValueError as err:
             raise ModelError(
                 f"--sensor-pose '{self.sensor_pose}' is not six numbers.",
-                remedy="x y z roll pitch yaw.",
+                remedy="Give x y z roll pitch yaw (m, rad).",
             ) from err
 
 

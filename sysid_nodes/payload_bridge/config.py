@@ -96,7 +96,7 @@ class PayloadBridgeConfig:
             raise NotTakenError(
                 "dry_run is on: nothing was sent.",
                 untouched=True,
-                remedy="Set the parameter to false first.",
+                remedy="Set the parameter dry_run to false first.",
             )
 
 

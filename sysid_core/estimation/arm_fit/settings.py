@@ -51,7 +51,7 @@ class FitSettings:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise EstimationError(
-                f"Method '{self.method}' is unknown.", remedy=f"One of {', '.join(METHODS)}."
+                f"Method '{self.method}' is unknown.", remedy=f"Choose one of {', '.join(METHODS)}."
             )
         if self.method == "sequential" and self.fix:
             raise EstimationError(

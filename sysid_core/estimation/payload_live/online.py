@@ -79,7 +79,7 @@ class OnlinePayload:
             raise EstimationError(
                 f"The sample at {data.time[0]:.6f} s is not newer than the last"
                 f" ({self._last_stamp:.6f} s).",
-                remedy="Omit it; it was not used.",
+                remedy="Omit this sample; it was not used.",
             )
         changes = []
         for k in range(len(data)):
@@ -121,7 +121,10 @@ class OnlinePayload:
         """
         if self._estimate is None:
             if self.n_samples == 0:
-                raise EstimationError("No samples yet.", remedy="Call `update` first.")
+                raise EstimationError(
+                    "The payload cannot be estimated without samples.",
+                    remedy="Call `update` first.",
+                )
             self._estimate = self._running.estimate()
         return self._estimate
 

@@ -160,7 +160,7 @@ def _wanted(
     if strangers:
         raise ExcitationError(
             f"No base parameters {strangers}.",
-            remedy=f"They are: {', '.join(unknowns.names)}.",
+            remedy=f"The base parameters are: {', '.join(unknowns.names)}.",
         )
     wanted = np.zeros(len(unknowns.names))
     wanted[[unknowns.names.index(name) for name in targets]] = 1.0
