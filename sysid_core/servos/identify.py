@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.reasons import Outcome
@@ -543,7 +543,7 @@ def choose_terms(
     # Blocks in which the robot leaned on something mustn't decide what the terms are tried with.
     weights = [block_weights(d.motions, fit[0]) for d, fit in zip(drives, fits, strict=True)]
     blocks = len(scores[0])
-    sure = float(student.ppf(1.0 - _CHANCE, max(blocks - 1, 1))) / np.sqrt(blocks)
+    sure = float(stdtrit(max(blocks - 1, 1), 1.0 - _CHANCE)) / np.sqrt(blocks)
     afresh = False
     for group in CHOICES:
         progress(f"trying {group[0].value.replace('_', ' ')}")
