@@ -107,7 +107,7 @@ class Executor:
         """
         if not self.state.is_final:
             raise ExcitationError(
-                f"The executor is {self.state.value}.",
+                f"The executor is {self.state.value} and accepts no other motion.",
                 remedy="Cancel the current motion, or wait for its end.",
             )
         self._forget()

@@ -22,7 +22,7 @@ class ComputedTorqueControllerConfig:
         200.0, "Rate of the commanded efforts [Hz].", minimum=20.0, maximum=1000.0
     )
     bandwidth: float = parameter(
-        10.0, "Bandwidth of the tracking error [rad/s].", minimum=0.5, maximum=200.0
+        10.0, "Bandwidth of the feedback of the tracking error [rad/s].", minimum=0.5, maximum=200.0
     )
     drive_inertia: float = parameter(
         0.0,

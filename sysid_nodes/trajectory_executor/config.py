@@ -126,7 +126,7 @@ class TrajectoryExecutorConfig:
     )
     stop_lead_s: float = parameter(
         0.05,
-        "Minimum lead time of a stop for an exceeded limit, for controllers of whole trajectories [s]."
+        "Minimum time by which a stop for an exceeded limit is sent ahead, if whole trajectories are sent [s]."
         "",
         minimum=0.0,
         maximum=1.0,
