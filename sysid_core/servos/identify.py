@@ -75,7 +75,7 @@ _GROUND_PASSES = 2
 
 @dataclass(frozen=True)
 class JointResult:
-    """Result of one joint.
+    """Result of the identification of one joint's servo.
 
     Attributes:
         servo: Its model.

@@ -130,7 +130,7 @@ class OnlinePayload:
 
     @property
     def state(self) -> PayloadState:
-        """Current state of knowledge."""
+        """Progress of the identification so far."""
         if self.n_samples < _FEWEST:
             return PayloadState.COLLECTING
         try:
@@ -140,7 +140,7 @@ class OnlinePayload:
 
     @property
     def knowledge(self) -> PayloadKnowledge:
-        """What is known by now.
+        """Current estimate, and which of its parameters are known accurately enough.
 
         Raises:
             EstimationError: There are no samples, or nothing that weighs is held.

@@ -33,7 +33,7 @@ class Criterion(Kind):
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    r"""An optimality criterion as a function of a motion's information and the prior.
+    r"""Optimality criterion as a function of a motion's information matrix and of the prior.
 
     Attributes:
         criterion: Which.
