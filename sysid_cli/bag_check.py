@@ -105,7 +105,7 @@ def _noise_text(facts: dict[str, Any]) -> str:
 
 
 def _largest(values: Sequence[float] | None, form: str) -> str:
-    """Largest values of a statistic that are not zero, as text."""
+    """Text with the largest values of a statistic that are not zero."""
     largest = max(values or [0.0])
     return f"up to {form.format(largest)}" if largest > 1e-12 else ""
 

@@ -417,6 +417,6 @@ def read_summary(file: Path) -> dict[str, str] | None:
 
 
 def is_index(file: Path) -> bool:
-    """True if a page is such a list."""
+    """True if a page is a list of reports."""
     summary = read_summary(file) if file.is_file() else None
     return summary is not None and summary["title"].startswith(_TITLE)

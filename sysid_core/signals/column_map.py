@@ -85,7 +85,7 @@ class _Spring(FileSchema):
     identified: Flag = False
 
     def spring(self) -> Spring:
-        """The spring."""
+        """Spring that this entry of the column map describes."""
         return Spring(**dict(self))
 
 

@@ -65,7 +65,7 @@ class _Export(_Part):
 
 
 class _ProofFile(_Part):
-    """What is read of a proof.json."""
+    """Entries of a proof.json that are read."""
 
     result: Name | None
     model: _File | None

@@ -48,7 +48,7 @@ class SequentialSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class IdentifySettings:
-    """An identification from files.
+    """Options of an identification from files.
 
     Attributes:
         recordings: Tables (CSV) or rosbag2 bags.
@@ -100,7 +100,7 @@ class IdentifySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidateSettings:
-    """A validation from files.
+    """Options of a validation from files.
 
     Attributes:
         identified: Result folder of `sysid identify`.
@@ -137,7 +137,7 @@ class TorqueWeighingSettings:
         target_current: Columns FIRST-LAST of the controller's desired currents; with
             --target-torque they replace the gains of the column map.
         target_torque: Columns FIRST-LAST of the controller's model torques.
-        friction: 'usual', 'geared', or terms separated by commas, as in `identify`.
+        friction: Friction terms: 'usual', 'geared', or a list separated by commas, as in `identify`.
         shape: Shape of the payload in its frame, as in `payload`: a prior on the inertia.
         reach: Largest plausible distance of the centre of mass from the frame [m].
         size: Radius of a ball as large as the payload [m].

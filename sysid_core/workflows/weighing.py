@@ -136,7 +136,7 @@ class WeighedRecording(Weighed):
 
     @property
     def knowledge(self) -> PayloadKnowledge:
-        """What is known of the payload."""
+        """Payload estimate, and which of its parameters are known accurately enough."""
         return PayloadKnowledge(self.estimate, self.shape)
 
     @property

@@ -60,7 +60,7 @@ class KnownLoad:
             if com.shape != (3,) or not np.all(np.isfinite(com)):
                 raise EstimationError(
                     "The load's centre of mass must be three numbers [m].",
-                    remedy=f"Give x, y and z in '{self.frame}', or leave it out.",
+                    remedy=f"Give x, y and z in '{self.frame}', or omit the centre of mass.",
                 )
             com.setflags(write=False)
             object.__setattr__(self, "com", com)

@@ -42,7 +42,7 @@ class PayloadLMI(WrenchEstimator):
         return "LMI"
 
     def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
-        """Estimate from compressed data.
+        """Estimate the payload from compressed data.
 
         The covariance is that of the unconstrained solution, which is an upper bound.
 

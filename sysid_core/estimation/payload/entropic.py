@@ -47,7 +47,7 @@ class EntropicRegression(WrenchEstimator):
         self.prior = DensityPrior(shape, contrast=1.0)
 
     def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
-        """Estimate from compressed data."""
+        """Estimate the payload from compressed data."""
         prior_pi = self.shape.homogeneous(weigh(self.shape, wrenches))
         R = np.vstack([wrenches.force, wrenches.torque])
         pi, curvature = minimise_entropic(R[:, :10], R[:, 10], prior_pi, self.weight)

@@ -28,7 +28,7 @@ class HomogeneousBody(WrenchEstimator):
         self.prior = DensityPrior(shape, contrast=1.0)
 
     def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
-        """Estimate from compressed data."""
+        """Estimate the payload from compressed data."""
         pi = self.shape.homogeneous(weigh(self.shape, wrenches))
         unit = self.shape.homogeneous(1.0)
         F = wrenches.force[:, :10]

@@ -36,7 +36,7 @@ class PayloadOLS(WrenchEstimator):
     method = "OLS"
 
     def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
-        """Estimate from compressed data."""
+        """Estimate the payload from compressed data."""
         pi = least_squares_solution(wrenches)
         return payload_estimate(
             self.method,

@@ -71,7 +71,7 @@ class PointMassDiscretization(WrenchEstimator):
         return "PMD (squared)" if self.squared else "PMD"
 
     def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
-        """Estimate from compressed data.
+        """Estimate the payload from compressed data.
 
         Raises:
             EstimationError: The data were compressed for another dynamism scale.

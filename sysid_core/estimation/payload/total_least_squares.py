@@ -25,7 +25,7 @@ class RecursiveTotalLeastSquares(WrenchEstimator):
     method = "RTLS"
 
     def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
-        """Estimate from compressed data.
+        """Estimate the payload from compressed data.
 
         Raises:
             EstimationError: The problem has no solution (the wrench doesn't depend on the motion).

@@ -248,7 +248,7 @@ class NoiseEstimator:
         if self._weight < 1.0:
             raise SignalError(
                 f"Noise levels can't be found from {self._since_start + 1} samples.",
-                remedy=f"Give at least {_BURN_IN + 2} samples without a gap, or give the levels.",
+                remedy=f"Give at least {_BURN_IN + 2} samples without a gap, or give the noise levels.",
             )
         sd, density = np.empty((2, self._sums.shape[1] - 1))
         self._kernels.likely_levels(self._sums, self._weight, self._ratio, FLOOR_SD**2, sd, density)
