@@ -85,6 +85,7 @@ def export_targets(text: str) -> list[Target]:
     names = dict.fromkeys(name.strip() for name in text.split(",") if name.strip())
     if not names:
         raise ModelError(
-            "No target was named.", remedy=f"Choose of {', '.join(t.value for t in Target)}."
+            "No target was named.",
+            remedy=f"Choose one or several of {', '.join(t.value for t in Target)}.",
         )
     return [Target.named(name, "A target of the export", ModelError) for name in names]

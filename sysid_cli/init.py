@@ -57,11 +57,12 @@ def init(
         )
     if effort_kind and effort_kind not in _KINDS:
         raise SignalError(
-            f"'{effort_kind}' is not a kind of effort.", remedy=f"One of {', '.join(_KINDS)}."
+            f"'{effort_kind}' is not a kind of effort.",
+            remedy=f"Choose one of {', '.join(_KINDS)}.",
         )
     if driver and driver not in _DRIVERS:
         raise SignalError(
-            f"'{driver}' is not a known driver.", remedy=f"One of {', '.join(_DRIVERS)}."
+            f"'{driver}' is not a known driver.", remedy=f"Choose one of {', '.join(_DRIVERS)}."
         )
     require_folder(out)
     from sysid_core.robot import load_robot

@@ -124,7 +124,7 @@ class ClockGate:
             raise StampError(
                 StampFault.OLD,
                 f"A stamp of {self.topic} is {delay:.3g} s old.",
-                remedy="Send it again; synchronise the clocks of both machines (chrony, PTP).",
+                remedy="Send the message again; synchronise the clocks of both machines (chrony, PTP).",
                 seconds=delay,
             )
         self._last[publisher] = stamp_ns

@@ -65,7 +65,8 @@ def fleet_report(state: FleetState) -> Report:
     )
     report.heading("Robots by parameters")
     report.figure(
-        _heat_map(state), "Last cumulative sum over its threshold. A value of 1 is an alarm."
+        _heat_map(state),
+        "Last cumulative sum (CUSUM) of each series, divided by its alarm threshold: 1 raises an alarm.",
     )
     report.heading("Trends")
     for key in _worst(state)[:_TRENDS]:

@@ -106,7 +106,7 @@ class SetPointLimits:
                 SetPointFault.ACCELERATION,
                 f"The set point's acceleration of {self.joint_names[j]} is {a[j]:.4g}, limit"
                 f" {self.acceleration:.4g}.",
-                remedy="Who publishes it? See `ros2 topic info -v`. For faster motions raise"
+                remedy="Find the node that publishes the set points with `ros2 topic info -v`. For faster motions raise"
                 " feedback_limit.",
                 joint=self.joint_names[j],
             )

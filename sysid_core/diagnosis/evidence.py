@@ -57,7 +57,7 @@ _FOLDS = 4  # of blocks: what is left is judged on the fold that wasn't fitted
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Evidence for one hypothesis.
+    """Marginal likelihood of one hypothesis about a recording.
 
     Attributes:
         log: Logarithm of the evidence [nats].

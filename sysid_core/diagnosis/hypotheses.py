@@ -366,7 +366,7 @@ def scale_fault(factor: float, unit: str = "") -> Hypothesis:
 
 
 def mass_fault(model: RobotModel, factor: float) -> Hypothesis:
-    """Fault of the description: all torques are `factor` times what its masses need.
+    """Fault of the robot description: all torques are `factor` times those that its masses require.
 
     No motion can distinguish this fault from `scale_fault`; only prior knowledge about robot
     descriptions and gains can: how far their masses are off, and how dense robots are.

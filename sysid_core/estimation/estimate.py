@@ -157,7 +157,7 @@ class Estimate:
         except ValueError:
             raise EstimationError(
                 f"No parameter '{name}' in this estimate.",
-                remedy=f"It has: {', '.join(self.names)}.",
+                remedy=f"The estimate has: {', '.join(self.names)}.",
             ) from None
 
     def certify(self) -> tuple[Reason, ...]:
@@ -328,7 +328,7 @@ class _EstimateFile(FileSchema):
 def residual_statistics(
     names: tuple[str, ...], measured: NDArray, predicted: NDArray
 ) -> dict[str, dict[str, float]]:
-    """RMS and R^2 of each column.
+    """RMS and R^2 of the residuals of each column.
 
     Args:
         names: One per column.

@@ -107,8 +107,8 @@ class Executor:
         """
         if not self.state.is_final:
             raise ExcitationError(
-                f"The executor is {self.state.value}.",
-                remedy="Cancel the run, or wait for its end.",
+                f"The executor is {self.state.value} and accepts no other motion.",
+                remedy="Cancel the current motion, or wait for its end.",
             )
         self._forget()
         self.state = ExecutorState.CHECKING

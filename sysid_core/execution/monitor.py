@@ -97,7 +97,7 @@ class MonitorLimits:
         if np.any(self.lower > self.upper):
             raise ExcitationError(
                 "The monitor's lower position limits are not below the upper ones.",
-                remedy="Correct them in the limits file or the URDF: lower must be below upper by more than the margin.",
+                remedy="Correct the position limits in the limits file or the URDF: lower must be below upper by more than the margin.",
             )
 
     def as_dict(self) -> dict[str, object]:

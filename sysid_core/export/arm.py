@@ -244,7 +244,7 @@ def judge_file(
     states: int = STATES,
     seed: int = SEED,
 ) -> tuple[dict[str, float], float, ExportedError]:
-    """Differences of torques by joint, what is allowed, and errors inside and as exported.
+    """Torque differences of a file by joint, the permitted ones, and its errors beside the model's.
 
     The runs were recorded without the carried load, so that its torques are subtracted before the
     errors are computed.

@@ -202,7 +202,7 @@ class CReader:
         if done.returncode:
             raise ModelError(
                 f"'{compiler}' refuses '{source}': {done.stderr.strip()[:500]}",
-                remedy="Report it with the robot's description.",
+                remedy="Report this error together with the robot's description.",
             )
         self._library = ctypes.CDLL(str(library))
         self._prefix, self._n, self._axes = source.stem, n, axes

@@ -23,7 +23,7 @@ from sysid_core.validation import Prediction
 
 @dataclass(frozen=True)
 class Description:
-    """URDF of the identified robot, and its errors.
+    """URDF of the identified robot, and its prediction errors.
 
     Attributes:
         xml: The text.

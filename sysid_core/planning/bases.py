@@ -46,7 +46,7 @@ class MotionBasis(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """Number that `size_name` refers to."""
+        """Number of harmonics or knot intervals; `size_name` states which."""
 
     @property
     @abstractmethod

@@ -161,7 +161,12 @@ class RobotGeometry:
             # Some URDF parsers need a folder even where no mesh is left to look for.
             try:
                 self._geometry = pin.buildGeomFromUrdfString(
-                    pin_model, urdf, pin.GeometryType.COLLISION, package_dirs=directories
+                    pin_model,
+                    urdf,
+                    pin.GeometryType.COLLISION,
+                    package_dirs=directories,
+                    # Links often share the mesh of a drive. Kept longer, a mesh written anew would be missed.
+                    mesh_loader=coal.CachedMeshLoader(),
                 )
             except Exception as err:  # whatever the mesh reader makes of garbage
                 raise ModelError(

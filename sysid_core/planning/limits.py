@@ -171,7 +171,7 @@ class MotionLimits:
             if key not in ("lower", "upper") and np.any(array <= 0):
                 raise ExcitationError(
                     f"Motion limit '{key}' must be positive for every joint, got {array.tolist()}.",
-                    remedy="Correct them in the limits file or the URDF.",
+                    remedy="Correct the limits in the limits file or the URDF.",
                 )
             array.setflags(write=False)
             object.__setattr__(self, key, array)
@@ -183,7 +183,7 @@ class MotionLimits:
             ]
             raise ExcitationError(
                 f"Position limits of {bad} do not permit any motion.",
-                remedy="Correct them in the limits file or the URDF: lower must be below upper by more than the margin.",
+                remedy="Correct the position limits in the limits file or the URDF: lower must be below upper by more than the margin.",
             )
         if not self.tcp_speed > 0:
             raise ExcitationError(

@@ -73,7 +73,7 @@ class WorkspaceEntry(FileSchema):
 
 
 class PlaneEntry(FileSchema):
-    """Entry of a `Plane`."""
+    """Entry of a limits file for a `Plane`."""
 
     name: str = "plane"
     normal: Vector
@@ -81,7 +81,7 @@ class PlaneEntry(FileSchema):
 
 
 class ObstacleEntry(FileSchema):
-    """Entry of an `Obstacle`."""
+    """Entry of a limits file for an `Obstacle`."""
 
     name: str
     position: Vector = (0.0, 0.0, 0.0)
@@ -94,7 +94,7 @@ class ObstacleEntry(FileSchema):
 
 
 class HeldEntry(FileSchema):
-    """Entry of a `HeldBox`."""
+    """Entry of a limits file for a `HeldBox`."""
 
     size: tuple[Positive, Positive, Positive]
     centre: Vector = (0.0, 0.0, 0.0)

@@ -124,7 +124,7 @@ TEXTS: Mapping[str, Text] = {
         "Unit of angles",
         "The positions are in {unit}, not as declared." + _EVIDENCE,
         "Declare `position: {{unit: {short}}}` and `velocity: {{unit: {short}/s}}`.",
-        "Positions and velocities agree with the efforts only in the other unit.",
+        "Positions and velocities agree with the efforts only in another unit than the declared one.",
         "files.md",
     ),
     "zero-angle": Text(
@@ -208,7 +208,7 @@ TEXTS: Mapping[str, Text] = {
         "Masses that are fitted to parts of the recording leave {free:.0%} of the efforts' variance in its"
         " other parts (the masses of the URDF: {urdf:.0%}): no check before the fit is conclusive.",
         "Record a longer motion in which all joints move, and check time stamps and delays.",
-        "Each quarter of the recording is predicted by a fit to the rest.",
+        "For this test, each quarter of the recording is predicted by masses fitted to the other three.",
     ),
     "urdf-masses": Text(
         "Masses of the URDF",
@@ -245,7 +245,7 @@ TEXTS: Mapping[str, Text] = {
         "Efforts unrelated to the motion",
         "The efforts of '{joint}' are unrelated to the motion." + _EVIDENCE,
         "Check the column and the sensor of this joint, record more of its motion, or lock it.",
-        "Coloured noise explains these efforts best.",
+        "Noise that is correlated in time explains these efforts better than the motion does.",
         "identify.md",
     ),
     "stamps": Text(
@@ -273,7 +273,7 @@ TEXTS: Mapping[str, Text] = {
         "Dead channel",
         "The effort of '{joint}' is constant at {value:.4g} while the joint moves: the channel is dead.",
         "Record again, or exclude the channel.",
-        "A measured effort varies with the motion.",
+        "The measured effort of a moving joint varies with the motion; a constant value is no measurement.",
         "recordings.md",
     ),
     "position-frozen": Text(
@@ -433,7 +433,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "loops-missing": Text(
         "No loops",
-        "Without the loop closures, this use was not judged.",
+        "Without the loops file, it was not judged whether the recording suffices for a closed chain.",
         "Give --loops FILE.",
         "",
         "closed_chains.md",
@@ -463,7 +463,7 @@ TEXTS: Mapping[str, Text] = {
         "Late efforts of one joint",
         "The efforts of '{joint}' are delayed by {ms:.1f} ± {sd:.1f} ms against those of the other joints.",
         "Check whether this channel is filtered, averaged or from another topic; record it like the others.",
-        "Only the recording can delay a single channel. The delay biases friction and inertia of this joint.",
+        "A delay of a single channel arises in the recording, not in the robot. The delay biases friction and inertia of this joint.",
         "identify.md",
     ),
     "efforts-beyond-limit": Text(
@@ -493,7 +493,7 @@ TEXTS: Mapping[str, Text] = {
         "Non-finite numbers",
         "Some estimated values or standard deviations are not finite.",
         "Check the recording (`sysid bag check`), and fix parameters that are not excited.",
-        "The data contain NaN, or they do not determine the parameter.",
+        "The data contain NaN, or they do not determine some of the parameters.",
         "identify.md",
     ),
     "estimate-rank": Text(
@@ -501,13 +501,13 @@ TEXTS: Mapping[str, Text] = {
         "The regressor of the data has rank {rank} of {full}: the motion does not excite all base"
         " parameters.",
         _MORE,
-        "Predictions of other motions may be poor.",
+        "The identified model may predict other motions poorly.",
         "motions.md",
     ),
     "estimate-inconsistent": Text(
         "Not physically consistent",
-        "Not physically consistent: {bodies}.",
-        "Repeat with --method lmi or auto. If you use only base parameters, ignore this.",
+        "The identified parameters of these links are not physically consistent: {bodies}.",
+        "Repeat with --method lmi or auto. If you use only base parameters, ignore this warning.",
         "No real body has these parameters; a simulator or controller may become unstable.",
         "identify.md",
     ),
@@ -527,7 +527,7 @@ TEXTS: Mapping[str, Text] = {
         "The URDF declares mimic joints: {joints}. They were treated as independently driven, so that their"
         " load is missing at the joints they follow.",
         "Identify with --loops mimic, or with a file of couplings.",
-        "A mimic joint has no motor and loads the joint it follows. An open-chain model omits this.",
+        "A mimic joint has no motor and loads the joint it follows. An open-chain model omits this load.",
         "closed_chains.md",
     ),
     "fit-contradicted": Text(
@@ -536,7 +536,7 @@ TEXTS: Mapping[str, Text] = {
         " URDF and {free:.2g%} for unconstrained masses: constraints, fixed parameters or outliers"
         " contradict the data.",
         "Omit --fix, use a weaker prior or another method, and check the residuals for outliers.",
-        "The fitted model explains less than the masses of the URDF, or unconstrained masses, do.",
+        "The fitted model explains less of the efforts than the masses of the URDF, or unconstrained masses, do.",
         "identify.md",
     ),
     "spread-unknown": Text(
@@ -549,7 +549,7 @@ TEXTS: Mapping[str, Text] = {
         " is left out of the fit, predictions of typical motion change by {spread:.2g} times the residual"
         " ({relative:.2g%} of the efforts), most at {worst}.",
         "Record longer or more exciting motion (`sysid plan`), and validate on other motions (--validate).",
-        "Predictions of other motions may be poor.",
+        "The identified model may predict other motions poorly.",
         "motions.md",
     ),
     "spread-small": Text(
@@ -645,7 +645,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "gravity-torques-small": Text(
         "Gravity torques of a controller",
-        "The gravity torques are only {share:.2g} times the nominal ones.",
+        "The identified gravity torques are only {share:.2g} times those of the nominal model.",
         "Check units, signs and the motion, and identify again.",
         "With these parameters a controller would drop the load.",
         "nodes.md",
@@ -659,7 +659,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "gravity-torques-near": Text(
         "Gravity torques of a controller",
-        "The gravity torques are within a factor of {factor:g} of the nominal ones.",
+        "The identified gravity torques are within a factor of {factor:g} of those of the nominal model.",
     ),
     # Payloads.
     "mass-unknown": Text(
@@ -694,7 +694,7 @@ TEXTS: Mapping[str, Text] = {
     "part-other": Text(
         "Unexpected load",
         "The load is '{name}' (probability {probability:.3f}) instead of '{expected}'.",
-        "Release it: a wrong part, two parts or none were grasped.",
+        "Release the load: a wrong part, two parts or none were grasped.",
         "A load other than the expected one (another part, none, or an unknown one) has odds above 20 to 1.",
         "payload_identification.md",
     ),
@@ -703,7 +703,7 @@ TEXTS: Mapping[str, Text] = {
         "The load is undecided; the most likely one is '{likeliest}' with a probability of"
         " {probability:.2f}.",
         "Measure for longer, tare again, or tilt the sensor to distinguish the centres of mass.",
-        "No load has odds above 20 to 1.",
+        "None of the possible loads is 20 times as likely as all others together.",
         "payload_identification.md",
     ),
     "load-changed": Text(
@@ -735,7 +735,7 @@ TEXTS: Mapping[str, Text] = {
         " {probability:.1f%}).",
         "Tare again, and check for a hum near a multiple of the sampling rate, cable pull, or contact. The"
         " standard deviations allow for this bias.",
-        "Forces and torques drift without a cause in the motion.",
+        "The measured forces and torques drift, and neither load nor motion explains the drift.",
         "payload_identification.md",
     ),
     "wrench-misfit": Text(
@@ -744,7 +744,7 @@ TEXTS: Mapping[str, Text] = {
         " were widened by that factor.",
         "Check the shape and its pose, the direction of gravity, the mounting and frame of the sensor, contact,"
         " a hum near a multiple of the sampling rate, and whether the load moves in the gripper.",
-        "The residual of a rigid-body model is larger than the noise of the sensor.",
+        "A rigid body leaves a larger residual of the wrench than the noise of the sensor explains.",
         "payload_identification.md",
     ),
     "wrench-coloured": Text(
@@ -753,14 +753,14 @@ TEXTS: Mapping[str, Text] = {
         " The standard deviations allow for it.",
         "If you need a higher accuracy, check for elasticity, a hum near a multiple of the sampling rate,"
         " cable pull, contact, or a load that moves in the gripper.",
-        "The residual is larger than the sensor noise, and it is not white.",
+        "The residual of the wrench is larger than the sensor noise, and it is correlated in time.",
         "payload_identification.md",
     ),
     "simpler-sensor": Text(
         "Simpler sensor model",
         "A model of payload and bias alone predicts the wrench better than one with gains, axes, drift and"
         " delay: the simpler model was used.",
-        "If you need the errors of the sensor, move about more axes or for longer.",
+        "If you need estimates of the sensor's gains, axes and delay, move about more axes or for longer.",
         "The two models are compared by cross-validation over blocks of the recording.",
         "payload_identification.md",
     ),
@@ -790,7 +790,7 @@ TEXTS: Mapping[str, Text] = {
         " mass measured by the force-torque sensor.",
         "Check whether the wrench is in kgf (9.8 times), lbf (4.4) or gram-force (0.0098) instead of N, and"
         " whether the URDF lacks a tool that was tared.",
-        "The two measurements of the same load differ by more than the errors of the URDF explain.",
+        "Joint torques and force-torque sensor disagree about the load by more than errors of the URDF explain.",
         "payload_identification.md",
     ),
     "load-too-heavy": Text(
@@ -817,7 +817,7 @@ TEXTS: Mapping[str, Text] = {
         "In the loaded runs the arm carries {mass:.2f} ± {sd:.2f} kg less than in the unloaded runs.",
         "Check whether loaded and unloaded runs are exchanged, the signs of the efforts, and the mounting"
         " (--gravity).",
-        "The mass difference of the runs is negative.",
+        "The mass in the loaded runs minus the mass in the unloaded runs is negative.",
         "payload_identification.md",
     ),
     "load-nothing": Text(
@@ -825,13 +825,13 @@ TEXTS: Mapping[str, Text] = {
         "In the loaded runs the arm carries no more than in the unloaded runs ({mass:+.2f} ± {sd:.2f} kg).",
         "Check that two different runs are given. If the controller subtracts its configured payload, set"
         " that payload to zero and record both runs again.",
-        "The mass difference of the runs is zero within its uncertainty.",
+        "The masses in the loaded and in the unloaded runs differ by less than the uncertainty.",
         "payload_identification.md",
     ),
     "servo-sign": Text(
         "Servo opposite to its command",
         "{joint} moves opposite to its command (correlation {value:.2f}).",
-        "Negate its command or its position.",
+        "Negate the command or the position of this joint.",
         "The velocities of command and position are negatively correlated.",
         "tutorials/lerobot_arm.md",
     ),
@@ -890,36 +890,36 @@ TEXTS: Mapping[str, Text] = {
         "On held-out blocks, the prediction error of {joint} is {value:.2f} times that of the model"
         " 'position = command'.",
         "Check that commands and positions have the same time base, and that nothing touched the robot.",
-        "The model predicts worse than the command alone.",
+        "The command itself predicts the positions better than the identified servo model.",
         "tutorials/lerobot_arm.md",
     ),
     "servo-direction": Text(
         "Sign of a servo's angles",
         "According to gravity, the signs of both command and position of {joint} are reversed (odds"
         " {value:.3g} : 1).",
-        "Negate both, or the axis of the joint in the URDF.",
-        "Only gravity distinguishes the two signs; the replay is otherwise the same.",
+        "Negate both command and position of this joint, or its axis in the URDF.",
+        "Only gravity reveals whether both signs are reversed; otherwise the simulated motion is the same.",
         "tutorials/lerobot_arm.md",
     ),
     "servo-offset": Text(
         "Zero of a servo's angles",
         "According to gravity, {value:.2f} rad must be added to command and position of {joint}.",
-        "Calibrate its zero to that of the URDF.",
-        "If command and position have the same offset, the replay differs only in the torque of gravity.",
+        "Calibrate the zero of this joint to that of the URDF.",
+        "If command and position have the same offset, only the gravity torque of the simulated motion changes.",
         "tutorials/lerobot_arm.md",
     ),
     "servo-exchanged": Text(
         "Exchanged columns",
         "According to gravity, the columns of {joint} and {other} are exchanged (odds {value:.3g} : 1).",
         "Give the joint names in the order of the columns (`--joints`).",
-        "Only gravity reveals the order of the joints; the replay is otherwise the same.",
+        "Only gravity reveals the order of the joints; otherwise the simulated motion is the same.",
         "tutorials/lerobot_arm.md",
     ),
     "servo-mount": Text(
         "Mounting of a robot with servos",
         "According to gravity, the base is {other} (odds {value:.3g} : 1).",
         "Check that the URDF belongs to this robot, and that its base is mounted in the same way.",
-        "Only gravity reveals the mounting; the replay is otherwise the same.",
+        "Only gravity reveals the mounting; otherwise the simulated motion is the same.",
         "tutorials/lerobot_arm.md",
     ),
     "servo-names": Text(

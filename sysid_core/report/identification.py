@@ -318,7 +318,7 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
 
 def _correlations(report: Report, estimate: Estimate) -> None:
     if pairs := strong_correlations(estimate.names, estimate.covariance):
-        report.paragraph("Most strongly correlated pairs (0.9 and more):")
+        report.paragraph("Parameter pairs with the strongest correlation (0.9 and more):")
         report.bullets(pairs)
     report.figure(
         correlation_map(estimate.names, estimate.covariance),

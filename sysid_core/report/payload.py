@@ -148,7 +148,7 @@ def payload_report(
     for chart, caption in error_charts(data, estimate):
         report.figure(chart, caption)
     if pairs := strong_correlations(estimate.names, estimate.covariance):
-        report.paragraph("Most strongly correlated pairs (0.9 and more):")
+        report.paragraph("Parameter pairs with the strongest correlation (0.9 and more):")
         report.bullets(pairs)
     if shape is not None:
         pmd = PointMassDiscretization(shape)

@@ -146,7 +146,7 @@ def differences_from_first(runs: Sequence[SavedRun]) -> list[EstimateDifference]
         EstimationError: Runs without a common parameter.
     """
     if len(runs) < 2:
-        raise SignalError("Only one run is given.", remedy="Name two folders or more.")
+        raise SignalError("Only one run is given.", remedy="Name at least two result folders.")
     return [EstimateDifference.of(runs[0].estimate, run.estimate) for run in runs[1:]]
 
 
@@ -348,7 +348,7 @@ def write_index(folder: str | Path) -> Path:
     page = folder / INDEX
     if page.exists() and not is_index(page):
         raise SignalError(
-            f"'{page}' is not a list of reports.", remedy="Move the file, or give another folder."
+            f"'{page}' is not a list of reports.", remedy="Move this file, or give another folder."
         )
     found = []
     for file in sorted(folder.rglob("*.html")):

@@ -172,7 +172,7 @@ class DriveTrain:
             raise ModelError(
                 "Drive gains must be finite and not zero.",
                 gains=self.gains,
-                remedy="Give N m/A at the joint; 1 if the effort is already a torque.",
+                remedy="Give the gain of each drive in N m/A at the joint; 1 if the effort is already a torque.",
             )
         for axis, factors in self.couplings.items():
             unknown = [joint for joint in factors if joint not in self.joint_names]

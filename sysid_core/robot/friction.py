@@ -350,7 +350,7 @@ class FrictionModel:
         if self.needs_load and load is None:
             raise ModelError(
                 "Load-dependent friction needs the rigid-body torques.",
-                remedy="Give them as `load`, shape (K, n).",
+                remedy="Give the rigid-body torques as `load`, shape (K, n).",
             )
         load = None if load is None else np.asarray(load, dtype=float)
         S = self.drives.axis_matrix

@@ -160,12 +160,12 @@ class RobotModel:
         except Exception as err:
             raise ModelError(
                 f"The URDF can't be parsed: {str(err).rstrip('.')}.",
-                remedy="Check it with `check_urdf`.",
+                remedy="Check the URDF with `check_urdf`.",
             ) from err
         if model.njoints < 2:
             raise ModelError(
                 f"The URDF '{model.name}' has no moving joint.",
-                remedy="Give the robot's whole description.",
+                remedy="Give a URDF that describes the whole robot.",
             )
         model.gravity.linear = np.asarray(gravity, dtype=float)
         # Drive inertia is a parameter of the estimator (I_a), never hidden in the dynamics.
@@ -348,7 +348,7 @@ class RobotModel:
         if q.shape[-1] != self.nv:
             raise ModelError(
                 f"Joint positions have {q.shape[-1]} columns, the robot has {self.nv} joints.",
-                remedy="Map them by name with `columns_from`.",
+                remedy="Map the columns to the joints by name with `columns_from`.",
             )
         out = np.empty((*q.shape[:-1], self.pin_model.nq))
         for joint in self.pin_model.joints:
@@ -381,7 +381,7 @@ class RobotModel:
         if not np.all(np.isfinite(pi)):
             raise ModelError(
                 f"Inertial parameters of '{self.name}' aren't finite.",
-                remedy="Was the estimate solved? Look at its notes.",
+                remedy="Check in the notes of the estimate whether the fit succeeded.",
             )
         model = self.pin_model.copy()
         for i, row in enumerate(pi.reshape(-1, 10)):

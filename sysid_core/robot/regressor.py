@@ -165,7 +165,7 @@ def rotors_from_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
             raise ModelError(
                 f"The transmission of joint '{joints[0].get('name')}' has the mechanicalReduction"
                 f" '{reduction.text}'.",
-                remedy="Expand xacro expressions first.",
+                remedy="Expand the xacro expressions of the URDF first.",
             ) from err
         if ratio != 0.0:
             name = str(joints[0].get("name"))

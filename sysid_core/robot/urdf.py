@@ -52,7 +52,7 @@ _NUMBERS = {
     **{("joint", "dynamics", a): 1 for a in ("friction", "damping")},
     **{("joint", "mimic", a): 1 for a in ("multiplier", "offset")},
 }
-_SRDF = FileKind("SRDF", "Give the file that MoveIt reads.", ModelError)
+_SRDF = FileKind("SRDF", "Give the SRDF file that MoveIt reads.", ModelError)
 
 
 def example_robots() -> dict[str, Path]:
@@ -177,7 +177,7 @@ def urdf_root(text: str) -> ET.Element:
         root = ET.fromstring(text.encode())
     except (ET.ParseError, ValueError, LookupError) as err:
         raise ModelError(
-            f"The URDF can't be parsed: {err}.", remedy="Check it with `check_urdf`."
+            f"The URDF can't be parsed: {err}.", remedy="Check the URDF with `check_urdf`."
         ) from err
     if root.tag != "robot":
         raise ModelError(
@@ -216,7 +216,8 @@ def _require_numbers(owner: ET.Element, element: ET.Element, attribute: str, cou
     if len(values) != count or not all(map(math.isfinite, values)):
         wanted = "a finite number" if count == 1 else f"{count} finite numbers"
         raise ModelError(
-            f"{where} isn't {wanted}.", remedy="Write numbers with a point and without a unit."
+            f"{where} isn't {wanted}.",
+            remedy="Write numbers with a decimal point and without a unit.",
         )
     if element.tag == "mass" and not 0.0 <= values[0] <= _MOST_KILOGRAMS:
         raise ModelError(f"{where} can't be a mass.", remedy="Give kilograms, zero or more.")
@@ -226,7 +227,10 @@ def _require_numbers(owner: ET.Element, element: ET.Element, attribute: str, cou
             f"{where} can't be an inertia.", remedy="Give kilograms times metres squared."
         )
     if element.tag == "origin" and attribute == "xyz" and max(map(abs, values)) > _FARTHEST:
-        raise ModelError(f"{where} is far outside any robot.", remedy="Lengths are in metres.")
+        raise ModelError(
+            f"{where} is far outside any robot.",
+            remedy="Check the number in the URDF: lengths are in metres.",
+        )
     if element.tag == "axis" and owner.get("type") in _TYPES[:3] and not any(values):
         raise ModelError(f"{where} is not a direction.", remedy="Give the joint an axis: '0 0 1'.")
 
@@ -298,7 +302,7 @@ def _ends(joint: ET.Element, known: set[str]) -> tuple[str, str]:
     kind, name = joint.get("type", ""), joint.get("name", "")
     if kind not in _TYPES:
         raise ModelError(
-            f"Joint '{name}' has the type '{kind}'.", remedy=f"One of {', '.join(_TYPES)}."
+            f"Joint '{name}' has the type '{kind}'.", remedy=f"Choose one of {', '.join(_TYPES)}."
         )
     if name == "universe":
         raise ModelError(
@@ -371,7 +375,8 @@ def allowed_contacts(path: str | Path, links: Set[str]) -> tuple[tuple[str, str]
         root = ET.fromstring(text)
     except ET.ParseError as err:
         raise ModelError(
-            f"'{path}' can't be read as SRDF: {err}.", remedy="Give the file that MoveIt reads."
+            f"'{path}' can't be read as SRDF: {err}.",
+            remedy="Give the SRDF file that MoveIt reads.",
         ) from err
     pairs = [(e.get("link1", ""), e.get("link2", "")) for e in root.iter("disable_collisions")]
     if root.tag != "robot" or not pairs:
@@ -383,6 +388,6 @@ def allowed_contacts(path: str | Path, links: Set[str]) -> tuple[tuple[str, str]
     if not own:
         raise ModelError(
             f"None of the {len(pairs)} pairs in '{path}' are this robot's links.",
-            remedy="Give this robot's SRDF.",
+            remedy="Give the SRDF of the robot whose URDF was given.",
         )
     return tuple(own)

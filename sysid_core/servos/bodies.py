@@ -102,6 +102,9 @@ class BodyTree:
         self._com = np.array([model.inertias[j + 1].lever for j in range(n)])
         self._inertia = np.array([model.inertias[j + 1].inertia for j in range(n)])
         self._gravity = np.array(model.gravity.linear)
+        self._weightless = model.copy()
+        self._weightless.gravity.linear = np.zeros(3)
+        self._weightless.armature = np.zeros(model.nv)  # no joint's own inertia moves the others
 
     @property
     def frames(self) -> tuple[NDArray[np.int64], Array, Array, Array, NDArray[np.bool_]]:
@@ -165,14 +168,15 @@ class BodyTree:
         width = min(max(2 * round(0.5 * _WINDOW / dt) + 1, _LEAST), 2 * ((count - 1) // 2) + 1)
         even = np.stack([np.interp(grid, t, x) for x in q.T], axis=1)
         v, a = (savgol_filter(even, width, 3, deriv=k, delta=dt, axis=0) for k in (1, 2))
-        model = self.robot.pin_model
+        model = self._weightless
         data = model.createData()
-        torque = np.empty_like(even)
-        for k, at in enumerate(self.robot.configuration(even)):
-            torque[k] = pin.nonLinearEffects(model, data, at, v[k])
-            torque[k] -= pin.computeGeneralizedGravity(model, data, at)
-            M = pin.crba(model, data, at)
-            torque[k] += M @ a[k] - np.diag(M) * a[k]
+        torque = np.array(
+            [
+                pin.rnea(model, data, at, *motion)
+                for at, *motion in zip(self.robot.configuration(even), v, a, strict=True)
+            ]
+        )
+        torque -= self.loads(even).inertia * a
         return np.stack([np.interp(t, grid, x) for x in torque.T], axis=1)
 
 

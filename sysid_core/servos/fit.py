@@ -78,7 +78,7 @@ class JointMotion(Drive):
 
 @dataclass(frozen=True)
 class Prior:
-    """Prior of a term, as a normal distribution."""
+    """Normal prior distribution of one parameter of a servo."""
 
     mean: float
     deviation: float
@@ -89,7 +89,7 @@ COMMON = {term: Prior(facts.start, facts.spread) for term, facts in TERMS.items(
 
 @dataclass(frozen=True)
 class JointFit:
-    """Parameters with the smallest simulation error of a joint.
+    """Servo parameters that minimise the simulation error of one joint.
 
     Attributes:
         values: Values of the free terms.
@@ -126,7 +126,7 @@ def solve_joint(
     data: float | None = None,
     fitted: Collection[Term] = tuple(TERMS),
 ) -> JointFit:
-    """Fit the terms of `start`, beginning at its values.
+    """Fit the servo parameters in `start` to the motion of one joint, from their values on.
 
     Args:
         motions: What is to be replayed.

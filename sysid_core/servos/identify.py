@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.reasons import Outcome
@@ -75,7 +75,7 @@ _GROUND_PASSES = 2
 
 @dataclass(frozen=True)
 class JointResult:
-    """Result of one joint.
+    """Result of the identification of one joint's servo.
 
     Attributes:
         servo: Its model.
@@ -163,7 +163,7 @@ def identify_servos(
         raise SignalError(
             f"The positions of '{seldom[0][0]}' come every {seldom[0][1]:.3g} s: too slow for the"
             " response of servos.",
-            remedy=f"Record one every {_SELDOM} s or more often, and give times in seconds.",
+            remedy=f"Record a position every {_SELDOM} s or more often, and give times in seconds.",
         )
     unit = body_tree(robot, joints).unit_of_torque([r.q for r in matched])
     tree = body_tree(robot.with_pi(robot.pi / unit), joints)
@@ -543,7 +543,7 @@ def choose_terms(
     # Blocks in which the robot leaned on something mustn't decide what the terms are tried with.
     weights = [block_weights(d.motions, fit[0]) for d, fit in zip(drives, fits, strict=True)]
     blocks = len(scores[0])
-    sure = float(student.ppf(1.0 - _CHANCE, max(blocks - 1, 1))) / np.sqrt(blocks)
+    sure = float(stdtrit(max(blocks - 1, 1), 1.0 - _CHANCE)) / np.sqrt(blocks)
     afresh = False
     for group in CHOICES:
         progress(f"trying {group[0].value.replace('_', ' ')}")

@@ -64,7 +64,7 @@ class ServoRecording:
             if len(t) < _FEWEST:
                 raise SignalError(
                     f"'{self.name}' has {len(t)} sound samples of {values}.",
-                    remedy=f"At least {_FEWEST} are needed.",
+                    remedy=f"At least {_FEWEST} samples are needed.",
                 )
             t.setflags(write=False)
             x.setflags(write=False)

@@ -21,6 +21,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Terms = Array | tuple[float, ...]  # parameters of a drive
 # [s] At rest before a recording begins, in which an integral ends. One that is slower isn't a servo's: it
 # would be an offset that drifts, which every sticking drive seems to have.
 RESTED = 4.0
@@ -100,7 +101,7 @@ def drive_forces(
     error: float,
     w: float,
     last: float,
-    p: Array,
+    p: Terms,
     g: float,
     load: float,
     m: float,
@@ -145,14 +146,14 @@ def drive_speed(
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def held_error(error: float, g: float, p: Array) -> float:  # pragma: no cover - compiled
+def held_error(error: float, g: float, p: Terms) -> float:  # pragma: no cover - compiled
     """Integral term of the position loop after a rest, at which it balances gravity [rad]."""
     return (g - error) * (1.0 - np.exp(-p[13] * RESTED))
 
 
 @njit(cache=True, error_model="numpy", inline="always")
 def sum_error(
-    total: float, error: float, p: Array, h: float
+    total: float, error: float, p: Terms, h: float
 ) -> float:  # pragma: no cover - compiled
     """Integral term of the position loop after one time step; it does not increase while the drive
     saturates [rad].
@@ -186,6 +187,10 @@ def drive_rollout(
         q: Positions, shape (K,), filled [rad].
     """
     compliance, zero, own_inertia, gap = p[0], p[6], p[10], p[12]
+    # As a tuple, the steps take three quarters of the time that they take with an array.
+    terms = (
+        p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11], p[12], p[13],
+    )  # fmt: skip
     x, w, last, y, total, at = q0, 0.0, 0.0, q0, 0.0, 0
     q[0] = q0
     for i in range(1, t.size):
@@ -200,7 +205,7 @@ def drive_rollout(
         g1 = compliance * (gravity_a[i] * c + gravity_b[i] * sn)
         slope = compliance * (gravity_b[i] * c - gravity_a[i] * sn) if turns else 0.0
         if i == 1:
-            total = held_error(ref[0] - zero - x, g0, p)
+            total = held_error(ref[0] - zero - x, g0, terms)
         m = own_inertia + abs(compliance) * inertia[i]
         theta = spring_share(m, p[1], h)
         x0 = x
@@ -208,8 +213,10 @@ def drive_rollout(
             at += 1
             g = g0 + (k + 0.5) / count * (g1 - g0) + slope * (x - x0)
             error = ref[at] - zero - x
-            total = sum_error(total, error, p, h)
-            push, impulse, denominator = drive_forces(error + total, w, last, p, g, g, m, h, theta)
+            total = sum_error(total, error, terms, h)
+            push, impulse, denominator = drive_forces(
+                error + total, w, last, terms, g, g, m, h, theta
+            )
             last = w
             w = drive_speed(push, impulse, denominator)
             if low.size:

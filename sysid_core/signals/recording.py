@@ -163,7 +163,7 @@ class WrenchStream:
             raise SignalError(
                 f"A wrench stream of {len(self.stamps_ns)} stamps has values of shape"
                 f" {self.wrench.shape}, expected ({len(self.stamps_ns)}, 6).",
-                remedy="Give force then torque.",
+                remedy="Give six numbers: three forces, then three torques.",
             )
 
     def __len__(self) -> int:

@@ -115,7 +115,7 @@ def _add_joint(body: mujoco.MjsBody, joint: pin.JointModel, name: str, q: Array)
     if joint.nv != 1 or not kind.startswith(("JointModelR", "JointModelP")):
         raise ModelError(
             f"Joint '{name}' is a {kind}: the simulated robot has revolute and prismatic joints.",
-            remedy="Lock it with RobotModel.with_locked.",
+            remedy="Lock this joint with RobotModel.with_locked.",
         )
     joint_data = joint.createData()
     joint.calc(joint_data, q)

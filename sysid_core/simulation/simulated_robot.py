@@ -119,7 +119,8 @@ class SimulatedRobot:
             )
         if np.any(np.abs(v[-1]) > 1e-6):
             raise SignalError(
-                "The trajectory doesn't end at rest.", remedy="Let its last velocity be zero."
+                "The trajectory doesn't end at rest.",
+                remedy="End the trajectory with zero velocity.",
             )
         if t[0] > self.plant.time + 1e-9:  # from where the robot is now to the first point
             now_q, now_v, now_a = self._desired(self.plant.time)

@@ -198,7 +198,7 @@ def _kind(text: str) -> EffortKind:
     except ValueError as err:
         raise SignalError(
             f"Effort kind '{text}' is unknown.",
-            remedy=f"One of {', '.join(k.value for k in EffortKind)}.",
+            remedy=f"Choose one of {', '.join(k.value for k in EffortKind)}.",
         ) from err
 
 

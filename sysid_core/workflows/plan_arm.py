@@ -163,7 +163,9 @@ def _known_before(unknowns: Unknowns, path: Path, columns: Path | None = None) -
         motion = RecordedMotion.of(model, run.joints)
         q, v, a, duration = motion.q, motion.v, motion.a, motion.duration
     if not len(q):
-        raise ExcitationError(f"Nothing moves in '{path}'.", remedy="Remove it from --after.")
+        raise ExcitationError(
+            f"Nothing moves in '{path}'.", remedy="Remove this file from --after."
+        )
     return unknowns.after_information(unknowns.information(q, v, a, duration))
 
 

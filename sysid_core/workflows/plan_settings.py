@@ -85,10 +85,10 @@ class ArmPlanSettings:
         harmonics: Number of harmonics of the Fourier series; 0: all below 2 Hz.
         spans: Knot intervals of a B-spline instead of the Fourier series.
         periods: Number of repetitions of the Fourier series.
-        criterion: d (volume of the covariance), mean (geometric mean of the deviations), a (mean
-            variance), worst, condition, condition-si, or target.
-        target: Base parameters, or a trajectory whose torques are to be predicted; for --criterion
-            target.
+        criterion: Minimised quantity: d (volume of the covariance ellipsoid), mean (geometric mean of
+            the standard deviations), a (mean variance), worst, condition, condition-si, or target.
+        target: For --criterion target: base parameters to be estimated accurately, or a trajectory
+            whose torques are to be predicted accurately.
         friction: Friction terms to be estimated: usual, none, or a list separated by commas.
         effort_sd: Standard deviation of the efforts' noise, one for all or one per joint separated
             by commas [N m]; default: 1 % of the limits.
@@ -101,7 +101,7 @@ class ArmPlanSettings:
         iterations: Iterations of each optimisation.
         workers: Processes on this machine; 0: one for each core.
         still: Duration of each phase at rest [s].
-        common: Samples, robot and limits.
+        common: Options of all planners: sampling rate, robot and limits.
     """
 
     period: float = 20.0
@@ -152,7 +152,7 @@ class PayloadPlanSettings:
             oscillate.
         still: Duration of each phase at rest [s].
         posture: Centre posture, one number per joint separated by commas [rad]; default: optimised.
-        common: Samples, robot and limits.
+        common: Options of all planners: sampling rate, robot and limits.
     """
 
     speed: float | None = None
@@ -185,7 +185,7 @@ class PosturePlanSettings:
         through: File of given postures (CSV) instead of selected ones, with a column per joint and
             a row per posture.
         still: Duration of each phase at rest [s].
-        common: Samples, robot and limits.
+        common: Options of all planners: sampling rate, robot and limits.
     """
 
     count: int = 15
@@ -206,10 +206,10 @@ class SequentialPlanSettings:
         amplitude: Amplitude of the swings [rad]; for prismatic joints, a quarter of this number [m].
         candidates: Number of random postures per joint.
         start: Start and end posture, one number per joint separated by commas.
-        friction: Terms to be estimated, as in `sysid identify`.
+        friction: Friction terms to be estimated, as in `sysid identify`.
         link_torque: Torques are measured on the link side, so that those of joints at rest are used
             as well.
-        common: Samples, robot and limits.
+        common: Options of all planners: sampling rate, robot and limits.
     """
 
     moves: int = 0
@@ -229,11 +229,11 @@ class ServoPlanSettings:
     """A slow and a full pass of a series that shows position servos; torques are not used.
 
     Attributes:
-        period: Duration of the pass at full speed [s].
-        slow: Speed of the slow pass as a share of the full one's.
+        period: Duration of the motion at full speed [s].
+        slow: Speed of the first, slow execution of the motion, as a share of full speed.
         candidates: Number of random motions to choose from.
         still: Duration of each phase at rest [s].
-        common: Samples, robot and limits.
+        common: Options of all planners: sampling rate, robot and limits.
     """
 
     period: float = 20.0
@@ -256,12 +256,12 @@ class LoopsPlanSettings:
         duration: Approximate duration of each motion [s].
         harmonics: Number of harmonics of each joint's Fourier series.
         velocity: Largest speed of the driven joints [rad/s].
-        fill: Share of the assembly region to be used.
+        fill: Share of the region in which the loops close that the motion uses, 0 to 1.
         drives_only: Plan for friction and drive parameters alone, with known inertial parameters.
         candidates: Number of motions in each generation of the search.
-        generations: Generations of the search.
+        generations: Number of generations of the search.
         still: Duration of each phase at rest [s].
-        common: Samples, robot and limits.
+        common: Options of all planners: sampling rate, robot and limits.
     """
 
     urdf: str = ""

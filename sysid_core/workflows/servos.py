@@ -79,12 +79,12 @@ class ServoSettings:
     """An identification of position servos from files.
 
     Attributes:
-        files: Recordings.
+        files: Options that name the recordings.
         robot: URDF file, or a robot of example-robot-data.
         gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF.
         mount: Orientation ROLL,PITCH,YAW of the base in the world [rad], instead of gravity:
             3.14159,0,0 for a robot on the ceiling.
-        gain: JOINT=K: known stiffness [N m/rad]; may be repeated.
+        gain: JOINT=K: known stiffness K of the joint's servo [N m/rad]; may be repeated.
         ground: Height of the table above the origin of the base [m]; default: estimated if the motions
             show it.
         unseen: Held-out motions, simulated in the report; may be repeated.
@@ -124,7 +124,7 @@ class IdentifiedServos:
     """Identified servos with their verdict.
 
     Attributes:
-        result: The servos.
+        result: Identified servos of the robot.
         replays: Motions beside their simulation, for the report.
     """
 

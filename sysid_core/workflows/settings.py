@@ -37,9 +37,9 @@ class SequentialSettings:
     """Settings that only `--method sequential` uses.
 
     Attributes:
-        plan: For sequential: trajectory from `sysid plan sequential`.
-        unexcited: For sequential: constants that no step excites are refused ('refuse') or keep their URDF
-            values ('prior').
+        plan: With --method sequential: the executed motion, a file of `sysid plan sequential`.
+        unexcited: With --method sequential: minimal constants that the motion does not excite are
+            refused ('refuse') or keep their URDF values ('prior').
     """
 
     plan: Path | None = None
@@ -55,11 +55,11 @@ class IdentifySettings:
         robot: URDF file, or a robot of example-robot-data.
         columns: Column map (YAML): columns, units, effort kind, drive gains.
         lock: JOINT[=POSITION] to be locked (rad or m; default 0), such as a gripper's joint.
-        load: Known load.
+        load: Load of known mass, with which the drive gains are estimated.
         loops: Loops file of a closed chain (YAML), 'own-leg' (reference robot), or 'mimic' for the mimic
             joints of the URDF.
         validate: Held-out runs for validation; may be repeated.
-        fit: Settings of the fit.
+        fit: Options of the fit, such as method, friction terms and filters.
         gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF;
             'estimate' estimates it from the recordings.
         mount: Orientation ROLL,PITCH,YAW of the base in the world [rad], instead of gravity:
@@ -141,8 +141,8 @@ class TorqueWeighingSettings:
         shape: Shape of the payload in its frame, as in `payload`: a prior on the inertia.
         reach: Largest plausible distance of the centre of mass from the frame [m].
         size: Radius of a ball as large as the payload [m].
-        rate_hz: Rate of the regressor.
-        motion_cutoff_hz: Low-pass cut-off of the motion.
+        rate_hz: Rate of the samples that are fitted [Hz].
+        motion_cutoff_hz: Cut-off frequency of the low-pass filter of the motion [Hz].
         effort_kind: Kind of the efforts, if the bag does not declare it.
         gravity: Gravity X,Y,Z in the base frame [m/s^2], if the base is not mounted as in the URDF.
         mount: Orientation ROLL,PITCH,YAW of the base in the world [rad], instead of gravity:
@@ -196,7 +196,7 @@ class SensorSettings:
     Attributes:
         robot: URDF file or name; default: the description in the bag.
         lock: Joint to be locked, JOINT or JOINT=POSITION; unmeasured joints are always locked.
-        wrench_frame: Other frame id of the wrench that denotes the sensor frame.
+        wrench_frame: Another frame id of the wrench messages that denotes the sensor frame.
         wrench_sign: Sign convention of the wrench: sensor-on-load (f = -m g at rest),
             load-on-sensor, or auto (from the weight).
         sensor_parent: Link on which the sensor is mounted, if neither the URDF nor tf_static has
@@ -228,7 +228,7 @@ class SensorSettings:
         except ValueError as err:
             raise ModelError(
                 f"--sensor-pose '{self.sensor_pose}' is not six numbers.",
-                remedy="x y z roll pitch yaw.",
+                remedy="Give x y z roll pitch yaw (m, rad).",
             ) from err
 
 
@@ -270,8 +270,8 @@ class WeighSettings:
             YAML file (see config/shapes). Without a shape, the inertia is less accurate.
         shape_sd: Relative standard deviation of the shape's lengths; default: 0 (exact) for a mesh,
             0.5 (approximate) for a typed shape.
-        sensor_robot: Robot and sensor.
-        table: Columns of tables.
+        sensor_robot: Options that describe the robot and the force-torque sensor.
+        table: Options that name the columns of a table.
         method: Estimator: map, map-running, pmd, pmd-squared, ols, rtls, geo, lmi, homogeneous.
         sensor: Quality of the sensor: ordinary, or calibrated (gains, delay, axes).
         calibration: Sensor calibration of an earlier tare.
@@ -319,7 +319,7 @@ class TareSettings:
         recording: rosbag2 bag with at least three tilted postures of one second each.
         sensor_frame: Frame of the force-torque sensor.
         sensor: The robot with the sensor.
-        tool: The sensor carries only the tool, which later results subtract.
+        tool: Declares that the sensor carries only the tool, which later payload results exclude.
         calibrate: Also estimate gains, mounting, direction of gravity and drift; needs at least 8
             postures.
         dress_pack: Also learn the pull of cables and hoses, with the empty gripper in at least 12 static
@@ -327,7 +327,7 @@ class TareSettings:
         check: Stored calibration to check: only its bias is estimated again, from one or more static
             postures without a load.
         temperature: Temperature of the sensor [°C], stored with the tare.
-        bare: The sensor carries no load.
+        bare: Declares that the sensor carries no load.
         expected_mass: Expected mass on the sensor [kg]; 0: unknown. With --calibrate it counts as
             exact.
         force_range: Full scale of the forces [N]; 0: unknown.

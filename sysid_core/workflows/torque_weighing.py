@@ -243,7 +243,7 @@ def _target_gains(
     if desired is None or torques is None or v is None:
         raise SignalError(
             f"'{recordings[0]}' has no velocities.",
-            remedy="They separate the controller's friction compensation from its model torque.",
+            remedy="Record the velocities: they separate the controller's friction compensation from its model torque.",
         )
     return DriveGains.from_targets(desired, torques, v)
 

@@ -141,7 +141,7 @@ class WeighedRecording(Weighed):
 
     @property
     def advice(self) -> str:
-        """Motion that would tell most of what isn't known yet, in one sentence."""
+        """Sentence that recommends the motion with the most information about the unknown parameters."""
         return self.knowledge.advice(self.weighing.data)
 
     @property

@@ -22,11 +22,11 @@ class ComputedTorqueControllerConfig:
         200.0, "Rate of the commanded efforts [Hz].", minimum=20.0, maximum=1000.0
     )
     bandwidth: float = parameter(
-        10.0, "Bandwidth of the tracking error [rad/s].", minimum=0.5, maximum=200.0
+        10.0, "Bandwidth of the feedback of the tracking error [rad/s].", minimum=0.5, maximum=200.0
     )
     drive_inertia: float = parameter(
         0.0,
-        "Drive inertia of the joints that the loops file lacks, for the gains [kg m^2].",
+        "Drive inertia, for the feedback gains, of joints without one in the loops file [kg m^2].",
         minimum=0.0,
     )
     feedback_limit: float = parameter(
@@ -59,7 +59,9 @@ class ComputedTorqueControllerConfig:
         minimum=1.1,
         maximum=100.0,
     )
-    use_at_rest: bool = parameter(False, "Use identified parameters at rest without a request.")
+    use_at_rest: bool = parameter(
+        False, "Use new identified parameters as soon as the robot rests, without a request."
+    )
 
     def chain_of(self, model: RobotModel) -> ClosedChain:
         """Mechanism with nominal parameters, those of the URDF and of the file of the loops.

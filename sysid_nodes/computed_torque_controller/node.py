@@ -93,7 +93,7 @@ class ComputedTorqueControllerNode(ManagedNode):
         if v is None:
             raise SysIdError(
                 "joint_states has no velocities.",
-                remedy="They are needed for feedback: check the driver.",
+                remedy="Check the driver: the controller needs velocities for feedback.",
             )
         stamp = conversions.ns_from_stamp(message.header.stamp)
         self.controller.measured(self._state_gate.take(stamp, self.now_ns()) * 1e-9, q, v)

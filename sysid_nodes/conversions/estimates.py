@@ -122,7 +122,7 @@ def estimate_from_message(message: InertialEstimate) -> Estimate:
         raise SysIdError(
             f"The estimate of {p} parameters has a covariance of {len(message.covariance)} numbers"
             f" and verdicts {sorted(set(message.verdicts))}.",
-            remedy="It may be from another version of robot_sysid. Identify again.",
+            remedy="The estimate may be from another version of robot_sysid: identify again.",
         )
     consistent = {message.model: bool(message.physically_consistent)}
     return Estimate(

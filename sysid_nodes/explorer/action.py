@@ -71,7 +71,10 @@ async def aside(node: ManagedNode, work: Callable[[], Any]) -> Any:
     if "error" in out:
         raise out["error"]
     if "result" not in out:
-        raise SysIdError("Planning takes longer than permitted.", remedy="Choose fewer iterations.")
+        raise SysIdError(
+            "Planning takes longer than permitted.",
+            remedy="Request fewer iterations of the optimisation.",
+        )
     return out["result"]
 
 

@@ -36,8 +36,12 @@ class PayloadBridgeConfig:
     service_name: str = parameter(
         "", "Name of the payload service; empty: the default of the vendor's driver."
     )
-    dry_run: bool = parameter(True, "Dry run: payloads are proposed but never sent.", live=True)
-    flange_frame: str = parameter("tool0", "Frame of the payload in the controller.")
+    dry_run: bool = parameter(
+        True, "Dry run: payloads are proposed but never sent to the controller.", live=True
+    )
+    flange_frame: str = parameter(
+        "tool0", "Frame in which the controller expects the payload, usually the flange."
+    )
     robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
     tool: tuple[float, ...] = parameter(
         (),
@@ -49,18 +53,26 @@ class PayloadBridgeConfig:
     )
     max_mass: float = parameter(3.0, "The robot's rated payload [kg].", minimum=0.0, maximum=2000.0)
     max_com: float = parameter(
-        0.3, "Largest distance of the centre of mass from the flange [m].", minimum=0.0, maximum=5.0
+        0.3,
+        "Largest accepted distance of a payload's centre of mass from the flange [m].",
+        minimum=0.0,
+        maximum=5.0,
     )
-    max_radius: float = parameter(0.3, "Largest radius of gyration [m].", minimum=0.0, maximum=5.0)
+    max_radius: float = parameter(
+        0.3, "Largest accepted radius of gyration of a payload [m].", minimum=0.0, maximum=5.0
+    )
     patience_s: float = parameter(60.0, "Validity of a proposal [s].", minimum=1.0, maximum=3600.0)
     transition_s: float = parameter(
         1.0,
-        "Duration of the transition in the controller, if supported [s].",
+        "Duration of the change from old to new payload in the controller, if supported [s].",
         minimum=0.0,
         maximum=60.0,
     )
     timeout_s: float = parameter(
-        5.0, "Longest wait for the driver and for the read-back [s].", minimum=0.1, maximum=60.0
+        5.0,
+        "Longest wait for the driver's answer and for the payload that it reports [s].",
+        minimum=0.1,
+        maximum=60.0,
     )
     readback_topic: str = parameter(
         "", "Topic on which the driver reports its payload; empty: none."
@@ -96,7 +108,7 @@ class PayloadBridgeConfig:
             raise NotTakenError(
                 "dry_run is on: nothing was sent.",
                 untouched=True,
-                remedy="Set the parameter to false first.",
+                remedy="Set the parameter dry_run to false first.",
             )
 
 

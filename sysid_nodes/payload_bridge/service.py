@@ -98,7 +98,7 @@ class VendorService:
             raise NotTakenError(
                 f"The driver refused the payload: '{words}'.",
                 untouched=True,
-                remedy="Possible causes: a running controller, or the state of the robot.",
+                remedy="Check whether a controller is running, and whether the robot is in a state that permits this change.",
             )
         if self._path is None:
             return f"Set: {payload}. The driver accepted it; there is no topic to read it back."

@@ -29,14 +29,14 @@ class SimulatedRobotConfig:
     )
     sensor_frame: str = parameter("link_eef", "Frame of the force-torque sensor; empty for none.")
     payload: tuple[float, ...] = parameter(
-        (), "Load on the sensor, pi in the sensor frame; list of numbers, 10 or none [SI]."
+        (), "Load on the sensor: m mx my mz Ixx Ixy Iyy Ixz Iyz Izz in its frame [SI], or empty."
     )
     start: tuple[float, ...] = parameter(
         (), "Posture at the start; list of numbers, one per joint [rad], empty for zero."
     )
     link_error: float = parameter(
         0.1,
-        "Relative sd by which true link masses differ from the URDF [-].",
+        "Relative standard deviation of the URDF's link masses from the simulated ones.",
         minimum=0.0,
         maximum=0.5,
     )
@@ -55,8 +55,12 @@ class SimulatedRobotConfig:
         200.0, "Rate of joint_states and wrench [Hz].", minimum=1.0, maximum=1000.0
     )
     timestep: float = parameter(0.001, "Time step of the physics [s].", minimum=1e-5, maximum=0.01)
-    position_noise: float = parameter(1e-4, "Sd of positions [rad].", minimum=0.0)
-    velocity_noise: float = parameter(1e-3, "Sd of velocities [rad/s].", minimum=0.0)
+    position_noise: float = parameter(
+        1e-4, "Standard deviation of the position noise [rad].", minimum=0.0
+    )
+    velocity_noise: float = parameter(
+        1e-3, "Standard deviation of the velocity noise [rad/s].", minimum=0.0
+    )
     effort_noise: float = parameter(0.05, "Sd of efforts [N m].", minimum=0.0)
     force_noise: float = parameter(0.1, "Sd of forces [N].", minimum=0.0)
     torque_noise: float = parameter(0.005, "Sd of torques [N m].", minimum=0.0)

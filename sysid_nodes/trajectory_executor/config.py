@@ -19,7 +19,9 @@ class TrajectoryExecutorConfig:
     """Parameters of `trajectory_executor`."""
 
     robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
-    command_mode: CommandMode = parameter(CommandMode.TOPIC, "Interface that drives the robot.")
+    command_mode: CommandMode = parameter(
+        CommandMode.TOPIC, "Interface through which motions are sent to the robot."
+    )
     action_name: str = parameter(
         "joint_trajectory_controller/follow_joint_trajectory",
         "Action of the robot's controller, for command_mode follow_joint_trajectory.",
@@ -35,10 +37,18 @@ class TrajectoryExecutorConfig:
         5.0, "Limit of every joint's acceleration [rad/s^2].", minimum=0.1, maximum=100.0, live=True
     )
     velocity_share: float = parameter(
-        1.0, "Share of the URDF's velocity limits.", minimum=0.01, maximum=1.0, live=True
+        1.0,
+        "Share of the URDF's velocity limits that motions may use.",
+        minimum=0.01,
+        maximum=1.0,
+        live=True,
     )
     effort_share: float = parameter(
-        1.0, "Share of the URDF's effort limits.", minimum=0.01, maximum=1.0, live=True
+        1.0,
+        "Share of the URDF's effort limits that motions may use.",
+        minimum=0.01,
+        maximum=1.0,
+        live=True,
     )
     ground_height: float = parameter(
         -1000.0,
@@ -116,7 +126,7 @@ class TrajectoryExecutorConfig:
     )
     stop_lead_s: float = parameter(
         0.05,
-        "Minimum lead time of a stop for an exceeded limit, for controllers of whole trajectories [s]."
+        "Minimum time by which a stop for an exceeded limit is sent ahead, if whole trajectories are sent [s]."
         "",
         minimum=0.0,
         maximum=1.0,

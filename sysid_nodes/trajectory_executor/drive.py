@@ -119,7 +119,7 @@ class RobotDrive:
         if self.watch is not None and self.watch.driven_by_others:
             raise SysIdError(
                 "The controller of the robot is executing a goal of another client.",
-                remedy="End it (another executor, MoveIt, a teach pendant), then try again.",
+                remedy="End the goal of the other client (another executor, MoveIt, a teach pendant), then try again.",
             )
 
     def send(self, out: Outgoing) -> None:

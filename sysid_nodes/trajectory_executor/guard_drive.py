@@ -71,7 +71,7 @@ class GuardDrive(RobotDrive):
         if self._state != _HOLDING:
             raise SysIdError(
                 f"The motion guard is '{self._state or 'inactive'}', not '{_HOLDING}'.",
-                remedy="Activate it, or let it come to rest.",
+                remedy="Activate the motion guard, or wait until the robot is at rest.",
             )
 
     def send(self, out: Outgoing) -> None:

@@ -86,7 +86,7 @@ def constrained_report(study: ConstrainedStudy) -> Report:
     )
     report.figure(
         _parameter_figure(study),
-        "Error of every parameter over its standard deviation; a dot per robot, grey: ±2.",
+        "Error of every parameter divided by its standard deviation; one dot for each robot, grey: ±2.",
     )
     report.heading("Table I: torque prediction on a held-out run, RMS [N m]")
     _table(report, study, study.torque_table(), PAPER_TORQUE_RMS)

@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 import pinocchio as pin
 import pytest
+import trimesh
 import yaml
 
 from sysid_core.errors import ExcitationError, ModelError
@@ -282,6 +283,17 @@ def test_meshes_that_cannot_be_read_are_named(tmp_path, content):
     with pytest.raises(ModelError, match=r"link\.stl") as err:
         check_motion(model, move(model, [0, 0, 0], [0.1, 0, 0], 2.0), free(model))
     assert err.value.remedy
+
+
+def test_a_mesh_that_was_written_anew_is_read_anew(tmp_path):
+    file = tmp_path / "link.stl"
+    tops = []
+    for size in (0.1, 0.3):
+        trimesh.creation.box((size, size, size)).export(file)
+        geometry = RobotGeometry(planar_arm(f'<mesh filename="{file}"/>'), "c")
+        low, high = geometry.extent([0, 0, 0])
+        tops.append(float(high[2] - low[2]))
+    np.testing.assert_allclose(tops, [0.1, 0.3], atol=1e-6)
 
 
 def test_missing_meshes_are_said_not_hidden():

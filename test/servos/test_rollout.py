@@ -26,7 +26,7 @@ def step_response(robot: ServoModel, size: float, seconds: float = 3.0) -> np.nd
 
 
 def test_gravity_and_inertia_are_pinocchios(rng: np.random.Generator) -> None:
-    robot = load_robot("puma560")
+    robot = load_robot("ur5")
     q = rng.uniform(-2, 2, (20, robot.nv))
     loads = BodyTree(robot).loads(q)
     data = robot.pin_model.createData()
@@ -37,8 +37,26 @@ def test_gravity_and_inertia_are_pinocchios(rng: np.random.Generator) -> None:
         np.testing.assert_allclose(loads.inertia[k], inertia, atol=1e-9)
 
 
+def test_joints_swing_each_other_as_rigid_bodies_do() -> None:
+    robot = load_robot("ur5")
+    model, data = robot.pin_model.copy(), robot.pin_model.createData()
+    model.armature = np.full(robot.nv, 0.5)  # a rotor's inertia moves no other joint
+    t = np.arange(101) * 0.01
+    rate = np.array([0.4, -0.3, 0.6, 0.2, -0.5, 0.7])
+    slope = np.array(
+        [0.2, 0.5, -0.4, 0.3, 0.6, -0.2]
+    )  # squares of time, which a cubic shows exactly
+    q = np.outer(t, rate) + np.outer(t**2, 0.5 * slope)
+    torque = BodyTree(robot).coupling(t, q)[50]
+    M = pin.crba(model, data, q[50]) - np.diag(model.armature)
+    own = np.diag(np.diag(M))
+    bias = pin.nonLinearEffects(model, data, q[50], rate + slope * t[50])
+    bias -= pin.computeGeneralizedGravity(model, data, q[50])
+    np.testing.assert_allclose(torque, (M - own) @ slope + bias, atol=1e-9)
+
+
 def test_gravity_along_one_joint_follows_from_its_two_coefficients() -> None:
-    robot = load_robot("puma560")
+    robot = load_robot("ur5")
     q = np.linspace(0.1, 0.6, robot.nv)[None]
     moved = q.copy()
     moved[0, 1] += 0.7

@@ -121,7 +121,7 @@ def _root(squares: Array) -> float:
 
 @dataclass(frozen=True)
 class Choice:
-    """A friction term tried at an axis, and its effect on the error."""
+    """Friction term that was tried at an axis, and its effect on the held-out error."""
 
     axis: str
     term: str

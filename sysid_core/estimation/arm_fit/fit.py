@@ -171,7 +171,7 @@ def fit_arm(
     loaded: Sequence[Recording] = (),
     progress: Progress = silent,
 ) -> ArmFit:
-    """Choose the open settings, and identify the robot.
+    """Choose the settings that are not given, and identify the robot.
 
     Args:
         model: The robot.

@@ -14,7 +14,7 @@ WITH_PRIOR = ("auto", "lmi", "entropic")
 
 @dataclass(frozen=True, kw_only=True)
 class FitSettings:
-    """Settings of a fit; open ones are chosen on held-out parts of the recordings.
+    """Settings of a fit; those that are not given are chosen on held-out parts of the recordings.
 
     Attributes:
         method: One of auto, ols, wls, irls, lmi, entropic, sequential.
@@ -51,7 +51,7 @@ class FitSettings:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise EstimationError(
-                f"Method '{self.method}' is unknown.", remedy=f"One of {', '.join(METHODS)}."
+                f"Method '{self.method}' is unknown.", remedy=f"Choose one of {', '.join(METHODS)}."
             )
         if self.method == "sequential" and self.fix:
             raise EstimationError(
@@ -70,5 +70,5 @@ class FitSettings:
 
     @property
     def has_prior(self) -> bool:
-        """True if the method stays close to the description where the motion determines nothing."""
+        """True if parameters that the motion does not determine are kept close to the robot description."""
         return self.method in WITH_PRIOR

@@ -124,7 +124,7 @@ def excitation_rows(
 def base_verdicts(
     base: BaseParameters, uncertainty: ParameterUncertainty
 ) -> tuple[ParameterVerdict, ...]:
-    """Verdict of every base parameter."""
+    """Identifiability verdict of every base parameter."""
     weak = uncertainty.prior_dominated
     return tuple(
         ParameterVerdict.PRIOR_DOMINATED

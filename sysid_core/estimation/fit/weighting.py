@@ -82,7 +82,7 @@ class Weights:
         return compress(regression, weights).of(columns, known).weighted(ones)[0]
 
     def of_equations(self, regression: Regression) -> Array:
-        """Weights of the squared residuals in that normal matrix, shape (K, n)."""
+        """Weights of the squared residuals in the normal matrix, shape (K, n)."""
         if self.of_samples is None:
             return np.broadcast_to(self.slopes, regression.tau.shape)
         mean = np.sum(self.of_samples, axis=0) / np.maximum(regression.counts, 1.0)

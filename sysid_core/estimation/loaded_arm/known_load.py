@@ -146,7 +146,7 @@ class SupposedLoad:
     def consistent(
         self, pi: Array, covariance: Array, information: Array, mean: Array, prior: Array
     ) -> tuple[Array, list[str]]:
-        """Consistent payload nearest to the solution, or the density's most likely; with notes."""
+        """Physically consistent payload nearest to the solution, or the most likely for its density; with notes."""
         notes = [f"In the axes of '{self.frame}', about its origin."]
         score = information @ pi + np.linalg.solve(prior, pi - mean)
         R = root(information)

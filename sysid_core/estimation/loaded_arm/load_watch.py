@@ -19,7 +19,7 @@ _AGREE_S = 1.0  # for which residuals are alike: friction errors last as long as
 
 
 class LoadWatch:
-    """Detector that tracks the load by least squares.
+    """Detector of load changes, which tracks the load by least squares.
 
     The residual of all joints is projected on the torques of an additional load, `s_i = y_i^T W r /
     sqrt(y_i^T W y_i)` with the columns y_i of the payload's regressor; it has unit variance while

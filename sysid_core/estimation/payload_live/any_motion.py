@@ -236,7 +236,7 @@ def held_data(
     sensor: SensorModel | None = None,
     still: bool = False,
 ) -> tuple[PayloadData, SensorModel]:
-    """Samples of a recording, bias and tool taken out, and what may be left of the sensor's errors.
+    """Samples of a recording without sensor bias and tool, and the remaining uncertainty of the sensor.
 
     Args:
         recording: Joint states and wrench of one load.

@@ -32,7 +32,7 @@ class PayloadState(Kind):
 
 @dataclass(frozen=True, eq=False)
 class PayloadKnowledge:
-    """An estimate, and how much of it is known.
+    """Payload estimate, and which of its parameters are known accurately enough.
 
     Attributes:
         estimate: Estimate of a payload.
@@ -66,7 +66,7 @@ class PayloadKnowledge:
 
     @property
     def state(self) -> PayloadState:
-        """State of knowledge."""
+        """Progress: which parameters are known accurately enough."""
         if self.estimate["payload.m"] <= 0:
             return PayloadState.COLLECTING
         mass, com, inertia = self.uncertainty
@@ -81,7 +81,7 @@ class PayloadKnowledge:
         return PayloadState.INERTIA_KNOWN if known else PayloadState.COM_KNOWN
 
     def advice(self, data: PayloadData | None = None) -> str:
-        """Motion that would tell most of what isn't known yet, in one sentence.
+        """Sentence that recommends the motion with the most information about the unknown parameters.
 
         Args:
             data: What the estimate was fitted to; None while samples are still coming.
@@ -109,7 +109,7 @@ class PayloadKnowledge:
 
 
 def tilts(data: PayloadData) -> tuple[float, float]:
-    """Ranges of gravity's direction in the sensor's axes, along its two main ways [rad]."""
+    """Ranges of the direction of gravity in the sensor's axes, along its two principal axes [rad]."""
     direction = data.gravity / np.linalg.norm(data.gravity, axis=1)[:, None]
     off = direction - direction.mean(axis=0)
     along = off @ np.linalg.svd(off, full_matrices=False)[2][:2].T

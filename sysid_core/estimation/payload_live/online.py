@@ -79,7 +79,7 @@ class OnlinePayload:
             raise EstimationError(
                 f"The sample at {data.time[0]:.6f} s is not newer than the last"
                 f" ({self._last_stamp:.6f} s).",
-                remedy="Omit it; it was not used.",
+                remedy="Omit this sample; it was not used.",
             )
         changes = []
         for k in range(len(data)):
@@ -121,13 +121,16 @@ class OnlinePayload:
         """
         if self._estimate is None:
             if self.n_samples == 0:
-                raise EstimationError("No samples yet.", remedy="Call `update` first.")
+                raise EstimationError(
+                    "The payload cannot be estimated without samples.",
+                    remedy="Call `update` first.",
+                )
             self._estimate = self._running.estimate()
         return self._estimate
 
     @property
     def state(self) -> PayloadState:
-        """Current state of knowledge."""
+        """Progress of the identification so far."""
         if self.n_samples < _FEWEST:
             return PayloadState.COLLECTING
         try:
@@ -137,7 +140,7 @@ class OnlinePayload:
 
     @property
     def knowledge(self) -> PayloadKnowledge:
-        """What is known by now.
+        """Current estimate, and which of its parameters are known accurately enough.
 
         Raises:
             EstimationError: There are no samples, or nothing that weighs is held.

@@ -311,7 +311,7 @@ def judge_part(found: Mapping[str, float], expected: str = "") -> Reason:
     """
     if expected and expected not in found:
         raise EstimationError(
-            f"There is no load '{expected}'.", remedy=f"One of: {', '.join(found)}."
+            f"There is no load '{expected}'.", remedy=f"Choose one of: {', '.join(found)}."
         )
     name, probability = next(iter(found.items()))
     if probability < 1.0 - UNLIKELY and not (expected and found[expected] < UNLIKELY):

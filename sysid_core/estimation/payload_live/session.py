@@ -321,8 +321,8 @@ class PayloadSession:
         return self._streams.newest_ns
 
     def held_data(self, seconds: float) -> tuple[PayloadData, SensorModel]:
-        """Newest samples, in a marked motion or not, bias and tool taken out, and what may be left of
-        the sensor's errors.
+        """Newest samples, in a marked motion or not, without sensor bias and tool, and the remaining
+        uncertainty of the sensor.
 
         Args:
             seconds: How long ago they begin.

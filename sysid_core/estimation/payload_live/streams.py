@@ -23,7 +23,7 @@ RUN_END = "motion:end"
 
 
 def mark_order(mark: tuple[int, str]) -> tuple[int, int]:
-    """By stamp; at the same instant segments end, then their run, the next run begins, then segments."""
+    """Sort key of marks: by stamp; at equal stamps, ends of segments and runs, then starts of runs and segments."""
     stamp, label = mark
     runs = {RUN_END: 1, RUN_START: 2}
     return stamp, runs.get(label, 0 if label.endswith(":end") else 3)
@@ -223,7 +223,7 @@ class PayloadStreams:
 
     def recent(self, seconds: float, late_ns: int = 0) -> list[tuple[int, Array, Array]]:
         """Stamps, new readings (6,) and joint states (6, n) of the newest seconds that joint states
-        surround; what is read next stays the same.
+        surround; the reading position is unchanged.
 
         Args:
             seconds: How long ago at most.

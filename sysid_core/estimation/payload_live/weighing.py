@@ -106,7 +106,7 @@ class Repeatability:
         return float(self.mass.std(ddof=1) / self.mass.mean())
 
     def mass_tolerance(self, share: float) -> float:
-        """Width of the mass tolerance [kg] of which six standard deviations of the weighing are a share.
+        """Width of the mass tolerance [kg] for which six standard deviations of the weighing are a given share.
 
         The standard deviation is its upper limit of 95 %, by the distribution of chi squared: few
         results need a wider tolerance. A gauge is acceptable up to a share of 0.1 and conditionally

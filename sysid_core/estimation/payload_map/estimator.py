@@ -398,7 +398,7 @@ def _deviations(level: Array, spiked: NDArray[np.bool_]) -> Array:
 
 
 def eliminate_nuisances(information: Array, precision: Array) -> tuple[Array, Array, Array]:
-    """Nuisances (the first rows) eliminated: factor R, r with `|R step - r|`, and the way back.
+    """Eliminate nuisance parameters (the first rows): factor R, r with `|R step - r|`, and the map back.
 
     The nuisances that go with a step are `back[:, -1] - back[:, :-1] @ step`.
     """
@@ -418,7 +418,7 @@ def eliminate_nuisances(information: Array, precision: Array) -> tuple[Array, Ar
 
 
 def left_evidence(information: Array, precision: Array, r: Array) -> float:
-    """Log-likelihood given the payload with `R step = r`, but for the prior's `0.5 log det`.
+    """Log-likelihood for the payload that solves `R step = r`, without the prior's term `0.5 log det`.
 
     Args:
         information: As of `eliminate_nuisances`.

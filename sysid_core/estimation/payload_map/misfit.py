@@ -61,7 +61,7 @@ def white_noise_sd(wrench: Array) -> Array:
 
 
 def nuisance_misfit(u: Array, precision: Array) -> float:
-    """Most unlikely sensor error, divided by three standard deviations (above 1 is no chance)."""
+    """Largest sensor error in units of three standard deviations; above 1, it is not due to chance."""
     return float(np.max(np.abs(u) * np.sqrt(precision)) / 3.0) if len(u) else 0.0
 
 

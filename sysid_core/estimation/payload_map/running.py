@@ -208,7 +208,10 @@ class RunningMAP:
             EstimationError: No samples, or nothing that weighs is held.
         """
         if self.n_samples == 0:
-            raise EstimationError("No samples yet.", remedy="Give it samples first.")
+            raise EstimationError(
+                "The payload cannot be estimated without samples.",
+                remedy="Add samples to the estimate first.",
+            )
         self._take_waiting()
         found, misfit = self._sum.posterior(self.n_samples)
         covariance, warnings = reported_misfit(found.covariance, misfit)

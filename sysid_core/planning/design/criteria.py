@@ -33,7 +33,7 @@ class Criterion(Kind):
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    r"""An optimality criterion as a function of a motion's information and the prior.
+    r"""Optimality criterion as a function of a motion's information matrix and of the prior.
 
     Attributes:
         criterion: Which.
@@ -160,7 +160,7 @@ def _wanted(
     if strangers:
         raise ExcitationError(
             f"No base parameters {strangers}.",
-            remedy=f"They are: {', '.join(unknowns.names)}.",
+            remedy=f"The base parameters are: {', '.join(unknowns.names)}.",
         )
     wanted = np.zeros(len(unknowns.names))
     wanted[[unknowns.names.index(name) for name in targets]] = 1.0

@@ -94,7 +94,7 @@ class Explorer:
         if strangers:
             raise ExcitationError(
                 f"No base parameters {sorted(strangers)}.",
-                remedy=f"They are: {', '.join(self.unknowns.names)}.",
+                remedy=f"The base parameters are: {', '.join(self.unknowns.names)}.",
             )
         self._rng = np.random.default_rng(self.seed)
 

@@ -124,7 +124,7 @@ Report = Callable[[float, str], None]
 
 @dataclass(frozen=True, eq=False)
 class Improved:
-    """Local optimum of one start.
+    """Locally optimal motion that was found from one start motion.
 
     Attributes:
         x: Centre and coefficients.
@@ -295,7 +295,7 @@ def improve_all(
     workers: int,
     report: Report,
 ) -> list[Improved]:
-    """Improve all starts in parallel; the result does not depend on the number of processes.
+    """Optimise all start motions in parallel; the result does not depend on the number of processes.
 
     Ctrl-C ends the search and keeps the best results so far.
 

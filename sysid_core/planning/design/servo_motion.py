@@ -53,7 +53,7 @@ class ServoPlan:
         check: That it is safe.
         information: Mean logarithm of the determinant of each joint's regressors, in units of the
             limits and of the largest gravity torque [-].
-        slow: Speed of the slow pass as a share of the full one's.
+        slow: Speed of the first, slow execution of the motion, as a share of full speed.
         basis: Series of the motion.
     """
 
@@ -81,8 +81,8 @@ def plan_servo_motion(
     Args:
         model: The robot; all its joints move.
         limits: What to keep to; infinite efforts, where the URDF's say nothing of the servos.
-        period: Duration of the pass at full speed [s].
-        slow: Speed of the slow pass as a share of the full one's.
+        period: Duration of the motion at full speed [s].
+        slow: Speed of the first, slow execution of the motion, as a share of full speed.
         n_candidates: Random series to choose from.
         seed: Makes the plan reproducible.
         still: Duration of each rest, in which joints settle and stick [s].

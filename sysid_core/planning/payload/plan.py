@@ -384,6 +384,6 @@ def _first_safe(
         f" {make.speed(tries[-1][1]):.2f} rad/s. Limiting:"
         f" {', '.join(f'{kind} ({n} times)' for kind, n in kinds.most_common())}."
         + (f" Nearest: {least}." if least else ""),
-        remedy="Lower the angular speed or the amplitude, widen that limit, or give a posture.",
+        remedy="Lower the angular speed or the amplitude, widen the violated limit, or give a posture.",
         violations=tuple(v for broken in blame for v in broken),
     )

@@ -297,7 +297,7 @@ def _start_posture(checker: MotionChecker, q_start: ArrayLike | None, rate_hz: f
     if broken := _at_rest(checker, q, rate_hz):
         raise ExcitationError(
             f"The start posture violates a limit or touches something: {broken}.",
-            remedy="Give a posture without contact, or widen that limit.",
+            remedy="Give a posture without contact, or widen the violated limit.",
         )
     return q
 

@@ -236,7 +236,8 @@ class Shape:
             for low_j, up_j in bounds[:i]:
                 if np.all(np.minimum(up_i, up_j) - np.maximum(low_i, low_j) > 1e-9):
                     raise ModelError(
-                        f"Boxes of '{name}' overlap.", remedy="Use `Shape.union` for those."
+                        f"Boxes of '{name}' overlap.",
+                        remedy="Use `Shape.union` for overlapping boxes.",
                     )
         points, volumes, spreads = [], [], []
         for (size, _, counts), (low, _) in zip(boxes, bounds, strict=True):

@@ -308,4 +308,6 @@ def _require_plausible_zstd(file: Path) -> None:
                     unfolded += len(piece)
                     require_plausible_size(unfolded, size)
         except (McapError, zstandard.ZstdError) as err:
-            raise BAG.refusal(file, str(err), "Is it the file that was recorded?") from err
+            raise BAG.refusal(
+                file, str(err), "Check that this is the recorded file, and copy it again."
+            ) from err

@@ -116,7 +116,7 @@ def open_bag(path: str | Path) -> StoredBag:
     if not topics:
         raise SignalError(
             f"Nothing can be read from '{path}': {' '.join(damage) or 'it holds no topic.'}",
-            remedy="Was anything recorded? A logger that is killed at once leaves an empty file.",
+            remedy="Record again: a logger that is killed at once leaves an empty file.",
         )
     return StoredBag(
         path,

@@ -156,6 +156,7 @@ def _six(values: ArrayLike) -> Array:
     array = np.asarray(values, dtype=float)
     if array.shape != (6,):
         raise SignalError(
-            f"A wrench has shape {array.shape}, expected (6,).", remedy="Give force then torque."
+            f"A wrench has shape {array.shape}, expected (6,).",
+            remedy="Give six numbers: three forces, then three torques.",
         )
     return array

@@ -318,7 +318,7 @@ def require_weight(
         raise SignalError(
             f"The forces are {np.mean(force, axis=0)} N throughout: the sensor is dead, its topic"
             " frozen, or the wrench already compensated for its payload and rounded.",
-            remedy="Look at the raw topic (`ros2 topic echo`) while you push on the sensor; restart"
+            remedy="Display the raw topic with `ros2 topic echo` while you push on the sensor; restart"
             " its driver.",
         )
     fits = [_procrustes(force, gravity_S, sign)[1:] for sign in (1.0, -1.0)]

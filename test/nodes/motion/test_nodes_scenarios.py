@@ -118,7 +118,7 @@ def offered(model: RobotModel, share: float = 1.0, **more: Any) -> InertialEstim
 
 
 BAD_OFFERS: tuple[tuple[dict[str, Any], str], ...] = (
-    ({"share": -1.0}, "Not physically consistent"),
+    ({"share": -1.0}, "not physically consistent"),
     ({"share": 1000.0}, "gravity torque of"),
     ({"share": 1e307}, "gravity torque of"),
     ({"share": float("nan")}, "not finite"),
@@ -128,7 +128,7 @@ BAD_OFFERS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"values": [1.0]}, "'values' has shape (1,)"),
     ({"names": [*(f"l.{i}" for i in range(59)), "elbow_joint.S_k"]}, "contains springs"),
     ({"urdf_hash": ""}, "to another robot"),
-    ({"consistency_known": True, "physically_consistent": False}, "Not physically consistent"),
+    ({"consistency_known": True, "physically_consistent": False}, "not physically consistent"),
 )
 
 
