@@ -73,5 +73,7 @@ if ! is_fresh "$ros/.stamp" "$build_stamp"; then
   (set +u; source scripts/env.sh; for room in sysid_nodes.data_logger.live_filtering sysid_core.servos.model; do
     python -c "from $room import warm_up; warm_up()"; done) ||
     say "The filters can't be compiled; \`source scripts/env.sh; sysid doctor\` says more."
+  # Where Python is told to keep no bytecode, each of the many processes would compile all of it again.
+  "$venv/bin/python" -m compileall -q sysid_*/ "$ros/install" || true
   echo "$build_stamp" > "$ros/.stamp"
 fi

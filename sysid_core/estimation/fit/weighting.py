@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -133,14 +134,15 @@ def settled_weights(
 
     def settle(x: Array, reweight: Callable[[Array], Weights]) -> tuple[Array, Weights]:
         changes: list[float] = []
+        robust, past = weighting is Weighting.ROBUST, Extrapolation()
         for _ in range(ROUNDS):
             found = reweight(x)
             previous, x = x, solve(found.R, found.r)
-            change = float(np.linalg.norm(found.R @ (x - previous)) / np.sqrt(max(1, len(index))))
-            changes.append(change)
-            limit = SETTLED if weighting is Weighting.ROBUST else 1e-9
-            if change <= limit:
+            step = found.R @ (x - previous)
+            changes.append(float(np.linalg.norm(step) / np.sqrt(max(1, len(index)))))
+            if changes[-1] <= (SETTLED if robust else 1e-9):
                 return x, replace(found, changes=tuple(changes))
+            x = x if robust else past.next(x, step)
         return x, replace(found, changes=tuple(changes), settled=False)
 
     def by_joint(x: Array) -> Weights:
@@ -158,6 +160,26 @@ def settled_weights(
     if weighting is Weighting.NONE and prior is None:
         return x, by_joint(x)
     return settle(x, by_sample if weighting is Weighting.ROBUST else by_joint)
+
+
+class Extrapolation:
+    """Anderson's acceleration of a fixed-point iteration x -> g(x) (Walker and Ni, SIAM J. Numer.
+    Anal. 49, 2011): the next x is the combination of the last ones whose steps cancel best.
+    """
+
+    def __init__(self, memory: int = 5) -> None:
+        self._values: deque[Array] = deque(maxlen=memory + 1)
+        self._steps: deque[Array] = deque(maxlen=memory + 1)
+
+    def next(self, value: Array, step: Array) -> Array:
+        """The next x from `g(x)`, shape (q,), and the step `g(x) - x` in any metric, shape (m,)."""
+        self._values.append(value)
+        self._steps.append(step)
+        if len(self._steps) == 1:
+            return value
+        steps, values = (np.diff(np.array(past), axis=0).T for past in (self._steps, self._values))
+        shares = np.linalg.lstsq(steps, step, rcond=None)[0]
+        return np.asarray(value - values @ shares)
 
 
 def robust_scales(residual: Array, used: Array | None, floor: Array) -> Array:

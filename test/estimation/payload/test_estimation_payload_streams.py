@@ -168,7 +168,7 @@ def all_read(streams: PayloadStreams) -> tuple[list[tuple[int, float]], list[tup
     return wrenches, marks
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(first=RUNS, second=RUNS, back_s=st.floats(1.01, 30.0), every=st.integers(1, 400))
 def test_at_the_seam_of_two_runs_nothing_is_lost_or_read_twice(
     first: Run, second: Run, back_s: float, every: int
