@@ -72,7 +72,7 @@ class ExecutorSettings:
         if not 0.0 < self.speed_scale <= 1.0:
             raise ExcitationError(
                 f"speed_scale must be in (0, 1], got {self.speed_scale}.",
-                remedy="Give 1 for the planned speed, less for a slower run.",
+                remedy="Give speed_scale = 1 for the planned speed, less for a slower run.",
             )
         for item in dataclasses.fields(self):
             value = getattr(self, item.name)

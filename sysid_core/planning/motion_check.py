@@ -52,7 +52,7 @@ class MotionChecker:
             raise ExcitationError(
                 f"The limits are for joints {list(limits.joint_names)}, the robot has"
                 f" {list(model.joint_names)}.",
-                remedy="Make them for this robot: Limits.from_model(robot).",
+                remedy="Make the limits for this robot: Limits.from_model(robot).",
             )
         self.model, self.limits = model, limits
         held = limits.held

@@ -99,7 +99,7 @@ class Trajectory:
         if K < 2 or np.any(np.diff(self.time) <= 0):
             raise ExcitationError(
                 "Trajectory times must increase, and there must be two or more.",
-                remedy="Give seconds from 0, one for each row.",
+                remedy="Give times in seconds from 0, one for each row.",
             )
 
     @property
@@ -134,7 +134,7 @@ class Trajectory:
             raise ExcitationError(
                 f"This trajectory was made for '{self.robot}' (URDF {self.urdf_hash}), not for"
                 f" '{model.name}' (URDF {model.urdf_hash}).",
-                remedy="Plan it again for this robot's description.",
+                remedy="Plan the motion again for this robot's description.",
             )
         unknown = set(self.joint_names) - set(model.joint_names)
         if unknown:
@@ -158,7 +158,7 @@ class Trajectory:
             moving = names[held & moved].tolist()
             raise ExcitationError(
                 f"The motion moves the joints {moving}, which are locked.",
-                remedy=f"Plan it with {lock_options(moving)}.",
+                remedy=f"Plan the motion with {lock_options(moving)}.",
             )
         keep = ~np.array(held)
         return dataclasses.replace(

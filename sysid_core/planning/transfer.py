@@ -205,7 +205,7 @@ class MotionBuilder:
             raise ExcitationError(
                 f"The piece '{label}' starts {np.abs(rows[0, 0] - self.q).max():.3g} rad away from"
                 " the end of the previous one.",
-                remedy="Move to its start first.",
+                remedy="Move the robot to the start of this piece first.",
             )
         moved = np.ptp(rows[:, 0], axis=0) > 0
         joints = tuple(n for n, m in zip(self.checker.model.joint_names, moved, strict=True) if m)

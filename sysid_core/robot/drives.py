@@ -282,7 +282,7 @@ class DriveTrain:
         if missing:
             raise ModelError(
                 f"There are no drive data for the joints {missing}.",
-                remedy="Add them to the column map.",
+                remedy="Add the drive data of these joints to the column map.",
                 missing=missing,
             )
         k = [self.joint_names.index(name) for name in names]

@@ -100,7 +100,7 @@ def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple
     if p.ndim != 2 or p.shape[1:] != (3,) or matrices.shape != (len(p), 3, 3) or not len(p):
         raise ModelError(
             f"Poses have positions {p.shape} and rotations {matrices.shape}.",
-            remedy="Give (K, 3) and (K, 3, 3).",
+            remedy="Give positions (K, 3) and rotation matrices (K, 3, 3).",
         )
     R = scipy.spatial.transform.Rotation.from_matrix(matrices)
     rng = np.random.default_rng(0)

@@ -202,7 +202,7 @@ def _columns(path: Path, table: dict[str, Array]) -> Iterator[ServoRecording]:
         raise KIND.refusal(
             path,
             f"its commands are {list(commands)}, its positions {list(positions)}",
-            "Name them target_JOINT and q_JOINT.",
+            "Name the columns target_JOINT (commands) and q_JOINT (positions).",
         )
     named = not all(re.fullmatch(r"\d*", name) for name in joints)
     yield ServoRecording(

@@ -50,7 +50,7 @@ class ServoRecording:
             if x.ndim != 2 or len(x) != len(t):
                 raise SignalError(
                     f"'{self.name}': {values} of shape {x.shape} at {len(t)} times.",
-                    remedy="Every row needs its time.",
+                    remedy="Give one time for each row.",
                 )
             sound = np.isfinite(t) & np.isfinite(x).all(axis=1)
             t, x = t[sound], x[sound]

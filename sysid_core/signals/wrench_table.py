@@ -351,7 +351,8 @@ def _rotations(values: Array, names: Sequence[str], columns: WrenchColumns) -> A
         return np.asarray(scipy.spatial.transform.Rotation.from_euler("xyz", values).as_matrix())
     if values.shape[1] != 4 or np.any(np.abs(np.linalg.norm(values, axis=1) - 1.0) > 0.1):
         raise SignalError(
-            "The rotations are not unit quaternions.", remedy="Name their columns, or --rotation."
+            "The rotations are not unit quaternions.",
+            remedy="Name the columns of the rotations, or give --rotation.",
         )
     ordered = values if kind is RotationFormat.XYZW else values[:, [1, 2, 3, 0]]
     return np.asarray(scipy.spatial.transform.Rotation.from_quat(ordered).as_matrix())

@@ -399,7 +399,8 @@ def known_load(model: RobotModel, settings: LoadSettings) -> KnownLoad | None:
         return None
     if not mass > 0.0:
         raise EstimationError(
-            "The loaded runs need the load's mass.", remedy="Weigh it: --load-mass KG."
+            "The loaded runs need the load's mass.",
+            remedy="Weigh the load, and give its mass: --load-mass KG.",
         )
     centre = np.array(numbers(com, (3,), "--load-com", EstimationError)) if com else None
     load = KnownLoad(mass, frame or model.body_names[-1], centre)

@@ -189,7 +189,7 @@ def _errors_before(found: IdentifiedArm, earlier: Path | None) -> dict[int, floa
         if earlier is not None:
             raise EstimationError(
                 "--as-found cannot be combined with --loaded.",
-                remedy="Omit it, so that the URDF's parameters are used.",
+                remedy="Omit --as-found, so that the URDF's parameters are used.",
             )
         return {}
     model = found.data.model

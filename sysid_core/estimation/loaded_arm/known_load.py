@@ -53,7 +53,8 @@ class KnownLoad:
     def __post_init__(self) -> None:
         if not self.mass > 0.0:
             raise EstimationError(
-                f"The load's mass is {self.mass} kg.", remedy="Weigh it, and give kilograms."
+                f"The load's mass is {self.mass} kg.",
+                remedy="Weigh the load, and give its mass in kilograms.",
             )
         if self.com is not None:
             com = np.array(self.com, dtype=float)

@@ -55,7 +55,7 @@ def smoothed_payload_data(
         raise EstimationError(
             f"Joint states cover {len(used)} samples near the {len(stamps)} wrenches, not all of"
             " their time.",
-            remedy="Record both for the whole motion, on one clock.",
+            remedy="Record joint states and wrench for the whole motion, on one clock.",
         )
     splines = JointSplines.fit((used - start) * 1e-9, ordered.q[rows])
     time = (stamps - start) * 1e-9

@@ -225,7 +225,7 @@ class DrivenRobot(RobotModel):
             return self
         raise ModelError(
             f"Joints {list(joints)} of '{self.name}', which has loops, can't be locked.",
-            remedy="Fix them in the URDF.",
+            remedy="Make these joints fixed in the URDF.",
         )
 
     def motion(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> ConstrainedMotion:

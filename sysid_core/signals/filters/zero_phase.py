@@ -154,7 +154,7 @@ class ZeroPhaseFilter:
         if self.cutoff_hz <= 0.0 or self.order < 1:
             raise SignalError(
                 "A filter needs a positive cut-off and an order of one or more.",
-                remedy="Give hertz above zero.",
+                remedy="Give a cut-off frequency above 0 Hz.",
             )
 
     def apply(self, signal: ArrayLike, rate_hz: float) -> Array:
