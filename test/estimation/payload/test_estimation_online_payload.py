@@ -59,7 +59,7 @@ def test_a_wrench_of_the_wrong_sign_stays_collecting_and_says_why(rng):
     shape, pi = hammer_like(rng)
     data = swinging(-pi, rng, noise=True)
     online = OnlinePayload(shape)
-    assert "No samples" in online.advice
+    assert "without samples" in online.advice
     feed(online, data, range(60))
     assert online.state is PayloadState.COLLECTING
     assert "upside down" in online.advice
@@ -69,7 +69,7 @@ def test_unusable_samples_are_refused_and_not_used(rng):
     shape, pi = hammer_like(rng)
     data = swinging(pi, rng)
     online = OnlinePayload(shape)
-    with pytest.raises(EstimationError, match="No samples"):
+    with pytest.raises(EstimationError, match="without samples"):
         online.estimate()
     feed(online, data, range(10))
     before = online.estimate().values
