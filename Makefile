@@ -15,7 +15,7 @@ demo: setup  ## live payload identification on a simulated xArm 7, with a report
 	@$(ENV) && exec sysid up demo --out results/demo $(ARGS)
 
 test: setup  ## the whole test suite
-	@$(ENV) && exec python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(ENV) && exec python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-fast: setup  ## without the slow studies and the ROS nodes
 	@$(ENV) && exec python -m pytest -q -n 2 --dist loadfile -m 'not slow and not ros' $(ARGS)
