@@ -104,11 +104,12 @@ class Examination:
             say = Reason.warning
             if unlikely and self._probability(*_USABLE) < 0.5:
                 # Right up to a factor is not judged without a known load.
-                scaled = self._probability(*_USABLE, Fault.EFFORT_UNIT)
-                say = Reason.missing if scaled > 0.5 else Reason.failure
-            if say == Reason.failure:  # what doesn't mend the data isn't their fault, or not alone
-                alike = [f.explanation for f in self.findings] + alike
-                reasons = []
+                if self._probability(*_USABLE, Fault.EFFORT_UNIT) > 0.5:
+                    say = Reason.missing
+                else:  # what doesn't mend the data isn't their fault, or not alone
+                    say = Reason.failure
+                    alike = [f.explanation for f in self.findings] + alike
+                    reasons = []
             reasons.append(
                 say(
                     "cannot-tell",

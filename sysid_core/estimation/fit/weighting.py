@@ -142,8 +142,15 @@ def settled_weights(
             changes.append(float(np.linalg.norm(step) / np.sqrt(max(1, len(index)))))
             if changes[-1] <= (SETTLED if robust else 1e-9):
                 return x, replace(found, changes=tuple(changes))
-            x = x if robust else past.next(x, step)
+            if not robust:
+                further = past.next(x, step)
+                x = further if misfit(further) < misfit(x) else x
         return x, replace(found, changes=tuple(changes), settled=False)
+
+    def misfit(x: Array) -> float:
+        """Twice the negative logarithm of the likelihood with the best variances, up to a constant."""
+        fit = data.counts @ np.log(np.maximum(data.variances(x), floor))
+        return float(fit + np.sum((rows @ x - right) ** 2))
 
     def by_joint(x: Array) -> Weights:
         variances = np.maximum(data.variances(x), floor)
