@@ -284,10 +284,10 @@ def _rolled(c: Columns) -> None:
 
 
 def outcome(arm: RealArm) -> Verdict:
-    """Verdict of `identify`: before the fit where that fails already, else with it."""
+    """Verdict of `identify`: of the examination where that fails already, else of the fit as well."""
     try:
         data = ArmData.of(arm.model, arm.fitted, arm.drives, FitSettings())
-        if not data.examination.verdict.ok:
+        if data.examination.verdict.failures:
             return data.examination.verdict
         fit = fit_arm(data.model, data.runs, data.friction, FitSettings())
         fitted = [Prediction.of(fit.identification, run) for run in data.runs]
