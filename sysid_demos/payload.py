@@ -241,7 +241,7 @@ def _checks_page(
         f"{passed} of {len(checks)} checks hold.",
         asked="accuracy of the running estimate compared with the simulation",
         next_steps=[
-            "report.html, in the same folder, contains the evidence and the other methods."
+            "report.html, in the same folder, contains the evidence for these results and the batch estimate from the recording."
         ],
     )
     for text, ok, value in checks:

@@ -68,8 +68,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     )
     report.paragraph(
         f"{len(plan.moves)} swings, {plan.trajectory.duration:.0f} s in total, were executed and recorded."
-        f" The {len(plan.constants)} constants were then identified one joint at a time, from the last"
-        " joint to the first."
+        f" The {len(plan.constants)} parameters (minimal combinations of inertial parameters, and friction)"
+        " were then identified one joint at a time, from the last joint to the first."
     )
     show_comparison(console, report, comparison)
     return judge(console, report, out, _checks(comparison))

@@ -199,7 +199,8 @@ def spread_of(group: Sequence[Series]) -> Spread:
     d = np.concatenate(differences) if differences else np.empty(0)
     if len(d) == 0:
         raise EstimationError(
-            "A single estimate has no spread.", remedy="Give recordings of several nights."
+            "No robot has two estimates, so that the scatter between nights is not known.",
+            remedy="Give recordings of each robot from several nights.",
         )
     dx = np.concatenate(steps)
     known = np.concatenate([s.regressor[np.isfinite(s.regressor)] for s in group])

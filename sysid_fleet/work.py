@@ -45,7 +45,10 @@ def fleet_report(state: FleetState) -> Report:
         report.headline(
             state.outcome,
             f"Too few recordings to see a change; {len(state.failed)} gave no estimate.",
-            next_steps=["Give recordings of several nights; see the reasons below."],
+            next_steps=[
+                "Give recordings of each robot from several nights: changes are sought between them. The"
+                " reasons below say which recordings gave no estimate."
+            ],
         )
     else:
         lost = f"; {len(state.failed)} recordings gave no estimate" if state.failed else ""

@@ -50,7 +50,7 @@ def _values(snapshot: Snapshot, aspect: str) -> dict[str, str]:
 
 
 def payload_state(message: Any) -> str:
-    """Name of a running payload's state in words."""
+    """State of the running payload estimation in words."""
     names = {
         PayloadEstimate.COLLECTING: "collecting samples",
         PayloadEstimate.MASS_KNOWN: "mass known",
@@ -62,7 +62,7 @@ def payload_state(message: Any) -> str:
 
 
 def bridge_state(message: Any) -> str:
-    """Name of the payload bridge's state in words."""
+    """State of the payload bridge in words."""
     names = {
         PayloadBridgeState.IDLE: "nothing is proposed",
         PayloadBridgeState.PROPOSED: "waits for confirmation",

@@ -214,7 +214,7 @@ class BSplineBasis(MotionBasis):
         if self.n_spans < 3 or not self.period > 0:
             raise ExcitationError(
                 f"A B-spline of {self.n_spans} spans in {self.period} s can't start at rest.",
-                remedy="Give 3 spans or more, and seconds such as 10.",
+                remedy="Give the B-spline 3 spans (polynomial pieces) or more, and a positive duration, such as 10 s.",
             )
 
     @property

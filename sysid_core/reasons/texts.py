@@ -192,8 +192,8 @@ TEXTS: Mapping[str, Text] = {
     ),
     "cannot-tell": Text(
         "Undecided cause",
-        "The data do not decide whether the declarations are correct (probability {declared:.2g}) or which"
-        " of these is wrong: {causes} (joints {joints}; sizes {sizes:.3g};"
+        "The data do not decide whether the declared model is correct (probability {declared:.2g}) or"
+        " which of these candidate causes explains them: {causes} (in the same order: joints {joints}; sizes {sizes:.3g};"
         " probabilities {probabilities:.2g}).",
         "Do not change the declarations yet. Record a motion that separates the causes: slow motion through"
         " distant postures for zeros, mounting, tools and gains; fast motion of all joints for time stamps"

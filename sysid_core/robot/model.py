@@ -180,7 +180,7 @@ class RobotModel:
 
     @property
     def tree(self) -> RobotModel:
-        """Open kinematic tree of the robot: the robot itself, except for a `DrivenRobot`."""
+        """Kinematic tree without loop closures: this robot itself (a `DrivenRobot` has loops)."""
         return self
 
     def on_tree(self, tree: RobotModel) -> RobotModel:

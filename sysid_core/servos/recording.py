@@ -111,10 +111,10 @@ class ServoRecording:
             low, high = (float(limits[at]) for limits in robot.position_limits)
             if not np.isfinite(high - low):
                 raise SignalError(
-                    f"'{self.name}': {self.joints[j]} is a share of its range, and the URDF has no"
-                    " limits"
-                    " of it.",
-                    remedy="Write its <limit lower upper>, or give LeRobot's file with --calibration.",
+                    f"'{self.name}': the positions of {self.joints[j]} are shares of its range, and the URDF"
+                    " has no limits of this joint.",
+                    remedy="Write the joint's <limit lower upper> into the URDF, or give LeRobot's calibration"
+                    " file with --calibration.",
                 )
             for x in (q, target):
                 x[:, j] = low + (x[:, j] - ends[0]) * (high - low) / (ends[1] - ends[0])

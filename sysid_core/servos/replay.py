@@ -96,8 +96,8 @@ def servo_report(
     command = overall([np.array([j.baseline for j in result.joints])], [1.0])
     report.headline(
         result.outcome,
-        f"Held-out blocks of time are replayed within {held * 1e3:.1f} mrad rms"
-        f" (the command itself: {command * 1e3:.1f} mrad).",
+        f"The simulated positions in held-out blocks of time have an RMS error of {held * 1e3:.1f} mrad"
+        f" (the commanded positions: {command * 1e3:.1f} mrad).",
         asked="motion of the robot for given position commands",
         next_steps=[f.sentence for f in result.findings],
     )

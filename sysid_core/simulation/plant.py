@@ -214,7 +214,8 @@ class MujocoPlant(MujocoStepper):
         limits.
 
         `v' = -s rate v` with the largest s of [0, 1] that the limits allow: the motion only loses
-        energy, and no joint is accelerated in order to stop another. Friction brakes in addition.
+        energy, and no joint is accelerated in order to stop another. The joint friction brakes
+        too; it is not contained in this effort.
 
         Args:
             rate: [1/s].

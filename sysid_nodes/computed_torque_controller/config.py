@@ -26,7 +26,8 @@ class ComputedTorqueControllerConfig:
     )
     drive_inertia: float = parameter(
         0.0,
-        "Drive inertia, for the feedback gains, of joints without one in the loops file [kg m^2].",
+        "Drive inertia of joints whose drive inertia is not stated in the loops file; used only for the"
+        " feedback gains [kg m^2].",
         minimum=0.0,
     )
     feedback_limit: float = parameter(
@@ -55,7 +56,8 @@ class ComputedTorqueControllerConfig:
     )
     gravity_factor: float = parameter(
         3.0,
-        "Largest ratio of identified to nominal gravity torques; other estimates are refused.",
+        "Largest accepted ratio of identified to nominal gravity torques (above 1; its inverse is the"
+        " smallest); parameters with other gravity torques are refused.",
         minimum=1.1,
         maximum=100.0,
     )

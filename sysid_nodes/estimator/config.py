@@ -43,7 +43,8 @@ class EstimatorConfig:
     )
     expected_part: str = parameter(
         "",
-        "Name of the load, among those of parts, that the robot should carry: ~/which_part succeeds only if it is recognised.",
+        "Name of the load that the robot should carry, one of those in the file of the parameter parts: the service"
+        " ~/which_part succeeds only if this load is recognised.",
     )
     part_s: float = parameter(
         0.3,

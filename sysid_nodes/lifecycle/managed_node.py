@@ -82,7 +82,7 @@ _PERIOD_S = 0.05
 
 
 class Waits:
-    """Waiting coroutines of a node.
+    """Coroutines of a node that wait for a condition or a time.
 
     Args:
         node: Whose coroutines wait.

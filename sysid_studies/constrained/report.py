@@ -90,7 +90,9 @@ def constrained_report(study: ConstrainedStudy) -> Report:
     )
     report.heading("Table I: torque prediction on a held-out run, RMS [N m]")
     _table(report, study, study.torque_table(), PAPER_TORQUE_RMS)
-    report.paragraph("The same for joint speeds above 0.05 rad/s, without stiction:")
+    report.paragraph(
+        "Torque prediction as in Table I, but only for joint speeds above 0.05 rad/s, without stiction:"
+    )
     _table(report, study, study.torque_table(moving=True))
     report.heading("Table II: forward integration in segments of 0.5 s, L2 error [rad]")
     _table(report, study, study.integration_table(), PAPER_INTEGRATION_L2)

@@ -90,8 +90,8 @@ def _turning_over(
     """Columns of terms that turn over, and the regressor of a walk by small and large steps.
 
     Terms that turn over are friction terms with memory: after a reversal, they change over some
-    distance. Random states are further apart than this distance, so that the columns of all such
-    terms would be equal; they are therefore evaluated along a walk.
+    distance. Successive random states are further apart than this distance, so that the columns of
+    all terms with memory would be equal. These terms are therefore evaluated along a walk.
     """
     widths = friction.play_width, friction.breakaway_width
     sizes = np.exp(rng.uniform(np.log(0.1 * min(widths)), np.log(10.0 * max(widths)), v.shape))

@@ -16,9 +16,9 @@ class RunningInformation:
     """Accumulated information about sensor errors, payload and wrench: the sum of `X^T Sigma^-1
     X` over samples.
 
-    The accumulated information also contains the logarithm of the factors that remain from the
-    integrals over the sensor's errors, so that sensor models with different uncertainty and drift
-    of the bias can be weighted by their evidence.
+    The likelihood is integrated over the sensor's errors. The logarithm of the normalisation
+    factors of these integrals is kept too, so that sensor models with different uncertainty and drift of
+    the bias can be weighted by their evidence.
 
     Args:
         sensor: What the sensor's errors may be.

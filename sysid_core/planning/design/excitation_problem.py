@@ -138,8 +138,8 @@ class ExcitationProblem:
         return np.concatenate([centre, coefficients.ravel()])
 
     def watch(self, x: Array) -> int:
-        """Add the times between samples at which a motion violates its limits most; returns their
-        number.
+        """Find the times between the samples at which a motion violates its limits most, and check
+        the limits there too from now on; returns the number of times added.
         """
         n = BETWEEN * self._n_even
         time = np.arange(n) * self.basis.period / n

@@ -176,11 +176,11 @@ class _Variables:
         self._problem, self._units = problem, problem.units()
 
     def motion(self, y: Array) -> Array:
-        """Centre and coefficients of a vector of variables."""
+        """Centre and basis coefficients of the motion that the search variables `y` describe."""
         return np.round(self._times(self._units, np.round(y, DIGITS)), 2 + DIGITS)
 
     def of(self, x: Array) -> Array:
-        """Motion of a vector of variables."""
+        """Search variables of a motion's centre and basis coefficients `x`."""
         return self._times(np.linalg.inv(self._units), x)
 
     def value_and_gradient(self, y: Array) -> tuple[float, Array]:

@@ -213,7 +213,9 @@ def friction_scale_of(model: RobotModel, friction: FrictionModel) -> Array:
 
 
 def _base(model: RobotModel, structure: Identifiability, friction: FrictionModel) -> BaseParameters:
-    """Base parameters of inertials and friction together; the exact ones where friction adds none."""
+    """Base parameters of links and friction together: the exact base parameters of the links, and the
+    friction parameters that are linearly independent of them.
+    """
     exact = structure.practical.base
     names = inertial_parameter_names(model) + friction.names
     tree = with_exact_angles(model)[0]

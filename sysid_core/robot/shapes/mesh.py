@@ -99,9 +99,10 @@ def cut_mesh(source: trimesh.Trimesh, name: str, scale: float, hull: bool, cells
 def _with_integrals(
     mesh: trimesh.Trimesh, cells: tuple[Array, Array, Array]
 ) -> tuple[Array, Array, Array]:
-    """The cells with the integrals over the polyhedron (Mirtich 1996), where these mean anything.
+    """Cells of a mesh, scaled to the volume, centre and second moments of the polyhedron.
 
-    The integrals are meaningless if faces are turned inside out or solids overlap.
+    The moments are integrals over the polyhedron (Mirtich 1996). If these are wrong, because faces
+    are turned inside out or solids overlap, the cells are returned unchanged.
     """
     volume = float(mesh.volume)
     found = float(cells[1].sum())

@@ -350,5 +350,6 @@ def _require_postures(wrench: Array) -> None:
     if len(wrench) < MIN_POSTURES:
         raise SignalError(
             f"{len(wrench)} postures are too few to calibrate a sensor.",
-            remedy=f"Hold still in {MIN_POSTURES} or more, tilted about all axes; 20 are good.",
+            remedy=f"Hold still in {MIN_POSTURES} or more postures that tilt the sensor about all its axes;"
+            " 20 are good.",
         )

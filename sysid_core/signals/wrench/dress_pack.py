@@ -85,8 +85,8 @@ def fit_dress_pack(
     K, origin = len(p_WS), p_WS.mean(axis=0)
     if K < MIN_POSTURES or np.linalg.norm(p_WS.std(axis=0)) < _LEAST_TRAVEL:
         raise SignalError(
-            f"{K} postures within {np.linalg.norm(np.ptp(p_WS, axis=0)):.2f} m don't show the pull of a"
-            " dress pack.",
+            f"{K} postures that span {np.linalg.norm(np.ptp(p_WS, axis=0)):.2f} m are too few or too close"
+            " together to estimate the pull of the dress pack (cables and hoses).",
             remedy=f"Hold still in {MIN_POSTURES} postures or more, spread over the workspace.",
         )
     spread = np.concatenate([np.full((K, 1), _REACH), p_WS - origin], axis=1)

@@ -276,8 +276,8 @@ def _require_postures(wrench: Array, gravity_S: Array) -> None:
     if len(wrench) < 3 or tilt < _MIN_TILT:
         raise SignalError(
             f"{len(wrench)} static posture(s) have too few directions of gravity to separate bias"
-            " and weight ("
-            f"tilt about the second axis {np.rad2deg(tilt):.1f} degrees).",
+            f" and weight (the RMS tilt about a second axis is {np.rad2deg(tilt):.1f} degrees, and"
+            f" {np.rad2deg(_MIN_TILT):.0f} are needed).",
             remedy="Hold still in at least three postures, the sensor tilted by 30 degrees or more"
             " about two different axes; six (each axis up and down) are best.",
             tilt=float(tilt),
