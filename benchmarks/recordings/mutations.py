@@ -45,6 +45,7 @@ HALVES = (
 OTHERS = ("panda", "ur10", "xarm7", "ur5")  # whose URDF is taken for another's
 SIZE = ("effort-scale", "effort-unit", "efforts-are-torques", "effort-thousandths")
 AT_REST = ("in motion", "while it moves")  # refused so, a part of a recording says nothing
+DOUBTS = ("cannot-tell", "blocks-unpredicted")  # warnings that accept nothing
 BAD = 1.5  # times the right model's error on right data
 
 
@@ -386,12 +387,9 @@ def table(path: Path) -> None:
     )
     for title, arms in (("first", HALVES[0]), ("second", HALVES[1])):
         mine = [r for r in rows if r["arm"] in arms]
-        for (
-            row
-        ) in mine:  # a refusal names no cause; a warning that the data can't tell accepts nothing
-            doubts = ("cannot-tell", "blocks-unpredicted")
-            doubted = row["outcome"] == "pass" and any(x in row["reasons"] for x in doubts)
-            if doubted or (row["reasons"].startswith("refused") and row["named"] == "wrong"):
+        for row in mine:  # a refusal names no cause
+            row["doubted"] = row["outcome"] == "pass" and any(x in row["reasons"] for x in DOUBTS)
+            if row["doubted"] or (row["reasons"].startswith("refused") and row["named"] == "wrong"):
                 row["named"] = "open"
         faults = [r for r in mine if not r["case"].startswith("right")]
         right = [
@@ -414,6 +412,7 @@ def table(path: Path) -> None:
             f"false alarms {share([r for r in right if r['outcome'] == 'fail'], right)}"
             f" of {len(right)}",
             f"right, not judged {len([r for r in right if r['outcome'] == 'not judged'])}",
+            f"right, in doubt {share([r for r in right if r['doubted']], right)}",
             sep=" | ",
         )
 

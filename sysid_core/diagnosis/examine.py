@@ -96,12 +96,14 @@ class Examination:
         if not self.ranked:
             return Verdict((Reason.not_judged("masses-missing"), *self.streams.reasons))
         reasons = [finding.reason for finding in self.findings]
+        refused = any(r.severity is Severity.FAILURE for r in reasons)
         declared = self._probability(*_AS_DECLARED)
-        if declared < 1.0 - declared:  # it isn't the likelier of two
-            alike = [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
-            unlikely = declared < 1.0 / (1.0 + ODDS)
-            unlikely = unlikely or any(r.severity is Severity.FAILURE for r in reasons)
+        alike = [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
+        # Data are accepted by the odds by which a fault is named.
+        doubted = any(e.hypothesis.kind not in _USABLE for e in alike) and not refused
+        if doubted or declared < 0.5:
             say = Reason.warning
+            unlikely = refused or declared < 1.0 / (1.0 + ODDS)
             if unlikely and self._probability(*_USABLE) < 0.5:
                 # Right up to a factor is not judged without a known load.
                 if self._probability(*_USABLE, Fault.EFFORT_UNIT) > 0.5:
@@ -124,6 +126,10 @@ class Examination:
         urdf, free = self.shares
         if free > FAIL_SHARE and not any(r.severity is Severity.FAILURE for r in reasons):
             reasons.append(Reason.warning("blocks-unpredicted", free=free, urdf=urdf))
+        told = {reason.data.get("joint") for reason in self.streams.reasons}
+        used = zip(self.joint_names, self.used, strict=True)
+        if unexamined := [joint for joint, yes in used if not yes and joint not in told]:
+            reasons.append(Reason.warning("joints-unexamined", joints=unexamined))
         reasons += self.streams.reasons
         return Verdict(
             tuple(reasons or [Reason.held("data-agree", urdf=urdf, free=free, odds=declared)])

@@ -87,7 +87,7 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
         found = sift.evidence(hypothesis)
         if found is not None:
             sifted.setdefault(hypothesis.cause, []).append((score(found, hypothesis), hypothesis))
-    best = sorted((max(some, key=lambda t: t[0]) for some in sifted.values()), key=lambda t: -t[0])
+    best = sorted(map(_cause, sifted.values()), key=lambda t: -t[0])
     finalists = [AS_DECLARED, *map(sift.refined, _finalists([h for _, h in best]))]
     for unit in [h for h in finalists if h.code == "effort-unit"]:
         # A unit must not hide another factor nearby; within the usual error of the masses, it is the unit.
@@ -109,6 +109,15 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
         Explanation(judged[k][1], judged[k][2], float(likely[k]), samples.model)
         for k in np.lexsort((worth, likely))[::-1]
     )
+
+
+def _cause(sizes: Sequence[tuple[float, Hypothesis]]) -> tuple[float, Hypothesis]:
+    """Likeliest size of one cause with the score of all: of what the data hardly tell, many sizes
+    are as likely, and their probabilities add up.
+    """
+    score, best = max(sizes, key=lambda t: t[0])
+    more = float(logsumexp([t[0] for t in sizes])) - score
+    return score + more, replace(best, share=best.share * float(np.exp(more)))
 
 
 def _finalists(sifted: Sequence[Hypothesis]) -> list[Hypothesis]:

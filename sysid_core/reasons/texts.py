@@ -256,6 +256,14 @@ TEXTS: Mapping[str, Text] = {
         _CLOCK,
         "files.md",
     ),
+    "joints-unexamined": Text(
+        "Joints that were not examined",
+        "Signs, gains and zero angles of {joints} were not compared with the efforts: these joints hardly"
+        " move, or their efforts are constant or noise.",
+        "Record a motion of these joints, or lock them (--lock).",
+        "A joint at rest is held by friction, whatever its model says.",
+        "motions.md",
+    ),
     "masses-missing": Text(
         "Description without masses",
         "No link of the URDF has a mass: signs, units, order and time stamps could not be compared with"

@@ -269,7 +269,10 @@ def test_a_joint_whose_effort_is_noise_says_nothing(model, run):
     effort[:, 3] = np.random.default_rng(0).normal(size=len(effort))
     drives = DriveTrain.direct(model.joint_names)
     assert not collect_samples(model, [changed(run, effort=effort)], drives).used[3]
-    assert judged(model, changed(run, effort=effort)).ok
+    verdict = judged(model, changed(run, effort=effort))
+    (unexamined,) = verdict.warnings
+    assert unexamined.code == "joints-unexamined"
+    assert unexamined.data["joints"] == model.joint_names[3:]
 
 
 def test_the_offset_of_a_velocity_sensor_is_no_motion(model, run):
@@ -369,6 +372,10 @@ def test_explanations_have_odds_and_the_rarer_must_explain_more(model, run):
     assert stamps[0].hypothesis.amount == pytest.approx(0.5, rel=0.1)
     shares = [h.share for h in candidates(samples) if h.kind is Fault.ZERO_ANGLE]
     assert sum(shares) == pytest.approx(1.0)
+    # Nothing tells the zero of a vertical axis: all its angles are as likely, and add up.
+    zero = next(e.hypothesis for e in ranked if e.hypothesis.kind is Fault.ZERO_ANGLE)
+    assert zero.data["joint"] == model.joint_names[0]
+    assert zero.share == pytest.approx(1.0 / model.nv, rel=0.02)
 
 
 def test_a_cause_is_named_only_if_the_data_are_right_without_it(model):
@@ -382,15 +389,18 @@ def test_a_cause_is_named_only_if_the_data_are_right_without_it(model):
 
     zero = Finding(likely(Fault.ZERO_ANGLE, "zero-angle", 0.99), 99.0, (0.5, 0.4), (0.3, 0.2))
 
-    def examined(after: float) -> Verdict:
+    def examined(after: float, found: tuple[Finding, ...] = (zero,)) -> Verdict:
         ranked = (
             likely(Fault.NONE, "", after),
             likely(Fault.JOINT_SIGN, "joint-sign", 1.0 - after),
         )
         used = np.ones(n, dtype=bool)
-        return Examination(model.joint_names, used, (zero,), ranked, (0.3, 0.2), 10.0).verdict
+        return Examination(model.joint_names, used, found, ranked, (0.3, 0.2), 10.0).verdict
 
     assert examined(0.9).codes == ("zero-angle",)
+    # What is refused already gains nothing by more doubts; what is accepted needs the same odds.
+    assert examined(0.9, ()).codes == ("cannot-tell",)
+    assert examined(0.96, ()).outcome is Outcome.PASS
     right = (likely(Fault.NONE, "", 1.0),)
     poor = Examination(model.joint_names, np.ones(n, dtype=bool), (), right, (0.2, 0.4), 10.0)
     assert poor.verdict.codes == ("blocks-unpredicted",)

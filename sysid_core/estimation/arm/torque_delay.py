@@ -180,8 +180,11 @@ def _fitted_delays(regression: Regression, change: Array) -> tuple[list[float], 
     names = [f"{_DELAY}{k}" for k in range(change.shape[2])]
     estimate = _FIT.fit(_with_delays(regression, change, names))
     found = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
-    sd = dict(zip(estimate.names, np.sqrt(np.diag(estimate.covariance)).tolist(), strict=True))
-    # Where others explain what a delay would, nothing is known of it.
+    # Where others explain what a delay would, nothing is known of it; rounding may then make a
+    # variance of rank-deficient data negative.
+    variances = np.diag(estimate.covariance)
+    sds = np.sqrt(np.where(variances > 0.0, variances, np.inf)).tolist()
+    sd = dict(zip(estimate.names, sds, strict=True))
     return [found.get(x, 0.0) for x in names], [sd.get(x, float("inf")) for x in names]
 
 
