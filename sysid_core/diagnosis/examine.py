@@ -87,6 +87,11 @@ class Examination:
         return sum(e.probability for e in self.ranked if e.hypothesis.kind in kinds)
 
     @property
+    def declared(self) -> float:
+        """Probability that the declarations are right, with the faults that were found mended."""
+        return self._probability(*_AS_DECLARED)
+
+    @property
     def verdict(self) -> Verdict:
         """Verdict on the consistency of the recordings with the robot description."""
         if FROZEN in (
@@ -97,7 +102,7 @@ class Examination:
             return Verdict((Reason.not_judged("masses-missing"), *self.streams.reasons))
         reasons = [finding.reason for finding in self.findings]
         refused = any(r.severity is Severity.FAILURE for r in reasons)
-        declared = self._probability(*_AS_DECLARED)
+        declared = self.declared
         alike = [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
         # Data are accepted by the odds by which a fault is named.
         doubted = any(e.hypothesis.kind not in _USABLE for e in alike) and not refused

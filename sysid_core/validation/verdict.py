@@ -76,8 +76,8 @@ def judge_identification(
     verdict += _judge_joints(training, "the fitted runs", Reason.failure, moved)
     if lags is not None:
         # The delay of one joint is estimated as if everything else were as declared.
-        doubts = [r for r in examination.verdict.reasons if r.code == "cannot-tell"]
-        told = all(float(str(r.data["declared"])) > 0.5 for r in doubts)  # the likelier of two
+        doubted = "cannot-tell" in examination.verdict.codes
+        told = not doubted or examination.declared > 0.5  # the likelier of two
         verdict += _judge_lags(identification, lags.common, lags.joints if told else ())
     urdf, free = examination.shares
     left = unexplained(training)

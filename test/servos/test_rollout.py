@@ -43,9 +43,8 @@ def test_joints_swing_each_other_as_rigid_bodies_do() -> None:
     model.armature = np.full(robot.nv, 0.5)  # a rotor's inertia moves no other joint
     t = np.arange(101) * 0.01
     rate = np.array([0.4, -0.3, 0.6, 0.2, -0.5, 0.7])
-    slope = np.array(
-        [0.2, 0.5, -0.4, 0.3, 0.6, -0.2]
-    )  # squares of time, which a cubic shows exactly
+    # Squares of time, which the smoothing by cubics leaves as they are.
+    slope = np.array([0.2, 0.5, -0.4, 0.3, 0.6, -0.2])
     q = np.outer(t, rate) + np.outer(t**2, 0.5 * slope)
     torque = BodyTree(robot).coupling(t, q)[50]
     M = pin.crba(model, data, q[50]) - np.diag(model.armature)
