@@ -11,7 +11,7 @@ from sysid_core.robot import Array, inertia_matrix_from_pi, mass_com_inertia_fro
 def payload_errors(
     pi: Array, truth: Array, size: Array, *, about_origin: bool = False
 ) -> tuple[float, float, float]:
-    r"""Errors of mass, centre of mass and inertia tensor in percent.
+    r"""Return the errors of mass, centre of mass and inertia tensor in percent.
 
     Nadeau, Giamou and Kelly (2022), eqs. (10), (11), (12).
 
