@@ -29,7 +29,7 @@ from sysid_core.robot import GEARED_ARM_TERMS, Array
 _DELAY = "delay"
 _FIT = LeastSquares("joint")
 # Lags of right recordings' single joints beside the common one: friction that isn't modelled and
-# elastic joints look like some milliseconds. Learned from six arms (benchmarks/recordings/delays.py).
+# elastic joints look like some milliseconds. Learned from six arms.
 USUAL_S = 5e-3  # [s] standard deviation
 LATE_S = 50e-3  # [s] of a channel that is late: another topic, a filter, an average
 LATE_ODDS = 0.01  # one joint's channel in a hundred

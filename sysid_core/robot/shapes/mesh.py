@@ -137,7 +137,7 @@ def inside_mesh(mesh: trimesh.Trimesh, axes: Axes) -> Mask:
 
     Each face is cut with the vertical lines of the grid that its bounding rectangle holds: 2 ms for
     5120 faces and 8000 points, where `trimesh.contains`, which shoots a ray per point, gives the
-    same answer in 20 s (`benchmarks/robot/shapes.py`).
+    same answer in 20 s.
 
     Args:
         mesh: Every edge of it belongs to an even number of faces.
