@@ -66,7 +66,8 @@ class ComputedTorqueControllerConfig:
     )
 
     def chain_of(self, model: RobotModel) -> ClosedChain:
-        """Mechanism with nominal parameters, those of the URDF and of the file of the loops.
+        """Return the mechanism with nominal parameters, those of the URDF and of the file of the
+        loops.
 
         Raises:
             SysIdError: The loops file doesn't fit the robot.
@@ -74,7 +75,9 @@ class ComputedTorqueControllerConfig:
         return load_closed_chain(self.loops, model.urdf_xml) if self.loops else ClosedChain(model)
 
     def set_point_limits(self, chain: ClosedChain) -> SetPointLimits:
-        """Limits of the set points of a mechanism: those of its description, and continuity."""
+        """Return the limits of the set points of a mechanism: those of its description, and
+        continuity.
+        """
         columns, model = chain.actuated_columns, chain.model
         lower, upper = model.position_limits
         return SetPointLimits(
@@ -88,7 +91,7 @@ class ComputedTorqueControllerConfig:
         )
 
     def controller_of(self, chain: ClosedChain, simulated_time: bool = False) -> TorqueController:
-        """Controller of a mechanism with its gains and feedforward.
+        """Return the controller of a mechanism with its gains and feedforward.
 
         Args:
             chain: The mechanism.

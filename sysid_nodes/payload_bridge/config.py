@@ -83,7 +83,7 @@ class PayloadBridgeConfig:
     )
 
     def exchange(self) -> PayloadExchange:
-        """State machine of proposals and of the controller's payload.
+        """Return the state machine of proposals and of the controller's payload.
 
         Raises:
             ParameterError: A body hasn't ten parameters.
@@ -118,7 +118,7 @@ def payload_at_flange(
     model: RobotModel | None,
     now_s: float,
 ) -> ControllerPayload:
-    """Estimated payload plus the tool, about the origin of the flange frame.
+    """Return the estimated payload plus the tool, about the origin of the flange frame.
 
     Raises:
         SysIdError: There is none, it is too old, the frames can't be joined, or the numbers aren't

@@ -30,7 +30,7 @@ class Admission:
         self.drive, self.robot, self.safety = drive, robot, safety
 
     def ready(self, model: RobotModel | None, check_only: bool) -> bool:
-        """True if all conditions of a goal are met, or may be met soon."""
+        """Return True if all conditions of a goal are met, or may be met soon."""
         there = self.robot.measured is not None and self.drive.ready
         return model is not None and (check_only or there)
 

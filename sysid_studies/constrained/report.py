@@ -47,7 +47,7 @@ _COLUMNS = ("nominal", "paper's processing", "identified", "true parameters")
 
 
 def constrained_report(study: ConstrainedStudy) -> Report:
-    """Report with goals, parameters and tables I to IV."""
+    """Return a report with goals, parameters and tables I to IV."""
     config, n = study.config, len(study.seeds)
     report = Report(
         f"Closed chain: {study.chain.name}",
