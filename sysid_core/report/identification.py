@@ -180,10 +180,9 @@ def identification_report(
         if chart is not None:
             report.figure(
                 chart,
-                f"{Path(prediction.source).name}: amplitude density of the residual. Peaks: ripple"
-                " of"
-                " gears and motors; a rise towards low frequencies: model error; a flat line:"
-                " noise.",
+                f"{Path(prediction.source).name}: amplitude density of the residual. Peaks are due to"
+                " torque ripple of gears and motors, and a rise towards low frequencies to model errors;"
+                " the spectrum of noise is flat.",
             )
     if fit is not None and fit.benefits:
         _benefit_table(report, identification, fit.benefits)
