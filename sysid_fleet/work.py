@@ -261,7 +261,7 @@ def write_state(rows: Rows, registry: Registry, out: Path) -> FleetState:
     except ModuleNotFoundError as err:
         raise BatchError(
             "Alarms are written as Parquet, and pyarrow isn't installed.",
-            remedy='Install it: pip install "robot_sysid[cluster]".',
+            remedy='Install the missing packages: pip install "robot_sysid[cluster]".',
         ) from err
     out.mkdir(parents=True, exist_ok=True)
     moment, number, text = pa.timestamp("us", "UTC"), pa.float64(), pa.string()

@@ -48,7 +48,7 @@ def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True
     if efforts and effort is None:
         raise SignalError(
             f"'{recording.source}' has no efforts.",
-            remedy="Identification needs measured currents or torques: record them too.",
+            remedy="Record the motor currents or joint torques as well; identification needs them.",
         )
 
 

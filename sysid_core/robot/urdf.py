@@ -126,7 +126,7 @@ def received_urdf(text: str) -> str:
         what = f"{len(text)} characters" if "<robot" in text else "no <robot> element"
         raise ModelError(
             f"The received robot description has {what}.",
-            remedy="Who publishes it? See `ros2 topic info -v`.",
+            remedy="Find the node that publishes on this topic with `ros2 topic info -v`.",
         )
     return text
 

@@ -48,7 +48,7 @@ def _arrow() -> Any:
     except ModuleNotFoundError as err:
         raise BatchError(
             "Results of many recordings are Parquet, and pyarrow isn't installed.",
-            remedy='Install it: pip install "robot_sysid[cluster]".',
+            remedy='Install the missing packages: pip install "robot_sysid[cluster]".',
         ) from err
     return pa
 

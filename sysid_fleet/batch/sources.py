@@ -88,7 +88,7 @@ def _storage(place: str) -> tuple[Any, str]:
     except ModuleNotFoundError as err:
         raise BatchError(
             "The search for recordings needs fsspec, which is not installed.",
-            remedy='Install it: pip install "robot_sysid[cluster]".',
+            remedy='Install the missing packages: pip install "robot_sysid[cluster]".',
         ) from err
     try:
         storage, path = url_to_fs(place)

@@ -48,7 +48,7 @@ class EstimatorConfig:
     )
     part_s: float = parameter(
         0.3,
-        "Time of the newest samples that decide which load is held [s].",
+        "Duration of the newest samples from which the held load is recognised [s].",
         minimum=0.05,
         maximum=10.0,
     )
@@ -58,7 +58,7 @@ class EstimatorConfig:
     )
     keep_tare_s: float = parameter(
         600.0,
-        "A restarted estimator goes on with a tare that is younger than this [s]; 0: never.",
+        "Maximum age of the stored tare that a restarted estimator uses again [s]; 0: a new tare is always needed.",
         minimum=0.0,
         maximum=86400.0,
     )

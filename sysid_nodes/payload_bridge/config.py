@@ -79,7 +79,8 @@ class PayloadBridgeConfig:
     )
     readback_type: str = parameter("geometry_msgs/msg/InertiaStamped", "Type of that topic.")
     readback_field: str = parameter(
-        "", "Field of that topic's message that contains the Inertia, such as inertia_load."
+        "",
+        "Field that contains the Inertia in the messages of the topic on which the driver reports its payload, such as inertia_load.",
     )
 
     def exchange(self) -> PayloadExchange:

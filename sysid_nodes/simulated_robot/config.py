@@ -80,13 +80,13 @@ class SimulatedRobotConfig:
     )
     pace: float = parameter(
         1.0,
-        "Largest ratio of simulated to real time, with clock; smaller for slow machines.",
+        "Only with `clock`: largest ratio of simulated to real time; choose a smaller value for slow computers.",
         minimum=0.05,
         maximum=1.0,
     )
     patience_s: float = parameter(
         3.0,
-        "Longest wait for the next command, with clock, in real time; then the commander counts as gone [s]."
+        "Only with `clock`: longest wait, in real time, for the next streamed command; after it, the sender is assumed to have ended [s]."
         "",
         minimum=0.1,
         maximum=60.0,

@@ -94,7 +94,7 @@ class ComputedTorque:
         if missing:
             raise ModelError(
                 f"The trajectory doesn't move the actuated joints {missing} of '{chain.name}'.",
-                remedy="Plan it for this mechanism.",
+                remedy="Plan the trajectory for this mechanism.",
             )
         columns = [trajectory.joint_names.index(name) for name in chain.actuated]
         self.chain = chain

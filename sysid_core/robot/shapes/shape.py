@@ -327,7 +327,7 @@ class Shape:
         if cut is None:
             raise ModelError(
                 f"No point inside the shape '{name}' was found.",
-                remedy="Is the mesh closed, and its bounding box that of the object?",
+                remedy="Check that the mesh is closed, and that its bounding box is that of the object.",
             )
         return cls(*cut, lower, upper, name)
 
