@@ -188,7 +188,8 @@ def spread_of(group: Sequence[Series]) -> Spread:
     """Return the variation between nights and effect of a regressor (such as temperature), from
     differences of successive estimates.
 
-    A change adds one large difference to its robot, which is excluded.
+    A change of the parameter causes one large difference between successive estimates of its robot;
+    this difference is excluded.
 
     Args:
         group: The same parameter of like robots.

@@ -197,7 +197,7 @@ class ExecutionMonitor:
         self.reset()
 
     def reset(self) -> None:
-        """Delete the last times, before a new run or after a pause."""
+        """Delete the stored times of earlier samples, before a new run or after a pause."""
         self._last_now: float | None = None
         self._gate.forget()
         self._compared: list[tuple[str, Array, Array, Array]] = []

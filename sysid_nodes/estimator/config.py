@@ -63,7 +63,10 @@ class EstimatorConfig:
         maximum=86400.0,
     )
     rate_hz: float = parameter(
-        10.0, "Rate of the running payload [Hz].", minimum=0.1, maximum=100.0
+        10.0,
+        "Rate at which the running payload estimate is published [Hz].",
+        minimum=0.1,
+        maximum=100.0,
     )
     lag_s: float = parameter(
         0.3,

@@ -20,7 +20,8 @@ class SimulatedRobotConfig:
 
     robot: str = parameter("xarm7", "URDF file or name in example-robot-data.")
     loops: str = parameter(
-        "", "Loops file or own-leg, for closed chains with the drives that it names; empty: an arm."
+        "",
+        "Loops file (YAML) of a closed chain, which also names its drives, or own-leg (reference robot); empty: no closed loops.",
     )
     servos: str = parameter(
         "",
