@@ -91,7 +91,7 @@ class MonitorLimits:
             ordered = item.name in ("lower", "upper")
             if np.isnan(array).any() or (not ordered and np.any(array <= 0.0)):
                 raise ExcitationError(
-                    f"The monitor's limit '{item.name}' is {array.tolist()}.",
+                    f"The limit '{item.name}' of the monitor is invalid: {array.tolist()}.",
                     remedy="Give a positive number for each limit.",
                 )
         if np.any(self.lower > self.upper):

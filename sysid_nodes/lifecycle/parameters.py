@@ -124,16 +124,20 @@ def check(schema: type, name: str, value: Any) -> Any:
         )
     if meta["choices"] and value not in meta["choices"]:
         raise ParameterError(
-            f"Parameter '{name}' is '{value}'.",
+            f"The value '{value}' of parameter '{name}' is invalid.",
             remedy=f"Choose one of: {', '.join(meta['choices'])}.",
         )
     low, high = meta["minimum"], meta["maximum"]
     for x in value if isinstance(value, tuple) else (value,):
         if isinstance(x, float) and not math.isfinite(x):
-            raise ParameterError(f"Parameter '{name}' is {x}.", remedy="Give a finite number.")
+            raise ParameterError(
+                f"The value {x} of parameter '{name}' is not finite.",
+                remedy="Give a finite number.",
+            )
         if (low is not None and x < low) or (high is not None and x > high):
             raise ParameterError(
-                f"Parameter '{name}' is {x}, outside {low} … {high}.", remedy=meta["description"]
+                f"The value {x} of parameter '{name}' is outside its range {low} … {high}.",
+                remedy=meta["description"],
             )
     return value
 

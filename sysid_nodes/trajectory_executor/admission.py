@@ -54,7 +54,7 @@ class Admission:
         scale = request.speed_scale
         if not (request.check_only or 0.0 < scale <= 1.0):
             raise SysIdError(
-                f"speed_scale is {scale:g}.",
+                f"A speed_scale of {scale:g} is invalid.",
                 remedy="Give the share of the planned speed, above 0 and at most 1; begin with 0.2."
                 "",
             )

@@ -304,7 +304,7 @@ def positive_mass(moment: float, power: float) -> float:
     mass = moment / power if power > 0 else 0.0
     if not mass > 0:
         raise EstimationError(
-            f"The forces correspond to a mass of {mass:.4g} kg.",
+            f"The forces correspond to a mass of {mass:.4g} kg, which is not positive.",
             remedy="Check that the wrench is the one exerted by the sensor on the object, and the direction of gravity."
             " Reversed signs or a sensor mounted upside down have this effect.",
             mass=mass,

@@ -164,7 +164,7 @@ class Shape:
         """
         if not size_sd >= 0.0:
             raise ModelError(
-                f"The relative standard deviation of the shape's lengths is {size_sd}.",
+                f"A relative standard deviation of {size_sd} for the lengths of the shape is invalid.",
                 remedy="Give 0 for an exact shape, 0.5 for a guess.",
             )
         return replace(self, size_sd=float(size_sd))
