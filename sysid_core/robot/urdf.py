@@ -232,7 +232,7 @@ def _require_numbers(owner: ET.Element, element: ET.Element, attribute: str, cou
         )
     if element.tag == "origin" and attribute == "xyz" and max(map(abs, values)) > _FARTHEST:
         raise ModelError(
-            f"{where} is implausibly large for a robot.",
+            f"{where} is far outside the plausible range for a robot.",
             remedy="Check the number in the URDF: lengths are in metres.",
         )
     if element.tag == "axis" and owner.get("type") in _TYPES[:3] and not any(values):
