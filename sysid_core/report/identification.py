@@ -262,7 +262,7 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
             chart,
             "Friction and drive parameters with bars of ± 2 standard deviations. Hollow marks: the data do"
             " not determine the value, or only in combination with the inertia of links, or only with a"
-            " standard deviation larger than the band. Band: plausible before the measurement, up to"
+            " standard deviation larger than the band. Band: values that were plausible before the measurement; its end is"
             " the value that alone would explain the torque of the joint.",
         )
     _friction_table(report, identification)
