@@ -53,7 +53,7 @@ def motion_limits(config: TrajectoryExecutorConfig, model: RobotModel) -> Motion
     if len(corners) not in (0, 6):
         raise ParameterError(
             f"Parameter 'workspace' has {len(corners)} numbers.",
-            remedy="Give 6, x y z of the lower and of the upper corner, or none.",
+            remedy="Give six numbers (x y z of the lower corner, then of the upper corner), or none.",
         )
     return planning_limits(
         config,
