@@ -9,7 +9,7 @@ from sysid_core.robot import Array, mass_com_inertia_from_pi
 
 
 def payload_errors(pi: Array, truth: Array, size: Array) -> tuple[float, float, float]:
-    r"""Errors of mass, centre of mass and inertia tensor in percent.
+    r"""Return the errors of mass, centre of mass and inertia tensor in percent.
 
     Nadeau, Giamou and Kelly (2022), eqs. (10), (11), (12).
 

@@ -67,7 +67,7 @@ class ExcitationProblem:
         self.last_excess: dict[LimitKind, float] = {}
 
     def __reduce__(self) -> tuple[type[ExcitationProblem], tuple[object, ...]]:
-        """Support pickling: rebuild from the constructor's arguments."""
+        """Return the support pickling: rebuild from the constructor's arguments."""
         return ExcitationProblem, self._given
 
     @property
