@@ -9,10 +9,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sysid_core.errors import ModelError
 from sysid_core.planning import Segment, Trajectory
@@ -24,25 +23,7 @@ from sysid_core.robot.loops import (
     constrained_torques,
 )
 from sysid_core.signals import EffortKind, JointStream, Recording
-from sysid_core.simulation import PlantSample
-
-
-class Plant(Protocol):
-    """Interface of a simulated robot."""
-
-    @property
-    def q(self) -> Array:
-        """Positions of all joints."""
-
-    @property
-    def v(self) -> Array:
-        """Velocities of all joints."""
-
-    def reset(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
-        """Set the state."""
-
-    def step(self, effort: ArrayLike) -> PlantSample:
-        """Apply efforts for one control period."""
+from sysid_core.simulation import ClosedChainPlant
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +154,7 @@ class TrackingRun:
         return rows if np.any(rows) else ~rows
 
 
-def track(plant: Plant, controller: ComputedTorque) -> TrackingRun:
+def track(plant: ClosedChainPlant, controller: ComputedTorque) -> TrackingRun:
     """Play a trajectory on a simulated robot, from rest at its start; one control period per
     sample.
     """
