@@ -41,7 +41,7 @@ class Play(ABC):
     @property
     @abstractmethod
     def place(self) -> float:
-        """Time on the path [s]."""
+        """Path parameter: the time on the path at its planned speed [s]."""
 
     @property
     @abstractmethod
@@ -50,7 +50,9 @@ class Play(ABC):
 
     @property
     def awaits_end(self) -> bool:
-        """True if all should have been played, and only the controller's word for it is missing."""
+        """True if the whole path should have been played, and only the confirmation of the
+        controller is missing.
+        """
         return False
 
     @property
@@ -72,7 +74,7 @@ class Play(ABC):
 
     @abstractmethod
     def command(self) -> tuple[Array, Array, Array]:
-        """Commands q, v and a of this instant, each (n,)."""
+        """Return the commands q, v and a of this instant, each (n,)."""
 
     @abstractmethod
     def advance(self, now: float, dt: float, scaling: float | None) -> None:
@@ -80,7 +82,7 @@ class Play(ABC):
 
     @abstractmethod
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
-        """Commanded posture at the time of a measured state, shape (n,).
+        """Return the commanded posture at the time of a measured state, shape (n,).
 
         Args:
             stamp: Stamp of the state [s].
@@ -89,7 +91,7 @@ class Play(ABC):
         """
 
     def outgoing(self, now: float) -> Outgoing | None:
-        """Goal to be sent now, or None."""
+        """Return the goal to be sent now, or None."""
         return None
 
     def clock(self, u: float, stamp: float) -> None:
@@ -108,7 +110,7 @@ class Play(ABC):
 
     @abstractmethod
     def nearest(self, q: Array, v: Array) -> Nearest:
-        """Point of the path nearest to a state of the robot, q and v of shape (n,)."""
+        """Return the point of the path nearest to a state of the robot, q and v of shape (n,)."""
 
     @abstractmethod
     def stop(self, *, soon: bool = False, clocked: bool = True) -> None:
@@ -153,7 +155,7 @@ class GuardedPlay(Play):
 
     @property
     def place(self) -> float:
-        """Time on the path [s]."""
+        """Path parameter: the time on the path at its planned speed [s]."""
         return self._played.place(self._u)
 
     @property
@@ -163,7 +165,9 @@ class GuardedPlay(Play):
 
     @property
     def awaits_end(self) -> bool:
-        """True if the guard has not said that it began, or should have ended."""
+        """True if the guard has not yet reported the beginning of the motion, or its end although
+        it is due.
+        """
         begun = self._begun and self._u < self._played.duration
         return self._sent and not (begun or self._ended)
 
@@ -178,8 +182,8 @@ class GuardedPlay(Play):
         return np.zeros_like(self._played.acceleration)
 
     def command(self) -> tuple[Array, Array, Array]:
-        """Commands q, v and a of the guard now, each (n,); while it brakes, v and a are those of
-        the path.
+        """Return the commands q, v and a of the guard now, each (n,); while it brakes, v and a are
+        those of the path.
         """
         return self._played.at(self._u)
 
@@ -190,12 +194,12 @@ class GuardedPlay(Play):
             self._u = min(self._u + dt, self._played.duration)
 
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
-        """Commanded posture at the time of a measured state, shape (n,)."""
+        """Return the commanded posture at the time of a measured state, shape (n,)."""
         age = float(np.clip(self._now - stamp, 0.0, longest))
         return self._played.at(max(self._u - age, 0.0) if self._begun else 0.0)[0]
 
     def outgoing(self, now: float) -> Outgoing | None:
-        """Goal with the whole path, which is sent once."""
+        """Return the goal with the whole path, which is sent once."""
         if self._sent:
             return None
         self._sent = True
@@ -216,7 +220,7 @@ class GuardedPlay(Play):
             self._u = self._played.duration
 
     def nearest(self, q: Array, v: Array) -> Nearest:
-        """Point of the motion nearest to a state of the robot, q and v of shape (n,)."""
+        """Return the point of the motion nearest to a state of the robot, q and v of shape (n,)."""
         return self._played.nearest(q, v, self._u - BEHIND, self._u + 0.02)
 
     def stop(self, *, soon: bool = False, clocked: bool = True) -> None:
@@ -259,7 +263,7 @@ class StreamedPlay(Play):
 
     @property
     def place(self) -> float:
-        """Time on the path [s]."""
+        """Path parameter: the time on the path at its planned speed [s]."""
         return self._follower.s
 
     @property
@@ -282,7 +286,7 @@ class StreamedPlay(Play):
         return self._last_move
 
     def command(self) -> tuple[Array, Array, Array]:
-        """Commands q, v and a of this instant, each (n,)."""
+        """Return the commands q, v and a of this instant, each (n,)."""
         if self._stop is not None:
             return self._stop.at(self._stop_time)
         return self._follower.q, self._follower.v, self._follower.a
@@ -302,7 +306,7 @@ class StreamedPlay(Play):
         self._commanded.append((now, q, v))
 
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
-        """Commanded posture at the time of a measured state, shape (n,)."""
+        """Return the commanded posture at the time of a measured state, shape (n,)."""
         while len(self._commanded) > 1 and self._commanded[1][0] <= stamp:
             self._commanded.popleft()
         if not self._commanded:
@@ -311,7 +315,7 @@ class StreamedPlay(Play):
         return np.asarray(q + min(max(stamp - time, 0.0), longest) * v)
 
     def nearest(self, q: Array, v: Array) -> Nearest:
-        """Point of the path nearest to a state of the robot, q and v of shape (n,)."""
+        """Return the point of the path nearest to a state of the robot, q and v of shape (n,)."""
         return nearest(self.path, q, v, self.place - BEHIND, self.place)
 
     def stop(self, *, soon: bool = False, clocked: bool = True) -> None:
@@ -321,8 +325,8 @@ class StreamedPlay(Play):
     def stop_at(self, where: Nearest, age: float) -> None:
         """Brake along the path from the position measured `age` seconds ago.
 
-        The command of this instant is the position that the robot reaches by now and within one
-        step, because holding the measured position would cause a jerk.
+        The first command of the stop is the position that the robot is expected to reach within one
+        time step, because a command of the measured position would cause a jerk.
         """
         self._follower.move_to(where.u, where.rate)
         self._follower.advance(age, self._follower.rate)

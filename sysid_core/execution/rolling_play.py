@@ -28,9 +28,9 @@ class RollingPlay(Play):
 
     If this process ends, the robot is at rest after `horizon` plus its stopping time. Each goal
     repeats the last points of the goal before at the same times, so that the controller changes
-    goals without a step. The motion time is that of the robot: `clock` receives the progress of the
-    controller. If the controller is slower than commanded, no goal replaces a moving one: each
-    comes to rest, and the motion continues from there (`piece_of`).
+    goals without a step. The motion time is that of the controller, which reports its progress to
+    `clock`. If the controller is slower than commanded, no goal replaces a moving one: each comes
+    to rest, and the motion continues from there (`piece_of`).
 
     For a stop, the current goal is played to its end, so that no late message matters. Only if a
     limit is exceeded, a goal that brakes earlier replaces it.
@@ -74,7 +74,7 @@ class RollingPlay(Play):
 
     @property
     def place(self) -> float:
-        """Time on the path [s]."""
+        """Path parameter: the time on the path at its planned speed [s]."""
         if self._rests:  # a stop goes half as far as the motion would
             return self._played.place(0.5 * (self._u + self._covered))
         return self._played.place(self._u)
@@ -86,7 +86,9 @@ class RollingPlay(Play):
 
     @property
     def awaits_end(self) -> bool:
-        """True if all should have been played, and only the controller's word for it is missing."""
+        """True if all goals should have been played, and only the confirmation of the controller is
+        missing.
+        """
         return self._sent_at is not None and self._u >= self._end and not self.at_end
 
     @property
@@ -116,7 +118,7 @@ class RollingPlay(Play):
         return self._goal.ends if ends and self._goal else self._played.duration
 
     def command(self) -> tuple[Array, Array, Array]:
-        """Commands q, v and a of the controller now, each (n,)."""
+        """Return the commands q, v and a of the controller now, each (n,)."""
         return self._at(self._u)
 
     def _at(self, u: float) -> tuple[Array, Array, Array]:
@@ -170,7 +172,7 @@ class RollingPlay(Play):
                 self.clock(near.u, stamp, PLACE_ERROR / speed)
 
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
-        """Commanded posture at the time of a measured state, shape (n,).
+        """Return the commanded posture at the time of a measured state, shape (n,).
 
         Args:
             stamp: Stamp of the state [s].
@@ -186,7 +188,7 @@ class RollingPlay(Play):
         return self._at(max(self._u - age, 0.0))[0]
 
     def outgoing(self, now: float) -> Outgoing | None:
-        """Goal to be sent now, or None."""
+        """Return the goal to be sent now, or None."""
         if self._unsent is not None:
             out, self._unsent = self._unsent, None
             return out
@@ -204,7 +206,7 @@ class RollingPlay(Play):
         return self._settings.clocked and not self._clock.spoken and waited < SPEAKS
 
     def _comes_in_time(self, margin: float) -> bool:
-        """True if a goal sent now arrives while the last one is still moving as planned."""
+        """True if a goal sent now would arrive while the previous goal is still moving as planned."""
         knows = not self._settings.clocked or (self._clock.spoken and self._clock.measured)
         left = self._covered - self._u
         return knows and self.scaling > STEADY and left > max(margin, self.lateness)
@@ -219,7 +221,9 @@ class RollingPlay(Play):
         return in_time and now - self._sent_at >= self._settings.resend
 
     def _first_goal(self, now: float) -> Outgoing:
-        """The robot stands: the goal begins when it comes, unless only its stamp says its time."""
+        """First goal, sent while the robot is at rest: it begins on arrival, unless the controller
+        starts goals at their stamps.
+        """
         if not self._told:  # where it is can't be known: it gets all, and only once
             self._covered = self._played.duration
             return timed(self._played, self._u, self._covered, now)
@@ -238,7 +242,7 @@ class RollingPlay(Play):
         return timed(self._played, self._u, self._covered, now)
 
     def nearest(self, q: Array, v: Array) -> Nearest:
-        """Point of the motion nearest to a state of the robot, q and v of shape (n,)."""
+        """Return the point of the motion nearest to a state of the robot, q and v of shape (n,)."""
         return self._played.nearest(q, v, self._u - BEHIND, self._u + 0.02)
 
     def stop(self, *, soon: bool = False, clocked: bool = True) -> None:

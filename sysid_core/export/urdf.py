@@ -15,7 +15,9 @@ from sysid_core.robot import Array, RobotModel, identified_urdf
 
 
 def remarks_on(result: Identification) -> dict[str, str]:
-    """Comments for each link of a URDF: which parameters were identified, and which were kept."""
+    """Return the comments for each link of a URDF: which parameters were identified, and which were
+    kept.
+    """
     estimate = result.estimate
     known = {
         name: f"{value:.4g} +- {sd:.2g} {unit}"
@@ -43,7 +45,7 @@ def remarks_on(result: Identification) -> dict[str, str]:
 
 
 def urdf_of(projection: Projection, remarks: Mapping[str, str] | None = None) -> str:
-    """URDF of the robot with the identified bodies and the projected friction.
+    """Return the URDF of the robot with the identified bodies and the projected friction.
 
     Args:
         projection: The robot in the terms of a URDF.

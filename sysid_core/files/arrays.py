@@ -20,7 +20,7 @@ MOST_ARRAY_BYTES = 256 << 20  # all arrays of a file: 20 hours of seven joints a
 
 
 def read_npz(path: str | Path, kind: FileKind, names: Collection[str]) -> dict[str, NDArray[Any]]:
-    """Named arrays of an NPZ file, with any shapes; pickled objects are refused.
+    """Return the named arrays of an NPZ file, with any shapes; pickled objects are refused.
 
     Args:
         path: The file.

@@ -67,7 +67,7 @@ VENDORS = (
 
 
 def vendor_limits(robot: str, joint_names: Sequence[str]) -> VendorLimits | None:
-    """Published limits of a robot, or None.
+    """Return the published limits of a robot, or None.
 
     Args:
         robot: Its name; joints called `joint1` are an xArm's only where the name says so.
@@ -85,7 +85,7 @@ def vendor_limits(robot: str, joint_names: Sequence[str]) -> VendorLimits | None
 def vendor_values(
     entry: VendorLimits, kind: str, joint_names: Sequence[str], other: float
 ) -> list[float]:
-    """Published `acceleration` or `jerk` by joint, and a default for further joints.
+    """Return the published `acceleration` or `jerk` by joint, and a default for further joints.
 
     Args:
         entry: The vendor's numbers.
@@ -212,7 +212,7 @@ class MotionLimits:
         held: HeldBox | None = None,
         package_dirs: tuple[str, ...] = (),
     ) -> MotionLimits:
-        """Motion limits of a robot from its description and its cell.
+        """Return the motion limits of a robot from its description and its cell.
 
         Args:
             model: The robot, a URDF file, or a name in example-robot-data.
@@ -258,12 +258,12 @@ class MotionLimits:
         )
 
     def replace(self, **changes: Any) -> MotionLimits:
-        """Copy with some limits changed."""
+        """Return a copy with some limits changed."""
         return dataclasses.replace(self, **changes)
 
     def stricter(self, other: MotionLimits) -> MotionLimits:
-        """The stricter of these and other limits of the same joints, with the obstacles of both
-        cells.
+        """Return the stricter of these and other limits of the same joints, with the obstacles of
+        both cells.
 
         Raises:
             ExcitationError: They belong to other joints, or do not permit any motion.
@@ -271,7 +271,7 @@ class MotionLimits:
         if other.joint_names != self.joint_names:
             raise ExcitationError(
                 f"Limits of {list(other.joint_names)} and of {list(self.joint_names)} differ.",
-                remedy="Give limits of this robot.",
+                remedy="Give the motion limits of this robot.",
             )
         jerks = [x.jerk for x in (self, other) if x.jerk is not None]
         grounds = [x.ground_height for x in (self, other) if x.ground_height is not None]
@@ -307,7 +307,7 @@ class MotionLimits:
 
     @classmethod
     def described(cls, model: RobotModel) -> MotionLimits:
-        """Limits of the robot description alone; missing limits are infinite."""
+        """Return the limits of the robot description alone; missing limits are infinite."""
         lower, upper = model.position_limits
         velocity, effort = (
             np.where(np.isfinite(x) & (x > 0), x, np.inf)
@@ -327,7 +327,7 @@ class MotionLimits:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Limits as plain numbers and text, as they are stored with a trajectory."""
+        """Return the limits as plain numbers and text, as they are stored with a trajectory."""
         out: dict[str, Any] = {}
         for item in dataclasses.fields(self):
             value = getattr(self, item.name)
@@ -350,7 +350,7 @@ class MotionLimits:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MotionLimits:
-        """Motion limits from the plain data of `as_dict`.
+        """Return the motion limits from the plain data of `as_dict`.
 
         Raises:
             ExcitationError: They are malformed.

@@ -14,7 +14,8 @@ from sysid_core.robot.model import RobotModel
 def frame_motion_sensitivity(
     model: RobotModel, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
 ) -> Array:
-    r"""Derivatives of `RobotModel.frame_motion` with respect to q, v and a of each joint.
+    r"""Return the derivatives of `RobotModel.frame_motion` with respect to q, v and a of each
+    joint.
 
     Args:
         model: The robot, with n = nv degrees of freedom.

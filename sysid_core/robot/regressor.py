@@ -23,8 +23,8 @@ _FILE = FileKind(
 
 
 def inertial_scale(model: RobotModel) -> Array:
-    r"""Natural scale of every inertial parameter: `[m, m L, m L^2]` with mass m and length L of the
-    body.
+    r"""Return the natural scale of every inertial parameter: `[m, m L, m L^2]` with mass m and
+    length L of the body.
 
     m is the URDF's mass, but at least a tenth of the mean; L is the largest of the reach to the
     centre of mass, to the next joint, and the radius of gyration, at least 3 cm.
@@ -54,12 +54,14 @@ def inertial_scale(model: RobotModel) -> Array:
 
 
 def inertial_parameter_names(model: RobotModel) -> tuple[str, ...]:
-    """Names of the 10 parameters of every body, such as `link3.mx`, in the order of the regressor."""
+    """Return the names of the 10 parameters of every body, such as `link3.mx`, in the order of the
+    regressor.
+    """
     return tuple(f"{body}.{name}" for body in model.body_names for name in INERTIAL_NAMES)
 
 
 def joint_torque_regressor(model: RobotModel, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-    r"""Regressor Y of the rigid-body torques: `rnea(q, v, a) = Y @ pi`.
+    r"""Return the regressor Y of the rigid-body torques: `rnea(q, v, a) = Y @ pi`.
 
     Wensing, Niemeyer and Slotine (2023), eq. (2).
 
@@ -113,14 +115,14 @@ class Rotor:
     def __post_init__(self) -> None:
         if not np.isfinite(self.ratio) or self.ratio == 0.0:
             raise ModelError(
-                f"The rotor of joint '{self.joint}' has the gear ratio {self.ratio}.",
+                f"The gear ratio {self.ratio} of the rotor of joint '{self.joint}' is invalid.",
                 remedy="Give the turns of the rotor per turn of the joint, not zero.",
             )
         if self.axis is not None:
             norm = float(np.linalg.norm(self.axis))
             if len(self.axis) != 3 or not norm > 0.0:
                 raise ModelError(
-                    f"The rotor of joint '{self.joint}' has the axis {self.axis}.",
+                    f"The axis {self.axis} of the rotor of joint '{self.joint}' is invalid.",
                     remedy="Give a direction [x, y, z] that isn't zero.",
                 )
             x, y, z = (float(c) / norm for c in self.axis)
@@ -146,7 +148,7 @@ def load_rotors(path: str | Path) -> tuple[Rotor, ...]:
 
 
 def rotors_from_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
-    """Rotors described by the `<transmission>` elements of a URDF.
+    """Return the rotors described by the `<transmission>` elements of a URDF.
 
     The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is assumed to
     be that of the joint. Transmissions without a reduction, or with several joints, are ignored.
@@ -174,7 +176,7 @@ def rotors_from_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
 
 
 def rotors_of(model: RobotModel, rotors: Sequence[Rotor]) -> dict[int, Rotor]:
-    """Rotors by joint index of pinocchio, with their axes.
+    """Return the rotors by joint index of pinocchio, with their axes.
 
     Raises:
         ModelError: A rotor's joint is unknown, has several degrees of freedom or has two rotors.
@@ -210,7 +212,7 @@ def rotors_of(model: RobotModel, rotors: Sequence[Rotor]) -> dict[int, Rotor]:
 def rotor_regressor(
     model: RobotModel, rotors: Sequence[Rotor], q: ArrayLike, v: ArrayLike, a: ArrayLike
 ) -> Array:
-    r"""Joint torques per unit of inertia of each rotor about its axis.
+    r"""Return the joint torques per unit of inertia of each rotor about its axis.
 
     With z the axis, fixed to the parent link p, and w = z.omega_p + n qdot the spin about it,
     the rotor's angular momentum is `Im w z` and the torques are

@@ -30,7 +30,7 @@ def identified_urdf(
     viscous: Mapping[str, float] | None = None,
     remarks: Mapping[str, str] | None = None,
 ) -> str:
-    """URDF of the robot with other inertial parameters and joint friction.
+    """Return the URDF of the robot with other inertial parameters and joint friction.
 
     Links that are attached by fixed joints are part of the body that carries them: the whole
     inertia is written to the body's own link, and theirs is written as zero, because without an
@@ -77,7 +77,9 @@ def identified_urdf(
 
 
 def _require_writable(model: RobotModel, pi: Array) -> None:
-    """Refuse a robot without URDF, and parameters that no body can have."""
+    """Raise an error for a robot without URDF, and for parameters that are not physically
+    consistent.
+    """
     if not model.urdf_xml:
         raise ModelError(
             f"'{model.name}' wasn't built from a URDF: there is nothing to write back to.",
@@ -124,7 +126,7 @@ def write_urdf(path: str | Path, xml: str) -> Path:
 
 
 def _links_of_bodies(model: RobotModel) -> dict[str, int]:
-    """Link name to the index of the joint that moves it (0: none)."""
+    """Map from the name of each link to the index of the joint that moves it (0: none)."""
     return {
         frame.name: int(frame.parentJoint)
         for frame in model.pin_model.frames

@@ -120,7 +120,9 @@ class JointServo:
         return np.array([self.values.get(term, 0.0) for term in TERMS])
 
     def in_newton_metres(self, unit: float) -> JointServo:
-        """Copy with torques converted to newton metres, from a unit of `unit` newton metres."""
+        """Return a copy with torques converted to newton metres, from a unit of `unit` newton
+        metres.
+        """
         values, deviations = dict(self.values), dict(self.deviations)
         for terms in (values, deviations):
             if Term.COMPLIANCE in terms:
@@ -235,7 +237,9 @@ _SAME = 1e-4  # [rad] a fifteenth of a hobby servo's increment
 
 
 def body_tree(robot: RobotModel, joints: tuple[str, ...]) -> BodyTree:
-    """Bodies of a robot on the given joints, in their order; all other joints are locked at zero."""
+    """Return the bodies of a robot on the given joints, in their order; all other joints are locked
+    at zero.
+    """
     return BodyTree(hold_joints(robot, joints=joints) if joints != robot.joint_names else robot)
 
 
@@ -260,7 +264,7 @@ class Drive:
     between: tuple[Array, Array] = ANYWHERE
 
     def rollout(self, p: Array, q0: float, step: float = STEP) -> Array:
-        """Simulated positions with parameters in the order of `TERMS`, shape (K,) [rad]."""
+        """Simulate the positions with parameters in the order of `TERMS`, shape (K,) [rad]."""
         q = np.empty(len(self.t))
         steps, ref = self._reference(step, *p[_OF_REFERENCE].tolist())
         t, *along = self._along
@@ -271,7 +275,7 @@ class Drive:
     def _reference(self, step: float, *values: float) -> tuple[NDArray[np.int64], Array]:
         """Number of steps between the times, and reference at each step.
 
-        The last ones are kept: most terms of a Jacobian leave the reference as it is.
+        The last ones are stored, because most columns of a Jacobian do not change the reference.
         """
         key = (step, *values)
         known = self._references.get(key)
@@ -313,7 +317,13 @@ def _checked(
     if q0.shape != (n,):
         raise SignalError(f"q0 has shape {q0.shape}.", remedy=f"Give {n} positions [rad].")
     if not all(np.isfinite(x).all() for x in (t_target, target, t, q0)):
-        raise SignalError("There are values that aren't finite.", remedy="Remove such samples.")
+        raise SignalError(
+            "The commands or positions contain NaN or infinite values.",
+            remedy="Remove such samples.",
+        )
     if (np.diff(t) <= 0).any() or (np.diff(t_target) < 0).any():
-        raise SignalError("The times don't ascend.", remedy="Sort the samples by their time [s].")
+        raise SignalError(
+            "The times do not increase from sample to sample.",
+            remedy="Sort the samples by their time [s].",
+        )
     return t_target, target, t, q0

@@ -68,7 +68,7 @@ def replay(model: ServoModel, recordings: Iterable[ServoRecording]) -> tuple[Rep
 
 
 def overall(values: Iterable[Array], seconds: Iterable[float]) -> float:
-    """RMS error over several motions, each weighted by its duration."""
+    """Return the RMS error over several motions, each weighted by its duration."""
     squares = [np.mean(np.square(x)) for x in values]
     return float(np.sqrt(np.average(squares, weights=list(seconds))))
 
@@ -89,7 +89,7 @@ def servo_report(
     Args:
         result: What was identified.
         path: The HTML file.
-        replays: Motions beside their simulation.
+        replays: Recorded motions with their simulation.
     """
     report = Report("Position servos", ", ".join(result.motions[:_SHOWN]))
     held = overall([np.array([j.held_out for j in result.joints])], [1.0])
@@ -157,8 +157,8 @@ def servo_report(
 
 
 def term_in_words(servo: JointServo, term: Term) -> str:
-    """Value of a term and its standard deviation with matching digits, or a note that the search
-    ended at a bound.
+    """Return the value of a term and its standard deviation with matching digits, or a note that
+    the search ended at a bound.
     """
     value = servo.values[term]
     if term not in servo.deviations:
