@@ -9,7 +9,7 @@ import functools
 import numpy as np
 import pytest
 
-from sysid_core.diagnosis import examine
+from sysid_core.diagnosis import Examination, examine
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.estimation.arm import (
     ArmEquations,
@@ -91,7 +91,7 @@ def test_torques_of_a_leg_beyond_its_limits_fail(leg):
     wrong = dataclasses.replace(run, joints=dataclasses.replace(run.joints, effort=effort))
     robot, drives = DrivenRobot.of(leg), DriveTrain.direct(leg.actuated)
     found = identify(robot, [wrong], FrictionModel(drives), ConsistentLeastSquares())
-    looked = examine(robot, [wrong], drives, count=30)
+    looked = Examination(leg.actuated, np.ones(6, dtype=bool), (), (), (np.nan, np.nan), 8.0)
     verdict = judge_identification(found, [Prediction.of(found, wrong)], [], looked)
     (reason,) = (r for r in verdict.failures if r.code == "efforts-beyond-limit")
     assert reason.data["joints"] == (leg.actuated[3],)
