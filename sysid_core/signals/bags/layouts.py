@@ -8,6 +8,7 @@ a thousand messages as a matrix.
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -42,7 +43,8 @@ def message_definitions(folder: str | Path, package: str) -> dict[str, str]:
 def build_typestore(
     definitions: Mapping[str, str] | None = None, *, distro: str = DEFAULT_DISTRO
 ) -> Typestore:
-    """Message types of a ROS distribution (by default the latest), with additional types.
+    """Message types of a ROS distribution (by default the latest), with additional types; the same
+    object for the same arguments.
 
     Args:
         definitions: Texts of `.msg` files (or bag schemas, with their dependencies) by type name.
@@ -51,9 +53,14 @@ def build_typestore(
     Raises:
         SignalError: A definition can't be parsed.
     """
+    return _build_typestore(tuple((definitions or {}).items()), distro)
+
+
+@functools.cache  # hundreds of classes are made
+def _build_typestore(definitions: tuple[tuple[str, str], ...], distro: str) -> Typestore:
     standard = get_typestore(getattr(Stores, f"ROS2_{distro.upper()}", Stores.LATEST))
     types: dict[str, Any] = {}
-    for name, text in (definitions or {}).items():
+    for name, text in definitions:
         try:
             parsed = get_types_from_msg(text, name)
         except Exception as err:  # whatever the parser makes of other people's text
