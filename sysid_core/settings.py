@@ -44,7 +44,7 @@ def numbers(
 
     Args:
         text: As given.
-        counts: How many there may be.
+        counts: Permitted numbers of values.
         option: Its name.
         error: Class of the error.
 
@@ -70,7 +70,7 @@ def require_bounds(
 
     Args:
         settings: Their dataclass.
-        error: What is raised.
+        error: Class of the raised error.
         bounds: The least, or the least and the most, by name; None keeps to all.
 
     Raises:

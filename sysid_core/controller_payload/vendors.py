@@ -39,7 +39,7 @@ class Vendor:
     Attributes:
         name: As in the node's parameter.
         service_type: ROS type of the service.
-        service_name: Where its driver offers it.
+        service_name: Name of the service of the vendor's driver.
         length_unit: Metres per unit of the centre of mass.
     """
 
@@ -84,11 +84,11 @@ class VendorRequest:
         """Return the service request for a vendor, for any version of its driver.
 
         Args:
-            vendor: Whose conventions hold.
+            vendor: Vendor whose conventions are used.
             payload: In the flange frame.
             fields: Names and ROS types of the request (`Request.get_fields_and_field_types()`).
-            flange_frame: For stamped messages.
-            transition_s: How slowly the controller shall change over, where it can [s].
+            flange_frame: Frame of the header, for stamped messages.
+            transition_s: Duration of the change in the controller, if the service supports it [s].
 
         Raises:
             ModelError: A field is unknown, or mass or centre of mass have no place.

@@ -64,7 +64,7 @@ class Evidence:
         inertial: Most likely inertial parameters, shape (10 n_bodies,).
         inertial_sd: Their standard deviations, shape (10 n_bodies,).
         left: Share of each joint's torque variance that is left, shape (n,); NaN where unused.
-        by_block: What each block of time adds to `log`, shape (blocks,).
+        by_block: Contribution of each block of time to `log`, shape (blocks,).
     """
 
     log: float

@@ -45,7 +45,7 @@ class Explanation:
     """Hypothesis with its evidence.
 
     Attributes:
-        hypothesis: What may be wrong.
+        hypothesis: Hypothesis about a fault.
         evidence: Evidence of the data under this hypothesis.
         probability: Among all that were tried.
         model: The robot as it was looked at.
@@ -182,7 +182,7 @@ def _probabilities(worth: Array, by_block: Array) -> Array:
 
     Args:
         worth: Logarithms of evidence and prior, shape (h,).
-        by_block: What each block adds, shape (h, blocks).
+        by_block: Contribution of each block of time, shape (h, blocks).
     """
     blocks = by_block.shape[1]
     weights = blocks * np.random.default_rng(0).dirichlet(np.ones(blocks), _DRAWS)

@@ -38,8 +38,8 @@ class GravityEstimate:
         gravity: In the base frame, of standard size, shape (3,) [m/s^2].
         angle_sd: Standard deviation of its direction, the worse axis [rad].
         size_sd: Standard deviation of the URDF-based size, relative; see `size`.
-        size: That the URDF's masses ask for [m/s^2]; far from 9.81 where masses or gains are
-            wrong, near 0 where the weight has been subtracted from the efforts.
+        size: Magnitude of gravity according to the masses of the URDF [m/s^2]; far from 9.81 if
+            masses or gains are wrong, near 0 if the weight has been subtracted from the efforts.
         unexplained: Share of torque variance left with this direction, on blocks of time that
             weren't fitted.
         unexplained_before: The same with the model's direction.

@@ -113,7 +113,7 @@ class Hypothesis:
         code: Code of the reason that names it; "" for none.
         data: Data of that reason, but the evidence.
         mend: Makes of the samples what they would be without the fault.
-        joint: Whose zero, gain or lag is off by `amount`; None for other kinds.
+        joint: Joint whose zero, gain or delay is wrong by `amount`; None for other kinds.
         amount: Angle [rad], factor of a gain or clock, lag [s], or share after which a load changes.
         share: Part of the kind's prior probability.
         mute: Joints whose torques have nothing to do with the motion.

@@ -38,7 +38,7 @@ class Use:
     Attributes:
         name: `arm`, `payload`, `sequential` or `closed-chain`.
         verdict: Whether it will do; the reasons end in what to do.
-        shown: What the motion shows for it, in words; "" where that isn't known.
+        shown: Information that the motion contains for this use, in words; "" if it is unknown.
     """
 
     name: str

@@ -48,9 +48,9 @@ class Executor:
     Args:
         model: The robot.
         trajectory: To be played.
-        limits: That it must keep to.
+        limits: Motion limits of the robot.
         monitor: When to abort; default: derived from the limits.
-        settings: How to play it.
+        settings: Settings for playing the trajectory.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ class Outgoing:
     """Goal for a controller that takes whole trajectories.
 
     Attributes:
-        trajectory: It ends at rest.
+        trajectory: Trajectory that ends at rest.
         begin: When its first sample is due, on the executor's clock [s]; None: at once.
         origin: The motion's time of its first sample [s].
     """

@@ -57,7 +57,7 @@ class MonitorLimits:
         velocity: Measured speeds.
         effort: Measured torques; infinite where not limited.
         tracking_error: Commanded minus measured positions [rad or m].
-        tcp_frame: Whose speed is limited.
+        tcp_frame: Frame whose speed is limited.
         tcp_speed: [m/s].
         force: Norm of the measured force [N].
         torque: Norm of the measured torque [N m].
@@ -123,8 +123,8 @@ class MonitorLimits:
 
         Args:
             limits: Limits of the motion.
-            joint_margin: How far a measured position may leave the planned range, which itself
-                keeps a margin from the URDF's limits [rad or m].
+            joint_margin: Distance by which a measured position may leave the planned range, which
+                itself keeps a margin from the URDF's limits [rad or m].
             tracking_error: One for all joints, or shape (n,) [rad or m].
             excess: Factor on planned velocity, effort and TCP speed, for noise and tracking.
             force: [N].

@@ -140,7 +140,7 @@ class GuardedPlay(Play):
     Args:
         path: At rest at both ends, inside the acceleration limits.
         acceleration: Limits, shape (n,).
-        settings: How to play it.
+        settings: Settings for playing the path.
     """
 
     def __init__(self, path: Trajectory, acceleration: Array, settings: ExecutorSettings) -> None:
@@ -242,7 +242,7 @@ class StreamedPlay(Play):
     Args:
         path: At rest at both ends, inside the acceleration limits.
         acceleration: Limits, shape (n,).
-        settings: How to play it.
+        settings: Settings for playing the path.
     """
 
     def __init__(self, path: Trajectory, acceleration: Array, settings: ExecutorSettings) -> None:

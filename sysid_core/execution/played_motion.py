@@ -43,8 +43,8 @@ def braking_from(
 
     Args:
         template: Gives robot and joint names.
-        q: Where it starts, shape (n,).
-        v: How fast, shape (n,).
+        q: Initial positions, shape (n,).
+        v: Initial velocities, shape (n,).
         acceleration: Limits, shape (n,).
     """
     q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
@@ -78,7 +78,7 @@ class PlayedMotion:
     Attributes:
         path: At rest at both ends, inside the acceleration limits.
         acceleration: Limits, shape (n,) in the path's joint order.
-        motion: What is played of it, at equal steps.
+        motion: Played part of the motion, at equal time steps.
         places: Times on the path of the motion's samples, shape (K,).
     """
 

@@ -38,7 +38,7 @@ class RollingPlay(Play):
     Args:
         path: At rest at both ends, inside the acceleration limits.
         acceleration: Limits, shape (n,).
-        settings: How to play it.
+        settings: Settings for playing the path.
         scaling: Speed scaling of the robot, as far as it is known.
         begin: Time on the path where it begins, at rest [s].
     """

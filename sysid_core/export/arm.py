@@ -37,7 +37,7 @@ class Carried:
     Attributes:
         estimate: Estimate of its ten inertial parameters.
         frame: The frame of the robot that its parameters are in: the sensor's.
-        folder: That `sysid payload` wrote; None: it is only in memory.
+        folder: Folder that `sysid payload` wrote; None: the result is only in memory.
     """
 
     estimate: Estimate
@@ -80,7 +80,7 @@ class ArmResult:
         others: Held-out runs.
         files: Role, path and sha256 of all inputs.
         places: Folders in which meshes may be.
-        carried: What the exported robot holds; None: nothing.
+        carried: Payload of the exported robot; None: no payload.
     """
 
     identification: Identification
@@ -97,11 +97,11 @@ class ExportedTarget:
 
     Attributes:
         target: The format.
-        file: What others load.
+        file: File that other software loads.
         error: Held-out errors inside and as exported.
         differences: Joint to the largest difference of torques [N m].
         tolerance: The largest that rounding excuses [N m].
-        losses: What the files lack beside terms of friction.
+        losses: Properties that the files lack, other than friction terms.
     """
 
     target: Target
@@ -128,7 +128,7 @@ def _all_or_none(out: Path) -> Iterator[Path]:
     and checked.
 
     Raises:
-        SysIdError: Nothing can be written to `out`.
+        SysIdError: The folder `out` is not writable.
     """
     new = [path for path in (out, *out.parents) if not path.exists()]
     try:
@@ -167,7 +167,7 @@ def export_arm(
 
     Args:
         result: The identified robot with its recordings.
-        targets: What to write.
+        targets: Formats to be written.
         out: Folder of the exports and of proof.json.
         folder: Folder of the result; None for a result in memory, which `sysid verify` can't repeat.
         progress: Shows steps.
@@ -254,7 +254,7 @@ def judge_file(
     Args:
         result: The identified robot with its recordings.
         target: The format.
-        file: What others load.
+        file: File that other software loads.
         states: Number of random states at which torques are compared.
         seed: Seed of the states.
     """

@@ -94,7 +94,7 @@ def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
 
     Args:
         robot: With all its terms.
-        prefix: What all names begin with: a C identifier.
+        prefix: Prefix of all names: a C identifier.
 
     Raises:
         ModelError: No identifier, or a joint or body that can't be expressed.

@@ -57,7 +57,7 @@ class Written:
     Attributes:
         target: Their format.
         files: The one that others load, then those that it needs.
-        losses: What they lack, beside terms of friction.
+        losses: Properties that the files lack, other than friction terms.
     """
 
     target: Target
@@ -104,7 +104,7 @@ def write_target(
         out: Folder of all exports: the format has one of its own in it.
         places: Folders in which meshes are looked for.
         remarks: Link to what is said of its values, where the format has comments.
-        stays: Where `out` is moved to afterwards; None: nowhere.
+        stays: Final folder, to which `out` is moved afterwards; None: `out` is not moved.
 
     Raises:
         ModelError: Something that the format can't express, or a mesh that can't be read.
@@ -182,10 +182,10 @@ def largest_differences(
 
     Args:
         reader: Reader of the written file.
-        robot: What was written.
+        robot: Robot that was written.
         whole: Whether dry friction is compared with the rest, at every state; otherwise apart, as a
             number: simulators treat standstill each in their own way.
-        states: How many.
+        states: Number of states.
         seed: Seed of the random states: positions within the limits (at most half a turn from zero), of a
             closed chain within its box; velocities and accelerations of 2 rad/s and 8 rad/s^2.
     """

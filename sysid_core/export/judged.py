@@ -31,11 +31,11 @@ class ExportedError:
     """Prediction errors of one exported file, relative to the efforts and over all runs.
 
     Attributes:
-        target: What was written.
+        target: Format of the file.
         inside: The identified robot's.
-        exported: That of the written file, as others read it.
+        exported: Error of the written file, as other software reads it.
         held_out: Whether the runs weren't fitted.
-        costs: What the target has no field for: by how much the error would be smaller with it.
+        costs: Terms that the format lacks, each with the reduction of the error if it were present.
         lost: By how much the error would be smaller with all of it: terms stand in for each other.
         joints: Joint to its errors [unit of the efforts], inside and as exported.
     """
@@ -107,9 +107,9 @@ def judge_export(
 
     Args:
         identification: The identified robot.
-        target: What was written.
-        torques: What a reader of the file makes of a motion.
-        runs: That are predicted.
+        target: Format of the file.
+        torques: Torques of a motion according to the reader of the file.
+        runs: Runs to be predicted.
         predictions: Predictions of the identified robot, one for each run.
         held_out: Whether these runs weren't fitted.
         projections: What the file should say, and what it would without its losses.

@@ -249,7 +249,7 @@ def mjcf_of(
     Args:
         model: With the inertial parameters to write.
         fields: Joint to what is said of it.
-        meshes: Where meshes are and go, below the file's own folder; None: none are written.
+        meshes: Folder of the mesh files, below the folder of the file; None: no meshes are written.
         chain: The loops that close the tree, as `<equality>`.
 
     Raises:

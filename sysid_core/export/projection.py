@@ -50,7 +50,7 @@ class Projection:
         model: The robot, with the identified inertial parameters.
         friction: Terms that are held, and the drives that turn torques into recorded efforts.
         values: Their parameters, shape (p,), in the order of `friction.names`.
-        lost: What the target has no field for: friction terms, the smooth sign, couplings, springs.
+        lost: Terms that the format lacks: friction terms, the smooth sign, couplings, springs.
     """
 
     model: RobotModel
@@ -104,8 +104,8 @@ class Projections:
     """Robot model with the terms of a file format, and the terms that the format lacks.
 
     Attributes:
-        robot: What the target holds.
-        given_back: What is lost, by name, to the robot that has it all the same.
+        robot: Robot with the terms that the format supports.
+        given_back: For each lost term, by name, the robot that has this term in addition.
         whole: The robot that has all of it, fitted in the same way.
     """
 
@@ -134,7 +134,7 @@ def projected(
     Args:
         identification: The result.
         recordings: Runs with efforts, those of the fit.
-        target: Where it goes.
+        target: Format of the file.
         keep: Terms that the target can't hold and that are kept nevertheless, to find what they cost.
 
     Raises:

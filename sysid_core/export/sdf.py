@@ -32,7 +32,7 @@ def sdf_of(robot: Projection, *, meshes: MeshFolder | None = None) -> str:
 
     Args:
         robot: In the terms of SDF.
-        meshes: Where meshes are and go, below the file's own folder; None: none are written.
+        meshes: Folder of the mesh files, below the folder of the file; None: no meshes are written.
 
     Raises:
         ModelError: A joint or body that SDF can't express.
@@ -98,7 +98,8 @@ class SdfReader(ReadTree):
         gravity: In the base frame, shape (3,) [m/s^2]: a world's matter in SDF.
 
     Raises:
-        ModelError: It isn't a tree of turning and sliding joints from the world on.
+        ModelError: The model is not a tree of revolute and prismatic joints that starts at the
+            world.
     """
 
     def __init__(self, text: str, joint_names: tuple[str, ...], gravity: Array) -> None:

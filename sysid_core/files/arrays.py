@@ -24,7 +24,7 @@ def read_npz(path: str | Path, kind: FileKind, names: Collection[str]) -> dict[s
 
     Args:
         path: The file.
-        kind: What it should be.
+        kind: Expected kind of the file.
         names: Arrays that it must have; others are left alone.
 
     Raises:

@@ -43,8 +43,8 @@ class FileKind:
     """Kind of file that the package reads, such as URDF or bag.
 
     Attributes:
-        name: What it is called in errors: "column map".
-        remedy: What to do about a file that can't be used, one sentence.
+        name: Name of the kind in error messages, such as "column map".
+        remedy: Recommended action for unusable files of this kind, one sentence.
         error: The error that its readers raise.
     """
 
@@ -57,8 +57,8 @@ class FileKind:
 
         Args:
             path: The file.
-            why: What is wrong, a clause without its full stop.
-            remedy: What to do; the kind's own where empty.
+            why: Error, as a clause without a full stop.
+            remedy: Recommended action; by default that of the kind.
         """
         return self.error(
             f"The {self.name} '{path}' can't be used: {why.rstrip('.')}.",
@@ -129,7 +129,7 @@ class FileKind:
 
         Args:
             text: The text.
-            path: Where it comes from, for errors.
+            path: Path of the file, for error messages.
 
         Raises:
             SysIdError: no YAML, a key twice, nested too deeply, or explosive aliases.

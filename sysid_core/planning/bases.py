@@ -88,7 +88,7 @@ class MotionBasis(ABC):
 
         Args:
             time: Shape (K,) [s].
-            centre: Where the motion starts and ends, shape (n,) [rad or m].
+            centre: Start and end posture of the motion, shape (n,) [rad or m].
             coefficients: Free coefficients, shape (n_free, n), in the unit that `matrices` wants.
 
         Returns:

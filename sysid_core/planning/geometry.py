@@ -132,7 +132,7 @@ class RobotGeometry:
 
     Args:
         model: The robot.
-        tcp_frame: Where a held object is attached.
+        tcp_frame: Frame to which a held object is attached.
         held: Bounding box of that object; it is tested against all bodies but its carrier.
         package_dirs: Folders for `package://`, before those of the environment.
         obstacles: Fixed bodies; tested against all moving ones.

@@ -30,7 +30,7 @@ class VendorLimits:
 
     Attributes:
         joints: Their names in the vendor's URDF.
-        source: Where the numbers are published.
+        source: Publication that states the values.
         acceleration: One per joint, or one for all [rad/s^2].
         jerk: One per joint, or one for all [rad/s^3]; empty where none is published.
     """
@@ -91,7 +91,7 @@ def vendor_values(
         entry: The vendor's numbers.
         kind: "acceleration" or "jerk".
         joint_names: Joints in the order that is wanted.
-        other: For joints that the vendor says nothing about.
+        other: Value for joints for which the vendor publishes none.
     """
     values = getattr(entry, kind)
     if not values:

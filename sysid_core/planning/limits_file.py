@@ -285,7 +285,7 @@ def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
         model: The robot; its order of joints counts, and those that it holds locked are left out.
 
     Raises:
-        ExcitationError: It is missing, malformed or another robot's.
+        ExcitationError: The file is missing, malformed or belongs to another robot.
     """
     raw = _FILE.read_yaml(path)
     keys = set(raw) if isinstance(raw, Mapping) else set()
@@ -310,10 +310,10 @@ def limits_text(
     """Return the text of a limits file for `read_limits`.
 
     Args:
-        limits: What to write.
+        limits: Limits to be written.
         robot: Its name.
         urdf_hash: Hash of its description.
-        sources: Where the numbers come from, one sentence each.
+        sources: Sources of the values, one sentence each.
     """
     data = limits.as_dict()
 

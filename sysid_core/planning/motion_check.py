@@ -40,7 +40,7 @@ class MotionChecker:
 
     Args:
         model: The robot.
-        limits: What to keep to; with the mass of what the robot holds, if any.
+        limits: Motion limits, with the mass of a held object, if any.
 
     Attributes:
         loaded: The robot with that mass: its torques are limited.

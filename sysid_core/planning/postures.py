@@ -35,7 +35,7 @@ class PosturePlan:
         trajectory: With segments `posture K` and `transfer`.
         check: The result of the check.
         postures: Shape (m, n) [rad or m].
-        expectation: How exactly the base parameters will be known from the still phases.
+        expectation: Expected standard deviations of the base parameters from the static phases.
     """
 
     trajectory: Trajectory
@@ -60,7 +60,7 @@ def plan_through(
         postures: Shape (m, n), two or more [rad or m].
         still: Rest in each posture [s].
         rate_hz: Rate of the samples.
-        seed: That they were chosen with.
+        seed: Seed of the random postures.
 
     Raises:
         ExcitationError: The postures have another shape, or the motion breaks a limit.
@@ -98,7 +98,7 @@ def plan_static_postures(
 
     Args:
         checker: Checker of the robot and its limits.
-        unknowns: What is estimated.
+        unknowns: Parameters to be estimated.
         count: Number of postures, at least 2.
         still: Rest in each posture [s].
         rate_hz: Rate of the samples.

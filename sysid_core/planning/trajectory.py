@@ -57,7 +57,7 @@ class Trajectory:
         v: Shape (K, n).
         a: Shape (K, n).
         segments: Labelled spans.
-        limits: What it was checked against, as written by the limit check.
+        limits: Limits that the motion respects, as the limit check wrote them.
         seed: Seed of the random generator that made it, or None.
         notes: Remarks, one sentence each.
         series: Basis, centre and coefficients that the samples were made from, where they were.
@@ -148,7 +148,7 @@ class Trajectory:
         at rest.
 
         Raises:
-            ExcitationError: It moves one of them.
+            ExcitationError: The motion moves a locked joint.
         """
         held = [name in model.locked for name in self.joint_names]
         if not any(held):
@@ -196,7 +196,7 @@ class Trajectory:
         """Read a trajectory written by `save`.
 
         Raises:
-            ExcitationError: It is missing, damaged or another kind of file.
+            ExcitationError: The file is missing, damaged or of another kind.
         """
         arrays = read_npz(path, _FILE, ("head", *_ARRAYS))
         raw = _FILE.parse_yaml(str(arrays.pop("head")), path)

@@ -50,7 +50,7 @@ class Violation:
         where: Joint, frame or pair of bodies.
         time: Time of the worst excess, of the first contact [s].
         value: At that time, in the kind's unit.
-        limit: That it breaks.
+        limit: Violated limit.
     """
 
     kind: LimitKind
@@ -93,7 +93,7 @@ class MotionCheck:
         usage: The largest share of each kind of limit that the motion uses.
         samples: Instants that were checked.
         postures: Those among them that were checked for contact, ground and workspace.
-        notes: What was assumed or couldn't be checked.
+        notes: Assumptions, and what could not be checked.
         unchecked: Links whose contact couldn't be checked.
     """
 

@@ -30,7 +30,7 @@ class Reason:
 
     Attributes:
         code: Stable name of the kind of reason, a key of `TEXTS`.
-        severity: What it means for a result.
+        severity: Effect on the verdict.
         data: Names and numbers of the evidence in SI units, plain values only.
 
     Raises:

@@ -187,7 +187,7 @@ def _solid(pi: Array, X_WB: Any, colour: str) -> Any:
     Args:
         pi: Inertial parameters of the body, shape (10,).
         X_WB: Its pose.
-        colour: That it is drawn in.
+        colour: Colour of the line.
     """
     c = pi[1:4] / pi[0]
     spread = 5.0 * (pseudo_inertia_from_pi(pi)[:3, :3] / pi[0] - np.outer(c, c))

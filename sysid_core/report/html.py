@@ -210,9 +210,9 @@ class Report:
 
         Args:
             verdict: Its reasons stand below the answer.
-            answer: What came out, with its uncertainty; default: the first reason.
+            answer: Result with its uncertainty; default: the first reason.
             asked: The question, in words.
-            next_steps: What to do now.
+            next_steps: Recommended actions.
         """
         first = (*verdict.notable, *verdict.held, *verdict.not_judged)
         sentence = answer or (first[0].text if first else "")

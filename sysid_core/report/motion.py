@@ -88,7 +88,7 @@ def motion_report(
 
     Args:
         checker: Checker of the robot and the limits.
-        trajectory: That was planned.
+        trajectory: Planned motion.
         check: Its check.
         title: Heading.
         facts: Rows of the first table.

@@ -126,7 +126,7 @@ def payload_report(
     Args:
         report: To be filled.
         estimate: The result.
-        data: That it was fitted to.
+        data: Data to which the estimate was fitted.
         shape: Shape of the object, in the sensor frame; None where it isn't known.
         recording: Raw streams.
         smoothed: Joint states as they were weighed.

@@ -94,7 +94,7 @@ class SavedRun:
         """Read the folder that `sysid identify` or `sysid payload` wrote.
 
         Raises:
-            SysIdError: It isn't there, or holds no result.
+            SysIdError: The folder does not exist, or contains no result.
         """
         folder = Path(folder)
         if not (folder / "estimate.yaml").is_file():

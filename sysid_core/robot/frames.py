@@ -62,7 +62,7 @@ class StaticTransform:
             stamped: The message.
 
         Raises:
-            ModelError: It isn't a rigid transform.
+            ModelError: The transform is not rigid.
         """
         p, r = stamped.transform.translation, stamped.transform.rotation
         return cls(

@@ -224,7 +224,7 @@ def load_robot(
         gravity: In the base frame, shape (3,) [m/s^2]; None: the robot's own, or the standard one.
 
     Raises:
-        ModelError: Nothing of that name exists, or it can't be read.
+        ModelError: There is no robot of this name, or its file cannot be read.
     """
     if str(source) in reference_robots():
         return reference_robot(str(source), floating_base=floating_base, gravity=gravity)

@@ -51,7 +51,7 @@ def read_recordings(
         calibration: LeRobot's JSON file of these ranges; None: they are the limits in the URDF.
 
     Raises:
-        SignalError: Nothing can be read, or a motion isn't there.
+        SignalError: A file cannot be read, or contains no such motion.
     """
     found: list[ServoRecording] = []
     for path in map(Path, paths):

@@ -98,11 +98,11 @@ class ServoIdentification:
 
     Attributes:
         model: The simulator.
-        joints: What was found of each joint.
-        findings: What speaks against the recordings or the result.
+        joints: Results of the joints.
+        findings: Findings about the recordings or the result.
         motions: Names of what was fitted.
         seconds: Recorded time [s].
-        notes: What was assumed.
+        notes: Assumptions.
     """
 
     model: ServoModel

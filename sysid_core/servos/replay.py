@@ -87,7 +87,7 @@ def servo_report(
     """Write the report of identified servos.
 
     Args:
-        result: What was identified.
+        result: Identified servos.
         path: The HTML file.
         replays: Recorded motions with their simulation.
     """

@@ -256,7 +256,7 @@ class ColumnMap:
         velocity: Columns; empty where not measured.
         acceleration: Columns; empty where not measured.
         effort: Columns; empty where not measured, None for joints in `unused`.
-        effort_kind: What the effort means; declared, never guessed.
+        effort_kind: Kind of the efforts; it must be declared.
         time: Column of time; None where samples are equally spaced at `rate_hz`.
         time_scale: Seconds per unit of the time column.
         position_scale: Radians (or metres) per unit of position; one for all, or shape (n,).
@@ -269,8 +269,9 @@ class ColumnMap:
         files: Names of several tables in one folder, side by side: columns are numbered through,
             named columns are `file:name`.
         drives: Gains, gear ratios and couplings.
-        reduction: Where positions and efforts are the motors': `q_motor = reduction @ (q - q_0)`
-            and `tau = reduction^T @ (gains * effort)`, shape (n, n); None for the joints' own.
+        reduction: Matrix if positions and efforts are those of the motors: `q_motor = reduction @
+            (q - q_0)` and `tau = reduction^T @ (gains * effort)`, shape (n, n); None if they are
+            those of the joints.
         zero: q_0, joint angles where the motors' positions are zero, shape (n,).
         gains_known: False where the map says `gain: unknown`: the drives' gains are all 1 then.
         gravity: In the robot's base frame, shape (3,) [m/s^2], from `mount: [roll, pitch, yaw]` of
@@ -310,7 +311,7 @@ class ColumnMap:
         """Load a column map from a YAML file.
 
         Raises:
-            SignalError: It can't be read, or something in it is missing or unknown.
+            SignalError: The file cannot be read, or an entry is missing or unknown.
         """
         return cls.from_dict(_KIND.read_yaml(path), str(path))
 

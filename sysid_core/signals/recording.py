@@ -74,7 +74,7 @@ class JointStream:
         v: Velocities, shape (K, n), or None where not measured.
         a: Accelerations, shape (K, n), or None.
         effort: Shape (K, n) in the unit of `effort_kind`, or None.
-        effort_kind: What `effort` means.
+        effort_kind: Kind of `effort`.
     """
 
     names: tuple[str, ...]
@@ -316,7 +316,7 @@ def _numbers(argument: str, values: ArrayLike) -> Array:
     """Convert an argument to an array of numbers.
 
     Raises:
-        SignalError: It is something else.
+        SignalError: The argument is not an array of numbers.
     """
     try:
         return np.asarray(values, dtype=float)

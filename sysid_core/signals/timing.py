@@ -85,7 +85,7 @@ def check_timing(
 
     Args:
         stamps_ns: Shape (K,).
-        valid: Which samples have finite values, shape (K,); None: all.
+        valid: Mask of the samples with finite values, shape (K,); None: all.
         max_gap_s: Longer steps are gaps; None: five median steps.
         reset_s: A longer step back is a reset of the clock, not a late sample.
 
@@ -157,7 +157,8 @@ def interpolate_at(
         at_ns: Wanted stamps, shape (M,).
         stamps_ns: Strictly increasing, shape (K,).
         values: Shape (K,) or (K, n).
-        max_gap_s: Nothing is interpolated between neighbours further apart, nor beyond the ends.
+        max_gap_s: Largest time between neighbours across which values are interpolated; there is no
+            extrapolation beyond the ends.
 
     Returns:
         Values, shape (M,) or (M, n), NaN where unknown; and where they are known, shape (M,).

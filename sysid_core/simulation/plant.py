@@ -153,7 +153,7 @@ class MujocoPlant(MujocoStepper):
     Args:
         model: Its true parameters.
         sensor_frame: Frame of a force-torque sensor.
-        payload: What the sensor carries, `pi` in the sensor frame, shape (10,).
+        payload: Load on the sensor, `pi` in the sensor frame, shape (10,).
         friction: Coulomb, shape (n,) [N m].
         damping: Viscous, shape (n,) [N m s/rad].
         armature: Drive inertia, shape (n,) [kg m^2].

@@ -44,7 +44,7 @@ class CertificateCheck:
     """Result of one check of a certificate.
 
     Attributes:
-        name: What was checked.
+        name: Name of the check.
         ok: Whether it holds.
         detail: In words.
     """
@@ -108,7 +108,7 @@ def verify_certificate(
         progress: Shows steps.
 
     Raises:
-        SysIdError: It is no certificate.
+        SysIdError: The file is not a certificate.
     """
     content = _CERTIFICATE.read_json(path)
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:

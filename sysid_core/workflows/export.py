@@ -80,10 +80,10 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
 
     Args:
         folder: With result.json, parameters.yaml and estimate.yaml.
-        data: Where recordings are looked for that aren't where they were.
+        data: Folder in which recordings are searched for that are not at their stored path.
 
     Raises:
-        SysIdError: It is no arm's result, or files are missing or have changed.
+        SysIdError: The result is not that of an arm, or files are missing or have changed.
     """
     result = RESULT.read_json(folder / "result.json")
     inputs = result.get("inputs") if isinstance(result, dict) else None
@@ -139,11 +139,11 @@ def export_result(
     """Export the result in a folder, with a proof of its accuracy.
 
     Args:
-        folder: That `sysid identify` wrote.
-        targets: What to write.
+        folder: Folder that `sysid identify` wrote.
+        targets: Formats to be written.
         out: Folder of the exports and of proof.json.
-        data: Where recordings are looked for that aren't where they were.
-        carried: What the robot holds.
+        data: Folder in which recordings are searched for that are not at their stored path.
+        carried: Payload of the robot.
         progress: Shows steps.
 
     Raises:
@@ -166,7 +166,7 @@ def verify(
         progress: Shows steps.
 
     Raises:
-        SysIdError: It is neither, or its result can't be read.
+        SysIdError: The file is neither a certificate nor a proof, or its result cannot be read.
     """
     try:
         found = RESULT.read_json(path)

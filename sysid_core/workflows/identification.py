@@ -57,13 +57,13 @@ class IdentifiedArm:
 
     Attributes:
         data: Robot and recordings.
-        settings: How it was fitted.
+        settings: Settings of the fit.
         fit: The identification, and what was chosen.
         training: Predictions of the fitted recordings.
         validation: Predictions of the others.
         verdict: Whether it may be used.
         description: The URDF with its errors; None where it must not be used, or can't be made.
-        inputs: What it came from; empty for data in memory.
+        inputs: Sources of the data; empty for data in memory.
         exports: Other formats that were written, each with its errors.
     """
 
@@ -227,7 +227,7 @@ class IdentifiedArm:
         Args:
             out: Folder of the files and of proof.json.
             targets: Formats.
-            payload: What the robot holds, as a body of the link that holds it; None: nothing.
+            payload: Payload as a body fixed to a link; None: no payload.
             payload_frame: The frame of the payload's parameters: the sensor's.
             meshes: Folders in which the description's meshes are looked for.
             result: Folder that the result is written to, by which `sysid verify` repeats the proof.
@@ -248,7 +248,7 @@ def identify(settings: IdentifySettings, progress: Progress = silent) -> Identif
     """Identify a robot from recordings in files.
 
     Args:
-        settings: What is read, and how it is fitted.
+        settings: Settings of reading and fit.
         progress: Shows steps.
 
     Raises:
@@ -271,9 +271,9 @@ def identify_data(
 
     Args:
         data: Robot and recordings.
-        settings: How they are fitted.
+        settings: Settings of the fit.
         progress: Shows steps.
-        inputs: What the data came from.
+        inputs: Sources of the data.
         force: Whether a result that must not be used is described as URDF, too.
 
     Raises:

@@ -75,7 +75,7 @@ def plan(
 
     Args:
         robot: URDF file, reference robot, or a robot of example-robot-data; of loops their file.
-        settings: What is planned.
+        settings: Settings of the motion, whose type selects its kind.
         progress: Called with the share that is done and what is being done.
 
     Raises:
@@ -226,7 +226,7 @@ def _read_postures(path: Path, joint_names: tuple[str, ...]) -> list[list[float]
     """Postures of a table with a column for each joint, in the robot's order.
 
     Raises:
-        ExcitationError: It can't be read, or a joint or number is missing.
+        ExcitationError: The file cannot be read, or a joint or number is missing.
     """
     try:
         with path.open(newline="", encoding="utf-8") as file:

@@ -90,7 +90,7 @@ class Planning:
     Attributes:
         robot: Its name or file.
         model: The robot, with locked joints held.
-        limits: That the motion must keep to.
+        limits: Motion limits.
         rate_hz: Rate of the samples.
         seed: Seed of the random numbers; the same seed gives the same motion.
         progress: Takes the share that is done and what is being done.
@@ -113,10 +113,10 @@ class Planned:
     Attributes:
         trajectory, check: The motion, and that it is safe.
         schema: Schema of `result`.
-        result: What is peculiar to this kind of motion, as plain numbers and words.
+        result: Results that only this kind of motion has, as plain numbers and words.
         title, facts, remarks, figures: Contents of the report.
         tables: Further tables of the report: heading, columns, rows.
-        lines: What to say of it in words.
+        lines: Lines of text about the motion.
         others: Further motions to check and write, by name of their file.
     """
 
@@ -138,7 +138,7 @@ class PlannedMotion:
     """A planned motion with its robot and limits.
 
     Attributes:
-        planning: What it was planned for.
+        planning: Inputs of the search.
         found: The motion.
     """
 

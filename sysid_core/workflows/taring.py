@@ -38,7 +38,7 @@ class Tared:
         full: Gains, mounting, gravity and drift, where they were asked for.
         kept: The calibration whose bias was taken anew, if any.
         change: Change of the kept calibration's bias, shape (6,) [N, N m], or None.
-        remarks: What was assumed and found on the way, one sentence each.
+        remarks: Assumptions and findings, one sentence each.
         no_delay: Why the wrench's delay isn't known; "" where it is, or wasn't asked.
     """
 

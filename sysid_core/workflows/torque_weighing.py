@@ -134,7 +134,7 @@ def weigh_by_torques(
     """Estimate a payload from joint torques, as the difference to the unloaded arm.
 
     Args:
-        settings: What is read, and how it is fitted.
+        settings: Settings of reading and fit.
         progress: Shows steps.
 
     Raises:

@@ -113,7 +113,7 @@ class WeighedRecording(Weighed):
         shape: Shape of the object, or None.
         truth: pi, shape (10,), or None.
         flange_frame: The controller's frame; "": the sensor's.
-        remarks: What was assumed, found and done on the way, one sentence each.
+        remarks: Assumptions, findings and corrections, one sentence each.
         inputs: Files with their hashes, settings, and the key of the work.
     """
 

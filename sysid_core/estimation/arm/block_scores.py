@@ -67,7 +67,7 @@ class BlockScores:
         Args:
             equations: The data.
             pi: Inertial parameters that loads are taken from, shape (10 N,).
-            n_blocks: How many blocks.
+            n_blocks: Number of blocks.
         """
         filtered = equations.regression(pi)
         raw = equations.regression(pi, raw=True)
@@ -108,7 +108,7 @@ class BlockScores:
         Args:
             prior_weight: rho of the prior.
             parameters: All parameters of the fit to everything, shape (p,).
-            fixed: What the fit held, as in an estimator's `fixed`.
+            fixed: Parameters that the fit kept fixed, as in an estimator's `fixed`.
         """
         free = self.regression.free_columns(fixed)
         prior, sd = self.regression.prior[free], self.regression.prior_sd[free]
@@ -332,7 +332,7 @@ def prediction_spread(
         equations: The recordings.
         parameters: All parameters of the fit, inertial then friction, shape (p,).
         prior_weight: rho of the fit's prior.
-        fixed: What the fit held, as in an estimator's `fixed`.
+        fixed: Parameters that the fit kept fixed, as in an estimator's `fixed`.
     """
     split = equations.model.n_bodies * 10
     scores = BlockScores.build(equations, parameters[:split])

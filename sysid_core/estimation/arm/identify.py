@@ -45,7 +45,7 @@ class Identification:
     Attributes:
         model: The robot as its URDF describes it.
         friction: Terms that resist, and the drives.
-        processing: How the recordings were treated.
+        processing: Preprocessing of the recordings.
         estimate: Values with uncertainty, of base or of full parameters.
         parameters: All parameters, inertial then friction, shape (p,): those of the estimate, and
             where it leaves a choice the closest to the URDF.
@@ -172,7 +172,7 @@ class Identification:
             path: `parameters.yaml`.
             model: The robot that was identified, from the same URDF. Joints that were locked then are
                 locked in the result.
-            estimate: What `estimate.yaml` beside it holds.
+            estimate: Estimate from the file `estimate.yaml` in the same folder.
 
         Raises:
             EstimationError: Another kind of file, or another robot.

@@ -90,9 +90,9 @@ class Processing:
             its limits.
         rate_hz: At which the regressor is built (or the recording's own rate, if lower).
         motion_cutoff_hz: Cut-off of the filter for positions, velocities and accelerations.
-        differentiate: How velocities and accelerations are found: `filter`; `positions`, which
-            leaves measured velocities out; or `spline`, smoothing splines of positions whose
-            cut-off the data choose (`motion_cutoff_hz` isn't used then).
+        differentiate: Source of velocities and accelerations: `filter`; `positions`, without
+            measured velocities; or `spline`, smoothing splines of the positions whose cut-off is
+            chosen by cross-validation (`motion_cutoff_hz` is then not used).
         delay: By how much the efforts lag behind the positions [s].
     """
 

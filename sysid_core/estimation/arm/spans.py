@@ -29,7 +29,7 @@ class Span:
         motion: Motion of all joints, as it was `delay` before the torques.
         tau: Torques of the n measured joints, unfiltered, shape (K, n) [N m].
         rate_hz: Samples per second.
-        source: Which recording it comes from.
+        source: Name of the recording.
     """
 
     motion: JointStream
@@ -242,7 +242,7 @@ def evenly_spread(lengths: Sequence[int], total: int) -> list[list[slice]]:
 
     Args:
         lengths: Samples of each span.
-        total: How many are wanted.
+        total: Number of samples wanted.
 
     Returns:
         Slices of each span; whole spans where there are no more samples than wanted.

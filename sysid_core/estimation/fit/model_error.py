@@ -42,8 +42,8 @@ class ModelError:
         factors: Factors of the deviations of the base parameters, shape (b,).
         between: Variances that are added: by how much friction differs between recordings, (b,).
         days: The relative deviation of friction between recordings that this comes from.
-        inertial: Which of them are inertial, shape (b,).
-        recordings: How many recordings the friction was compared between.
+        inertial: Mask of the inertial parameters, shape (b,).
+        recordings: Number of recordings between which the friction was compared.
     """
 
     factors: Array

@@ -30,7 +30,7 @@ class PriorFit:
     """Solution of a least-squares problem with prior, and the terms of its covariance.
 
     Attributes:
-        regression: What was fitted.
+        regression: Regression that was fitted.
         x: Shape (p,).
         gain: Inverse of the normal matrix, shape (p, p).
         precision: Inverse covariance of the prior, shape (p, p).

@@ -60,7 +60,7 @@ def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
 
     Args:
         model: The robot without it.
-        frame: What carries the body.
+        frame: Frame to which the body is fixed.
         pi: Its parameters in that frame, shape (10,).
     """
     added = carried_by(model, frame) @ np.asarray(pi, dtype=float)
@@ -73,7 +73,7 @@ def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -
 
     Args:
         model: The robot without the load; limits of 0 or infinity aren't looked at.
-        frame: What carries the load.
+        frame: Frame to which the load is fixed.
         pi: The load's parameters in that frame, shape (10,).
         q: Postures in which it was carried, shape (K, n).
     """
@@ -108,7 +108,7 @@ def torques_agree(
 
     Args:
         model: The robot without the load.
-        frame: What carries the load.
+        frame: Frame to which the load is fixed.
         pi: The load's parameters in that frame, shape (10,).
         motion: Positions, velocities and accelerations of the joints, which carry the load.
         measured: Joint torques, which are interpolated at the stamps of the motion.

@@ -66,7 +66,7 @@ def identify_with_load(
     Args:
         unloaded: Runs without load; its drives' gains are the starting point only.
         loaded: Runs with it, of the same robot with the same friction terms.
-        load: What is known.
+        load: Known parameters of the load.
         estimator: One of this room's whole-robot estimators.
 
     Raises:

@@ -125,7 +125,7 @@ class SupposedLoad:
 
     Attributes:
         frame: Frame that carries the load.
-        reach: How far from the frame its centre of mass may well be [m].
+        reach: Largest plausible distance of the centre of mass from the frame [m].
         size: Radius of a ball as large as the load [m].
         density: Prior on its density where its shape is known; replaces `reach` and `size`.
     """

@@ -169,7 +169,7 @@ class PayloadFromTorques:
             included (on a UR10e they halve the residual of the usual four).
         gain_sd: Relative standard deviation of the torque scale (drive gains), a number or one
             per joint: independent errors, carried into the covariance.
-        reach: How far from the frame the payload's centre of mass may well be [m].
+        reach: Largest plausible distance of the payload's centre of mass from the frame [m].
         size: Radius of a ball as large as the payload [m]: the prior of its inertia, which slow
             arms hardly show.
         density: Prior on the payload's density where its shape in the frame is known: replaces
@@ -240,7 +240,7 @@ class PayloadFromTorques:
             unloaded: The same without payload; may be empty.
             identified: Full parameters of the unloaded arm with covariance, as a prior instead of
                 the model's.
-            source: Where the data came from.
+            source: Name of the data source.
             runs: The recording that each loaded span was cut from, to name it in notes.
 
         Raises:

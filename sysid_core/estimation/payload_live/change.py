@@ -88,7 +88,8 @@ class ChangeDetector:
             stamp_s: Time [s], increasing.
             residual: Measured minus predicted, shape (n,).
             predicted: Shape (n,).
-            open_sd: What the estimate leaves open of the prediction, shape (n,).
+            open_sd: Standard deviation of the prediction due to the uncertainty of the estimate,
+                shape (n,).
         """
         residual, predicted = np.asarray(residual), np.asarray(predicted)
         dt = 0.0 if self._last is None else stamp_s - self._last

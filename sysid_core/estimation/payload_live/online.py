@@ -29,10 +29,10 @@ class OnlinePayload:
 
     Args:
         shape: Shape of the object, in the sensor frame; None where it isn't known.
-        sensor: What the sensor's errors may be before a tare; None: an ordinary sensor's.
+        sensor: Error magnitudes of the sensor before a tare; None: those of an ordinary sensor.
 
     Attributes:
-        sensor: What the sensor's errors may be before a tare.
+        sensor: Error magnitudes of the sensor before a tare.
         change: The last change of the load, after which it started anew; None before one.
     """
 

@@ -327,10 +327,10 @@ class PayloadSession:
         the remaining uncertainty of the sensor.
 
         Args:
-            seconds: How long ago they begin.
+            seconds: Time since the first of these samples [s].
 
         Raises:
-            EstimationError: Nobody has tared the sensor; there are too few such samples.
+            EstimationError: The sensor is not tared, or there are too few such samples.
         """
         if self.calibration is None:
             raise EstimationError(

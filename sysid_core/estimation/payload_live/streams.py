@@ -232,7 +232,7 @@ class PayloadStreams:
         joint states surround; the reading position is unchanged.
 
         Args:
-            seconds: How long ago at most.
+            seconds: Largest age of the samples [s].
             late_ns: By how much the wrench lags the joint states [ns].
         """
         if not self._joints:

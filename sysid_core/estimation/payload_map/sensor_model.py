@@ -46,8 +46,8 @@ class SensorModel:
         crosstalk: Standard deviation of each other entry of the 6x6 gain matrix [-].
         mounting: Angle about each axis between the sensor and its description [rad].
         gravity: Tilt of gravity about each horizontal axis [rad].
-        crosstalk_length: What makes forces and torques comparable in the gain matrix [m]: the ratio
-            of torque to force noise (0.005 N m / 0.1 N in Nadeau et al. 2022, table II).
+        crosstalk_length: Length that makes forces and torques comparable in the gain matrix [m]:
+            the ratio of torque to force noise (0.005 N m / 0.1 N in Nadeau et al. 2022, table II).
         force_gain: Deviations of the gain that the forces share and of each entry of their 3x3 gain matrix,
             after a calibration [-]; None: as `gain` and `crosstalk` say.
         bias_scales: Shares of `bias` that are as likely: the evidence says which it is.

@@ -249,8 +249,8 @@ class SequentialLeastSquares:
 
     Args:
         minimal: The robot's constants.
-        locked: What torques of joints at standstill are worth.
-        unexcited: What happens to constants that no step shows.
+        locked: Use of the torques of joints at standstill.
+        unexcited: Treatment of constants that no step excites.
     """
 
     fixed: tuple[str, ...] = ()
@@ -276,7 +276,7 @@ class SequentialLeastSquares:
 
         Args:
             model: The robot.
-            recordings: What will be fitted.
+            recordings: Recordings to be fitted.
             unexcited: 'refuse' or 'prior', see `Unexcited`.
 
         Raises:

@@ -92,7 +92,7 @@ def solve_backward(
 
     Args:
         blocks: One per joint, in the order of the recursion: last joint first.
-        prior: Where parameters stay that no step shows, shape (p,).
+        prior: Values of parameters that no step determines, shape (p,).
         prior_covariance: Natural scale of the parameters, shape (p, p), positive definite.
     """
     p = len(prior)

@@ -105,8 +105,8 @@ def minimal_constants(model: RobotModel) -> MinimalConstants:
     """Return the minimal inertia constants of a serial arm (theorem 2), with its gravity.
 
     Raises:
-        ModelError: It isn't a serial arm of revolute and prismatic joints.
-        IdentifiabilityError: It has no gravity, which the theorem takes for granted.
+        ModelError: The robot is not a serial arm of revolute and prismatic joints.
+        IdentifiabilityError: The robot has no gravity, which the theorem assumes.
     """
     chain = DrivingAxisChain.from_model(model)
     if not np.any(chain.gravity):

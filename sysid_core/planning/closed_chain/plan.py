@@ -126,7 +126,7 @@ def plan_loop_excitation(
     Args:
         chain: With nominal parameters.
         rng: Random generator of the search.
-        n_trajectories: How many.
+        n_trajectories: Number of trajectories.
         config: Settings of the search.
         progress: Called with the share that is done, 0 to 1.
 

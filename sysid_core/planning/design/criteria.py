@@ -38,7 +38,7 @@ class Score:
     Attributes:
         criterion: Which.
         weights: Inverse standard deviations of the rows, shape (n,).
-        count: What the mean over samples is multiplied by: independent samples of the motion.
+        count: Factor of the mean over the samples: number of independent samples of the motion.
         transform: T, shape (b, m).
         prior: Information known before, shape (m, m).
         wanted: C of the target's variance `trace(C P)`, shape (m, m); of `A` the unit matrix.
@@ -112,7 +112,7 @@ def build_score(
     """Return the optimality criterion for given unknowns and motions of a given duration.
 
     Args:
-        unknowns: What is estimated.
+        unknowns: Parameters to be estimated.
         criterion: Which.
         duration: Duration of the motions [s].
         targets: Names of base parameters, for `Criterion.TARGET`.

@@ -40,8 +40,8 @@ class ExcitationProblem:
 
     Args:
         checker: Checker of the robot and its limits.
-        unknowns: What is estimated.
-        score: What is made small.
+        unknowns: Parameters to be estimated.
+        score: Criterion to be minimised.
         basis: Basis of the series.
     """
 
@@ -240,12 +240,12 @@ def build_series_motion(
     Args:
         checker: Checker of the robot and its limits.
         basis: Basis of the series.
-        centre: Where it starts and ends, shape (n,).
+        centre: Start and end posture, shape (n,).
         coefficients: Shape (n_free, n).
-        n_periods: How often it is repeated.
+        n_periods: Number of periods.
         still: Duration of each still phase [s].
         rate_hz: Rate of the samples.
-        seed: That it was found with.
+        seed: Seed of the search.
     """
     builder = MotionBuilder(checker, centre, rate_hz=rate_hz)
     builder.rest(still, "still")
@@ -284,7 +284,7 @@ def infeasible(
 
     Args:
         model: The robot.
-        blame: What the smallest motions break.
+        blame: Limits that even the smallest motions violate.
         excess: Squared excess that was left of each motion that was improved.
     """
     worst: dict[tuple[str, str], Violation] = {}
@@ -320,7 +320,7 @@ def all_in_contact(checker: MotionChecker, n_postures: int) -> ExcitationError:
 
     Args:
         checker: Checker of the robot and its limits.
-        n_postures: How many random ones were tried in vain.
+        n_postures: Number of random postures that were tried.
     """
     lower, upper = (np.clip(x, -np.pi, np.pi) for x in (checker.limits.lower, checker.limits.upper))
     rng, postures, pairs = np.random.default_rng(0), Counter[str](), Counter[str]()

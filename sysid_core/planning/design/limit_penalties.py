@@ -115,7 +115,8 @@ class LimitPenalties:
             q, v, a, jerk: Samples, (K, n) each.
             Y: Their joint-torque regressor, (K, n, 10 n).
             motion: Their bodies' motion.
-            contact_weights: What contact weighs at each sample, (K,); where 0 it isn't asked for.
+            contact_weights: Weight of the contact penalty at each sample, (K,); contact is not
+                checked where it is 0.
         """
         out = Excess({}, np.zeros(len(q)), *np.zeros((4, *q.shape)))
         limits = self.checker.limits

@@ -50,7 +50,7 @@ class ServoPlan:
 
     Attributes:
         trajectory: At rest, the slow pass, at rest, the full pass, at rest.
-        check: That it is safe.
+        check: Result of the safety check.
         information: Mean logarithm of the determinant of each joint's regressors, in units of the
             limits and of the largest gravity torque [-].
         slow: Speed of the first, slow execution of the motion, as a share of full speed.
@@ -80,7 +80,8 @@ def plan_servo_motion(
 
     Args:
         model: The robot; all its joints move.
-        limits: What to keep to; infinite efforts, where the URDF's say nothing of the servos.
+        limits: Motion limits, with infinite efforts if the URDF's effort limits are not those of
+            the servos.
         period: Duration of the motion at full speed [s].
         slow: Speed of the first, slow execution of the motion, as a share of full speed.
         n_candidates: Random series to choose from.

@@ -176,7 +176,8 @@ class Unknowns:
             q: Evenly spaced samples, shape (K, n).
             v: Shape (K, n).
             a: Shape (K, n).
-            duration: That the samples stand for [s]; it counts `duration / correlation` times.
+            duration: Duration of motion that the samples represent [s]; it counts as `duration /
+                correlation` independent samples.
         """
         Phi = self.regressor(q, v, a) / self.effort_sd[:, None]
         flat = Phi.reshape(-1, Phi.shape[-1])
@@ -244,7 +245,7 @@ class Expectation:
 
     Attributes:
         names: Base parameters, inertial ones first, b of them.
-        n_rigid: How many are inertial.
+        n_rigid: Number of inertial parameters.
         deviation: After the motion and what was known before, shape (b,).
         prior: Before the motion, shape (b,).
         size: Natural size, shape (b,).

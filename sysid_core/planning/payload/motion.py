@@ -103,7 +103,7 @@ def frequencies_for_speed(
 
     Args:
         model: The robot.
-        frame: Whose link is meant.
+        frame: Frame whose link carries the payload.
         posture: Centre of the oscillation, shape (n,).
         mean_angular_speed: [rad/s].
         ratio: Ratio of the three frequencies.

@@ -152,7 +152,7 @@ def build_payload_motion(
         amplitude: [rad].
         still: Duration of every still phase [s].
         rate_hz: Rate of the samples.
-        seed: That the postures were drawn with.
+        seed: Seed of the random postures.
 
     Returns:
         The trajectory, not checked yet.

@@ -193,7 +193,7 @@ class SequentialPlan:
         steps: Steps of the recursion, last joint first: what each settles and how well-conditioned.
         constants: Names of what is estimated: minimal constants and friction.
         check: Result of the safety check.
-        remarks: What the plan had to do beyond moving one joint at a time.
+        remarks: Necessary motions other than single-joint moves.
     """
 
     trajectory: Trajectory
@@ -237,12 +237,12 @@ def plan_sequential(
 
     Args:
         model: The robot, a serial arm.
-        limits: What the motion must keep to.
+        limits: Motion limits.
         friction: Terms that will be estimated with the constants.
         rng: Random postures are drawn from it.
         locked_measured: Whether torques of joints at standstill are worth something, since they
             are read behind the gears.
-        q_start: Where the motion starts and ends, shape (n,); default: zero, within the limits.
+        q_start: Start and end posture of the motion, shape (n,); default: zero, within the limits.
         n_moves: Number of single-joint moves at most; default: five per joint.
         candidates: Free postures that are tried per joint.
         amplitude: Amplitude of the swings [rad]; a quarter of it in metres for prismatic joints.

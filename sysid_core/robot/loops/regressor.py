@@ -197,7 +197,8 @@ def chain_with_parameters(
         values: Shape (p,).
 
     Raises:
-        ModelError: Nothing of this chain is named, or not all parameters of its bodies.
+        ModelError: The estimate contains no parameter of this chain, or not all parameters of its
+            bodies.
     """
     by_name: dict[str, float] = dict(
         zip(names, np.asarray(values, dtype=float).tolist(), strict=True)

@@ -39,7 +39,7 @@ def cut_mesh_file(path: Path, scale: float, hull: bool, cells: int) -> Solid:
         cells: Wanted number of cells.
 
     Raises:
-        ModelError: It can't be read, isn't closed, or is larger than any held object.
+        ModelError: The mesh cannot be read, is not closed, or is larger than any held object.
     """
     try:
         content = _FILE.read_bytes(path, most=_MOST_BYTES)
@@ -74,7 +74,7 @@ def cut_mesh(source: trimesh.Trimesh, name: str, scale: float, hull: bool, cells
     second moments.
 
     Raises:
-        ModelError: It isn't closed, or is larger than any held object.
+        ModelError: The mesh is not closed, or is larger than any held object.
     """
     mesh = convex_hull(np.asarray(source.vertices, dtype=float)) if hull else source.copy()
     mesh.apply_scale(scale)

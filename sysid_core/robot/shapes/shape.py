@@ -225,7 +225,7 @@ class Shape:
 
         Args:
             boxes: Boxes of each: size [m], centre [m], and the number of cells along each axis.
-            name: For reports.
+            name: Name for reports.
 
         Raises:
             ModelError: Boxes overlap.
@@ -303,10 +303,10 @@ class Shape:
             lower: Lower corner of a box around it, shape (3,) [m].
             upper: Upper corner, shape (3,) [m].
             cells: Wanted number of cells.
-            name: For reports.
+            name: Name for reports.
 
         Raises:
-            ModelError: Nothing of the box is inside.
+            ModelError: No point of the box is inside.
         """
         lower, upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
         extent = upper - lower
@@ -377,7 +377,7 @@ class Shape:
             cells: Wanted number of cells.
 
         Raises:
-            ModelError: It can't be read, isn't closed, or is larger than any held object.
+            ModelError: The mesh cannot be read, is not closed, or is larger than any held object.
         """
         if isinstance(source, trimesh.Trimesh):
             return cls(

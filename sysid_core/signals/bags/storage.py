@@ -30,7 +30,7 @@ class StoredBag:
         files: Storage files in order.
         topics: In order of appearance.
         custom_data: Key-value pairs of the bag.
-        damage: What is broken, one sentence each; empty for a whole bag.
+        damage: Damaged parts, one sentence each; empty for an undamaged bag.
         lost_s: Time whose messages are lost in damaged chunks, as far as these say [s].
     """
 

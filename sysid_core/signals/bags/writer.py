@@ -299,7 +299,7 @@ def recover_bag(path: str | Path, out: str | Path) -> StoredBag:
         The new bag.
 
     Raises:
-        SignalError: Nothing can be read, or the folder exists.
+        SignalError: The bag cannot be read, or the new folder exists.
     """
     bag = open_bag(path)
     definitions = {topic.type: topic.definition for topic in bag.topics if topic.definition}

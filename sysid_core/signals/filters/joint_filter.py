@@ -28,7 +28,7 @@ class FilteredSample:
     """Filtered joint state after one sample; shape (n,) each.
 
     Attributes:
-        outcome: What became of the sample given.
+        outcome: Acceptance or rejection of the sample.
         stamp_ns: Stamp of the last accepted sample, whose values follow; None (and NaN) before one.
         q, v, a: Position, velocity, acceleration [rad, rad/s, rad/s²].
         q_sd, v_sd, a_sd: Their standard deviations.

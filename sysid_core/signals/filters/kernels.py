@@ -120,7 +120,7 @@ def observe(
     Args:
         x: Shape (n, d).
         P: Shape (n, d, d).
-        component: That is measured.
+        component: Index of the measured component.
         z: Measured, shape (k,).
         variance: Variance of the measurements, shape (k,).
     """

@@ -137,7 +137,7 @@ class ZeroPhaseFilter:
     """Low-pass Butterworth filter, applied forward and backward.
 
     Attributes:
-        cutoff_hz: Where a single pass damps by 3 dB (both passes: 6 dB).
+        cutoff_hz: Frequency at which a single pass damps by 3 dB (both passes: 6 dB).
         order: Order of a single pass.
 
     Examples:
@@ -265,7 +265,8 @@ def smooth_motion(
     Args:
         stream: A span without gaps.
         rate_hz: Rate of the result.
-        low_pass: For the motion; None: smoothing splines, whose cut-off the data choose.
+        low_pass: Low-pass filter of the motion; None: smoothing splines, whose cut-off is chosen by
+            cross-validation.
     """
     at_rate = resample(stream, rate_hz)
     if low_pass is None:

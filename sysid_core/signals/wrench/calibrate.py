@@ -49,7 +49,7 @@ class WanderingFit:
         values: Shape (n,).
         covariance: Shape (n, n).
         noise, walk: Standard deviations sd_i and q_i of each axis, shape (3,).
-        residual: What neither explains, shape (K, 3).
+        residual: Residual of the fit, shape (K, 3).
     """
 
     values: Array
@@ -155,7 +155,7 @@ class FullCalibration:
         tilt_sd: Shape (2,) [rad].
         drift: Drift of the six readings from the first to the last posture, shape (6,) [N, N m].
         drift_sd: Shape (6,).
-        confounded: What these postures can't separate, one sentence each.
+        confounded: Parameters that these postures do not separate, one sentence each.
         forces, torques: Fits with the course of the bias.
         span: Times of the first and the last posture [s].
     """
@@ -215,7 +215,7 @@ def calibrate_static(
         known_mass: On the sensor [kg]; None: the mass is found from the mean gain of the axes.
         frame: Name of the sensor's frame.
         noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
-        source: Where the data came from.
+        source: Name of the data source.
 
     Raises:
         SignalError: Fewer than eight postures, or what `tare_static` refuses.

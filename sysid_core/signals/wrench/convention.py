@@ -183,8 +183,8 @@ class WrenchConvention:
             motions: Motions of the described sensor, as likely each.
             bias: Deviations of the bias of force and torque that are as likely [N, N m].
             zeroed: Those of a sensor that was zeroed; None where that can't have been with a load on.
-            sign: What is known of it.
-            axes: What is known of them.
+            sign: Declared sign, if any.
+            axes: Declared axes, if any.
             may_be_inverse: Whether orientations may be those of the base in the sensor.
             shifts: Samples by which the readings may be late, as likely each.
         """

@@ -33,7 +33,7 @@ class FilteredWrench:
     """Filtered wrench after one sample; shape (6,) each, force [N] then torque [N m].
 
     Attributes:
-        outcome: What became of the sample given.
+        outcome: Acceptance or rejection of the sample.
         stamp_ns: Stamp of the last accepted sample; None (and NaN) before one.
         measured: Filtered reading, bias included.
         measured_sd: Its standard deviation.
@@ -115,7 +115,7 @@ class WrenchFilter:
         Args:
             stamp_ns: When it was measured.
             wrench: Force then torque, shape (6,) [N, N m].
-            expected: What an unbiased sensor would read, shape (6,); None where unknown.
+            expected: Reading of a sensor without bias, shape (6,); None if it is unknown.
 
         Returns:
             The state now; see its `outcome` for whether the reading was used.

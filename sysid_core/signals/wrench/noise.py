@@ -110,8 +110,8 @@ class Stretches:
         calculation of errors by the method of least squares, Phys. Rev. 40, 1932.
 
         Args:
-            columns: Which unknowns.
-            at: What all unknowns are, shape (p,).
+            columns: Indices of the unknowns.
+            at: Values of all unknowns, shape (p,).
         """
         H, g = self.H[:, columns][:, :, columns], (self.g - self.H @ at)[:, columns]
         scale = np.maximum(np.diagonal(H.sum(axis=0)), np.finfo(float).tiny) ** -0.5

@@ -207,13 +207,13 @@ def tare_static(
             separated from a wrongly described sensor.
         frame: Name of the sensor's frame.
         noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
-        expected_mass: What should hang on the sensor [kg]; a much smaller weight means that
-            somebody compensates.
+        expected_mass: Expected mass on the sensor [kg]; a much smaller weight indicates that the
+            controller or driver compensates a load.
         allow_bare: Accept a sensor that feels no weight at all.
         max_misalignment: Largest accepted angle between described and seen axes [rad].
         sign: Sign of the readings; found by how the weight turns where it isn't given, and kept in the
             calibration's `matrix`.
-        source: Where the data came from.
+        source: Name of the data source.
 
     Raises:
         SignalError: Too few directions of gravity; the wrench looks already compensated; the
