@@ -39,7 +39,7 @@ class ClockGate:
     Args:
         topic: Name of the topic, for messages.
         oldest: Largest age that is let in [s]; infinite: all.
-        ahead: By how much a stamp may lie in the future [s]; infinite: any.
+        ahead: Largest time by which a stamp may lie in the future [s]; infinite: any.
         in_order: Whether a publisher's stamp before its last is refused.
     """
 

@@ -43,9 +43,9 @@ def numbers(
     """Parse the numbers of an option, separated by commas.
 
     Args:
-        text: As given.
+        text: Text of the option.
         counts: Permitted numbers of values.
-        option: Its name.
+        option: Name of the option.
         error: Class of the error.
 
     Raises:
@@ -69,7 +69,7 @@ def require_bounds(
     """Raise an error for settings outside their bounds, and for NaN.
 
     Args:
-        settings: Their dataclass.
+        settings: Dataclass of the settings.
         error: Class of the raised error.
         bounds: The least, or the least and the most, by name; None keeps to all.
 

@@ -45,7 +45,7 @@ class ControllerTiming:
         stop_time: Time constant of the damped stop [s].
         fade: Duration of the change to other parameters [s].
         still_speed: Slower than this, measured and desired, is standing still [rad/s].
-        still_time: For so long [s].
+        still_time: Time for which robot and reference must be at rest [s].
     """
 
     setpoint_timeout: float = 0.2

@@ -61,7 +61,7 @@ def controller_settings(payload: ControllerPayload) -> tuple[ControllerSetting, 
     PAYLOAD SET) takes the moments about the axes of the flange, and no products of inertia.
 
     Args:
-        payload: On the flange, in its axes.
+        payload: Payload on the flange, in its axes.
     """
     m, c, inertia = payload.mass, payload.com, payload.inertia
     tensor = np.array([inertia[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))])
@@ -169,7 +169,7 @@ class Proposal:
     Attributes:
         id: Identifier that the confirmation must contain, so that nobody confirms another proposal.
         payload: Payload to be sent.
-        proposed_at: When, on the caller's clock [s].
+        proposed_at: Time of the proposal, on the caller's clock [s].
     """
 
     id: str

@@ -29,7 +29,7 @@ class ControllerPayload:
     Attributes:
         mass: [kg].
         com: Centre of mass in the flange frame, shape (3,) [m].
-        inertia: About the centre of mass, axes of the flange, shape (3, 3) [kg m^2].
+        inertia: Inertia about the centre of mass, axes of the flange, shape (3, 3) [kg m^2].
     """
 
     mass: float

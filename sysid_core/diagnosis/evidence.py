@@ -62,7 +62,7 @@ class Evidence:
     Attributes:
         log: Logarithm of the evidence [nats].
         inertial: Most likely inertial parameters, shape (10 n_bodies,).
-        inertial_sd: Their standard deviations, shape (10 n_bodies,).
+        inertial_sd: Standard deviations of the inertial parameters, shape (10 n_bodies,).
         left: Share of each joint's torque variance that is left, shape (n,); NaN where unused.
         by_block: Contribution of each block of time to `log`, shape (blocks,).
     """

@@ -156,7 +156,7 @@ def examine(
     Args:
         model: The robot, with its gravity.
         recordings: Runs with declared efforts.
-        drives: Their gains turn efforts into torques.
+        drives: Drives, whose gains convert efforts to torques.
         gains_known: False where gains are to be found: scales aren't looked at.
         count: Samples to look at.
 

@@ -68,7 +68,7 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
     the size of a fault count as one.
 
     Args:
-        samples: As declared so far.
+        samples: Samples with the present declarations.
         gains_known: False where gains are to be found.
     """
     sift = _Sift(samples.thinned(_THIN))
@@ -138,8 +138,8 @@ def is_decided(samples: Samples, ranked: Sequence[Explanation]) -> bool:
     of time that were not fitted.
 
     Args:
-        samples: As declared so far.
-        ranked: Their explanations, the likeliest first.
+        samples: Samples with the present declarations.
+        ranked: Explanations of the samples, the most probable first.
     """
     best = ranked[0]
     if odds(ranked) < ODDS or best.hypothesis.kind is Fault.MASSES:  # which excuses any torques

@@ -157,7 +157,7 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
     probability of that kind.
 
     Args:
-        samples: As declared so far.
+        samples: Samples with the present declarations.
         gains_known: False where gains are to be found: scales aren't looked at.
     """
     names = samples.model.joint_names

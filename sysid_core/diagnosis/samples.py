@@ -124,8 +124,8 @@ def collect_samples(
     Args:
         model: The robot.
         recordings: Runs with declared efforts.
-        drives: Their gains turn efforts into torques.
-        count: About how many samples.
+        drives: Drives, whose gains convert efforts to torques.
+        count: Approximate number of samples.
         blocks: Blocks of time, equally many samples each.
 
     Raises:

@@ -49,7 +49,7 @@ class Executor:
         model: The robot.
         trajectory: To be played.
         limits: Motion limits of the robot.
-        monitor: When to abort; default: derived from the limits.
+        monitor: Limits that abort the motion; default: derived from the motion limits.
         settings: Settings for playing the trajectory.
     """
 

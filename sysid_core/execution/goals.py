@@ -21,7 +21,7 @@ class Outgoing:
 
     Attributes:
         trajectory: Trajectory that ends at rest.
-        begin: When its first sample is due, on the executor's clock [s]; None: at once.
+        begin: Time at which the first sample is due, on the executor's clock [s]; None: on arrival.
         origin: The motion's time of its first sample [s].
     """
 
@@ -60,7 +60,8 @@ class ControllerClock:
 
     Attributes:
         spoken: Whether the controller has reported its time.
-        measured: Whether it is known, by its reports or by a topic, if the rate is full.
+        measured: Whether the controller's time is known, by its reports or by a topic, if the rate
+            is full.
     """
 
     def __init__(self, rate: float) -> None:

@@ -29,13 +29,13 @@ class Measured:
     """Newest state of the robot, with joints in any order; further joints are permitted.
 
     Attributes:
-        stamp: When it was measured, on the same clock as the executor's `now` [s].
+        stamp: Time of the measurement, on the same clock as the executor's `now` [s].
         joint_names: Columns of the arrays.
         q: Shape (m,) [rad or m].
         v: Shape (m,) [rad/s or m/s].
         effort: Shape (m,) [N m or N], or None where not measured as torque.
-        wrench: Force then torque, shape (6,) [N, N m], or None.
-        wrench_stamp: When that was measured [s]; None: with the rest.
+        wrench: Wrench, force then torque, shape (6,) [N, N m], or None.
+        wrench_stamp: Time of the wrench measurement [s]; None: that of the joint state.
     """
 
     stamp: float
@@ -125,7 +125,8 @@ class MonitorLimits:
             limits: Limits of the motion.
             joint_margin: Distance by which a measured position may leave the planned range, which
                 itself keeps a margin from the URDF's limits [rad or m].
-            tracking_error: One for all joints, or shape (n,) [rad or m].
+            tracking_error: Largest tracking error, one number for all joints, or shape (n,) [rad or
+                m].
             excess: Factor on planned velocity, effort and TCP speed, for noise and tracking.
             force: [N].
             torque: [N m].
@@ -179,7 +180,7 @@ class ExecutionMonitor:
 
     Args:
         model: The robot.
-        limits: When to abort.
+        limits: Limits that abort the motion.
     """
 
     def __init__(self, model: RobotModel, limits: MonitorLimits) -> None:

@@ -122,9 +122,9 @@ class PlayedMotion:
         that a new goal replaces the one being played without a jump of the command.
 
         Args:
-            first: Its first point is at or before this [s].
+            first: Time at or after the first point [s].
             until: From here on it brakes, or a little later [s].
-            exact: Whether its first point is at `first`.
+            exact: Whether the first point is exactly at `first`.
 
         Returns:
             Times are the motion's; the stop ends within the acceleration limits, where the motion

@@ -43,9 +43,9 @@ class ExecutorSettings:
         slow_start: Time in which the speed rises from zero to full [s].
         transfer_share: Share of the limits that the way to the start uses.
         start_tolerance: Largest distance from the start posture before it begins [rad or m].
-        rest_velocity: Below this a joint counts as standing [rad/s or m/s].
+        rest_velocity: Velocity below which a joint counts as at rest [rad/s or m/s].
         settle_time: Time for which all joints must be at rest [s].
-        settle_timeout: After that a robot that doesn't stand aborts the run [s].
+        settle_timeout: Time after which the run is aborted if the robot does not come to rest [s].
         horizon: Time for which a controller of whole trajectories continues without a further goal
             before it brakes [s]; zero: commands are streamed.
         resend: Time between two goals [s].
@@ -104,7 +104,7 @@ class Command:
         progress: Share of the current motion, 0 to 1.
         segment: Label of the trajectory's segment that is being played, or "".
         message: State in words, or the reason of an abort.
-        fault: Why it was refused or aborted, or None.
+        fault: Reason of a refusal or abort, or None.
     """
 
     state: ExecutorState

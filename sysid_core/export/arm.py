@@ -98,7 +98,7 @@ class ExportedTarget:
     Attributes:
         target: The format.
         file: File that other software loads.
-        error: Held-out errors inside and as exported.
+        error: Held-out errors of the model before the export and of the exported file.
         differences: Joint to the largest difference of torques [N m].
         tolerance: The largest that rounding excuses [N m].
         losses: Properties that the files lack, other than friction terms.

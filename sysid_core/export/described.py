@@ -27,7 +27,7 @@ class Description:
 
     Attributes:
         xml: The text.
-        error: Held-out errors inside and as exported.
+        error: Held-out errors of the model before the export and of the URDF.
     """
 
     xml: str

@@ -55,8 +55,8 @@ class Written:
     """Files written in one format.
 
     Attributes:
-        target: Their format.
-        files: The one that others load, then those that it needs.
+        target: Format of the files.
+        files: Files; the first is loaded by other software, the others are needed by it.
         losses: Properties that the files lack, other than friction terms.
     """
 
@@ -148,7 +148,7 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
     """Return the reader of an exported file, which gives its torques.
 
     Args:
-        target: Its format.
+        target: Format of the file.
         file: The first of the written ones.
         robot: Says the order of the joints, and gravity.
     """

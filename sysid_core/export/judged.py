@@ -36,7 +36,8 @@ class ExportedError:
         exported: Error of the written file, as other software reads it.
         held_out: Whether the runs weren't fitted.
         costs: Terms that the format lacks, each with the reduction of the error if it were present.
-        lost: By how much the error would be smaller with all of it: terms stand in for each other.
+        lost: Reduction of the error if all missing terms were present; terms can partly replace
+            each other.
         joints: Joint to its errors [unit of the efforts], inside and as exported.
     """
 

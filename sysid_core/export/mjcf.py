@@ -88,7 +88,7 @@ class JointFields:
         frictionloss: Dry friction [N m or N].
         offset: Torque that the drive gives for nothing [N m or N].
         servo: Position servo; None: a motor, whose control is the torque.
-        driven: Whether it has an actuator.
+        driven: Whether the joint has an actuator.
         spring: Beside the drive; one at the joint itself needs a motor.
     """
 
@@ -352,7 +352,7 @@ class ChainReader:
 
     Args:
         path: The file.
-        robot: Its loops give the passive joints' motion.
+        robot: Robot whose loops determine the motion of the passive joints.
     """
 
     def __init__(self, path: Path, robot: DrivenRobot) -> None:

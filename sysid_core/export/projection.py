@@ -48,8 +48,9 @@ class Projection:
 
     Attributes:
         model: The robot, with the identified inertial parameters.
-        friction: Terms that are held, and the drives that turn torques into recorded efforts.
-        values: Their parameters, shape (p,), in the order of `friction.names`.
+        friction: Friction terms that the format supports, and the drives that convert torques to
+            recorded efforts.
+        values: Parameters of these terms, shape (p,), in the order of `friction.names`.
         lost: Terms that the format lacks: friction terms, the smooth sign, couplings, springs.
     """
 
@@ -135,7 +136,7 @@ def projected(
         identification: The result.
         recordings: Runs with efforts, those of the fit.
         target: Format of the file.
-        keep: Terms that the target can't hold and that are kept nevertheless, to find what they cost.
+        keep: Terms that are kept although the format lacks them, to determine their effect.
 
     Raises:
         SignalError: A recording can't be used.

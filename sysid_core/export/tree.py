@@ -22,7 +22,7 @@ class TreeJoint:
         name: Name of the joint.
         link: Name of the link that it moves.
         parent: Index of the joint before it, -1 for the base.
-        slides: Whether it is prismatic.
+        slides: Whether the joint is prismatic.
         axis: Unit vector in the body's frame, shape (3,).
         R: Axes of the body at position zero in the parent's, shape (3, 3).
         p: Its origin there, shape (3,) [m].

@@ -52,7 +52,7 @@ class Obstacle:
     Attributes:
         name: What it is.
         position: Position of its centre (of a mesh: of its origin) in the base frame [m].
-        rpy: Its orientation: roll, pitch and yaw about the base frame's axes [rad].
+        rpy: Orientation: roll, pitch and yaw about the base frame's axes [rad].
         box: Edge lengths [m].
         sphere: Radius [m].
         cylinder: Radius and length along its z axis [m].
@@ -139,7 +139,7 @@ class Hulls:
 
     Args:
         model: The robot.
-        shapes: Its collision shapes with the pairs that matter.
+        shapes: Collision shapes of the robot, with the pairs that are checked.
         clearance: Distance that counts as contact [m].
     """
 
@@ -198,7 +198,7 @@ class HullDistances:
     Args:
         hulls: Hulls of the robot's shapes.
         contacts: Says which pairs touch in a configuration, (nq,) to (n_pairs,).
-        configurations: From which the correction is learnt, each (nq,).
+        configurations: Configurations from which the permitted overlap is determined, each (nq,).
     """
 
     def __init__(
@@ -236,7 +236,7 @@ class HullDistances:
         Args:
             q: Joint positions, shape (nv,).
             below: Gradients of larger distances are left 0 [m].
-            pairs: Those that are asked for; default: all.
+            pairs: Indices of the requested pairs; default: all.
 
         Returns:
             Distances (len(pairs),), negative when they overlap [m], and gradients

@@ -311,7 +311,7 @@ def limits_text(
 
     Args:
         limits: Limits to be written.
-        robot: Its name.
+        robot: Name of the robot.
         urdf_hash: Hash of its description.
         sources: Sources of the values, one sentence each.
     """

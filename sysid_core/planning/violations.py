@@ -92,7 +92,7 @@ class MotionCheck:
         violations: Every limit that is broken, once per joint at its worst instant.
         usage: The largest share of each kind of limit that the motion uses.
         samples: Instants that were checked.
-        postures: Those among them that were checked for contact, ground and workspace.
+        postures: Number of samples that were checked for contact, ground and workspace.
         notes: Assumptions, and what could not be checked.
         unchecked: Links whose contact couldn't be checked.
     """

@@ -149,7 +149,7 @@ class Verdict:
     The outcome is not judged if no check was made, or if a necessary check is missing.
 
     Attributes:
-        reasons: All of them, each once.
+        reasons: Reasons, each once.
 
     Examples:
         >>> verdict = Verdict((Reason.warning("efforts-late", ms=12.0),))

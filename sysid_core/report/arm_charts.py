@@ -186,7 +186,7 @@ def _solid(pi: Array, X_WB: Any, colour: str) -> Any:
 
     Args:
         pi: Inertial parameters of the body, shape (10,).
-        X_WB: Its pose.
+        X_WB: Pose of the body in the world.
         colour: Colour of the line.
     """
     c = pi[1:4] / pi[0]

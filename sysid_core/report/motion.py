@@ -89,7 +89,7 @@ def motion_report(
     Args:
         checker: Checker of the robot and the limits.
         trajectory: Planned motion.
-        check: Its check.
+        check: Result of the motion check.
         title: Heading.
         facts: Rows of the first table.
         remarks: Sentences below it.

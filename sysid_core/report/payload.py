@@ -310,7 +310,7 @@ def loaded_arm_report(
         fit: The estimate and its torques.
         frame: Frame that carries the payload.
         gains: Gains of the drives, one per joint [N m/A, or 1].
-        gain_sd: Their relative standard deviation.
+        gain_sd: Relative standard deviation of the gains.
         true_mass: To compare with [kg].
         settings: The payload for vendors' controllers.
     """

@@ -75,7 +75,7 @@ def reference_robot(
 
     Args:
         name: Such as "puma560".
-        floating_base: Whether its base moves freely.
+        floating_base: Whether the base moves freely.
         gravity: In the base frame, shape (3,) [m/s^2]; None: as the robot's file says.
 
     Raises:
@@ -220,7 +220,7 @@ def load_robot(
 
     Args:
         source: Name of a reference robot or of an `example-robot-data` robot, path, or XML.
-        floating_base: Whether its base moves freely.
+        floating_base: Whether the base moves freely.
         gravity: In the base frame, shape (3,) [m/s^2]; None: the robot's own, or the standard one.
 
     Raises:

@@ -78,11 +78,11 @@ class JointResult:
     """Result of the identification of one joint's servo.
 
     Attributes:
-        servo: Its model.
+        servo: Model of the servo.
         held_out: Error on blocks that were kept out of the fit, root mean square [rad].
         baseline: Error of "the position is the command" on the same samples [rad].
         free_zero: The zero where it may be any angle, and its deviation [rad].
-        witness: Its fit; None where it can't be fitted.
+        witness: Fit of the servo; None if it cannot be fitted.
     """
 
     servo: JointServo
@@ -100,7 +100,7 @@ class ServoIdentification:
         model: The simulator.
         joints: Results of the joints.
         findings: Findings about the recordings or the result.
-        motions: Names of what was fitted.
+        motions: Names of the fitted motions.
         seconds: Recorded time [s].
         notes: Assumptions.
     """

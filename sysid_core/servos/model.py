@@ -100,7 +100,7 @@ class JointServo:
 
     Attributes:
         joint: Name of the joint.
-        values: Terms that it has; the others are zero.
+        values: Values of the terms that the servo has; all others are zero.
         deviations: Standard deviations of those that were identified.
         load: Mean size of the bodies' torque in the motions that showed them [N m].
     """
@@ -136,7 +136,7 @@ class ServoModel:
 
     Attributes:
         robot: The bodies.
-        servos: One for each joint that moves, in the robot's joint order; others stay at zero.
+        servos: Servos of the moving joints, in the robot's joint order; other joints stay at zero.
         ground: The level surface that its bodies can't pass, if there is one.
 
     Examples:

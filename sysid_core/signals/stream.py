@@ -197,9 +197,9 @@ class StreamMonitor:
         """Add one sample to the statistics.
 
         Args:
-            stamp_ns: When it was measured.
-            arrived_ns: When it came, on the same clock; None: unknown.
-            valid: Whether its values are finite.
+            stamp_ns: Time of the measurement [ns].
+            arrived_ns: Time of arrival on the same clock [ns]; None: unknown.
+            valid: Whether the values are finite.
         """
         self._received += 1
         self._arrived_ns = stamp_ns if arrived_ns is None else arrived_ns

@@ -33,7 +33,7 @@ class TimingReport:
 
     Attributes:
         samples: As recorded.
-        kept: Left after dropping what is disordered or invalid.
+        kept: Number of samples that remain after removal of disordered and invalid ones.
         duplicates: Samples with the stamp of the last one kept.
         backward: Samples stamped before the last one kept, by no more than the reset limit.
         resets: Times that the clock went back by more; what follows is kept only after the last.
@@ -251,7 +251,7 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
 
     Args:
         stream: Joint states, with all of the robot's joints.
-        model: Its position limits count, where it has some.
+        model: Robot model, whose position limits are used if it has some.
         source: Named in errors.
 
     Raises:

@@ -151,7 +151,7 @@ class MujocoPlant(MujocoStepper):
     """MuJoCo simulation of a robot, driven by joint efforts or by a position controller.
 
     Args:
-        model: Its true parameters.
+        model: Robot with the true parameters.
         sensor_frame: Frame of a force-torque sensor.
         payload: Load on the sensor, `pi` in the sensor frame, shape (10,).
         friction: Coulomb, shape (n,) [N m].
@@ -244,7 +244,7 @@ class PositionPlant(MujocoStepper):
 
     Args:
         mjcf: With a position actuator of each joint, under the joint's name.
-        joint_names: Its joints.
+        joint_names: Names of the robot's joints.
         zero: Target at which each joint rests at zero without a load, shape (n,) [rad or m].
         backlash: Half of each gap between motor and encoder, shape (n,) [rad or m].
     """

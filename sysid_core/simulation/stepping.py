@@ -46,7 +46,7 @@ class MujocoStepper:
 
     Args:
         spec: Specification of the model.
-        joint_names: Its joints, one degree of freedom each.
+        joint_names: Names of the joints, one degree of freedom each.
         substeps: Time steps per control period.
 
     Raises:

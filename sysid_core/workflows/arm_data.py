@@ -63,8 +63,8 @@ def load_recording(
 
     Args:
         path: Path that the user gave.
-        columns: Needed for tables; for bags it may declare what the efforts mean.
-        effort_kind: Declared on the command line; wins for bags.
+        columns: Column map, needed for tables; for bags it may declare the kind of the efforts.
+        effort_kind: Kind declared on the command line; for bags it has priority.
         model: The robot; of bags of a closed chain, its driven joints and encoders are read.
 
     Raises:
@@ -217,7 +217,7 @@ class ArmData:
         others: Recordings that are only predicted.
         load: Known load, if any.
         columns: Column map of tables, if any.
-        columns_path: Its file.
+        columns_path: Path of the column map.
         gravity: Gravity as the recordings show it, where that was asked for.
         plan: The sequential motion that was played, if it is known.
         unexcited: Treatment of constants that no step of the sequential method excites.

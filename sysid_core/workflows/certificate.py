@@ -45,7 +45,7 @@ class CertificateCheck:
 
     Attributes:
         name: Name of the check.
-        ok: Whether it holds.
+        ok: Whether the check passed.
         detail: In words.
     """
 

@@ -61,7 +61,7 @@ class IdentifiedArm:
         fit: The identification, and what was chosen.
         training: Predictions of the fitted recordings.
         validation: Predictions of the others.
-        verdict: Whether it may be used.
+        verdict: Verdict on the use of the result.
         description: The URDF with its errors; None where it must not be used, or can't be made.
         inputs: Sources of the data; empty for data in memory.
         exports: Other formats that were written, each with its errors.
@@ -200,7 +200,7 @@ class IdentifiedArm:
 
         Args:
             folder: Folder of the result, which `write` completes.
-            targets: Formats.
+            targets: Export formats.
 
         Raises:
             SysIdError: Something that a format can't express, or a tool that reads it is missing.
@@ -226,7 +226,7 @@ class IdentifiedArm:
 
         Args:
             out: Folder of the files and of proof.json.
-            targets: Formats.
+            targets: Export formats.
             payload: Payload as a body fixed to a link; None: no payload.
             payload_frame: The frame of the payload's parameters: the sensor's.
             meshes: Folders in which the description's meshes are looked for.

@@ -88,7 +88,7 @@ class Planning:
     """Inputs of a search for a motion.
 
     Attributes:
-        robot: Its name or file.
+        robot: Name or file of the robot.
         model: The robot, with locked joints held.
         limits: Motion limits.
         rate_hz: Rate of the samples.

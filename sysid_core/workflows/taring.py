@@ -39,7 +39,7 @@ class Tared:
         kept: The calibration whose bias was taken anew, if any.
         change: Change of the kept calibration's bias, shape (6,) [N, N m], or None.
         remarks: Assumptions and findings, one sentence each.
-        no_delay: Why the wrench's delay isn't known; "" where it is, or wasn't asked.
+        no_delay: Reason why the wrench's delay is unknown; "" if it is known, or was not requested.
     """
 
     calibration: SensorCalibration

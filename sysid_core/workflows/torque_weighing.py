@@ -49,7 +49,7 @@ class WeighedByTorques:
         fit: The payload, as the difference of loaded and unloaded torques.
         drives: With the gains in use.
         gain_sd: Relative standard deviation of each gain, shape (n,).
-        verdict: Whether it may be sent to a controller.
+        verdict: Verdict on whether the payload may be sent to a controller.
         true_mass: To compare with [kg], or None.
         frame: Frame that carries the payload.
     """

@@ -36,7 +36,7 @@ class ValidatedArm:
 
     Attributes:
         identification: The identified robot.
-        predictions: One of each recording.
+        predictions: Predictions, one of each recording.
         verdict: Whether the result holds for them.
         name: Name of the identification.
         inputs: Files with their hashes, settings, and the key of the work.

@@ -83,7 +83,7 @@ class Weighed:
 
     Attributes:
         estimate: The ten parameters about the sensor's origin, with covariance.
-        verdict: Whether it may be sent to a controller.
+        verdict: Verdict on whether the payload may be sent to a controller.
     """
 
     estimate: Estimate
@@ -104,8 +104,8 @@ class WeighedRecording(Weighed):
     """Payload identified from a recording, by all requested methods.
 
     Attributes:
-        recording: Its path.
-        run: Its content.
+        recording: Path of the recording.
+        run: Content of the recording.
         model: The robot.
         weighing: By the default estimator.
         method: Name of the method that was asked for.
@@ -277,7 +277,7 @@ class FoundPart:
 
     Attributes:
         probabilities: Probabilities of each load, of no load and of an unknown load, the likeliest first.
-        verdict: Whether it is the expected one.
+        verdict: Verdict on whether the load is the expected one.
     """
 
     probabilities: Mapping[str, float]

@@ -57,7 +57,7 @@ class NodeProcesses:
         specs: What to start.
         log_directory: Where each node's output goes, `<name>.log`; `<namespace>_<name>.log` of a
             second one of a name.
-        environment: For the children; default: this process's.
+        environment: Environment of the child processes; default: that of this process.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class NodeProcesses:
         """Raise an error if a node has ended.
 
         Raises:
-            ProcessError: One has ended; its last words are in the message.
+            ProcessError: A node has ended; the last lines of its output are in the message.
         """
         for name, process in self.processes.items():
             if process.poll() is not None:

@@ -37,7 +37,7 @@ class SetPointInput:
         """Process a message; refused messages change nothing and lead to a damped stop.
 
         Args:
-            message: Its last point is the set point.
+            message: Message whose last point is the set point.
             now_ns: The clock [ns].
 
         Raises:

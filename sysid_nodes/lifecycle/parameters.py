@@ -34,7 +34,7 @@ def parameter(
     """Create a field of a node's configuration dataclass.
 
     Args:
-        default: Its value when not set; lists are given as tuples, kinds as an Enum.
+        default: Default value; lists are given as tuples, kinds as an Enum.
         description: What it is, with its unit.
         minimum: Smallest value allowed.
         maximum: Largest value allowed.

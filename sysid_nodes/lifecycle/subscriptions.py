@@ -63,7 +63,7 @@ class AdaptiveSubscription:
     Args:
         node: That subscribes; where the queue is deeper than 1, it reports what is lost.
         message_type: Type of the topic.
-        topic: Its name.
+        topic: Name of the topic.
         callback: Called with each message, or with its bytes.
         raw: Give bytes.
         qos: Depth, and the reliability wanted.

@@ -20,7 +20,7 @@ class NotTakenError(SysIdError):
     """Error of a controller that did not adopt the payload.
 
     Args:
-        message: Why.
+        message: Reason in words.
         untouched: It is certain that it kept what it had.
         remedy: What to do.
     """

@@ -22,7 +22,7 @@ class Admission:
 
     Args:
         drive: How the robot is moved.
-        robot: Its newest state.
+        robot: Newest state of the robot.
         safety: What must be true.
     """
 

@@ -38,7 +38,7 @@ class Arming:
         Args:
             node: Whose service it is.
             problem: Says why nobody may arm now, or nothing.
-            remark: Said with each token.
+            remark: Text that is sent with each token.
         """
 
         def answer(request: Arm.Request, response: Arm.Response) -> Arm.Response:

@@ -33,7 +33,7 @@ class SpeedScaling:
     """Speed scaling of the robot, from a topic in percent.
 
     Args:
-        topic: Its name; `none` for a robot without a slider, empty where nobody says.
+        topic: Name of the topic; `none` for a robot without a slider, empty if no topic reports it.
     """
 
     def __init__(self, topic: str) -> None:

@@ -113,7 +113,7 @@ class Remote:
 
         Args:
             file: The trajectory, by a path that the executor accepts.
-            goal: For which it is played; its cancel ends the motion.
+            goal: Goal for which the motion is played; its cancel ends the motion.
             report: Takes the progress of the motion, 0 to 1; 0 on the way to its start.
             speed_scale: Share of the planned speed.
             check_only: Move nothing.

@@ -18,7 +18,7 @@ def state_of(core: Executor, command: Command) -> ExecutorStateMessage:
 
     Args:
         core: That runs.
-        command: Its last.
+        command: Last command of the executor.
     """
     scaling = core.scaling  # the robot's own; None: nobody says
     left = 0.0 if core.motion is None else (1.0 - command.progress) * core.motion.duration

@@ -42,7 +42,7 @@ def choose_motion_cutoff(
     Args:
         model: The robot.
         recordings: Runs that are fitted together.
-        friction: Terms that resist.
+        friction: Friction terms.
         processing: Rates and cut-offs; its own cut-off stays unless another is clearly better. Those
             above 0.4 of the regressor's rate are left out.
 

@@ -145,14 +145,14 @@ class ArmEquations:
 
     Attributes:
         model: The robot.
-        friction: Terms that resist.
+        friction: Friction terms.
         processing: Rates and cut-offs.
         spans: The data.
         Y: Unfiltered rigid-body regressor of each span, (K_i, n, 10 N); None for long recordings,
             where it is computed anew whenever it is needed.
         structure: Regressor at random states, shape (s, p).
         prior: Inertial parameters to start from, shape (10 N,).
-        scale: Their natural scale, shape (10 N,).
+        scale: Natural scale of the inertial parameters, shape (10 N,).
     """
 
     model: RobotModel

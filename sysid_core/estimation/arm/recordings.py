@@ -88,12 +88,12 @@ class Processing:
         end_trim: Cut at both ends of a span, where filters and impacts spoil it [s].
         moving: A joint moves above this speed [rad/s]; at standstill friction is anywhere between
             its limits.
-        rate_hz: At which the regressor is built (or the recording's own rate, if lower).
+        rate_hz: Sampling rate of the regressor (or the recording's own rate, if lower) [Hz].
         motion_cutoff_hz: Cut-off of the filter for positions, velocities and accelerations.
         differentiate: Source of velocities and accelerations: `filter`; `positions`, without
             measured velocities; or `spline`, smoothing splines of the positions whose cut-off is
             chosen by cross-validation (`motion_cutoff_hz` is then not used).
-        delay: By how much the efforts lag behind the positions [s].
+        delay: Time by which the efforts lag behind the positions [s].
     """
 
     __pydantic_config__ = ONLY_KNOWN_KEYS
@@ -150,7 +150,7 @@ def prepare(
     Args:
         model: The robot.
         recording: Joint states with declared efforts.
-        friction: Its drives turn efforts into torques.
+        friction: Friction model, whose drives convert efforts to torques.
         processing: Rates and cut-offs.
 
     Raises:

@@ -155,7 +155,7 @@ class RegressorBlocks:
 
     Attributes:
         model: The robot.
-        friction: Terms that resist.
+        friction: Friction terms.
         spans: Motions, without gaps.
         rigid: Rigid-body regressor of each span, (K_i, n, 10 N), where it is held.
         rows: Samples of each span that are used.

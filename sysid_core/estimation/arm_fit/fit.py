@@ -134,7 +134,7 @@ class ArmFit:
         load: Known load, if any.
         loaded: The result with its drive gains and load; None without loaded runs.
         spread: Whether the recordings determine the torques of other motions.
-        differentiations: Held-out error of each way to differentiate, where several were tried.
+        differentiations: Held-out error of each source of velocities, if several were tried.
     """
 
     identification: Identification

@@ -90,9 +90,9 @@ def model_error(
     Args:
         regression: K samples of n torques.
         columns: The b columns that were estimated: base parameters.
-        values: Their estimates, shape (b,).
+        values: Estimates of the parameters, shape (b,).
         residual: Shape (K, n).
-        weights: Those of the fit.
+        weights: Weights of the fit.
         alone: Covariance of the b parameters, from the residuals' correlation in time alone.
     """
     inertial = np.asarray(columns) < regression.n_inertial

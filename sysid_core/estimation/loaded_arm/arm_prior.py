@@ -124,8 +124,9 @@ def arm_prior(
     friction.
 
     Args:
-        model: Its inertial parameters are the mean.
-        friction: Its parameters are zero on average, as large as the torques allow.
+        model: Robot model, whose inertial parameters are the prior mean.
+        friction: Friction model; the prior mean of its parameters is zero, and their standard
+            deviation is as large as the torques permit.
         stream: Motion and torques, for the size of friction.
         relative_sd: Standard deviation of the inertial parameters, relative to the links' own size.
         identified: Full parameters with covariance, instead of the model's.
@@ -180,9 +181,10 @@ def drift_precision(
     """Return the inverse covariance of the change of friction between two runs, shape (p, p).
 
     Args:
-        friction: Its terms; rotors and gear waves don't change.
+        friction: Friction model; rotor inertias and torque waves do not change.
         parameters: Friction parameters, shape (p,).
-        natural: Their natural scale, shape (p,): below a fiftieth they count as that.
+        natural: Natural scale of the parameters, shape (p,): smaller standard deviations than a
+            fiftieth of it count as a fiftieth.
         drift: Relative standard deviation of the change.
     """
     size = np.maximum(np.abs(parameters), 0.02 * natural)

@@ -61,7 +61,7 @@ def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
     Args:
         model: The robot without it.
         frame: Frame to which the body is fixed.
-        pi: Its parameters in that frame, shape (10,).
+        pi: Inertial parameters of the load in that frame, shape (10,).
     """
     added = carried_by(model, frame) @ np.asarray(pi, dtype=float)
     return model.with_pi(model.pi.ravel() + added)

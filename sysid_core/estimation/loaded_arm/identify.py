@@ -67,7 +67,7 @@ def identify_with_load(
         unloaded: Runs without load; its drives' gains are the starting point only.
         loaded: Runs with it, of the same robot with the same friction terms.
         load: Known parameters of the load.
-        estimator: One of this room's whole-robot estimators.
+        estimator: Whole-robot estimator, such as `ConsistentLeastSquares`.
 
     Raises:
         EstimationError: The gains don't settle, a joint has no efforts, or a link has the load's

@@ -220,7 +220,7 @@ def torque_streams(
     Args:
         model: The robot.
         recording: Joint states with declared efforts.
-        friction: Its drives turn efforts into torques.
+        friction: Friction model, whose drives convert efforts to torques.
         processing: Rates and cut-offs.
     """
     out = []

@@ -88,7 +88,7 @@ class LoadedArm:
     Attributes:
         estimate: Estimate of the payload.
         joint_names: Columns of the torques.
-        extra: One entry for each loaded recording.
+        extra: Torques of the payload, one entry for each loaded recording.
         added: Mass that the loaded recordings carry more than the unloaded ones, by least squares
             alone, and its standard deviation [kg]; negative where they carry less.
     """
@@ -105,7 +105,7 @@ class LoadedEquations:
 
     Attributes:
         model: The unloaded robot.
-        friction: Its friction terms.
+        friction: Friction terms of the arm.
         frame: Frame that carries the payload.
     """
 

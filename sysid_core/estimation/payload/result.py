@@ -146,7 +146,7 @@ class PayloadSummary:
     Attributes:
         mass: [kg].
         com: Centre of mass in the sensor frame, shape (3,) [m].
-        inertia: About the centre of mass, axes of the sensor, shape (3, 3) [kg m^2].
+        inertia: Inertia about the centre of mass, axes of the sensor, shape (3, 3) [kg m^2].
         mass_sd: [kg].
         com_sd: Shape (3,) [m].
         inertia_sd: Shape (3, 3) [kg m^2].

@@ -31,7 +31,7 @@ class PayloadChange:
     """Detected change of the payload.
 
     Attributes:
-        stamp_s: When it was noticed [s].
+        stamp_s: Time of the detection [s].
         kind: Heavier, lighter, or of the same mass elsewhere.
         mass: By which it is heavier [kg].
     """

@@ -67,7 +67,7 @@ class OnlinePayload:
         """Add samples, given in the axes of the sensor.
 
         Args:
-            data: One or more, newer than those before.
+            data: One or more samples, newer than all earlier ones.
 
         Returns:
             Changes of the load that were noticed among them.

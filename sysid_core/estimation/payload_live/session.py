@@ -47,7 +47,7 @@ class LoadChange:
     """Change of the load during the motion; the samples before it are no longer used.
 
     Attributes:
-        stamp_ns: When it was noticed [ns].
+        stamp_ns: Time of the detection [ns].
         kind: Attached, detached or slipped.
         mass: By which the load is heavier since [kg].
     """

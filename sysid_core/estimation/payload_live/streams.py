@@ -233,7 +233,7 @@ class PayloadStreams:
 
         Args:
             seconds: Largest age of the samples [s].
-            late_ns: By how much the wrench lags the joint states [ns].
+            late_ns: Time by which the wrench lags behind the joint states [ns].
         """
         if not self._joints:
             return []

@@ -28,7 +28,7 @@ class Weighing:
     Attributes:
         estimate: By `PayloadMAP`.
         data: Data to which the estimate was fitted, without bias and tool.
-        sensor_frame: In whose axes.
+        sensor_frame: Frame of the sensor, in whose axes the payload is stated.
         calibration: Calibration of the sensor; None where nobody has tared it.
         changes: Changes of the load during the motion.
         notes: Processing of the readings, and findings about the sensor, one sentence each.

@@ -91,7 +91,7 @@ def solve_backward(
     """Estimate the parameters step by step, from the last joint to the first.
 
     Args:
-        blocks: One per joint, in the order of the recursion: last joint first.
+        blocks: Equations of each joint, in the order of the recursion: last joint first.
         prior: Values of parameters that no step determines, shape (p,).
         prior_covariance: Natural scale of the parameters, shape (p, p), positive definite.
     """

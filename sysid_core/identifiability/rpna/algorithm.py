@@ -139,7 +139,7 @@ def reduced_nullspace(Z: Array, order: Array) -> tuple[Array, Array]:
         order: The coordinates in their order of preference, shape (n,).
 
     Returns:
-        dependent: Their indices, shape (d,).
+        dependent: Indices of the dependent parameters, shape (d,).
         E: Basis with `E[dependent] = 1` (identity), shape (n, d).
     """
     d = Z.shape[1]

@@ -72,7 +72,7 @@ class Explorer:
     Attributes:
         checker: Checker of the robot and its limits.
         unknowns: Parameters to be estimated; their prior is the present knowledge.
-        goal: When enough is known.
+        goal: Termination criterion.
         period: Longest duration of a piece [s]. Long ones show most per second, since each begins
             and ends at rest: one that shows more than what is open gives way to a shorter one.
         n_iterations: Iterations of each piece's improvement; 0 for the best of a few random ones.

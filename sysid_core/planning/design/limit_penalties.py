@@ -61,7 +61,7 @@ class LimitPenalties:
 
     Args:
         checker: Checker of the robot and its limits.
-        tree: Its kinematics.
+        tree: Kinematics of the robot.
         share: Share of the joints' limits that samples may use.
 
     Attributes:
@@ -113,8 +113,8 @@ class LimitPenalties:
 
         Args:
             q, v, a, jerk: Samples, (K, n) each.
-            Y: Their joint-torque regressor, (K, n, 10 n).
-            motion: Their bodies' motion.
+            Y: Joint-torque regressor of the samples, (K, n, 10 n).
+            motion: Motion of the bodies at the samples.
             contact_weights: Weight of the contact penalty at each sample, (K,); contact is not
                 checked where it is 0.
         """

@@ -117,7 +117,7 @@ class TreeMotion:
         R: Orientations, shape (K, n, 3, 3).
         p: Origins, shape (K, n, 3) [m].
         J: Joint axes, shape (K, n, 6).
-        J_dot: Their rates, shape (K, n, 6).
+        J_dot: Time derivatives of the joint axes, shape (K, n, 6).
         V: Velocities, shape (K, n, 6).
         A: Accelerations less gravity, shape (K, n, 6).
     """

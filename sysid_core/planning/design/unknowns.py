@@ -44,8 +44,8 @@ class Unknowns:
 
     Attributes:
         model: The robot; its parameters are the nominal ones.
-        structure: Its exact structural answer.
-        friction: Terms that are estimated too.
+        structure: Exact structural identifiability of the robot.
+        friction: Friction terms that are estimated as well.
         effort_sd: Standard deviation of each joint's effort, shape (n,) [N m or N].
         correlation: Time over which errors of the efforts are correlated [s].
         base: Combinations of all parameters that motions can show, inertial and friction together.
@@ -133,7 +133,7 @@ class Unknowns:
 
         Args:
             names: Parameters of the estimate.
-            covariance: Theirs, shape (len(names), len(names)).
+            covariance: Covariance of these parameters, shape (len(names), len(names)).
 
         Raises:
             ExcitationError: The estimate has none of the unknowns.

@@ -54,7 +54,7 @@ def oscillation(
         columns: The m joints that move, shape (m,).
         frequencies_hz: Shape (m,).
         duration: Including both ramps [s].
-        amplitude: One for all, or shape (m,) [rad].
+        amplitude: Amplitudes, one for all joints, or shape (m,) [rad].
         ramp: Duration of each ramp, at most half of the whole [s].
         rate_hz: Rate of the samples.
 

@@ -42,7 +42,7 @@ class MoveChooser:
 
     Args:
         model: The robot.
-        friction: Terms that are estimated with the constants.
+        friction: Friction terms that are estimated with the constants.
         rng: States that the natural scale is taken from.
         locked_measured: Whether torques of joints at standstill count.
     """
@@ -191,7 +191,7 @@ class SequentialPlan:
         trajectory: The whole motion as one file, every swing a segment; checked.
         moves: In the order in which they are played.
         steps: Steps of the recursion, last joint first: what each settles and how well-conditioned.
-        constants: Names of what is estimated: minimal constants and friction.
+        constants: Names of the unknowns: minimal constants and friction.
         check: Result of the safety check.
         remarks: Necessary motions other than single-joint moves.
     """
@@ -238,7 +238,7 @@ def plan_sequential(
     Args:
         model: The robot, a serial arm.
         limits: Motion limits.
-        friction: Terms that will be estimated with the constants.
+        friction: Friction terms that are estimated with the constants.
         rng: Random postures are drawn from it.
         locked_measured: Whether torques of joints at standstill are worth something, since they
             are read behind the gears.

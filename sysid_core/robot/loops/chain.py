@@ -96,7 +96,7 @@ class Loop:
         name: Name for messages.
         kind: `point`: the two origins coincide (a ball joint, 3 equations). `rod`: they keep
             a distance (1 equation). `weld`: the two frames coincide (6 equations).
-        a: One end.
+        a: First end.
         b: The other.
         length: Length of a rod [m].
     """
@@ -128,7 +128,7 @@ class JointDrive:
         F_c: Coulomb friction [N m].
         F_v: Viscous friction [N m s/rad].
         I_a: Inertia of the drive, seen at the joint [kg m^2].
-        beta: Offset [N m].
+        beta: Constant offset of the torque [N m].
         gear_ratio: Motor turns per joint turn.
         torque_limit: [N m].
     """

@@ -42,7 +42,7 @@ def project_positions(chain: ClosedChain, names: Sequence[str], q: ArrayLike) ->
     Args:
         chain: The mechanism.
         names: Measured joints, actuated or passive.
-        q: Their positions, shape (K, m), in the order of time.
+        q: Positions of the measured joints, shape (K, m), in the order of time.
 
     Returns:
         All joints, shape (K, n), closing the loops.
@@ -78,7 +78,7 @@ def project_velocities(
         chain: The mechanism.
         posture: Closed postures, shape (K, n).
         names: Measured joints.
-        v: Their velocities, shape (K, m).
+        v: Velocities of the measured joints, shape (K, m).
     """
     columns, v = _measured(chain, names, v)
     S = _seen(chain, actuation_map(chain, posture)[:, columns], names)
@@ -250,7 +250,7 @@ class DrivenRobot(RobotModel):
 
         Args:
             names: Measured joints, driven or passive.
-            q: Their positions in the order of time, shape (K, m).
+            q: Positions of the measured joints in the order of time, shape (K, m).
 
         Raises:
             ModelError: The measured joints don't determine the posture.

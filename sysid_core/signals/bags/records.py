@@ -29,7 +29,7 @@ class MessageBlock:
     Attributes:
         topics: Names that `topic` counts.
         topic: Index of each message's topic, shape (k,).
-        log_ns: When it was received, shape (k,).
+        log_ns: Times of reception, shape (k,).
         content: Bytes that hold them all.
         start: Start of each message in the bytes, shape (k,).
         length: Bytes of each, shape (k,).

@@ -175,7 +175,7 @@ def stored_items(path: Path, files: Sequence[Path], *, whole: bool) -> Iterator[
     """Yield messages, topics, metadata and damage of a bag, in order.
 
     Args:
-        path: As given by the user.
+        path: Path that the user gave.
         files: Storage files.
         whole: Whether there is a metadata.yaml.
     """

@@ -134,7 +134,7 @@ class JointFilter:
         """Process one sample.
 
         Args:
-            stamp_ns: When it was measured.
+            stamp_ns: Time of the measurement [ns].
             q: Positions, shape (n,) [rad or m].
             v: Measured velocities, shape (n,); None: positions alone.
             effort: Shape (n,), in any unit.

@@ -79,7 +79,7 @@ class KinematicBank:
         order: Derivatives kept besides the value.
 
     Attributes:
-        density: As given; may be changed between steps.
+        density: Density of the driving noise; may be changed between steps.
         x: States, shape (n, order + 1); NaN before the start.
         P: Covariances, shape (n, order + 1, order + 1), likewise.
         unit_step: F and Q over a second.

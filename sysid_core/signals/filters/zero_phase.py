@@ -222,7 +222,7 @@ def in_pieces(spans: Iterable[JointStream], rate_hz: float) -> Iterator[JointStr
 
     Args:
         spans: Without gaps.
-        rate_hz: At which they will be resampled.
+        rate_hz: Rate at which the samples are resampled afterwards [Hz].
     """
     for span in spans:
         duration = float(span.time[-1]) if len(span) else 0.0

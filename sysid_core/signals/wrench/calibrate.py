@@ -89,7 +89,7 @@ def fit_wandering(
     Args:
         Y: Columns of every posture and axis, shape (K, 3, n).
         readings: Shape (K, 3).
-        share: When, from 0 to 1, shape (K,).
+        share: Time of each posture, scaled from 0 to 1, shape (K,).
         mean, C: Prior mean and covariance of the unknowns, shapes (n,) and (n, n).
         usual: Noise, and walk over the recording, that sensors usually have.
     """
@@ -146,7 +146,7 @@ class FullCalibration:
 
     Attributes:
         calibration: To be kept and used: bias at the last posture, correction matrix, load.
-        mass: On the sensor, and its sd [kg].
+        mass: Mass on the sensor, and its standard deviation [kg].
         gain: Symmetric force gains, reading per force, shape (3, 3); 1 for a perfect sensor.
         gain_sd: Shape (3, 3).
         mounting: Rotation vector of the true axes against the described, shape (3,) [rad].
@@ -211,8 +211,9 @@ def calibrate_static(
         wrench: Mean reading of each posture, shape (K, 6) [N, N m].
         gravity_S: Gravity in the sensor's axes as the model says, shape (K, 3) [m/s^2].
         R_WS: Orientation of the sensor, shape (K, 3, 3).
-        time: When each was held, shape (K,), increasing [s].
-        known_mass: On the sensor [kg]; None: the mass is found from the mean gain of the axes.
+        time: Time of each posture, shape (K,), increasing [s].
+        known_mass: Known mass on the sensor [kg]; None: the mass is estimated, with a mean gain of
+            one over the axes.
         frame: Name of the sensor's frame.
         noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
         source: Name of the data source.

@@ -70,7 +70,7 @@ class Rival:
     Attributes:
         probability: Probability of the hypothesis, among all.
         mass: 0 where nothing is held [kg].
-        sd: Its deviation [kg].
+        sd: Standard deviation of the mass [kg].
     """
 
     probability: float

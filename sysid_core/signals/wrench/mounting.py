@@ -236,7 +236,7 @@ def check_mounting(
     r"""Compare the described axes and gravity with those determined from the weight.
 
     Args:
-        force: Force readings in still postures, shape (K, 3) [N].
+        force: Force readings in static postures, shape (K, 3) [N].
         gravity_S: Gravity in the sensor's axes as the model says, shape (K, 3) [m/s^2].
         R_WS: Orientations of the sensor as the model says, shape (K, 3, 3). Without them a wrong
             direction of gravity can't be separated from a turned sensor.

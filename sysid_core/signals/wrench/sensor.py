@@ -62,7 +62,7 @@ class SensorCalibration:
         delay: By which the wrench lags the kinematics [s], and its standard deviation [s]
             (infinite when never estimated).
         n_postures: Still postures used.
-        stamp_ns: When the last posture was held; 0 where unknown.
+        stamp_ns: Time of the last posture [ns]; 0 if unknown.
         temperature: Temperature of the sensor then [°C]; NaN where unknown.
         source: Name of the data source.
         notes: Remarks, one sentence each.

@@ -313,7 +313,7 @@ def retare(
 
     Args:
         kept: From an earlier tare.
-        postures: One still posture or more.
+        postures: One or more static postures.
         temperature: Temperature of the sensor now [°C].
 
     Returns:
