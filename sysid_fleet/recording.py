@@ -156,7 +156,7 @@ def recording_rows(task: Task) -> list[dict[str, Any]]:
         task: The recording.
 
     Raises:
-        SysIdError: It can't be used.
+        SysIdError: The recording cannot be used.
     """
     robot = task.robot
     settings = settings_hash(robot, task.tool)

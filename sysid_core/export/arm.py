@@ -57,7 +57,8 @@ class Carried:
         """Return a copy of a robot that carries the payload.
 
         Raises:
-            SysIdError: No payload's estimate, a body that can't exist, a frame that doesn't move.
+            SysIdError: The estimate is not that of a payload, the body is not physically
+                consistent, or the frame does not move.
         """
         values = self.estimate.values
         names = tuple(name.rsplit(".", 1)[-1] for name in self.estimate.names)
@@ -173,7 +174,7 @@ def export_arm(
         progress: Shows steps.
 
     Raises:
-        SysIdError: The result has something that a target can't express.
+        SysIdError: A format cannot represent the robot of the result.
     """
     model = result.identification.model
     for target in targets:

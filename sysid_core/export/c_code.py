@@ -97,7 +97,7 @@ def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
         prefix: Prefix of all names: a C identifier.
 
     Raises:
-        ModelError: No identifier, or a joint or body that can't be expressed.
+        ModelError: The prefix is not a C identifier, or a joint or body cannot be represented.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix):
         raise ModelError(

@@ -107,7 +107,7 @@ def write_target(
         stays: Final folder, to which `out` is moved afterwards; None: `out` is not moved.
 
     Raises:
-        ModelError: Something that the format can't express, or a mesh that can't be read.
+        ModelError: The format cannot represent the robot, or a mesh cannot be read.
     """
     require_target(target, robot.model)
     chain = robot.model.chain if isinstance(robot.model, DrivenRobot) else None

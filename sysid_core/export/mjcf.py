@@ -253,7 +253,7 @@ def mjcf_of(
         chain: The loops that close the tree, as `<equality>`.
 
     Raises:
-        ModelError: A joint or body that MJCF can't express, or a file that MuJoCo refuses.
+        ModelError: MJCF cannot represent a joint or body, or MuJoCo refuses the file.
     """
     tree = tree_of(model)
     sites, equalities, tendons = ({}, [], []) if chain is None else _closures(chain)

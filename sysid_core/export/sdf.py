@@ -35,7 +35,7 @@ def sdf_of(robot: Projection, *, meshes: MeshFolder | None = None) -> str:
         meshes: Folder of the mesh files, below the folder of the file; None: no meshes are written.
 
     Raises:
-        ModelError: A joint or body that SDF can't express.
+        ModelError: SDF cannot represent a joint or body.
     """
     tree, links = tree_of(robot.model), link_elements(robot.model)
     names = sdf_names(robot.model)

@@ -34,7 +34,7 @@ def usd_of(robot: Projection) -> str:
         robot: In the terms of PhysX.
 
     Raises:
-        ModelError: A joint or body that USD can't express.
+        ModelError: USD cannot represent a joint or body.
     """
     tree = tree_of(robot.model)
     names = prim_names(robot.model)

@@ -100,7 +100,7 @@ class Obstacle:
             directories: Folders in which a mesh is looked for besides the working directory.
 
         Raises:
-            ExcitationError: The mesh isn't there or can't be read.
+            ExcitationError: The mesh does not exist or cannot be read.
         """
         if self.box is not None:
             return coal.Box(*self.box)

@@ -123,7 +123,8 @@ class LimitsFile(FileSchema):
         """Return the limits of a robot, in the order of its joints, without locked joints.
 
         Raises:
-            ExcitationError: A joint of the robot is missing, or one is in the file that it hasn't.
+            ExcitationError: A joint of the robot is missing in the file, or the file contains a
+                joint that the robot lacks.
         """
         missing = [name for name in model.joint_names if name not in self.joints]
         unknown = set(self.joints) - set(model.joint_names) - set(model.locked)

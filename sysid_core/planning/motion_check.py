@@ -271,7 +271,7 @@ def export_trajectory(
         The trajectory as written.
 
     Raises:
-        ExcitationError: A limit is broken; nothing is written.
+        ExcitationError: A limit is violated; no file is written.
     """
     check_motion(model, trajectory, limits).raise_if_unsafe()
     checked = dataclasses.replace(trajectory, limits=limits.as_dict())

@@ -106,7 +106,8 @@ def plan_static_postures(
         progress: Called with the share that is done and what is going on.
 
     Raises:
-        ExcitationError: Fewer than two postures are asked for, or no safe way leads on.
+        ExcitationError: Fewer than two postures are requested, or no safe path to a further posture
+            was found.
     """
     if count < 2:
         raise ExcitationError(

@@ -113,7 +113,7 @@ def plan_transfer(
         share: Share of the velocity, acceleration, jerk and TCP limits that is used.
 
     Raises:
-        ExcitationError: The straight way isn't safe.
+        ExcitationError: The straight path is not safe.
     """
     model = checker.model
     duration = move_duration(checker, q_start, q_goal, share)

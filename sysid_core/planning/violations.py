@@ -113,7 +113,7 @@ class MotionCheck:
         """Raise an error if a limit is violated.
 
         Raises:
-            ExcitationError: A limit is broken; `data["violations"]` lists all.
+            ExcitationError: A limit is violated; `data["violations"]` lists all violations.
         """
         if self.violations:
             shown = "; ".join(str(v) for v in self.violations[:5])

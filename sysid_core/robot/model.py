@@ -373,7 +373,7 @@ class RobotModel:
         """Return a copy with other inertial parameters, shape (n_bodies, 10) or (10 n_bodies,).
 
         Raises:
-            ModelError: Another shape, or values that aren't finite.
+            ModelError: The array has a wrong shape, or contains values that are not finite.
         """
         pi = np.asarray(pi, dtype=float)
         if pi.shape not in ((self.n_bodies, 10), (10 * self.n_bodies,)):

@@ -198,7 +198,8 @@ class ServoModel:
             Positions, shape (K, n) [rad].
 
         Raises:
-            SignalError: Shapes that don't fit, times that don't ascend, or values that aren't finite.
+            SignalError: The shapes are inconsistent, the times do not increase, or values are not
+                finite.
         """
         t_target, target, t, q0 = _checked(len(self.servos), t_target, target, t, q0)
         q = np.stack([np.interp(t, t_target, column) for column in target.T], axis=1)

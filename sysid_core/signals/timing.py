@@ -255,7 +255,8 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
         source: Named in errors.
 
     Raises:
-        SignalError: With the joint, and what to do.
+        SignalError: The unit of a joint is implausible; the error names the joint and the
+            recommended action.
     """
     stream = stream.ordered(model.joint_names)
     lower, upper = model.position_limits

@@ -74,7 +74,7 @@ def build_mujoco_spec(
         timestep: [s].
 
     Raises:
-        ModelError: A joint type or a body that MuJoCo can't have.
+        ModelError: MuJoCo does not support a joint type or a body.
     """
     n = model.nv
     zeros = np.zeros(n)

@@ -260,7 +260,7 @@ class ArmData:
             progress: Shows steps.
 
         Raises:
-            SysIdError: Recordings that can't be used with this robot.
+            SysIdError: A recording cannot be used with this robot.
         """
         terms = FrictionTerm.listed("usual" if settings.friction == "auto" else settings.friction)
         for run in (*runs, *others):

@@ -67,7 +67,7 @@ def certify(
         progress: Shows steps.
 
     Raises:
-        EstimationError: The result can't be repeated, or it failed its own verdict.
+        EstimationError: The result cannot be repeated, or its verdict is *fail*.
     """
     result = RESULT.read_json(folder / "result.json")
     inputs = result.get("inputs") if isinstance(result, dict) else None

@@ -203,7 +203,8 @@ class IdentifiedArm:
             targets: Export formats.
 
         Raises:
-            SysIdError: Something that a format can't express, or a tool that reads it is missing.
+            SysIdError: A format cannot represent the robot, or a library for reading the file is
+                missing.
         """
         self._write_values(Path(folder))
         places = mesh_places(self.inputs.get("robot", ""))
@@ -233,8 +234,8 @@ class IdentifiedArm:
             result: Folder that the result is written to, by which `sysid verify` repeats the proof.
 
         Raises:
-            SysIdError: No such format, something that a format can't express, no such frame, or a tool
-                that reads it is missing.
+            SysIdError: The format or frame is unknown, the format cannot represent the robot, or a
+                library for reading the file is missing.
         """
         named = [Target.named(target, "A target of the export", ModelError) for target in targets]
         carried = None if payload is None else Carried(payload, payload_frame)
@@ -252,7 +253,8 @@ def identify(settings: IdentifySettings, progress: Progress = silent) -> Identif
         progress: Shows steps.
 
     Raises:
-        SysIdError: A file can't be read, recordings don't fit the robot, or settings each other.
+        SysIdError: A file cannot be read, a recording does not belong to the robot, or settings are
+            contradictory.
     """
     data = ArmData.read(settings, progress)
     inputs = inputs_of(settings)
@@ -277,7 +279,7 @@ def identify_data(
         force: Whether a result that must not be used is described as URDF, too.
 
     Raises:
-        SysIdError: The recordings don't determine what is asked.
+        SysIdError: The recordings do not determine the requested parameters.
     """
     require_unseen(data.others, data.fitted)
     fit = _fitted(data, settings, progress)

@@ -34,7 +34,7 @@ def limits_of(settings: PlanSettings, model: RobotModel) -> MotionLimits:
     """Return the motion limits from the limits file, or else from the settings.
 
     Raises:
-        ExcitationError: A box isn't one.
+        ExcitationError: The corners of a box are invalid.
     """
     held, workspace = _held_box(settings), _workspace_corners(settings)
     if settings.limits:
@@ -166,7 +166,7 @@ class PlannedMotion:
         """Write trajectory, plan.json and report to a folder, and return the text of plan.json.
 
         Raises:
-            ExcitationError: A motion isn't safe; then none is written.
+            ExcitationError: A motion is not safe; no file is written.
         """
         model, limits, found = self.planning.model, self.planning.limits, self.found
         out.mkdir(parents=True, exist_ok=True)

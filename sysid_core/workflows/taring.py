@@ -82,7 +82,7 @@ def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
         progress: Shows steps.
 
     Raises:
-        SysIdError: There are too few postures, or what they show can't be.
+        SysIdError: There are too few postures, or the result is implausible.
     """
     progress(Step.READING)
     run = bags.read_bag(settings.recording)

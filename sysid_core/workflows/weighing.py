@@ -199,7 +199,7 @@ def weigh(
         progress: Shows steps.
 
     Raises:
-        SysIdError: The recording can't be read or weighed, or a setting isn't one.
+        SysIdError: The recording cannot be read or used, or a setting is invalid.
     """
     progress(Step.READING)
     diagram = LoadDiagram.from_text(settings.load_diagram) if settings.load_diagram else None
@@ -296,7 +296,7 @@ def which_part(
         expected: The load that should be held; "": any of them, or none.
 
     Raises:
-        SysIdError: A file can't be read, or nobody has tared the sensor.
+        SysIdError: A file cannot be read, or the sensor is not tared.
     """
     known = load_parts(parts)
     if settings.calibration is None:

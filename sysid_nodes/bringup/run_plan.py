@@ -137,7 +137,7 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
         Exit status: 0 when all is done, 1 when it was declined.
 
     Raises:
-        SysIdError: The plan is unsafe, a node ended, the motion was aborted, or nothing came out.
+        SysIdError: The plan is unsafe, a node ended, the motion was aborted, or there is no result.
     """
     console, out = Console(), options.out.resolve()
     file = (plan / "trajectory.npz" if plan.is_dir() else plan).resolve()

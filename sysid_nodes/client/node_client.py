@@ -54,7 +54,7 @@ class NodeClient:
         """Process messages until a condition holds.
 
         Raises:
-            LiveError: It doesn't in time.
+            LiveError: The condition does not hold before the timeout.
         """
         timeout_s *= self.patience
         end = time.monotonic() + timeout_s
@@ -107,7 +107,7 @@ class NodeClient:
         """Call a service.
 
         Raises:
-            LiveError: It isn't there, doesn't answer, or answers with `success` false.
+            LiveError: The service does not exist, does not answer, or answers with `success` false.
         """
         client = self.node.create_client(service_type, name)
         self.wait_until(client.service_is_ready, timeout_s, f"the service {name}")

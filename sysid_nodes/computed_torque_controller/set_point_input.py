@@ -41,7 +41,7 @@ class SetPointInput:
             now_ns: The clock [ns].
 
         Raises:
-            SysIdError: It isn't to be followed.
+            SysIdError: The set point is refused.
         """
         if self._publishers() > 1:
             raise SetPointError(

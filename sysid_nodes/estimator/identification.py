@@ -56,7 +56,7 @@ class IdentificationJob:
             targets and no method is wanted.
 
     Raises:
-        SysIdError: A path that isn't allowed, isn't there, or would be overwritten.
+        SysIdError: A path is not permitted, does not exist, or would be overwritten.
     """
 
     def __init__(

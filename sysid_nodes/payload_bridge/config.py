@@ -87,7 +87,7 @@ class PayloadBridgeConfig:
         """Return the state machine of proposals and of the controller's payload.
 
         Raises:
-            ParameterError: A body hasn't ten parameters.
+            ParameterError: A body does not have ten parameters.
         """
         for name in ("tool", "initial_payload"):
             if len(getattr(self, name)) not in (0, 10):

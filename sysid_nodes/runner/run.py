@@ -84,7 +84,7 @@ async def run_experiment(
         settled_s: Time for which a payload must be constant to be final [s].
 
     Raises:
-        SysIdError: A check fails, the motion is aborted, or nothing comes out.
+        SysIdError: A check fails, the motion is aborted, or there is no result.
     """
     if not 0.0 <= slow < 1.0:
         raise SysIdError(

@@ -76,7 +76,7 @@ class Remote:
             timeout_s: Longest time to its end [s].
 
         Raises:
-            SysIdError: There is no server, it rejects the goal, or it doesn't end it.
+            SysIdError: There is no server, the server rejects the goal, or the goal does not end.
         """
         client = self._node.actions.client(kind, name)
         await self._node.waits.until(client.server_is_ready, _ANSWER_S)

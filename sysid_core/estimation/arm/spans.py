@@ -47,7 +47,7 @@ def filled(values: Array | None) -> Array:
     """Return an array of a span that `smooth_motion` has filled; the shape is unchanged.
 
     Raises:
-        SignalError: It hasn't.
+        SignalError: The array is None.
     """
     if values is None:
         raise SignalError(

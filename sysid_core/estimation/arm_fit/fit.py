@@ -186,7 +186,7 @@ def fit_arm(
         progress: Shows steps.
 
     Raises:
-        EstimationError: The recordings don't determine what is asked.
+        EstimationError: The recordings do not determine the requested parameters.
     """
 
     def estimator(weight: float | None) -> Estimator:

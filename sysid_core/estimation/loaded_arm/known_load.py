@@ -238,7 +238,7 @@ def require_filtered(stream: JointStream, source: str) -> None:
     """Raise an error for a stream without velocities, accelerations or true joint torques.
 
     Raises:
-        SignalError: Says what is missing.
+        SignalError: Velocities, accelerations or joint torques are missing.
     """
     require_torques(stream, source)
     require_finite(stream, source)

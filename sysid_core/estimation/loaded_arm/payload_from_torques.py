@@ -244,7 +244,8 @@ class PayloadFromTorques:
             runs: The recording that each loaded span was cut from, to name it in notes.
 
         Raises:
-            EstimationError: Efforts that aren't torques, missing signals, foreign parameters.
+            EstimationError: The efforts are not torques, signals are missing, or the parameters
+                belong to another robot.
             SolverError: The consistent payload could not be found.
         """
         if not loaded:

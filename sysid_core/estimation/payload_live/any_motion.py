@@ -79,7 +79,8 @@ def weigh_motion(
         still: Every joint state is a still posture, with the wrench of the same stamp.
 
     Raises:
-        EstimationError: There is no wrench, too few postures, or nothing that weighs.
+        EstimationError: There is no wrench, there are too few postures, or the sensor carries no
+            load.
     """
     _require_wrench(recording)
     tares, motions = marked_spans(recording)

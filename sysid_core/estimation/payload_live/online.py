@@ -73,7 +73,7 @@ class OnlinePayload:
             Changes of the load that were noticed among them.
 
         Raises:
-            EstimationError: Time doesn't increase; none was used.
+            EstimationError: The times do not increase; no sample was used.
         """
         if self._last_stamp is not None and data.time[0] <= self._last_stamp:
             raise EstimationError(
@@ -143,7 +143,7 @@ class OnlinePayload:
         """Current estimate, and which of its parameters are known accurately enough.
 
         Raises:
-            EstimationError: There are no samples, or nothing that weighs is held.
+            EstimationError: There are no samples, or no load is held.
         """
         return PayloadKnowledge(self.estimate(), self.shape)
 

@@ -205,7 +205,7 @@ class RunningMAP:
         """Estimate the payload from all samples so far.
 
         Raises:
-            EstimationError: No samples, or nothing that weighs is held.
+            EstimationError: There are no samples, or no load is held.
         """
         if self.n_samples == 0:
             raise EstimationError(

@@ -251,7 +251,7 @@ def plan_sequential(
         progress: Called with a phase and the share of it that is done.
 
     Raises:
-        ExcitationError: No safe plan shows every constant; says which stay open.
+        ExcitationError: No safe plan excites every constant; the error names the others.
         ModelError: The robot isn't a serial arm.
     """
     report = progress or (lambda phase, share: None)

@@ -120,7 +120,7 @@ def convex_hull(cloud: Array) -> trimesh.Trimesh:
     """Return the convex hull of points, shape (N, 3).
 
     Raises:
-        ModelError: They lie in a plane, or aren't finite.
+        ModelError: The points lie in a plane, or are not finite.
     """
     flat = cloud.ndim != 2 or cloud.shape[1] != 3 or not np.all(np.isfinite(cloud))
     if flat or np.linalg.matrix_rank(cloud - cloud.mean(axis=0), tol=1e-6) < 3:

@@ -148,7 +148,8 @@ def read_bag(
         window_ns: Only joint states and wrenches received between these times; None: all.
 
     Raises:
-        SignalError: No bag, no or several joint topics, joints that aren't in it.
+        SignalError: There is no bag, the topic of the joint states is missing or ambiguous, or the
+            bag lacks joints.
     """
     bag = path if isinstance(path, StoredBag) else open_bag(path)
     notes = list(bag.damage)

@@ -219,7 +219,7 @@ def calibrate_static(
         source: Name of the data source.
 
     Raises:
-        SignalError: Fewer than eight postures, or what `tare_static` refuses.
+        SignalError: There are fewer than eight postures, or `tare_static` refuses the data.
     """
     wrench, g, R_WS = (np.asarray(x, dtype=float) for x in (wrench, gravity_S, R_WS))
     _require_postures(wrench)

@@ -316,7 +316,7 @@ def require_weight(
             than the model's too.
 
     Raises:
-        SignalError: (Almost) none is left: the wrench looks already compensated.
+        SignalError: There is almost no weight: the wrench is probably compensated already.
     """
     force, gravity_S = np.asarray(force, dtype=float), np.asarray(gravity_S, dtype=float)
     if not np.any(np.ptp(force, axis=0)):

@@ -79,7 +79,7 @@ class StaticPostures:
             spans: Stamps of first and last sample of each [ns]; None: where the robot stands still.
 
         Raises:
-            SignalError: No wrench, or the robot never stands still.
+            SignalError: There is no wrench, or the robot is never at rest.
         """
         stream = recording.wrench
         if stream is None or len(stream) == 0 or len(recording.joints) < 3:
