@@ -134,9 +134,8 @@ CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]], Callable[[]
     (robot.transform_pi, lambda: (X, BODIES), lambda: dict(BATCH)),
     (robot.pi_from_pseudo_inertia, lambda: (robot.pseudo_inertia_from_pi(BODIES),), lambda: dict(BATCH)),
     (robot.gravity_of_mount, lambda: ((0.1, 0.2, 0.3),), dict),
-    (robot.inertial_scale, lambda: (arm(),), of_arm),
-    (robot.joint_torque_regressor, lambda: (arm(), *motion()), of_arm),
-    (robot.frame_motion_sensitivity, lambda: (arm(), "panda_hand", *motion()), of_arm),
+    (robot.RobotModel.torque_regressor, lambda: (arm(), *motion()), of_arm),
+    (robot.RobotModel.frame_motion_sensitivity, lambda: (arm(), "panda_hand", *motion()), of_arm),
     (actuation_map, lambda: (leg(), leg_motion().q), of_leg),
     (loops.actuated_inertia, lambda: (leg(),), of_leg),
     (loops.assemble, lambda: (leg(), leg_motion().q[:, leg().actuated_columns]), of_leg),
@@ -220,7 +219,7 @@ INSTANCES: list[Callable[[], object]] = [
     lambda: rpna.structural_identifiability(arm()).base,
     lambda: leg().loops[0].a,
     lambda: leg().attachments[0][0],
-    lambda: DrivingAxisChain.from_model(robot.reference_robot("stanford")),
+    lambda: DrivingAxisChain.from_model(robot.load_robot("stanford")),
 ]
 
 

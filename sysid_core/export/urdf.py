@@ -10,7 +10,7 @@ import numpy as np
 
 from sysid_core.estimation.arm import Identification
 from sysid_core.export.projection import Projection
-from sysid_core.export.read_back import ReadBack
+from sysid_core.export.read_back import ReadTree
 from sysid_core.robot import Array, RobotModel, identified_urdf
 
 
@@ -62,7 +62,7 @@ def urdf_of(projection: Projection, remarks: Mapping[str, str] | None = None) ->
     )
 
 
-class UrdfReader(ReadBack):
+class UrdfReader(ReadTree):
     """Torques of a URDF file as simulators compute them: rigid bodies and joint friction.
 
     Args:
@@ -73,17 +73,11 @@ class UrdfReader(ReadBack):
 
     def __init__(self, text: str, joint_names: tuple[str, ...], gravity: Array) -> None:
         model = RobotModel.from_urdf(text, gravity=gravity)
-        self._model = model.with_locked([n for n in model.joint_names if n not in joint_names])
-        self._columns = [joint_names.index(name) for name in self._model.joint_names]
+        model = model.with_locked([n for n in model.joint_names if n not in joint_names])
         dynamics = {j.get("name"): j.find("dynamics") for j in ET.fromstring(text).findall("joint")}
 
         def attribute(name: str) -> Array:
             found = [dynamics.get(joint) for joint in joint_names]
             return np.array([0.0 if d is None else float(d.get(name, "0")) for d in found])
 
-        super().__init__(attribute("friction"), attribute("damping"))
-
-    def _rigid_torques(self, q: Array, v: Array, a: Array) -> Array:
-        k, out = self._columns, np.zeros_like(q)
-        out[:, k] = self._model.inverse_dynamics(q[:, k], v[:, k], a[:, k])
-        return out
+        super().__init__(model, joint_names, attribute("friction"), attribute("damping"))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sysid_core.planning.motion_check import MotionChecker, check_motion, export_trajectory
     from sysid_core.planning.postures import plan_static_postures, plan_through
     from sysid_core.planning.tool_frame import turning_beside_tool
-    from sysid_core.planning.trajectory import Segment, Trajectory, as_played
+    from sysid_core.planning.trajectory import Segment, Trajectory
     from sysid_core.planning.transfer import minimum_jerk, plan_transfer
     from sysid_core.planning.violations import MotionCheck
 
@@ -34,7 +34,6 @@ __all__ = [
     "Segment",
     "Trajectory",
     "Unknowns",
-    "as_played",
     "check_motion",
     "export_trajectory",
     "initial_limits",

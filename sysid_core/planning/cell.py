@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ExcitationError
+from sysid_core.files import ONLY_KNOWN_KEYS, Number, Positive
 from sysid_core.robot import Array, RobotModel
 
-Numbers = tuple[float, ...]
+Vector = tuple[Number, Number, Number]
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,10 @@ class Plane:
         name: What it stands for.
     """
 
-    normal: Numbers
-    offset: float
+    __pydantic_config__ = ONLY_KNOWN_KEYS
+
+    normal: Vector
+    offset: Number
     name: str = "plane"
 
     def __post_init__(self) -> None:
@@ -60,14 +63,16 @@ class Obstacle:
         scale: Factor of the mesh's coordinates to metres.
     """
 
+    __pydantic_config__ = ONLY_KNOWN_KEYS
+
     name: str
-    position: Numbers = (0.0, 0.0, 0.0)
-    rpy: Numbers = (0.0, 0.0, 0.0)
-    box: Numbers | None = None
-    sphere: float | None = None
-    cylinder: Numbers | None = None
+    position: Vector = (0.0, 0.0, 0.0)
+    rpy: Vector = (0.0, 0.0, 0.0)
+    box: Vector | None = None
+    sphere: Positive | None = None
+    cylinder: tuple[Positive, Positive] | None = None
     mesh: str | None = None
-    scale: float = 1.0
+    scale: Positive = 1.0
 
     def __post_init__(self) -> None:
         given = [k for k in ("box", "sphere", "cylinder", "mesh") if getattr(self, k) is not None]
@@ -120,18 +125,12 @@ class Obstacle:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data without unset fields."""
-        out: dict[str, Any] = {"name": self.name, "position": [float(x) for x in self.position]}
-        if any(self.rpy):
-            out["rpy"] = [float(x) for x in self.rpy]
-        for key in ("box", "cylinder"):
-            if getattr(self, key) is not None:
-                out[key] = [float(x) for x in getattr(self, key)]
-        for key in ("sphere", "mesh"):
-            if getattr(self, key) is not None:
-                out[key] = getattr(self, key)
-        if self.scale != 1.0:
-            out["scale"] = self.scale
-        return out
+        given = ((f.name, f.default, getattr(self, f.name)) for f in fields(self))
+        return {
+            name: [float(x) for x in value] if isinstance(value, tuple | list) else value
+            for name, default, value in given
+            if name == "position" or value != default
+        }
 
 
 class Hulls:

@@ -328,25 +328,7 @@ class MotionLimits:
 
     def as_dict(self) -> dict[str, Any]:
         """Limits as plain numbers and text, as they are stored with a trajectory."""
-        out: dict[str, Any] = {}
-        for item in dataclasses.fields(self):
-            value = getattr(self, item.name)
-            if isinstance(value, np.ndarray):
-                value = [float(x) for x in value]
-            elif isinstance(value, HeldBox):
-                value = {"size": list(value.size), "centre": list(value.centre), "mass": value.mass}
-            elif item.name == "workspace" and value is not None:
-                value = [[float(x) for x in corner] for corner in value]
-            elif item.name == "planes":
-                value = [
-                    dataclasses.asdict(plane) | {"normal": list(plane.normal)} for plane in value
-                ]
-            elif item.name == "obstacles":
-                value = [obstacle.as_dict() for obstacle in value]
-            elif isinstance(value, tuple):
-                value = [list(x) if isinstance(x, tuple) else x for x in value]
-            out[item.name] = value
-        return out
+        return {item.name: _plain(getattr(self, item.name)) for item in dataclasses.fields(self)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MotionLimits:
@@ -369,6 +351,21 @@ class MotionLimits:
                 f"The limits in the motion's file are malformed: {err}.",
                 remedy="Give a file of limits: `sysid limits init ROBOT`.",
             ) from err
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, texts, lists and mappings in place of arrays, tuples and the cell's parts."""
+    if isinstance(value, Obstacle):
+        return value.as_dict()
+    if isinstance(value, Plane | HeldBox):
+        return {key: _plain(one) for key, one in vars(value).items()}
+    if isinstance(value, tuple | list | np.ndarray):
+        return [_plain(one) for one in value]
+    return (
+        float(value)
+        if isinstance(value, int | np.floating) and not isinstance(value, bool)
+        else value
+    )
 
 
 def _described_limits(

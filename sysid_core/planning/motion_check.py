@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sysid_core.errors import ExcitationError, require_type
 from sysid_core.planning.geometry import RobotGeometry
 from sysid_core.planning.limits import MotionLimits
-from sysid_core.planning.trajectory import Trajectory, as_played, dense_motion
+from sysid_core.planning.trajectory import Trajectory, dense_motion
 from sysid_core.planning.violations import Findings, LimitKind, MotionCheck, Violation
 from sysid_core.robot import Array, RobotModel
 
@@ -98,7 +98,7 @@ class MotionChecker:
         """
         trajectory.belongs_to(self.model)
         columns = self.model.columns_from(trajectory.joint_names)
-        given, trajectory = trajectory, as_played(trajectory)
+        given, trajectory = trajectory, trajectory.as_played()
         findings = Findings()
         notes = self.limits.notes + tuple(self.geometry.notes if self.geometry else ())
         self._check_joints(trajectory, columns, findings)

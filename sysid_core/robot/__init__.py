@@ -2,7 +2,6 @@
 """Robot models: URDF, rigid-body parameters, regressors."""
 
 from sysid_core.robot.drives import WAVE_KINDS, DriveTrain, Spring, SpringLaw
-from sysid_core.robot.frame_sensitivity import frame_motion_sensitivity
 from sysid_core.robot.frames import (
     POSE_FRAME,
     POSE_JOINTS,
@@ -17,7 +16,7 @@ from sysid_core.robot.friction import (
     smooth_sign,
     usual_friction,
 )
-from sysid_core.robot.held_joints import held_text, hold_joints, lock_options
+from sysid_core.robot.held_joints import hold_joints, lock_options
 from sysid_core.robot.inertia import (
     INERTIA_ENTRIES,
     INERTIAL_NAMES,
@@ -38,15 +37,11 @@ from sysid_core.robot.inertia import (
 from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel, gravity_of_mount
 from sysid_core.robot.reference import (
     load_robot,
-    reference_robot,
     reference_robots,
     reference_rotors,
 )
 from sysid_core.robot.regressor import (
     Rotor,
-    inertial_parameter_names,
-    inertial_scale,
-    joint_torque_regressor,
     load_rotors,
     rotor_regressor,
     rotors_from_urdf,
@@ -79,16 +74,11 @@ __all__ = [
     "consistency_margin",
     "example_robots",
     "example_share",
-    "frame_motion_sensitivity",
     "gravity_of_mount",
-    "held_text",
     "hold_joints",
     "identified_urdf",
     "inertia_matrix_from_pi",
-    "inertial_parameter_names",
-    "inertial_scale",
     "is_physically_consistent",
-    "joint_torque_regressor",
     "load_robot",
     "load_rotors",
     "lock_options",
@@ -98,7 +88,6 @@ __all__ = [
     "pi_from_pseudo_inertia",
     "pseudo_inertia_from_pi",
     "received_urdf",
-    "reference_robot",
     "reference_robots",
     "reference_rotors",
     "robot_of_poses",

@@ -45,7 +45,7 @@ from sysid_core.report import (
     payload_sentence,
     save_and_list,
 )
-from sysid_core.robot import POSE_FRAME, Array, RobotModel, held_text, hold_joints, transform_pi
+from sysid_core.robot import POSE_FRAME, Array, RobotModel, hold_joints, transform_pi
 from sysid_core.robot.shapes import Shape, load_shape
 from sysid_core.signals import (
     TABLE_ENDINGS,
@@ -346,7 +346,7 @@ def robot_on_sensor(
     model, mounting = mount_sensor(
         model, sensor_frame, run.transforms, parent=settings.sensor_parent, pose=settings.pose
     )
-    sentences = [held_text(model), mounting]
+    sentences = [model.held_text, mounting]
     if run.wrench is not None:
         frame = run.wrench.frame
         sentences.append(check_wrench_frame(model, frame, sensor_frame, settings.wrench_frame))

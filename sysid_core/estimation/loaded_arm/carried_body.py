@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
-from sysid_core.robot import Array, RobotModel, joint_torque_regressor, parameter_transform
+from sysid_core.robot import Array, RobotModel, parameter_transform
 
 
 def payload_torque_regressor(
@@ -26,7 +26,7 @@ def payload_torque_regressor(
     Returns:
         Y_L, shape (K, nv, 10).
     """
-    return joint_torque_regressor(model, q, v, a) @ carried_by(model, frame)
+    return model.torque_regressor(q, v, a) @ carried_by(model, frame)
 
 
 def carried_by(model: RobotModel, frame: str) -> Array:

@@ -21,7 +21,7 @@ from sysid_core.errors import ModelError
 from sysid_core.lazy import lazy_import
 from sysid_core.robot.inertia import Array, pi_from_pseudo_inertia
 from sysid_core.robot.shapes.cells import Axes, Mask, cut_into_cells, with_moments
-from sysid_core.robot.shapes.mesh import convex_hull, cut_mesh, cut_mesh_file, inside_mesh
+from sysid_core.robot.shapes.mesh import cut_mesh, cut_mesh_file
 
 if TYPE_CHECKING:
     import trimesh
@@ -237,7 +237,7 @@ class Shape:
                 if np.all(np.minimum(up_i, up_j) - np.maximum(low_i, low_j) > 1e-9):
                     raise ModelError(
                         f"Boxes of '{name}' overlap.",
-                        remedy="Use `Shape.union` for overlapping boxes.",
+                        remedy="Give boxes that only touch, or a mesh.",
                     )
         points, volumes, spreads = [], [], []
         for (size, _, counts), (low, _) in zip(boxes, bounds, strict=True):
@@ -315,17 +315,11 @@ class Shape:
             points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
             return np.asarray(inside(points.reshape(-1, 3)), dtype=bool).reshape(points.shape[:3])
 
-        return cls._from_grid(grid, lower, upper, cells, name)
-
-    @classmethod
-    def _from_grid(
-        cls, inside: Callable[[Axes], Mask], lower: Array, upper: Array, cells: int, name: str
-    ) -> Shape:
-        cut = cut_into_cells(inside, lower, upper, cells)
+        cut = cut_into_cells(grid, lower, upper, cells)
         if cut is None:
             raise ModelError(
                 f"No point inside the shape '{name}' was found.",
-                remedy="Is the mesh closed, and its bounding box that of the object?",
+                remedy="Is its bounding box that of the object?",
             )
         return cls(*cut, lower, upper, name)
 
@@ -335,20 +329,6 @@ class Shape:
         return Shape(
             *with_moments(cells, volume, centre, spread), self.lower, self.upper, self.name
         )
-
-    @classmethod
-    def union(
-        cls, shapes: Sequence[trimesh.Trimesh], *, cells: int = DEFAULT_CELLS, name: str = "union"
-    ) -> Shape:
-        """Union of closed meshes, which may overlap."""
-        meshes = list(shapes)
-        return cls._from_grid(
-            lambda axes: np.any([inside_mesh(mesh, axes) for mesh in meshes], axis=0),
-            np.min([mesh.bounds[0] for mesh in meshes], axis=0),
-            np.max([mesh.bounds[1] for mesh in meshes], axis=0),
-            cells,
-            name,
-        ).of_size_sd(0.0)
 
     @classmethod
     def from_mesh(
@@ -386,12 +366,6 @@ class Shape:
             name=path.name,
             size_sd=CLOUD_SD if hull else 0.0,
         )
-
-    @classmethod
-    def from_points(cls, cloud: ArrayLike, *, cells: int = DEFAULT_CELLS) -> Shape:
-        """Convex hull of a point cloud, such as that of a camera; shape (N, 3) [m]."""
-        mesh = convex_hull(np.asarray(cloud, dtype=float))
-        return cls.from_mesh(mesh, cells=cells).of_size_sd(CLOUD_SD)
 
 
 def surface_of(shape: Shape) -> Shape:

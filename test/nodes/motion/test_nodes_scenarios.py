@@ -22,7 +22,7 @@ from std_srvs.srv import Trigger
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.planning import MotionLimits, export_trajectory, plan_arm_motion
-from sysid_core.robot import RobotModel, inertial_parameter_names
+from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_demos import run as demo
 from sysid_demos.tracking import TrackingRecorder
@@ -74,7 +74,7 @@ def controlled_ur5(trajectory: Any) -> tuple[NodeSpec, ...]:
 
 def estimate_of(model: RobotModel, share: float) -> Estimate:
     """A consistent estimate of all inertial parameters: the URDF's, times a share."""
-    names = inertial_parameter_names(model)
+    names = model.parameter_names
     p = len(names)
     return Estimate(
         method="lmi",
