@@ -8,7 +8,7 @@ import dataclasses
 import numpy as np
 
 from sysid_core.execution.goals import STEADY, ControllerClock, Outgoing, at_once, timed
-from sysid_core.execution.play import BEHIND, Play
+from sysid_core.execution.play import GoalPlay
 from sysid_core.execution.played_motion import Nearest, braking_from, piece_of, whole_of
 from sysid_core.execution.states import ExecutorSettings
 from sysid_core.planning import Trajectory
@@ -22,7 +22,7 @@ IN_TIME = 0.25  # share of the horizon that a goal may be late
 LEAST = 0.25  # speed scaling below which a robot stands later when nobody sends
 
 
-class RollingPlay(Play):
+class RollingPlay(GoalPlay):
     """Execution with overlapping goals: each one ends at rest soon after the next is due to replace
     it.
 
@@ -53,7 +53,7 @@ class RollingPlay(Play):
     ) -> None:
         speed = settings.speed_scale
         self._whole = scaling > STEADY  # else a piece, which comes to rest on its own
-        self._played = (
+        super().__init__(
             whole_of(path, acceleration, speed, settings.slow_start, begin)
             if self._whole
             else piece_of(path, acceleration, speed, begin, max(scaling, LEAST) * settings.horizon)
@@ -61,16 +61,10 @@ class RollingPlay(Play):
         self._settings, self.scaling, self._told = settings, scaling, True
         self._goal: Outgoing | None = None  # what the controller plays
         self._covered = 0.0  # until here it is the motion, then a stop [s]
-        self._u = self._now = 0.0  # the controller's time of the motion; the executor's clock [s]
         self._sent_at: float | None = None
         self._unsent: Outgoing | None = None  # a stop
         self._stopping = self._finished = False  # no goal follows; the last one was played
         self._clock = ControllerClock(scaling)
-
-    @property
-    def path(self) -> Trajectory:
-        """Path being played."""
-        return self._played.path
 
     @property
     def place(self) -> float:
@@ -100,11 +94,6 @@ class RollingPlay(Play):
         return True
 
     @property
-    def last_move(self) -> Array:
-        """Zero, shape (n,): the commands of the controller have no steps."""
-        return np.zeros_like(self._played.acceleration)
-
-    @property
     def _rests(self) -> bool:
         """True if the goal ends at rest before the end of the motion."""
         return self._goal is not None and self._covered < min(self._u, self._played.duration)
@@ -114,10 +103,6 @@ class RollingPlay(Play):
         """Controller time at which the current goal ends at rest [s]."""
         ends = self._goal is not None and (self._rests or self._stopping)
         return self._goal.ends if ends and self._goal else self._played.duration
-
-    def command(self) -> tuple[Array, Array, Array]:
-        """Commands q, v and a of the controller now, each (n,)."""
-        return self._at(self._u)
 
     def _at(self, u: float) -> tuple[Array, Array, Array]:
         past = self._goal is not None and u > self._covered
@@ -236,10 +221,6 @@ class RollingPlay(Play):
         until = self._u + self.scaling * self._settings.horizon
         self._covered = self._played.brakes_from(until)
         return timed(self._played, self._u, self._covered, now)
-
-    def nearest(self, q: Array, v: Array) -> Nearest:
-        """Point of the motion nearest to a state of the robot, q and v of shape (n,)."""
-        return self._played.nearest(q, v, self._u - BEHIND, self._u + 0.02)
 
     def stop(self, *, soon: bool = False, clocked: bool = True) -> None:
         """Let the current goal end by itself, or brake earlier.
