@@ -23,7 +23,8 @@ import goals
 import numpy as np
 import scipy.optimize
 
-from sysid_core.planning import MotionChecker, MotionLimits, Unknowns
+from sysid_core.planning import MotionChecker, MotionLimits
+from sysid_core.planning.design import Unknowns
 from sysid_core.robot import Array
 
 ROUNDS, STAGES, DESCENTS = 30, 3, 60  # of columns; of multipliers and of L-BFGS in each

@@ -29,8 +29,8 @@ from sysid_core.export.sdf import SDF_MESH_FORMATS, SdfReader, sdf_names, sdf_of
 from sysid_core.export.targets import Target
 from sysid_core.export.urdf import UrdfReader, urdf_of
 from sysid_core.export.usd import UsdReader, actuators_of, prim_names, require_usd, usd_of
-from sysid_core.files import write_yaml
-from sysid_core.robot import Array, RobotModel, write_urdf
+from sysid_core.files import write_text, write_yaml
+from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.loops import DrivenRobot
 
 _NEAR_HOME = 0.02  # [rad or m], deviation: loops whose box isn't known close about home
@@ -115,7 +115,8 @@ def write_target(
     folder.mkdir(parents=True, exist_ok=True)
     meshes = None
     if target is Target.URDF:
-        files = [write_urdf(folder / f"{name}.urdf", urdf_of(robot, remarks))]
+        files = [folder / f"{name}.urdf"]
+        write_text(files[0], urdf_of(robot, remarks))
     elif target is Target.MJCF:
         meshes = MeshFolder(folder / "meshes", places, MESH_FORMATS)
         fields = joint_fields(robot) if chain is None else chain_fields(chain) | joint_fields(robot)

@@ -257,6 +257,27 @@ class MotionLimits:
             notes=tuple(notes),
         )
 
+    @classmethod
+    def initial(cls, model: RobotModel, **changes: Any) -> tuple[MotionLimits, tuple[str, ...]]:
+        """Motion limits from the URDF and from values published by the vendor, with their sources.
+
+        Args:
+            model: The robot.
+            changes: As for `from_model`.
+        """
+        sources = ["Positions (less a margin), velocities and efforts: the URDF."]
+        vendor = vendor_limits(model.name, model.joint_names)
+        if vendor and "acceleration" not in changes:
+            names = model.joint_names
+            changes["acceleration"] = vendor_values(
+                vendor, "acceleration", names, DEFAULT_ACCELERATION
+            )
+            if vendor.jerk and changes.get("jerk") is None:
+                changes["jerk"] = vendor_values(vendor, "jerk", names, max(vendor.jerk))
+            sources.append(f"Accelerations{' and jerks' if vendor.jerk else ''}: {vendor.source}.")
+        limits = cls.from_model(model, **changes)
+        return limits, (*sources, *limits.notes)
+
     def replace(self, **changes: Any) -> MotionLimits:
         """Copy with some limits changed."""
         return dataclasses.replace(self, **changes)

@@ -31,8 +31,6 @@ from sysid_core.planning.limits import (
     DEFAULT_ACCELERATION,
     DEFAULT_TCP_SPEED,
     MotionLimits,
-    vendor_limits,
-    vendor_values,
 )
 from sysid_core.planning.tool_frame import tool_frame
 from sysid_core.robot import RobotModel
@@ -316,22 +314,3 @@ def limits_text(
     LimitsFile.model_validate(content)
     head = "# Motion limits, SI units and radians; null: no limit. Read by planner and executor alike.\n"
     return head + yaml_text(content, compact=True)
-
-
-def initial_limits(model: RobotModel, **changes: Any) -> tuple[MotionLimits, tuple[str, ...]]:
-    """Motion limits from the URDF and from values published by the vendor, with their sources.
-
-    Args:
-        model: The robot.
-        changes: As for `MotionLimits.from_model`.
-    """
-    sources = ["Positions (less a margin), velocities and efforts: the URDF."]
-    vendor = vendor_limits(model.name, model.joint_names)
-    if vendor and "acceleration" not in changes:
-        names = model.joint_names
-        changes["acceleration"] = vendor_values(vendor, "acceleration", names, DEFAULT_ACCELERATION)
-        if vendor.jerk and changes.get("jerk") is None:
-            changes["jerk"] = vendor_values(vendor, "jerk", names, max(vendor.jerk))
-        sources.append(f"Accelerations{' and jerks' if vendor.jerk else ''}: {vendor.source}.")
-    limits = MotionLimits.from_model(model, **changes)
-    return limits, (*sources, *limits.notes)

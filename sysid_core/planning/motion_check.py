@@ -134,6 +134,20 @@ class MotionChecker:
         result = findings.result(len(time), postures, notes)
         return dataclasses.replace(result, unchecked=unchecked)
 
+    def export(self, trajectory: Trajectory, path: str | Path) -> Trajectory:
+        """Check a trajectory, and write it with its limits only if it respects them.
+
+        Returns:
+            The trajectory as written.
+
+        Raises:
+            ExcitationError: A limit is broken; nothing is written.
+        """
+        self.check(trajectory).raise_if_unsafe()
+        checked = dataclasses.replace(trajectory, limits=self.limits.as_dict())
+        checked.save(path)
+        return checked
+
     def _check_joints(
         self, trajectory: Trajectory, columns: NDArray[np.intp], findings: Findings
     ) -> None:
@@ -256,20 +270,3 @@ def check_motion(model: RobotModel, trajectory: Trajectory, limits: MotionLimits
     require_type(trajectory, Trajectory, "trajectory")
     require_type(limits, MotionLimits, "limits")
     return MotionChecker(model, limits).check(trajectory)
-
-
-def export_trajectory(
-    model: RobotModel, trajectory: Trajectory, limits: MotionLimits, path: str | Path
-) -> Trajectory:
-    """Check a trajectory, and write it with its limits only if it respects them.
-
-    Returns:
-        The trajectory as written.
-
-    Raises:
-        ExcitationError: A limit is broken; nothing is written.
-    """
-    check_motion(model, trajectory, limits).raise_if_unsafe()
-    checked = dataclasses.replace(trajectory, limits=limits.as_dict())
-    checked.save(path)
-    return checked

@@ -21,7 +21,6 @@ from sysid_core.files import (
     FileSchema,
     Name,
     Number,
-    read_npz,
     written_whole,
     yaml_text,
 )
@@ -207,7 +206,7 @@ class Trajectory:
         Raises:
             ExcitationError: It is missing, damaged or another kind of file.
         """
-        arrays = read_npz(path, _FILE, ("head", *_ARRAYS))
+        arrays = _FILE.read_npz(path, ("head", *_ARRAYS))
         raw = _FILE.parse_yaml(str(arrays.pop("head")), path)
         head = _FILE.validated(raw, _Head, path)
         for name, array in arrays.items():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robot models: URDF, rigid-body parameters, regressors."""
 
-from sysid_core.robot.drives import WAVE_KINDS, DriveTrain, Spring, SpringLaw
+from sysid_core.robot.drives import DriveTrain, Spring, SpringLaw
 from sysid_core.robot.frames import (
     POSE_FRAME,
     POSE_JOINTS,
@@ -48,7 +48,6 @@ from sysid_core.robot.regressor import (
     rotors_of,
 )
 from sysid_core.robot.urdf import allowed_contacts, example_robots, example_share, received_urdf
-from sysid_core.robot.urdf_write import identified_urdf, write_urdf
 
 __all__ = [
     "GEARED_ARM_TERMS",
@@ -59,7 +58,6 @@ __all__ = [
     "POSE_JOINTS",
     "STANDARD_GRAVITY",
     "USUAL_TERMS",
-    "WAVE_KINDS",
     "Array",
     "DriveTrain",
     "FrameMotion",
@@ -76,7 +74,6 @@ __all__ = [
     "example_share",
     "gravity_of_mount",
     "hold_joints",
-    "identified_urdf",
     "inertia_matrix_from_pi",
     "is_physically_consistent",
     "load_robot",
@@ -99,5 +96,4 @@ __all__ = [
     "transform_pi",
     "usual_friction",
     "wrench_regressor",
-    "write_urdf",
 ]

@@ -11,10 +11,10 @@ import pytest
 from sysid_core.errors import ExcitationError
 from sysid_core.identifiability import numerical_rank
 from sysid_core.identifiability.rpna import structural_identifiability
-from sysid_core.planning import MotionChecker, Obstacle, Unknowns, plan_arm_motion
+from sysid_core.planning import MotionChecker, Obstacle, plan_arm_motion
 from sysid_core.planning.bases import BSplineBasis, FourierBasis, share_between_samples
 from sysid_core.planning.cell import Plane
-from sysid_core.planning.design import Conditioning, Expectation
+from sysid_core.planning.design import Conditioning, Expectation, Unknowns
 from sysid_core.planning.design.criteria import Criterion, build_score
 from sysid_core.planning.design.excitation_problem import ExcitationProblem
 from sysid_core.planning.design.tree_motion import Tree
