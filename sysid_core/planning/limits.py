@@ -40,6 +40,34 @@ class VendorLimits:
     acceleration: Numbers
     jerk: Numbers = ()
 
+    @staticmethod
+    def of(robot: str, joint_names: Sequence[str]) -> VendorLimits | None:
+        """Published limits of a robot, or None.
+
+        Args:
+            robot: Its name; joints called `joint1` are an xArm's only where the name says so.
+            joint_names: Its joints; grippers' joints may be among them.
+        """
+        for entry in VENDORS:
+            generic = entry.joints[0] == "joint1"
+            if generic and "xarm" not in robot.lower().replace("_", ""):
+                continue
+            if any(name in entry.joints for name in joint_names):
+                return entry
+        return None
+
+    def by_joint(self, values: Numbers, joint_names: Sequence[str], other: float) -> list[float]:
+        """Published accelerations or jerks in the order of some joints.
+
+        Args:
+            values: One of the two attributes.
+            joint_names: Joints in the order that is wanted.
+            other: For joints that the vendor says nothing about.
+        """
+        every = values * len(self.joints) if len(values) == 1 else values
+        known = dict(zip(self.joints, every, strict=True))
+        return [float(known.get(name, other)) for name in joint_names]
+
 
 def _named(pattern: str, count: int) -> tuple[str, ...]:
     return tuple(pattern.format(i) for i in range(1, count + 1))
@@ -64,42 +92,6 @@ VENDORS = (
         (float(np.radians(1145.0)),),
     ),
 )
-
-
-def vendor_limits(robot: str, joint_names: Sequence[str]) -> VendorLimits | None:
-    """Published limits of a robot, or None.
-
-    Args:
-        robot: Its name; joints called `joint1` are an xArm's only where the name says so.
-        joint_names: Its joints; grippers' joints may be among them.
-    """
-    for entry in VENDORS:
-        generic = entry.joints[0] == "joint1"
-        if generic and "xarm" not in robot.lower().replace("_", ""):
-            continue
-        if any(name in entry.joints for name in joint_names):
-            return entry
-    return None
-
-
-def vendor_values(
-    entry: VendorLimits, kind: str, joint_names: Sequence[str], other: float
-) -> list[float]:
-    """Published `acceleration` or `jerk` by joint, and a default for further joints.
-
-    Args:
-        entry: The vendor's numbers.
-        kind: "acceleration" or "jerk".
-        joint_names: Joints in the order that is wanted.
-        other: For joints that the vendor says nothing about.
-    """
-    values = getattr(entry, kind)
-    if not values:
-        return [other] * len(joint_names)
-    known = dict(
-        zip(entry.joints, values * (len(entry.joints) if len(values) == 1 else 1), strict=True)
-    )
-    return [float(known.get(name, other)) for name in joint_names]
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,14 +258,12 @@ class MotionLimits:
             changes: As for `from_model`.
         """
         sources = ["Positions (less a margin), velocities and efforts: the URDF."]
-        vendor = vendor_limits(model.name, model.joint_names)
+        vendor = VendorLimits.of(model.name, model.joint_names)
         if vendor and "acceleration" not in changes:
-            names = model.joint_names
-            changes["acceleration"] = vendor_values(
-                vendor, "acceleration", names, DEFAULT_ACCELERATION
-            )
+            names, published = model.joint_names, vendor.acceleration
+            changes["acceleration"] = vendor.by_joint(published, names, DEFAULT_ACCELERATION)
             if vendor.jerk and changes.get("jerk") is None:
-                changes["jerk"] = vendor_values(vendor, "jerk", names, max(vendor.jerk))
+                changes["jerk"] = vendor.by_joint(vendor.jerk, names, max(vendor.jerk))
             sources.append(f"Accelerations{' and jerks' if vendor.jerk else ''}: {vendor.source}.")
         limits = cls.from_model(model, **changes)
         return limits, (*sources, *limits.notes)
