@@ -80,13 +80,13 @@ class ClockGate:
         )
 
     def forget(self) -> None:
-        """Reset after a change of the clock or of the publishers."""
+        """Delete the stored clock offsets, after a change of the clock or of the publishers."""
         self._delays.clear()
         self._last.clear()
         self.backwards = 0
 
     def take(self, stamp_ns: int, now_ns: int, publisher: Hashable = "") -> int:
-        """Time of a message [ns]: its stamp, or the current time if it has none.
+        """Return the time of a message [ns]: its stamp, or the current time if it has none.
 
         Args:
             stamp_ns: As the message says [ns]; 0: it has none.

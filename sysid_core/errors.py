@@ -30,7 +30,9 @@ class SysIdError(Exception):
         self.data = data
 
     def in_python(self) -> Self:
-        """Copy of the error for Python callers: command-line options are named as arguments."""
+        """Return a copy of the error for Python callers: command-line options are named as
+        arguments.
+        """
         words = (_OPTION.sub(_argument, text) for text in (self.message, self.remedy))
         message, remedy = words
         return type(self)(message, remedy=remedy, **self.data)

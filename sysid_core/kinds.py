@@ -19,7 +19,7 @@ class Kind(str, Enum):
 
     @classmethod
     def named(cls, text: str, of: str, error: type[SysIdError]) -> Self:
-        """Enum member with the given text.
+        """Return the enum member with the given text.
 
         Args:
             text: A member or its value.

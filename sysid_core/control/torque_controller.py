@@ -131,8 +131,8 @@ class TorqueController:
         return sample is not None and -self.timing.ahead <= t - sample[0] <= timeout
 
     def goes_on_from(self, t: float) -> tuple[list[tuple[Array, Array]], float]:
-        """Current positions and velocities of the reference, each (n_a,); the next set point must
-        be continuous with them.
+        """Return the current positions and velocities of the reference, each of shape (n_a,); the
+        next set point must be continuous with them.
 
         Args:
             t: Time of the set point [s].
@@ -150,7 +150,9 @@ class TorqueController:
         return [*near, reference[:2]], dt
 
     def stands_still(self, t: float) -> bool:
-        """True if robot and reference have been at rest for a while, and states are fresh."""
+        """Return True if the robot and its reference have been at rest for a while, and the
+        measured states are recent.
+        """
         fresh = self._is_fresh(t, self._measured, self.timing.state_timeout)
         return fresh and t - self._moved_at >= self.timing.still_time
 
@@ -178,7 +180,8 @@ class TorqueController:
         return True
 
     def desired(self, t: float) -> tuple[Array, Array, Array] | None:
-        """Position, velocity and acceleration of the reference now, each (n_a,); None before the first.
+        """Return the current position, velocity and acceleration of the reference, each of shape
+        (n_a,); None before the first set point.
 
         Between set points the reference continues with the last acceleration. If the next set point
         is late, it continues with constant velocity; if none arrives, the velocity decreases
@@ -201,7 +204,7 @@ class TorqueController:
         return q_d + v_d * T * (1 - decay), v_d * decay, -v_d * decay / T
 
     def effort(self, t: float) -> Array | None:
-        """Current efforts, within the limits, shape (n_a,) [N m]; None if no command is
+        """Return the current efforts, within the limits, shape (n_a,) [N m]; None if no command is
         permitted.
         """
         reference = self.desired(t)

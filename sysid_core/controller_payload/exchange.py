@@ -54,7 +54,7 @@ class ControllerSetting:
 
 
 def controller_settings(payload: ControllerPayload) -> tuple[ControllerSetting, ...]:
-    """The payload for UR, Franka, xArm, KUKA, ABB and FANUC.
+    """Convert a payload to the values that UR, Franka, xArm, KUKA, ABB and FANUC expect.
 
     KUKA (KRL `LOAD`) and ABB (RAPID `loaddata`) take the inertia about its principal axes, whose
     orientation is given by the angles A, B, C about z, y, x, or by a quaternion. FANUC (screen MOTION
@@ -111,7 +111,9 @@ def controller_settings(payload: ControllerPayload) -> tuple[ControllerSetting, 
 
 
 def _principal(inertia: Array) -> tuple[scipy.spatial.transform.Rotation, Array]:
-    """Principal axes, each next to the flange's axis of the same name, and moments, shape (3,)."""
+    """Principal axes, ordered such that each is close to the flange axis of the same name, and
+    principal moments, shape (3,).
+    """
     moments, axes = np.linalg.eigh(inertia)
     order = max(permutations(range(3)), key=lambda order: np.abs(np.diag(axes[:, order])).sum())
     moments, axes = moments[list(order)], axes[:, order]
@@ -128,7 +130,8 @@ def _about_axes(turn: scipy.spatial.transform.Rotation, moments: Array) -> Array
 
 
 def remaining_torque(payload: ControllerPayload, kept: ControllerPayload) -> float:
-    """Gravity torque about the flange that a controller's payload leaves uncompensated [N m].
+    """Return the gravity torque about the flange that a controller's payload leaves uncompensated
+    [N m].
 
     The remaining torque is `g |m c - m' c'|` in the worst posture, plus `|I - I'| 1 rad/s^2` if the
     inertia differs.
@@ -212,7 +215,7 @@ class PayloadExchange:
         return self.proposal
 
     def confirm(self, now_s: float, proposal_id: str) -> ControllerPayload:
-        """Confirmed payload, which is to be sent now.
+        """Confirm the proposed payload and return it; the caller sends it to the controller.
 
         Raises:
             ModelError: Nothing is proposed, something else is, or it is too long ago.
@@ -258,7 +261,7 @@ class PayloadExchange:
         self.state = ExchangeState.FAILED if self._uncertain else ExchangeState.IDLE
 
     def roll_back(self) -> ControllerPayload:
-        """Previous payload of the controller, which is to be sent now.
+        """Return the previous payload of the controller; the caller sends it to the controller.
 
         Raises:
             ModelError: It isn't known.

@@ -50,7 +50,7 @@ class ControllerPayload:
 
     @classmethod
     def from_pi(cls, pi: ArrayLike) -> ControllerPayload:
-        """Payload from inertial parameters in the flange frame, shape (10,).
+        """Return the payload from inertial parameters in the flange frame, shape (10,).
 
         Raises:
             ModelError: The mass is not positive.
@@ -66,7 +66,7 @@ class ControllerPayload:
 
     @classmethod
     def none(cls) -> ControllerPayload:
-        """Payload of a flange without tool or load: zero mass."""
+        """Return the payload of an empty flange: zero mass."""
         return cls(0.0, np.zeros(3), np.zeros((3, 3)))
 
     @property
@@ -75,8 +75,8 @@ class ControllerPayload:
         return pi_from_mass_com_inertia(self.mass, self.com, self.inertia)
 
     def differences(self, other: ControllerPayload, with_inertia: bool) -> list[str]:
-        """Differences between two payloads that exceed single-precision rounding; empty if there
-        are none.
+        """Return the differences between two payloads that exceed single-precision rounding; empty
+        if there are none.
 
         Args:
             other: Such as what the controller reports.
@@ -115,7 +115,7 @@ class PayloadLimits:
     max_radius: float = 0.3
 
     def complaints(self, payload: ControllerPayload) -> list[str]:
-        """Reasons why a payload is implausible; empty if it is plausible."""
+        """Return the reasons why a payload is implausible; empty if it is plausible."""
         out = []
         distance = float(np.linalg.norm(payload.com))
         if not 0.0 <= payload.mass <= self.max_mass:
@@ -154,7 +154,8 @@ def _row(values: Array) -> str:
 
 
 def fixed_pose(model: RobotModel, frame_a: str, frame_b: str) -> Array:
-    """Pose X_AB of frame B in frame A; both frames must be fixed to the same link; shape (4, 4).
+    """Return the pose X_AB of frame B in frame A; both frames must be fixed to the same link; shape
+    (4, 4).
 
     Raises:
         ModelError: A joint lies between them.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mapping of payloads to the vendors' services, derived from their fields at run time.
 
-Layouts in the field (they have changed, and differ between ROS distributions):
+Fields of these services (they have changed over time, and differ between ROS distributions):
 
 - Universal Robots, `ur_msgs/SetPayload`: `mass`, `center_of_gravity` (Vector3) [m]; from 2026 on
   also `ixx … izz` and `transition_time` (a number or a Duration); in ur_msgs 3 one
@@ -81,7 +81,7 @@ class VendorRequest:
         flange_frame: str = "",
         transition_s: float = 0.0,
     ) -> VendorRequest:
-        """Service request for a vendor, for any version of its driver.
+        """Return the service request for a vendor, for any version of its driver.
 
         Args:
             vendor: Whose conventions hold.
@@ -151,7 +151,7 @@ def _fill(
 
 
 def response_accepted(response: Mapping[str, Any]) -> tuple[bool, str]:
-    """True if the driver accepted the payload, together with the driver's message.
+    """Return True if the driver accepted the payload, together with the driver's message.
 
     Args:
         response: Fields of the answer: `success`, or `ret` (0 is good), and a text.

@@ -112,13 +112,15 @@ class Motion:
         return here, changed(moved), changed(turned)
 
     def product(self, columns: Array) -> Array:
-        """Mean squares of columns (K, n, p) in every group of samples, shape (groups, p, p)."""
+        """Return the mean squares of columns (K, n, p) in every group of samples, shape (groups, p,
+        p).
+        """
         parts = [columns[rows, j] for j, rows in self.groups]
         return np.array([A.T @ A / len(A) for A in parts])
 
 
 def regressor(samples: Samples) -> Array:
-    """Regressor of rigid bodies with friction, shape (K, n, p)."""
+    """Return the regressor of rigid bodies with friction, shape (K, n, p)."""
     Y = samples.model.torque_regressor(samples.q, samples.v, samples.a)
     K, n, _ = Y.shape
     Phi = np.zeros((K, n, 4 * n))
@@ -138,7 +140,7 @@ def evidence(
     exact: bool = False,
     motion: Motion | None = None,
 ) -> Evidence:
-    """Evidence of one hypothesis.
+    """Compute the marginal likelihood of the torques for one hypothesis about the recording.
 
     Args:
         samples: Mended as the explanation has it.
@@ -248,7 +250,8 @@ def evidence(
 
 
 def _without_scale(columns: Array, rigid: Array, size: Array) -> Array:
-    """Columns of links without what a common factor of all masses would explain, (K, n, p).
+    """Regressor columns of the links, without the part that a common factor of all masses explains,
+    shape (K, n, p).
 
     The common factor has a prior of its own. Without this separation, independent errors of the
     links could explain any factor.
@@ -279,8 +282,8 @@ def _tool_scale(samples: Samples) -> Array:
 
 
 def _little_off(samples: Samples, motion: Motion) -> Array:
-    """Regressor columns of small deviations that every arm has, times their standard deviations,
-    shape (K, n, 5 n + 5).
+    """Regressor columns of the small errors that every arm has (zeros, mounting, gains, stamps),
+    each times its standard deviation, shape (K, n, 5 n + 5).
     """
     n = samples.q.shape[1]
     rigid, zeros, tilts = motion.rigid
@@ -300,8 +303,8 @@ def _little_off(samples: Samples, motion: Motion) -> Array:
 
 
 def _undescribed(samples: Samples) -> tuple[Array, Array]:
-    """Regressor columns of springs, (K, n, n), and of drives that move a joint and the one before,
-    (K, n, 6 (n - 1)).
+    """Regressor columns of springs, (K, n, n), and of drives that move both a joint and the joint
+    before it, (K, n, 6 (n - 1)).
 
     A belt that runs along a link gives its drive the sum or difference of both joints' angles.
     """
@@ -323,7 +326,8 @@ def _undescribed(samples: Samples) -> tuple[Array, Array]:
 
 
 def _any_arm(samples: Samples) -> Array:
-    """Principal functions of the torques of any serial arm, shape (K, n, n m).
+    """Principal functions, in the sense of principal component analysis, of the torques of any
+    serial arm, shape (K, n, n m).
 
     Torques of revolute joints are sums of products of sines and cosines of the joint angles, in
     which each angle occurs once, times a constant or an acceleration. The kernel describes
@@ -346,11 +350,11 @@ def _any_arm(samples: Samples) -> Array:
 
 
 def left_out(samples: Samples) -> tuple[float, float]:
-    """Shares of the torque variance, over all joints, that the masses of the URDF and free masses
-    leave unexplained.
+    """Return the unexplained shares of the torque variance over all joints: first with the masses
+    of the URDF, then with estimated masses.
 
-    For the first share, only friction is fitted; the second is measured on blocks of time that were
-    not fitted.
+    With the masses of the URDF, only friction is fitted. With estimated masses, the share is
+    measured on blocks of time that were not used in the fit.
     """
     power = _power(samples)
     urdf, free = left_by_joint(samples) @ power / max(float(power.sum()), 1e-300)
@@ -358,19 +362,19 @@ def left_out(samples: Samples) -> tuple[float, float]:
 
 
 def unseen_gain(before: Samples, after: Samples) -> float:
-    """Gain of log-likelihood on blocks of time that were not fitted, due to a change of the
-    samples [nats].
+    """Return the increase of the log-likelihood [nats] on blocks of time that were not used in the
+    fit, due to a correction of the samples.
 
-    The masses are free, with a prior of the usual errors of descriptions; each joint counts as
-    `COUNT` independent samples.
+    The masses are estimated with a prior, whose standard deviations are the usual errors of robot
+    descriptions. Each joint counts as `COUNT` independent samples.
     """
     left = [np.maximum(left_by_joint(samples)[1], _FLOOR) for samples in (before, after)]
     return float(0.5 * COUNT * np.sum(np.log(left[0] / left[1])[before.used & after.used]))
 
 
 def left_by_joint(samples: Samples) -> Array:
-    """Unexplained shares as in `left_out` for each joint, relative to the variance of that joint,
-    shape (2, n).
+    """Return the unexplained shares of `left_out` for each joint, relative to the torque variance
+    of that joint, shape (2, n).
     """
     A, n_inertial = regressor(samples), samples.model.pi.size
     A[~samples.moving] = 0.0

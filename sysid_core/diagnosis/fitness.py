@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings that are useless for every purpose and are refused before any computation."""
+"""Check for recordings that are unusable for every purpose; they are refused before any
+computation.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,8 @@ def require_joints(model: RobotModel, names: Sequence[str], source: str) -> None
 
 
 def stream_faults(stream: JointStream) -> tuple[Reason, ...]:
-    """Reasons why joint states are useless for identification; the robot need not be known.
+    """Return the reasons why joint states are unusable for identification; no robot model is
+    needed.
 
     Args:
         stream: As recorded.

@@ -86,7 +86,9 @@ def estimate_gravity(samples: Samples) -> GravityEstimate:
 
 
 def gravity_directions(samples: Samples) -> tuple[Array, ...]:
-    """Direction of gravity that explains the torques best, and its opposite, shape (3,) each."""
+    """Return the direction of gravity that explains the torques best, and the opposite direction,
+    each of shape (3,) in the base frame.
+    """
     equations = _Equations(samples)
     nominal, _ = equations.nominal()
     starts = [samples.model.gravity, *np.vstack([np.eye(3), -np.eye(3)])]

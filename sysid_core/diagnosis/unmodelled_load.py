@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads with different masses by joint torques and by a force-torque sensor."""
+"""Comparison of the load's mass from joint torques with that from a force-torque sensor."""
 
 from __future__ import annotations
 

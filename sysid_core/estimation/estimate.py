@@ -161,7 +161,7 @@ class Estimate:
             ) from None
 
     def certify(self) -> tuple[Reason, ...]:
-        """List of reasons to distrust the values; empty if there are none."""
+        """Return a list of reasons to distrust the values; empty if there are none."""
         reasons = []
         if not np.all(np.isfinite(self.values)) or not np.all(np.isfinite(self.covariance)):
             reasons.append(Reason.failure("estimate-not-finite"))
@@ -328,7 +328,7 @@ class _EstimateFile(FileSchema):
 def residual_statistics(
     names: tuple[str, ...], measured: NDArray, predicted: NDArray
 ) -> dict[str, dict[str, float]]:
-    """RMS and R^2 of the residuals of each column.
+    """Return the RMS and R^2 of the residuals of each column.
 
     Args:
         names: One per column.

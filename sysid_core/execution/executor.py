@@ -154,7 +154,9 @@ class Executor:
             self.play.finish()
 
     def outgoing(self, now: float) -> Outgoing | None:
-        """Goal to be sent now to a controller of whole trajectories; to be called after each step."""
+        """Return the goal to be sent now to a controller of whole trajectories; to be called after
+        each step.
+        """
         if self.play is None or self.state.is_final or self.state is ExecutorState.SETTLING:
             return None
         self.play.lateness = self.lateness
@@ -212,7 +214,9 @@ class Executor:
         return dt
 
     def expected(self, measured: Measured | None) -> Array | None:
-        """Commanded posture at the stamp of a measured state, shape (n,); None before the start."""
+        """Return the commanded posture at the stamp of a measured state, shape (n,); None before
+        the start.
+        """
         if self.play is None or measured is None:
             return None if self._way is None else self._way.q[0]
         longest = self.monitor.limits.max_step
@@ -284,7 +288,9 @@ class Executor:
     def _stands(
         self, now: float, measured: Measured | None, tolerance: float, standing: Standing
     ) -> bool:
-        """True if the robot has rested at the goal long enough; too long a wait aborts the run."""
+        """True if the robot has rested at the goal long enough; if this takes too long, the run is
+        aborted.
+        """
         if measured is None or self.play is None:
             return False
         q, v = self.monitor.in_order(measured)

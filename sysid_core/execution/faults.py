@@ -118,5 +118,5 @@ class Fault:
         return self.code in _LIMITS
 
     def __str__(self) -> str:
-        """Sentence that describes the fault."""
+        """Return a sentence that describes the fault."""
         return TEXTS[self.code].format(**self.data)

@@ -36,13 +36,13 @@ class Outgoing:
 
 
 def at_once(motion: PlayedMotion, u: float, until: float) -> Outgoing:
-    """Goal that starts on arrival, with the motion from u [s] on."""
+    """Return the goal that starts on arrival, with the motion from u [s] on."""
     trajectory = motion.goal(u, until, exact=True)
     return Outgoing(trajectory, None, float(trajectory.time[0]))
 
 
 def timed(motion: PlayedMotion, u: float, until: float, at: float) -> Outgoing:
-    """Goal that is at u [s] at a given time of the clock [s], regardless of its arrival."""
+    """Return the goal that is at u [s] at a given time of the clock [s], regardless of its arrival."""
     trajectory = motion.goal(u - OVERLAP, until)
     origin = float(trajectory.time[0])
     return Outgoing(trajectory, at + (origin - u), origin)

@@ -104,7 +104,7 @@ class MonitorLimits:
             )
 
     def as_dict(self) -> dict[str, object]:
-        """All active limits as plain numbers and text."""
+        """Return all active limits as plain numbers and text."""
         values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
 
@@ -144,7 +144,7 @@ class PositionRates:
         self._past: deque[tuple[float, Array]] = deque()
 
     def update(self, stamp: float, q: Array) -> Array | None:
-        """Velocities at a stamp, shape (n,); None without enough samples."""
+        """Return the velocities at a stamp, shape (n,); None without enough samples."""
         if self._past and (stamp < self._past[-1][0] or q.shape != self._past[-1][1].shape):
             self._past.clear()  # another clock or another robot
         if self._past and stamp == self._past[-1][0]:
@@ -197,7 +197,7 @@ class ExecutionMonitor:
         return shares
 
     def in_order(self, measured: Measured) -> tuple[Array, Array]:
-        """Measured positions and velocities in the robot's joint order, each (n,)."""
+        """Return the measured positions and velocities in the robot's joint order, each (n,)."""
         columns = self.model.columns_from(measured.joint_names)
         return (
             np.asarray(measured.q, dtype=float)[columns],
@@ -205,8 +205,8 @@ class ExecutionMonitor:
         )
 
     def usable(self, now: float, measured: Measured | None) -> tuple[Array, Array] | None:
-        """Positions and velocities q and v, each (n,), if the state has all joints, finite values
-        and a recent stamp; else None.
+        """Return the positions and velocities q and v, each (n,), if the state has all joints,
+        finite values and a recent stamp; else None.
         """
         if measured is None or not abs(now - measured.stamp) <= self.limits.stale_after:
             return None
@@ -219,7 +219,7 @@ class ExecutionMonitor:
     def fault(
         self, now: float, measured: Measured | None, q_commanded: ArrayLike | None = None
     ) -> Fault | None:
-        """First reason to stop, or None.
+        """Return the first reason to stop, or None.
 
         Args:
             now: Current time [s].

@@ -56,7 +56,9 @@ class Play(ABC):
 
     @property
     def awaits_end(self) -> bool:
-        """True if all should have been played, and only the controller's word for it is missing."""
+        """True if the whole path should have been played, and only the confirmation of the
+        controller is missing.
+        """
         return False
 
     @property
@@ -78,7 +80,7 @@ class Play(ABC):
 
     @abstractmethod
     def command(self) -> tuple[Array, Array, Array]:
-        """Commands q, v and a of this instant, each (n,)."""
+        """Return the commands q, v and a of this instant, each (n,)."""
 
     @abstractmethod
     def advance(self, now: float, dt: float, scaling: float | None) -> None:
@@ -86,7 +88,7 @@ class Play(ABC):
 
     @abstractmethod
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
-        """Commanded posture at the time of a measured state, shape (n,).
+        """Return the commanded posture at the time of a measured state, shape (n,).
 
         Args:
             stamp: Stamp of the state [s].
@@ -95,7 +97,7 @@ class Play(ABC):
         """
 
     def outgoing(self, now: float) -> Outgoing | None:
-        """Goal to be sent now, or None."""
+        """Return the goal to be sent now, or None."""
         return None
 
     def clock(self, u: float, stamp: float) -> None:
@@ -114,7 +116,7 @@ class Play(ABC):
 
     @abstractmethod
     def nearest(self, q: Array, v: Array) -> Nearest:
-        """Point of the path nearest to a state of the robot, q and v of shape (n,)."""
+        """Return the point of the path nearest to a state of the robot, q and v of shape (n,)."""
 
     @abstractmethod
     def stop(self, *, soon: bool = False, clocked: bool = True) -> None:
@@ -156,15 +158,15 @@ class GoalPlay(Play):
         return self._played.place(self._u)
 
     def _at(self, u: float) -> tuple[Array, Array, Array]:
-        """Commands q, v and a at a time of the controller [s], each (n,)."""
+        """Return the commands q, v and a at a time of the controller [s], each (n,)."""
         return self._played.at(u)
 
     def command(self) -> tuple[Array, Array, Array]:
-        """Commands q, v and a of the controller now, each (n,)."""
+        """Return the commands q, v and a of the controller now, each (n,)."""
         return self._at(self._u)
 
     def nearest(self, q: Array, v: Array) -> Nearest:
-        """Point of the motion nearest to a state of the robot, q and v of shape (n,)."""
+        """Return the point of the motion nearest to a state of the robot, q and v of shape (n,)."""
         return self._played.nearest(q, v, self._u - BEHIND, self._u + 0.02)
 
 
@@ -193,7 +195,9 @@ class GuardedPlay(GoalPlay):
 
     @property
     def awaits_end(self) -> bool:
-        """True if the guard has not said that it began, or should have ended."""
+        """True if the guard has not yet reported the beginning of the motion, or its end although
+        it is due.
+        """
         begun = self._begun and self._u < self._played.duration
         return self._sent and not (begun or self._ended)
 
@@ -209,12 +213,12 @@ class GuardedPlay(GoalPlay):
             self._u = min(self._u + dt, self._played.duration)
 
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
-        """Commanded posture at the time of a measured state, shape (n,)."""
+        """Return the commanded posture at the time of a measured state, shape (n,)."""
         age = float(np.clip(self._now - stamp, 0.0, longest))
         return self._played.at(max(self._u - age, 0.0) if self._begun else 0.0)[0]
 
     def outgoing(self, now: float) -> Outgoing | None:
-        """Goal with the whole path, which is sent once."""
+        """Return the goal with the whole path, which is sent once."""
         if self._sent:
             return None
         self._sent = True
@@ -289,7 +293,7 @@ class StreamedPlay(Play):
         return self._last_move
 
     def command(self) -> tuple[Array, Array, Array]:
-        """Commands q, v and a of this instant, each (n,)."""
+        """Return the commands q, v and a of this instant, each (n,)."""
         if self._stop is not None:
             return self._stop.at(self._stop_time)
         return self._follower.q, self._follower.v, self._follower.a
@@ -309,7 +313,7 @@ class StreamedPlay(Play):
         self._commanded.append((now, q, v))
 
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
-        """Commanded posture at the time of a measured state, shape (n,)."""
+        """Return the commanded posture at the time of a measured state, shape (n,)."""
         while len(self._commanded) > 1 and self._commanded[1][0] <= stamp:
             self._commanded.popleft()
         if not self._commanded:
@@ -318,7 +322,7 @@ class StreamedPlay(Play):
         return np.asarray(q + min(max(stamp - time, 0.0), longest) * v)
 
     def nearest(self, q: Array, v: Array) -> Nearest:
-        """Point of the path nearest to a state of the robot, q and v of shape (n,)."""
+        """Return the point of the path nearest to a state of the robot, q and v of shape (n,)."""
         return nearest(self.path, q, v, self.place - BEHIND, self.place)
 
     def stop(self, *, soon: bool = False, clocked: bool = True) -> None:

@@ -24,7 +24,8 @@ STOP_TIMES = np.geomspace(0.1, 3.0, 18)  # that are tried, shortest first [s]
 
 
 def brake(x: Array) -> tuple[Array, Array, Array]:
-    r"""Distance, rate and slope of a stop of unit length: `1 - 3 x^2 + 2 x^3` and its integral.
+    r"""Return the distance, rate and slope of a stop of unit length: `1 - 3 x^2 + 2 x^3` and its
+    integral.
 
     Rate and slope are continuous at the beginning and the end of the stop, so that the quintic
     interpolation of a controller does not exceed the limits.
@@ -92,7 +93,7 @@ class PlayedMotion:
         return self.motion.duration
 
     def at(self, u: ArrayLike) -> tuple[Array, Array, Array]:
-        """q, v and a at times of shape (...), each of shape (..., n)."""
+        """Return the q, v and a at times of shape (...), each of shape (..., n)."""
         return self.motion.at(u)
 
     @property
@@ -104,17 +105,18 @@ class PlayedMotion:
         return KNOT * int(np.ceil(knots - 1e-9))
 
     def brakes_from(self, until: float) -> float:
-        """Time at which a goal that follows the motion until a given time begins to brake [s]; see
-        `goal`.
+        """Return the time at which a goal that follows the motion until a given time begins to
+        brake [s]; see `goal`.
         """
         return min(self._period * self._knot_after(until), self.duration)
 
     def place(self, u: float) -> float:
-        """Path parameter at a time [s]."""
+        """Return the path parameter at a time [s]."""
         return float(np.interp(u, self.motion.time, self.places))
 
     def goal(self, first: float, until: float, *, exact: bool = False) -> Trajectory:
-        """Piece of the motion that ends at rest: unchanged until a given time, then a stop.
+        """Return the piece of the motion that ends at rest: unchanged until a given time, then a
+        stop.
 
         Successive goals of one motion share their trajectory points where they overlap in time, so
         that a new goal replaces the one being played without a jump of the command.
@@ -169,8 +171,8 @@ class PlayedMotion:
         return time, q, v, a
 
     def nearest(self, q: ArrayLike, v: ArrayLike, since: float, until: float) -> Nearest:
-        """Sample of the motion, within a window of time, that is nearest to a measured state; q and
-        v of shape (n,).
+        """Return the sample of the motion, within a window of time, that is nearest to a measured
+        state; q and v of shape (n,).
         """
         return nearest(self.motion, q, v, since, until)
 
@@ -182,7 +184,9 @@ def whole_of(
     slow_start: float,
     begin: float = 0.0,
 ) -> PlayedMotion:
-    """Path from a given time [s] on, with a rate that increases to a fraction of full speed."""
+    """Return the path from a given time [s] on, with a rate that increases to a fraction of full
+    speed.
+    """
     follower = PathFollower(path, acceleration)
     if begin > 0.0:
         follower.move_to(begin, 0.0)
@@ -197,7 +201,8 @@ def piece_of(
     begin: float,
     lasts: float,
 ) -> PlayedMotion:
-    r"""Path from a given point on, with a rate that increases and then decreases to zero.
+    r"""Return the path from a given point on, with a rate that increases and then decreases to
+    zero.
 
     A controller sets its own time to the clock when it accepts a goal, and then runs it at the
     speed scaling `r`. A goal that arrives `dt` late therefore begins with a step of `(1 - r) dt
@@ -214,7 +219,9 @@ def piece_of(
     limits, end = np.array(acceleration, dtype=float), float(path.time[-1])
 
     def rows(rise: float, rate: float, fall: float) -> tuple[Array, Array, Array]:
-        """q, v and a (3, K, n), the places on the path and the times (K,); no fall where it is 0."""
+        """q, v and a, (3, K, n), the path parameters and the times, (K,), for a rise, a rate and a
+        fall; no deceleration if `fall` is 0.
+        """
         time = np.linspace(0.0, lasts + fall, int(np.ceil((lasts + fall) / PERIOD)) + 1)
         x = np.clip(time / rise, 0.0, 1.0)
         way = rise * (x**3 - 0.5 * x**4) + np.clip(time - rise, 0.0, lasts - rise)
@@ -245,8 +252,8 @@ def piece_of(
 
 
 def nearest(motion: Trajectory, q: ArrayLike, v: ArrayLike, since: float, until: float) -> Nearest:
-    """Sample of a motion, within a window of time, that is nearest to a measured state; q and v of
-    shape (n,).
+    """Return the sample of a motion, within a window of time, that is nearest to a measured state;
+    q and v of shape (n,).
     """
     i0, i1 = np.searchsorted(motion.time, [since, until])
     i0 = min(int(i0), len(motion.time) - 1)

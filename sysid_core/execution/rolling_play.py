@@ -80,7 +80,9 @@ class RollingPlay(GoalPlay):
 
     @property
     def awaits_end(self) -> bool:
-        """True if all should have been played, and only the controller's word for it is missing."""
+        """True if all goals should have been played, and only the confirmation of the controller is
+        missing.
+        """
         return self._sent_at is not None and self._u >= self._end and not self.at_end
 
     @property
@@ -155,7 +157,7 @@ class RollingPlay(GoalPlay):
                 self.clock(near.u, stamp, PLACE_ERROR / speed)
 
     def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
-        """Commanded posture at the time of a measured state, shape (n,).
+        """Return the commanded posture at the time of a measured state, shape (n,).
 
         Args:
             stamp: Stamp of the state [s].
@@ -171,7 +173,7 @@ class RollingPlay(GoalPlay):
         return self._at(max(self._u - age, 0.0))[0]
 
     def outgoing(self, now: float) -> Outgoing | None:
-        """Goal to be sent now, or None."""
+        """Return the goal to be sent now, or None."""
         if self._unsent is not None:
             out, self._unsent = self._unsent, None
             return out
@@ -189,7 +191,7 @@ class RollingPlay(GoalPlay):
         return self._settings.clocked and not self._clock.spoken and waited < SPEAKS
 
     def _comes_in_time(self, margin: float) -> bool:
-        """True if a goal sent now arrives while the last one is still moving as planned."""
+        """True if a goal sent now would arrive while the previous goal is still moving as planned."""
         knows = not self._settings.clocked or (self._clock.spoken and self._clock.measured)
         left = self._covered - self._u
         return knows and self.scaling > STEADY and left > max(margin, self.lateness)
@@ -204,7 +206,9 @@ class RollingPlay(GoalPlay):
         return in_time and now - self._sent_at >= self._settings.resend
 
     def _first_goal(self, now: float) -> Outgoing:
-        """The robot stands: the goal begins when it comes, unless only its stamp says its time."""
+        """First goal, sent while the robot is at rest: it begins on arrival, unless the controller
+        starts goals at their stamps.
+        """
         if not self._told:  # where it is can't be known: it gets all, and only once
             self._covered = self._played.duration
             return timed(self._played, self._u, self._covered, now)

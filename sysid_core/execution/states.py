@@ -125,8 +125,8 @@ class SegmentMarks:
         self._state, self._segment = ExecutorState.IDLE, ""
 
     def labels(self, command: Command) -> list[str]:
-        """Labels of the marks at one instant: `motion:start`, `<segment>:start`, `<segment>:end`,
-        `motion:end`.
+        """Return the labels of the marks at one instant: `motion:start`, `<segment>:start`,
+        `<segment>:end`, `motion:end`.
         """
         was, is_ = (s is ExecutorState.EXECUTING for s in (self._state, command.state))
         out = ["motion:start"] if is_ and not was else []
@@ -156,7 +156,7 @@ class Standing:
         self.distance = 0.0  # from where it should be, at the last look [rad or m]
 
     def look(self, now: float, q: Array, v: Array, goal: Array, tolerance: float) -> bool:
-        """True if the robot has been at rest long enough; q, v, goal of shape (n,)."""
+        """Return True if the robot has been at rest long enough; q, v, goal of shape (n,)."""
         self._waiting_since = now if self._waiting_since is None else self._waiting_since
         self.distance = float(np.max(np.abs(q - goal)))
         if self.distance > tolerance or np.max(np.abs(v)) > self._settings.rest_velocity:
@@ -166,6 +166,6 @@ class Standing:
         return self._since is not None and now - self._since >= self._settings.settle_time
 
     def takes_too_long(self, now: float) -> bool:
-        """True if the robot should already be at rest."""
+        """Return True if the robot should already be at rest."""
         waited = 0.0 if self._waiting_since is None else now - self._waiting_since
         return self._since is None and waited > self._settings.settle_timeout

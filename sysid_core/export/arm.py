@@ -54,7 +54,7 @@ class Carried:
         return cls(Estimate.load(folder / "estimate.yaml"), frame, folder)
 
     def on(self, robot: Projection) -> Projection:
-        """Copy of a robot that carries the payload.
+        """Return a copy of a robot that carries the payload.
 
         Raises:
             SysIdError: No payload's estimate, a body that can't exist, a frame that doesn't move.
@@ -124,7 +124,8 @@ class ExportedTarget:
 
 @contextmanager
 def _all_or_none(out: Path) -> Iterator[Path]:
-    """A folder whose files go to `out` once all of them are written and judged; else none.
+    """Provide a temporary folder, whose files are moved to `out` only if all of them were written
+    and checked.
 
     Raises:
         SysIdError: Nothing can be written to `out`.
@@ -244,7 +245,8 @@ def judge_file(
     states: int = STATES,
     seed: int = SEED,
 ) -> tuple[dict[str, float], float, ExportedError]:
-    """Torque differences of a file by joint, the permitted ones, and its errors beside the model's.
+    """Return the torque differences of a file by joint, the permitted ones, and its errors beside
+    the model's.
 
     The runs were recorded without the carried load, so that its torques are subtracted before the
     errors are computed.

@@ -42,8 +42,8 @@ def describe(
     *,
     held_out: bool,
 ) -> Description | None:
-    """URDF of the identified robot; None if the robot has no URDF, or if simulators would refuse
-    the identified bodies.
+    """Write the identified robot as a URDF; None if the robot has no URDF, or if simulators would
+    refuse the identified bodies.
 
     Args:
         identification: The result.

@@ -40,10 +40,10 @@ class Reader(Protocol):
     """Model read from an exported file, which computes the torques of the drives."""
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques along a motion without gaps, shapes (K, n) to (K, n) [N m]."""
+        """Return the torques along a motion without gaps, shapes (K, n) to (K, n) [N m]."""
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques without dry friction."""
+        """Return the torques without dry friction."""
 
     @property
     def dry_friction(self) -> Array:
@@ -146,7 +146,7 @@ def write_target(
 
 
 def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
-    """Reader of an exported file, which gives its torques.
+    """Return the reader of an exported file, which gives its torques.
 
     Args:
         target: Its format.
@@ -178,7 +178,8 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
 def largest_differences(
     reader: Reader, robot: Projection, *, whole: bool, states: int, seed: int
 ) -> tuple[dict[str, float], float]:
-    """Largest torque difference of each joint over random states, and the largest torque [N m].
+    """Return the largest torque difference of each joint over random states, and the largest torque
+    [N m].
 
     Args:
         reader: Reader of the written file.

@@ -75,7 +75,7 @@ class ExportedError:
         return self.rise > LOSING or self.unexplained
 
     def to_dict(self) -> dict[str, object]:
-        """Errors as plain data for result.json and proof.json."""
+        """Return the errors as plain data for result.json and proof.json."""
         return {
             "target": self.target.value,
             "inside": self.inside,
@@ -154,7 +154,7 @@ def _predicted(
     run: Recording,
     models: Callable[[Array, Array, Array], Sequence[Array]],
 ) -> tuple[Array, ...]:
-    """Efforts of the drives by several models; springs are theirs, if they have any."""
+    """Efforts of the drives predicted by several models, each with its own springs if it has any."""
     drives = identification.friction.drives
     plain = DriveTrain(drives.joint_names, drives.gains)
     return predicted_efforts(

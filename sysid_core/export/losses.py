@@ -46,12 +46,12 @@ class Loss:
     names: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
-        """Loss as plain data for proof.json."""
+        """Return the loss as plain data for proof.json."""
         return {"code": self.code.value, "names": list(self.names)}
 
 
 def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> tuple[Loss, ...]:
-    """Model properties that a written file lacks.
+    """Return the model properties that a written file lacks.
 
     Args:
         model: The robot.

@@ -69,8 +69,8 @@ class Projection:
         object.__setattr__(self, "values", values)
 
     def of(self, symbol: str) -> Array:
-        """Values of one friction symbol, such as `F_c`, for all joints, shape (n,); 0 if a joint
-        lacks it.
+        """Return the values of one friction symbol, such as `F_c`, for all joints, shape (n,); 0 if
+        a joint lacks it.
         """
         known = dict(zip(self.friction.names, self.values.tolist(), strict=True))
         return np.array([known.get(f"{j}.{symbol}", 0.0) for j in self.model.joint_names])
@@ -86,7 +86,7 @@ class Projection:
         return replace(self, model=model, values=np.where(dry, 0.0, self.values))
 
     def friction_torques(self, q: Array, v: Array, a: Array, rigid: Array) -> Array:
-        """Torques of friction, drives and known springs; (K, n) to (K, n)."""
+        """Return the torques of friction, drives and known springs; (K, n) to (K, n)."""
         drives = self.friction.drives
         ones = replace(drives, gains=np.ones(len(drives.joint_names)))
         tau = self.friction.regressor(q, v, a, rigid) @ self.values
@@ -115,7 +115,7 @@ class Projections:
 
 
 def inside(identification: Identification) -> Projection:
-    """Identified robot with all its terms."""
+    """Return the identified robot with all its terms."""
     values = list(identification.friction_parameters.values())
     model = identification.model.with_pi(identification.pi)
     return Projection(model, identification.friction, np.array(values))
@@ -124,7 +124,7 @@ def inside(identification: Identification) -> Projection:
 def projections(
     identification: Identification, recordings: Sequence[Recording], target: Target
 ) -> Projections:
-    """Model of a robot in a file format, and the same with each lost term restored."""
+    """Return the model of a robot in a file format, and the same with each lost term restored."""
     if target.holds_all:
         whole = inside(identification)
         return Projections(whole, {}, whole)
@@ -136,7 +136,7 @@ def projections(
 
 
 def lost_in(friction: FrictionModel, target: Target) -> tuple[str, ...]:
-    """Terms of a friction model for which the target has no field."""
+    """Return the terms of a friction model for which the target has no field."""
     if target.holds_all:
         return ()
     drives = friction.drives
@@ -151,7 +151,7 @@ def lost_in(friction: FrictionModel, target: Target) -> tuple[str, ...]:
 
 
 def _linear_springs(drives: DriveTrain) -> list[Spring]:
-    """Springs at joints as linear ones that are to be found; none of an axis that has several."""
+    """Joint springs as linear springs with unknown parameters; axes with several springs get none."""
     axes = [spring.axis for spring in drives.springs]
     return [
         Spring(spring.axis, anchors=spring.anchors, zero=spring.zero, identified=True)
@@ -272,7 +272,7 @@ def _robust_fit(Phi: Array, tau: Array, lower: Array) -> Array:
 
 
 def _separate(Phi: Array) -> list[list[int]]:
-    """Columns that share a joint, together: joints without couplings are fitted one by one."""
+    """Groups of columns that share a joint; without couplings, every joint is fitted separately."""
     joints = np.any(Phi != 0.0, axis=0)  # (n, p)
     groups: list[tuple[set[int], list[int]]] = []
     for column in range(joints.shape[1]):

@@ -37,13 +37,13 @@ class ReadTree:
         return self._coulomb
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques along a motion, shapes (K, n) to (K, n) [N m], with a discontinuous sign of dry
-        friction as in simulators.
+        """Return the torques along a motion, shapes (K, n) to (K, n) [N m], with a discontinuous
+        sign of dry friction as in simulators.
         """
         return self.smooth_torques(q, v, a) + self._coulomb * np.sign(v)
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques without dry friction."""
+        """Return the torques without dry friction."""
         k, rigid = self._columns, np.zeros_like(q)
         rigid[:, k] = self._model.inverse_dynamics(q[:, k], v[:, k], a[:, k])
         return np.asarray(rigid + self._armature * a + self._viscous * v)

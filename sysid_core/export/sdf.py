@@ -28,7 +28,7 @@ _BASE_MASS = 1.0  # [kg]; never moves
 
 
 def sdf_of(robot: Projection, *, meshes: MeshFolder | None = None) -> str:
-    """SDF text of a robot.
+    """Return the SDF text of a robot.
 
     Args:
         robot: In the terms of SDF.
@@ -69,7 +69,8 @@ def sdf_of(robot: Projection, *, meshes: MeshFolder | None = None) -> str:
 
 
 def sdf_names(model: RobotModel) -> dict[str, str]:
-    """Valid SDF names for `""`, `base`, `to_world`, `link NAME`, `joint NAME` and `frame NAME`.
+    """Return the valid SDF names for `""`, `base`, `to_world`, `link NAME`, `joint NAME` and `frame
+    NAME`.
 
     Links, joints and frames share one scope; `::` divides scopes, `world` and `__NAME__` are reserved.
     """

@@ -80,7 +80,7 @@ class Tree:
 
 
 def tree_of(model: RobotModel) -> Tree:
-    """Tree of a robot.
+    """Return the tree of a robot.
 
     Raises:
         ModelError: A joint that no target expresses, or a body that no simulator takes.
@@ -136,7 +136,7 @@ def tree_of(model: RobotModel) -> Tree:
 def distinct_names(
     wanted: Iterable[tuple[str, str]], taken: Iterable[str], allowed: Callable[[str], str]
 ) -> dict[str, str]:
-    """Unique names within one scope, by key.
+    """Return the unique names within one scope, by key.
 
     Args:
         wanted: Keys and names; who comes first keeps its name.
@@ -173,7 +173,7 @@ def _axis(model: RobotModel, j: int) -> tuple[bool, Array]:
 
 
 def link_elements(model: RobotModel) -> dict[str, ET.Element]:
-    """`<link>` elements of the robot's URDF by name; empty without a URDF."""
+    """Return `<link>` elements of the robot's URDF by name; empty without a URDF."""
     if not model.urdf_xml:
         return {}
     return {str(e.get("name")): e for e in ET.fromstring(model.urdf_xml).findall("link")}

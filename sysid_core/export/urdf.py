@@ -31,7 +31,7 @@ def identified_urdf(
     viscous: Mapping[str, float] | None = None,
     remarks: Mapping[str, str] | None = None,
 ) -> str:
-    """URDF of the robot with other inertial parameters and joint friction.
+    """Return the URDF of the robot with other inertial parameters and joint friction.
 
     Links that are attached by fixed joints are part of the body that carries them: the whole
     inertia is written to the body's own link, and theirs is written as zero, because without an
@@ -78,7 +78,9 @@ def identified_urdf(
 
 
 def _require_writable(model: RobotModel, pi: Array) -> None:
-    """Refuse a robot without URDF, and parameters that no body can have."""
+    """Raise an error for a robot without URDF, and for parameters that are not physically
+    consistent.
+    """
     if not model.urdf_xml:
         raise ModelError(
             f"'{model.name}' wasn't built from a URDF: there is nothing to write back to.",
@@ -117,7 +119,7 @@ def _set_dynamics(
 
 
 def _links_of_bodies(model: RobotModel) -> dict[str, int]:
-    """Link name to the index of the joint that moves it (0: none)."""
+    """Map from the name of each link to the index of the joint that moves it (0: none)."""
     return {
         frame.name: int(frame.parentJoint)
         for frame in model.pin_model.frames
@@ -167,7 +169,9 @@ def _inertial(pi: Array) -> ET.Element:
 
 
 def remarks_on(result: Identification) -> dict[str, str]:
-    """Comments for each link of a URDF: which parameters were identified, and which were kept."""
+    """Return the comments for each link of a URDF: which parameters were identified, and which were
+    kept.
+    """
     estimate = result.estimate
     known = {
         name: f"{value:.4g} +- {sd:.2g} {unit}"
@@ -195,7 +199,7 @@ def remarks_on(result: Identification) -> dict[str, str]:
 
 
 def urdf_of(projection: Projection, remarks: Mapping[str, str] | None = None) -> str:
-    """URDF of the robot with the identified bodies and the projected friction.
+    """Return the URDF of the robot with the identified bodies and the projected friction.
 
     Args:
         projection: The robot in the terms of a URDF.

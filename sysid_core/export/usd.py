@@ -28,7 +28,7 @@ _DEGREES = 180.0 / np.pi
 
 
 def usd_of(robot: Projection) -> str:
-    """USD text of a robot.
+    """Return the USD text of a robot.
 
     Args:
         robot: In the terms of PhysX.
@@ -68,7 +68,8 @@ def usd_of(robot: Projection) -> str:
 
 
 def actuators_of(robot: Projection) -> dict[str, dict[str, float]]:
-    """Fields of Isaac Lab's `ImplicitActuatorCfg` for each joint (by its name in USD), SI units.
+    """Return the fields of Isaac Lab's `ImplicitActuatorCfg` for each joint (by its name in USD),
+    SI units.
 
     Limits are left out, because their fields have different names in different versions of Isaac
     Lab; Isaac Lab then uses the limits in the USD file.
@@ -91,7 +92,7 @@ def actuators_of(robot: Projection) -> dict[str, dict[str, float]]:
 
 
 def prim_names(model: RobotModel) -> dict[str, str]:
-    """Valid and unique USD names for `""`, `link NAME` and `joint NAME`."""
+    """Return the valid and unique USD names for `""`, `link NAME` and `joint NAME`."""
     wanted = [("", model.name), *((f"link {n}", n) for n in model.body_names)]
     wanted += [(f"joint {n}", n) for n in model.joint_names]
 

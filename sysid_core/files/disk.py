@@ -21,7 +21,7 @@ _BLOCK = 1 << 20  # bytes
 
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[BinaryIO]:
-    """Context manager for writing a file, which gets its name only when it is complete and on disk.
+    """Provide a file for writing, which gets its name only when it is complete and on disk.
 
     Until then an existing file with this name is unchanged, even if the writer fails or is killed.
     Pipes and devices are written directly.
@@ -74,7 +74,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def hash_of(path: str | Path) -> str:
-    """SHA-256 of a file, or of a folder's files with their names.
+    """Compute the SHA-256 hash of a file, or of a folder from its files and their names.
 
     Raises:
         SysIdError: It isn't there, or is a device or pipe, which has no end.
@@ -96,7 +96,7 @@ def hash_of(path: str | Path) -> str:
 
 
 def json_text(value: object) -> str:
-    """JSON text in which non-finite numbers are null, ending with a newline."""
+    """Return the JSON text in which non-finite numbers are null, ending with a newline."""
     return json.dumps(_finite(value), indent=2, allow_nan=False) + "\n"
 
 

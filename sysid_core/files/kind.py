@@ -61,7 +61,7 @@ class FileKind:
     error: type[SysIdError] = SysIdError
 
     def refusal(self, path: str | Path, why: str, remedy: str = "") -> SysIdError:
-        """Error for an unusable file of this kind.
+        """Return the error for an unusable file of this kind.
 
         Args:
             path: The file.
@@ -96,7 +96,7 @@ class FileKind:
         return os.fdopen(handle, "rb")
 
     def read_bytes(self, path: str | Path, *, most: int = MOST_BYTES) -> bytes:
-        """Content of a regular file.
+        """Return the content of a regular file.
 
         Args:
             path: The file.
@@ -115,7 +115,7 @@ class FileKind:
         return content
 
     def read_text(self, path: str | Path, *, most: int = MOST_BYTES) -> str:
-        """Text of a UTF-8 file, without the byte-order mark that spreadsheets write.
+        """Return the text of a UTF-8 file, without the byte-order mark that spreadsheets write.
 
         Raises:
             SysIdError: it can't be read, or isn't UTF-8.
@@ -133,7 +133,7 @@ class FileKind:
             ) from err
 
     def parse_yaml(self, text: str, path: str | Path) -> Any:
-        """Plain data of a YAML text.
+        """Return the plain data of a YAML text.
 
         Args:
             text: The text.
@@ -162,11 +162,11 @@ class FileKind:
             loader.dispose()
 
     def read_yaml(self, path: str | Path) -> Any:
-        """Plain data of a YAML file (see `parse_yaml`)."""
+        """Return the plain data of a YAML file (see `parse_yaml`)."""
         return self.parse_yaml(self.read_text(path), path)
 
     def read_json(self, path: str | Path) -> Any:
-        """Plain data of a JSON file.
+        """Return the plain data of a JSON file.
 
         Raises:
             SysIdError: no JSON, or a key twice.
@@ -186,7 +186,7 @@ class FileKind:
             raise self.refusal(path, f"it is not valid JSON: {err}") from err
 
     def read_npz(self, path: str | Path, names: Collection[str]) -> dict[str, NDArray[Any]]:
-        """Named arrays of an NPZ file, with any shapes; pickled objects are refused.
+        """Return the named arrays of an NPZ file, with any shapes; pickled objects are refused.
 
         Args:
             path: The file.
@@ -221,7 +221,7 @@ class FileKind:
         return self.validated(self.read_yaml(path), schema, path)
 
     def validated(self, raw: object, schema: type[Schema], path: str | Path) -> Schema:
-        """Plain data after a check against a schema.
+        """Return the plain data after a check against a schema.
 
         Raises:
             SysIdError: Names file, key and remedy.
@@ -275,7 +275,9 @@ def _refuse_deep(text: str, kind: FileKind, path: str | Path) -> None:
 def _count_nodes(
     node: yaml.Node, depth: int, sizes: dict[int, int], kind: FileKind, path: str | Path
 ) -> int:
-    """Nodes below a node, aliases written out; refuses on the way what no file of ours has."""
+    """Number of YAML nodes below a node, with aliases expanded; raises an error for structures that
+    no valid file has.
+    """
     if isinstance(node, yaml.ScalarNode):
         return 1
     known = sizes.get(id(node))

@@ -46,7 +46,8 @@ class ConstrainedRanks:
 
 
 def constrained_ranks(chain: ClosedChain, rng: np.random.Generator) -> ConstrainedRanks:
-    """Ranks at random postures with closed loops, with random velocities and accelerations.
+    """Return the ranks at random postures with closed loops, with random velocities and
+    accelerations.
 
     Rounded angles of the URDF count as the exact ones.
 

@@ -19,7 +19,8 @@ SHARE = 0.97  # of the joints' limits that samples may use; what exceeds between
 
 
 def share_between_samples(degree: int, n_samples: int) -> float:
-    """Fraction of a limit that samples may use, so that the series respects the limit between them.
+    """Return the fraction of a limit that samples may use, so that the series respects the limit
+    between them.
 
     A trigonometric polynomial of degree N that stays below m on K > 2 N evenly spaced samples of
     its period stays below `m / cos(pi N / K)` everywhere (Ehlich and Zeller 1964).
@@ -60,7 +61,8 @@ class MotionBasis(ABC):
 
     @abstractmethod
     def matrices(self, time: ArrayLike) -> tuple[Array, Array, Array, Array]:
-        """Matrices of displacement, velocity, acceleration and jerk per free coefficient.
+        """Return the matrices of displacement, velocity, acceleration and jerk per free
+        coefficient.
 
         Args:
             time: Shape (K,) [s].
@@ -82,7 +84,7 @@ class MotionBasis(ABC):
     def motion(
         self, time: ArrayLike, centre: ArrayLike, coefficients: ArrayLike
     ) -> tuple[Array, Array, Array]:
-        """Joint motion for given centre and coefficients.
+        """Return the joint motion for given centre and coefficients.
 
         Args:
             time: Shape (K,) [s].
@@ -97,7 +99,7 @@ class MotionBasis(ABC):
         return np.asarray(centre) + Q @ coefficients, V @ coefficients, A @ coefficients
 
     def as_dict(self, centre: Array, coefficients: Array) -> dict[str, object]:
-        """Motion of this basis as plain numbers, stored with its samples."""
+        """Return the motion of this basis as plain numbers, stored with its samples."""
         return {
             "kind": self.label,
             "period": self.period,
@@ -107,7 +109,7 @@ class MotionBasis(ABC):
         }
 
     def sampled(self, centre: Array, coefficients: Array) -> tuple[Array, Array, Array]:
-        """Finely sampled q, v and a of one period, (K, n) each."""
+        """Return the finely sampled q, v and a of one period, (K, n) each."""
         time = np.arange(self.n_fine) * self.period / self.n_fine
         return self.motion(time, centre, coefficients)
 
@@ -165,7 +167,8 @@ class FourierBasis(MotionBasis):
         return f"Fourier series, {self.n_harmonics} harmonics, period {self.period:g} s"
 
     def matrices(self, time: ArrayLike) -> tuple[Array, Array, Array, Array]:
-        """Matrices of displacement, velocity, acceleration and jerk per free coefficient.
+        """Return the matrices of displacement, velocity, acceleration and jerk per free
+        coefficient.
 
         Args:
             time: Shape (K,) [s].
@@ -236,7 +239,8 @@ class BSplineBasis(MotionBasis):
         return f"B-spline of degree {DEGREE}, {self.n_spans} spans, {self.period:g} s"
 
     def matrices(self, time: ArrayLike) -> tuple[Array, Array, Array, Array]:
-        """Matrices of displacement, velocity, acceleration and jerk per free coefficient.
+        """Return the matrices of displacement, velocity, acceleration and jerk per free
+        coefficient.
 
         Args:
             time: Shape (K,) [s]; repeated after the period.

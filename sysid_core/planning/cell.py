@@ -99,7 +99,7 @@ class Obstacle:
         return pin.SE3(pin.rpy.rpyToMatrix(*self.rpy), np.array(self.position))
 
     def shape(self, directories: Sequence[str] = ()) -> coal.CollisionGeometry:
-        """Shape of the obstacle, for collision checks.
+        """Return the shape of the obstacle, for collision checks.
 
         Args:
             directories: Folders in which a mesh is looked for besides the working directory.
@@ -124,7 +124,7 @@ class Obstacle:
             ) from err
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data without unset fields."""
+        """Return the plain data without unset fields."""
         given = ((f.name, f.default, getattr(self, f.name)) for f in fields(self))
         return {
             name: [float(x) for x in value] if isinstance(value, tuple | list) else value
@@ -162,8 +162,8 @@ class Hulls:
             request.security_margin = clearance
 
     def touching(self, q_pin: Array) -> NDArray[np.intp]:
-        """Pairs whose hulls are closer than the clearance; the shapes of all other pairs are not in
-        contact.
+        """Return the pairs whose hulls are closer than the clearance; the shapes of all other pairs
+        are not in contact.
         """
         model = self.model.pin_model
         if not pin.computeCollisions(model, self.data, self.geometry, self.results, q_pin, True):
@@ -173,7 +173,9 @@ class Hulls:
         return np.array([k for k in range(self.n_pairs) if results[k].isCollision()], dtype=np.intp)
 
     def distances(self, q_pin: Array, pairs: Sequence[int] | None = None) -> Array:
-        """Distances of some or all pairs; negative if they overlap; shape (len(pairs),) [m]."""
+        """Return the distances of some or all pairs; negative if they overlap; shape (len(pairs),)
+        [m].
+        """
         pin.updateGeometryPlacements(
             self.model.pin_model, self.data, self.geometry, self.results, q_pin
         )
@@ -226,7 +228,7 @@ class HullDistances:
     def at(
         self, q: ArrayLike, below: float, pairs: Sequence[int] | None = None
     ) -> tuple[Array, Array]:
-        r"""Distances of all pairs, and the gradients of the small distances.
+        r"""Return the distances of all pairs, and the gradients of the small distances.
 
         `d' = n . (p2' - p1')` with the nearest points and the normal from the first to the second.
 

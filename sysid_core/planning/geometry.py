@@ -58,7 +58,7 @@ class HeldBox:
             )
 
     def attached_to(self, model: RobotModel, frame: str) -> RobotModel:
-        """Copy of a robot that carries the box in one of its frames."""
+        """Return a copy of a robot that carries the box in one of its frames."""
         if not self.mass:
             return model
         at = model.pin_model.frames[model.frame_id(frame)]
@@ -70,7 +70,9 @@ class HeldBox:
 
 
 def mesh_directories() -> list[str]:
-    """Folders that are searched for `package://name/…`: ROS workspaces and installed data."""
+    """Return the folders that are searched for `package://name/…`: ROS workspaces and installed
+    data.
+    """
     found = [
         str(Path(prefix) / "share")
         for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
@@ -91,7 +93,9 @@ def _mesh_exists(filename: str, directories: Sequence[str]) -> bool:
 
 
 def _without_missing_meshes(urdf: str, directories: Sequence[str]) -> tuple[str, list[str]]:
-    """The URDF without collision elements whose mesh isn't there, and the links they were on."""
+    """URDF without the collision elements whose mesh files do not exist, and the links to which
+    these elements belonged.
+    """
     root = ET.fromstring(urdf)
     missing = []
     for link in root.iter("link"):
@@ -126,8 +130,8 @@ def _transformed(X_AB: pin.SE3, points_B: Array) -> Array:
 class RobotGeometry:
     """Collision shapes of a robot, built once for checks of many postures.
 
-    Adjacent bodies, and pairs that are in contact in nearly every posture (how the meshes are
-    drawn, not how the robot moves), are left out.
+    Pairs of adjacent bodies are not checked, nor are pairs that are in contact in nearly every
+    posture, because this contact is due to the meshes and not to the motion.
 
     Args:
         model: The robot.
@@ -239,7 +243,7 @@ class RobotGeometry:
         self._set_pairs([*kept, *((i, o) for o in range(self._n_own, len(shapes)) for i in moving)])
 
     def _link_of(self, shape: int) -> str:
-        """Name of the link that a shape is drawn on; empty for what is held."""
+        """Name of the link to which a shape belongs; empty for a held object."""
         frames = self.model.pin_model.frames
         frame = int(self._geometry.geometryObjects[shape].parentFrame)
         return str(frames[frame].name) if frame < len(frames) else ""
@@ -271,7 +275,7 @@ class RobotGeometry:
         return tuple((joint, points.T) for joint, points in self._points)
 
     def contacts(self, q: ArrayLike) -> list[tuple[str, str]]:
-        """Pairs of shapes with a distance below the clearance; q of shape (nv,)."""
+        """Return the pairs of shapes with a distance below the clearance; q of shape (nv,)."""
         if not self._names:
             return []
         q_pin = self.model.configuration(np.asarray(q, dtype=float))
@@ -308,7 +312,7 @@ class RobotGeometry:
         return out
 
     def _random_postures(self, n: int) -> list[Array]:
-        """Postures within the limits, always the same; none for a floating base."""
+        """Random postures within the limits, the same in every call; none for a floating base."""
         if any(joint.nv > 1 for joint in self.model.pin_model.joints):
             return []
         lower, upper = self.model.position_limits
@@ -318,7 +322,8 @@ class RobotGeometry:
         return [self.model.configuration(q) for q in drawn]
 
     def extent(self, q: ArrayLike) -> tuple[Array, Array]:
-        """Lowest and highest coordinates of all moving shapes in the base frame, each (3,) [m].
+        """Return the lowest and highest coordinates of all moving shapes in the base frame, each
+        (3,) [m].
 
         Without shapes, those of the link frames.
         """
@@ -326,8 +331,8 @@ class RobotGeometry:
         return ends[:3], -ends[3:]
 
     def lowest(self, q: ArrayLike, normals: ArrayLike) -> Array:
-        """Smallest coordinate of all moving shapes along given directions, (nv,) and (m, 3) to
-        (m,).
+        """Return the smallest coordinate of all moving shapes along given directions, (nv,) and (m,
+        3) to (m,).
 
         Without shapes, those of the link frames [m].
         """

@@ -42,7 +42,7 @@ class VendorLimits:
 
     @staticmethod
     def of(robot: str, joint_names: Sequence[str]) -> VendorLimits | None:
-        """Published limits of a robot, or None.
+        """Return the published limits of a robot, or None.
 
         Args:
             robot: Its name; joints called `joint1` are an xArm's only where the name says so.
@@ -57,7 +57,7 @@ class VendorLimits:
         return None
 
     def by_joint(self, values: Numbers, joint_names: Sequence[str], other: float) -> list[float]:
-        """Published accelerations or jerks in the order of some joints.
+        """Return the published accelerations or jerks in the order of some joints.
 
         Args:
             values: One of the two attributes.
@@ -204,7 +204,7 @@ class MotionLimits:
         held: HeldBox | None = None,
         package_dirs: tuple[str, ...] = (),
     ) -> MotionLimits:
-        """Motion limits of a robot from its description and its cell.
+        """Return the motion limits of a robot from its description and its cell.
 
         Args:
             model: The robot, a URDF file, or a name in example-robot-data.
@@ -251,7 +251,8 @@ class MotionLimits:
 
     @classmethod
     def initial(cls, model: RobotModel, **changes: Any) -> tuple[MotionLimits, tuple[str, ...]]:
-        """Motion limits from the URDF and from values published by the vendor, with their sources.
+        """Return the motion limits from the URDF and from values published by the vendor, with their
+        sources.
 
         Args:
             model: The robot.
@@ -269,12 +270,12 @@ class MotionLimits:
         return limits, (*sources, *limits.notes)
 
     def replace(self, **changes: Any) -> MotionLimits:
-        """Copy with some limits changed."""
+        """Return a copy with some limits changed."""
         return dataclasses.replace(self, **changes)
 
     def stricter(self, other: MotionLimits) -> MotionLimits:
-        """The stricter of these and other limits of the same joints, with the obstacles of both
-        cells.
+        """Return the stricter of these and other limits of the same joints, with the obstacles of
+        both cells.
 
         Raises:
             ExcitationError: They belong to other joints, or do not permit any motion.
@@ -318,7 +319,7 @@ class MotionLimits:
 
     @classmethod
     def described(cls, model: RobotModel) -> MotionLimits:
-        """Limits of the robot description alone; missing limits are infinite."""
+        """Return the limits of the robot description alone; missing limits are infinite."""
         lower, upper = model.position_limits
         velocity, effort = (
             np.where(np.isfinite(x) & (x > 0), x, np.inf)
@@ -338,12 +339,12 @@ class MotionLimits:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Limits as plain numbers and text, as they are stored with a trajectory."""
+        """Return the limits as plain numbers and text, as they are stored with a trajectory."""
         return {item.name: _plain(getattr(self, item.name)) for item in dataclasses.fields(self)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MotionLimits:
-        """Motion limits from the plain data of `as_dict`.
+        """Return the motion limits from the plain data of `as_dict`.
 
         Raises:
             ExcitationError: They are malformed.

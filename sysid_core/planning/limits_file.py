@@ -86,7 +86,7 @@ class LimitsFile(FileSchema):
     sources: tuple[str, ...] = ()  # where the numbers come from, one sentence each
 
     def motion_limits(self, model: RobotModel) -> MotionLimits:
-        """Limits of a robot, in the order of its joints, without locked joints.
+        """Return the limits of a robot, in the order of its joints, without locked joints.
 
         Raises:
             ExcitationError: A joint of the robot is missing, or one is in the file that it hasn't.
@@ -154,7 +154,7 @@ class ExecutorSection(FileSchema):
     self_collision: Flag = True
 
     def motion_limits(self, model: RobotModel) -> MotionLimits:
-        """Motion limits of an executor that is started with this section.
+        """Return the motion limits of an executor that is started with this section.
 
         Raises:
             ExcitationError: A limit is malformed.
@@ -186,7 +186,7 @@ class BringupFile(FileSchema):
     trajectory_executor: ExecutorSection
 
     def motion_limits(self, model: RobotModel) -> MotionLimits:
-        """Motion limits of the executor in the file."""
+        """Return the motion limits of the executor in the file."""
         return self.trajectory_executor.motion_limits(model)
 
 
@@ -211,7 +211,7 @@ class MoveItFile(FileSchema):
     default_acceleration_scaling_factor: Positive = 1.0
 
     def motion_limits(self, model: RobotModel) -> MotionLimits:
-        """Limits of the URDF, or those of MoveIt if they are stricter.
+        """Return the limits of the URDF, or those of MoveIt if they are stricter.
 
         Only the keys `max_*` are used; the scaling factors are no limits, because users can ask
         MoveIt's planners to exceed them.
@@ -273,7 +273,7 @@ def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
 def limits_text(
     limits: MotionLimits, *, robot: str = "", urdf_hash: str = "", sources: tuple[str, ...] = ()
 ) -> str:
-    """Text of a limits file for `read_limits`.
+    """Return the text of a limits file for `read_limits`.
 
     Args:
         limits: What to write.

@@ -23,7 +23,9 @@ GEOMETRY_STEP = 0.01  # [rad or m] of joint motion between two postures checked 
 
 
 def _posture_rows(q: Array) -> Array:
-    """Rows between which joints move by about `GEOMETRY_STEP`, with the first and last."""
+    """Indices of samples between which joints move by about `GEOMETRY_STEP`, including the first
+    and the last.
+    """
     rows = [0]
     for k in range(1, len(q)):
         if np.max(np.abs(q[k] - q[rows[-1]])) >= GEOMETRY_STEP:
@@ -76,7 +78,7 @@ class MotionChecker:
             )
 
     def __reduce__(self) -> tuple[type[MotionChecker], tuple[RobotModel, MotionLimits]]:
-        """Geometry isn't sent to other processes: they build it."""
+        """Support pickling without the geometry: other processes build it again."""
         return MotionChecker, (self.model, self.limits)
 
     def check(
@@ -181,7 +183,7 @@ class MotionChecker:
                 )
 
     def tcp_speed(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Speed of the origin of the TCP frame, (K, n) and (K, n) to (K,) [m/s]."""
+        """Return the speed of the origin of the TCP frame, (K, n) and (K, n) to (K,) [m/s]."""
         model = self.model.pin_model
         data = model.createData()
         frame = self.model.frame_id(self.limits.tcp_frame)
@@ -235,7 +237,9 @@ class MotionChecker:
         return len(rows)
 
     def contacts(self, q: ArrayLike) -> list[tuple[str, str]]:
-        """Names of bodies in contact in one posture, shape (n,); empty if contact is not checked."""
+        """Return the names of bodies in contact in one posture, shape (n,); empty if contact is not
+        checked.
+        """
         if self.geometry is None:
             return []
         return self.geometry.contacts(q)

@@ -131,7 +131,7 @@ def plan_static_postures(
 
 
 def _free_postures(checker: MotionChecker, rng: np.random.Generator, here: Array | None) -> Array:
-    """Random postures in which nothing touches, not too far from one, shape (m, n)."""
+    """Random postures without contact within a distance of a given posture, shape (m, n)."""
     around, turn = (np.zeros(checker.model.nv), np.pi) if here is None else (here, LONGEST_TURN)
     lower = np.maximum(checker.limits.lower, np.maximum(-np.pi, around - turn))
     upper = np.minimum(checker.limits.upper, np.minimum(np.pi, around + turn))
@@ -145,7 +145,9 @@ def _free_postures(checker: MotionChecker, rng: np.random.Generator, here: Array
 
 
 def _next_safe(checker: MotionChecker, drawn: Array, order: Array, before: Array) -> int:
-    """The best of some postures that is safe, as is the straight way from the last one before."""
+    """Best posture of some candidates that is safe and can be reached from the previous posture on
+    a safe straight path.
+    """
     for k in map(int, order):
         if not len(before):
             rest = MotionBuilder(checker, drawn[k])

@@ -107,13 +107,13 @@ class Trajectory:
         return float(self.time[-1] - self.time[0])
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Interpolated q, v and a at times of shape (...), constant beyond both ends; each of shape
-        (..., n).
+        """Return the interpolated q, v and a at times of shape (...), constant beyond both ends;
+        each of shape (..., n).
         """
         return hermite(self.time, self.q, self.v, self.a, t)
 
     def in_order(self, model: RobotModel) -> Trajectory:
-        """Motion with its columns in the joint order of a robot."""
+        """Return the motion with its columns in the joint order of a robot."""
         columns = model.columns_from(self.joint_names)
         return dataclasses.replace(
             self,
@@ -124,8 +124,8 @@ class Trajectory:
         )
 
     def as_played(self) -> Trajectory:
-        """Motion with accelerations computed from its velocities; the accelerations of the file are
-        not used.
+        """Return the motion with accelerations computed from its velocities; the accelerations of the
+        file are not used.
         """
         if len(self.time) > 2:
             a = np.gradient(self.v, self.time, axis=0, edge_order=2)
@@ -153,7 +153,8 @@ class Trajectory:
             )
 
     def without_held(self, model: RobotModel) -> Trajectory:
-        """Motion without locked joints, such as those of a gripper, which the plan keeps at rest.
+        """Return the motion without locked joints, such as those of a gripper, which the plan keeps
+        at rest.
 
         Raises:
             ExcitationError: It moves one of them.
@@ -235,8 +236,8 @@ class _Head(FileSchema):
 
 
 def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Array, Array, Array]:
-    """Motion at given times: q by cubic Hermite interpolation of q and v, v by its derivative's
-    chord, a linear.
+    """Interpolate a motion at given times: q by cubic Hermite interpolation of q and v, v and a
+    linearly.
 
     Between samples of at most `motion_check.LONGEST_STEP` this and the quintic of a
     joint_trajectory_controller differ by less than encoders resolve.
@@ -265,7 +266,9 @@ def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Ar
 def dense_motion(
     trajectory: Trajectory, columns: NDArray[np.intp]
 ) -> tuple[Array, Array, Array, Array]:
-    """Motion as the executor plays it (`Trajectory.at`), with samples at most `GRID` apart."""
+    """Return the motion as the executor plays it (`Trajectory.at`), with samples at most `GRID`
+    apart.
+    """
     time = trajectory.time
     pieces = np.maximum(np.ceil(np.diff(time) / GRID - 1e-6), 1).astype(int)
     starts = np.repeat(np.arange(len(pieces)), pieces)

@@ -176,6 +176,6 @@ class Findings:
                 self.add(Violation(kind, name, float(time[k]), float(values[k]), bound), excess)
 
     def result(self, samples: int, postures: int, notes: tuple[str, ...]) -> MotionCheck:
-        """Result of the check."""
+        """Return the result of the check."""
         violations = tuple(violation for _, violation in self.worst.values())
         return MotionCheck(violations, self.usage, samples, postures, notes)

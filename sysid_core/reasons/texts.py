@@ -46,7 +46,7 @@ class _Words(Formatter):
 
 
 def sentence(template: str, data: Mapping[str, object]) -> str:
-    """Sentence from a template and its data."""
+    """Return a sentence from a template and its data."""
     return _Words().vformat(template, (), data)
 
 

@@ -77,8 +77,8 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
 
 
 def prediction_sentence(predictions: Sequence[Prediction], *, held_out: bool = True) -> str:
-    """Sentence on the error of the predicted efforts, compared with that of the URDF's inertial
-    parameters.
+    """Return a sentence on the error of the predicted efforts, compared with that of the URDF's
+    inertial parameters.
 
     Args:
         predictions: Predictions of the recordings that judge the model.
@@ -101,7 +101,9 @@ CONSISTENT = ("lmi", "entropic")  # methods whose every link is a solid body's
 
 
 def consistency_sentence(identification: Identification) -> str:
-    """Sentence on the physical consistency of the links, or on the reason why it was not checked."""
+    """Return a sentence on the physical consistency of the links, or on the reason why it was not
+    checked.
+    """
     if identification.physically_consistent:
         return "every link is physically consistent, and no friction coefficient is negative."
     if identification.estimate.method in CONSISTENT:
@@ -123,7 +125,7 @@ def identification_report(
     validation: Sequence[Prediction],
     fit: ArmFit | None = None,
 ) -> Report:
-    """Report of an identification with its data and uncertainty, without a verdict.
+    """Return a report of an identification with its data and uncertainty, without a verdict.
 
     Args:
         identification: The identified robot.
@@ -191,8 +193,8 @@ def identification_report(
 
 
 def _predictions(report: Report, predictions: Sequence[Prediction]) -> None:
-    """Add charts of the efforts over time of each run with their errors; the first run is open, and
-    some are drawn.
+    """Add charts of the efforts of each run over time with their errors; the first run is unfolded,
+    and only some of the runs get charts.
     """
     for k, prediction in enumerate(predictions[:SHOWN]):
         report.figure(

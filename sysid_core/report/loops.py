@@ -27,7 +27,7 @@ def loops_report(
     box: MotionBox,
     ranks: ConstrainedRanks,
 ) -> Report:
-    """Report of the check of a mechanism's loops.
+    """Return a report of the check of a mechanism's loops.
 
     Args:
         chain: The mechanism.
@@ -154,7 +154,9 @@ def _ranks(report: Report, chain: ClosedChain, ranks: ConstrainedRanks) -> None:
 
 
 def assembly_figure(chain: ClosedChain, box: MotionBox) -> Figure:
-    """Chart of loop closure: a map for two driven joints that share a loop, curves for one."""
+    """Return a chart of loop closure: a map for two driven joints that share a loop, curves for
+    one.
+    """
     pairs = [group for group in coupled_drives(chain) if len(group) == 2]
     paired = {name for group in pairs for name in group}
     alone = [name for name in chain.actuated if name not in paired and _moves_loops(chain, name)]

@@ -56,7 +56,7 @@ class StaticTransform:
 
     @classmethod
     def of(cls, stamped: Any) -> StaticTransform:
-        """Static transform from a `geometry_msgs/TransformStamped` of a bag or of rclpy.
+        """Return the static transform from a `geometry_msgs/TransformStamped` of a bag or of rclpy.
 
         Args:
             stamped: The message.
@@ -80,8 +80,8 @@ class StaticTransform:
 
 
 def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple[str, ...], Array]:
-    """URDF of a gantry with a spherical wrist that carries the frame `sensor`, and joint positions
-    for given poses of that frame.
+    """Return the URDF of a gantry with a spherical wrist that carries the frame `sensor`, and joint
+    positions for given poses of that frame.
 
     The wrist's axes are turned such that its singularity stays away from all poses: a path passes
     it by if there is a way.

@@ -31,7 +31,8 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], in the base frame
 
 
 def gravity_of_mount(rpy: ArrayLike) -> Array:
-    r"""Gravity in the frame of a base that is rotated relative to the world, `g_B = R_WB^T g_W`.
+    r"""Return the gravity in the frame of a base that is rotated relative to the world, `g_B =
+    R_WB^T g_W`.
 
     Args:
         rpy: Roll, pitch and yaw of the base in the world (z up), shape (3,) [rad].
@@ -59,7 +60,7 @@ def _fix_frame(tree: pin.Model, name: str, parent: int, pose: pin.SE3) -> None:
 
 
 def lock_joints(tree: pin.Model, positions: Mapping[str, float]) -> pin.Model:
-    """Kinematic tree without the given joints, each fixed at its position [rad or m].
+    """Return the kinematic tree without the given joints, each fixed at its position [rad or m].
 
     Raises:
         ModelError: A joint with several degrees of freedom has a position other than zero.
@@ -190,7 +191,7 @@ class RobotModel:
         return self
 
     def on_tree(self, tree: RobotModel) -> RobotModel:
-        """Copy with its loops on another tree that has the same joints."""
+        """Return a copy with another kinematic tree that has the same joints."""
         return tree
 
     @property
@@ -335,7 +336,8 @@ class RobotModel:
         )
 
     def columns_from(self, names: Sequence[str]) -> NDArray[np.intp]:
-        """Index of each joint of the model among the columns `names` of a message or table.
+        """Return the index of each joint of the model among the columns `names` of a message or
+        table.
 
         Args:
             names: Joint names in the order of the data; others than the robot's are allowed.
@@ -364,7 +366,8 @@ class RobotModel:
         return np.array([position[name] for name in self.joint_names], dtype=np.intp)
 
     def frame_id(self, frame: str) -> int:
-        """Index of a link or frame in pinocchio. If a joint has the same name, the link is used.
+        """Return the index of a link or frame in pinocchio. If a joint has the same name, the link
+        is used.
 
         Raises:
             ModelError: There is no such frame.
@@ -379,7 +382,7 @@ class RobotModel:
         )
 
     def configuration(self, q: ArrayLike) -> Array:
-        """Configuration vector of pinocchio from joint positions.
+        """Return the configuration vector of pinocchio from joint positions.
 
         The two differ only for continuous joints, which pinocchio stores as (cos, sin).
 
@@ -414,7 +417,7 @@ class RobotModel:
         return out
 
     def with_pi(self, pi: ArrayLike) -> RobotModel:
-        """Copy with other inertial parameters, shape (n_bodies, 10) or (10 n_bodies,).
+        """Return a copy with other inertial parameters, shape (n_bodies, 10) or (10 n_bodies,).
 
         Raises:
             ModelError: Another shape, or values that aren't finite.
@@ -436,8 +439,8 @@ class RobotModel:
         return replace(self, pin_model=model)
 
     def with_locked(self, joints: Sequence[str] | Mapping[str, float]) -> RobotModel:
-        """Copy with some joints locked: the bodies beyond a locked joint are merged with the body
-        before it.
+        """Return a copy with some joints locked: the bodies beyond a locked joint are merged with
+        the body before it.
 
         Args:
             joints: Names of the joints to lock, neutral; or each with its position [rad or m].
@@ -461,7 +464,7 @@ class RobotModel:
         return replace(self, pin_model=reduced, locked={**self.locked, **positions})
 
     def with_gravity(self, gravity: ArrayLike) -> RobotModel:
-        """Copy with another direction of gravity in the base frame.
+        """Return a copy with another direction of gravity in the base frame.
 
         Args:
             gravity: Shape (3,) [m/s^2].
@@ -491,7 +494,8 @@ class RobotModel:
         mount: str | Sequence[float] = "",
         otherwise: ArrayLike | None = None,
     ) -> RobotModel:
-        """Copy with gravity from the options, otherwise from the file, otherwise from the description.
+        """Return a copy with the gravity of the options; without one, with that of the file;
+        otherwise with that of the description.
 
         Args:
             gravity: `X,Y,Z` in the base frame [m/s^2], or "".
@@ -511,7 +515,7 @@ class RobotModel:
         return self if otherwise is None else self.with_gravity(otherwise)
 
     def with_frame(self, name: str, parent: str, pose: ArrayLike = (0.0,) * 6) -> RobotModel:
-        """Copy with an additional frame, fixed to a link.
+        """Return a copy with an additional frame, fixed to a link.
 
         Args:
             name: Name of the new frame.
@@ -539,7 +543,7 @@ class RobotModel:
         return replace(self, pin_model=tree)
 
     def with_static_transforms(self, transforms: Iterable[StaticTransform]) -> RobotModel:
-        """Copy with all static frames that are connected to one of its links; existing
+        """Return a copy with all static frames that are connected to one of its links; existing
         frames are unchanged.
 
         Args:
@@ -559,7 +563,9 @@ class RobotModel:
         return replace(self, pin_model=tree)
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Joint torques of the rigid bodies by recursive Newton-Euler, shapes (K, nv) to (K, nv)."""
+        """Return the joint torques of the rigid bodies by recursive Newton-Euler, shapes (K, nv) to
+        (K, nv).
+        """
         q_pin = self.configuration(q)
         data = self.pin_model.createData()
         v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
@@ -568,7 +574,7 @@ class RobotModel:
         ).reshape(len(q_pin), self.nv)
 
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        r"""Regressor Y of the rigid-body torques: `rnea(q, v, a) = Y @ pi`.
+        r"""Return the regressor Y of the rigid-body torques: `rnea(q, v, a) = Y @ pi`.
 
         Wensing, Niemeyer and Slotine (2023), eq. (2).
 
@@ -597,13 +603,13 @@ class RobotModel:
         return Y
 
     def passive_torques(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array | float:
-        """Torques from friction of joints without a drive: 0.0 for motion of shape (K, nv), since
-        all joints are driven.
+        """Return the torques from friction of joints without a drive: 0.0 for motion of shape (K,
+        nv), since all joints are driven.
         """
         return 0.0
 
     def frame_motion(self, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FrameMotion:
-        """Motion of a frame along a trajectory; q, v, a of shape (K, nv)."""
+        """Return the motion of a frame along a trajectory; q, v, a of shape (K, nv)."""
         frame_id = self.frame_id(frame)
         data = self.pin_model.createData()
         q_pin = self.configuration(q)
@@ -624,7 +630,7 @@ class RobotModel:
     def frame_motion_sensitivity(
         self, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
     ) -> Array:
-        r"""Derivatives of `frame_motion` with respect to q, v and a of each of the n joints.
+        r"""Return the derivatives of `frame_motion` with respect to q, v and a of each of the n joints.
 
         Args:
             frame: Name of the frame F.

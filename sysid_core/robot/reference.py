@@ -62,14 +62,14 @@ class _Table(FileSchema):
 
 
 def reference_robots() -> dict[str, Path]:
-    """Names and files of the reference robots (YAML tables and URDFs) in this package."""
+    """Return the names and files of the reference robots (YAML tables and URDFs) in this package."""
     files = [*sorted(_FOLDER.glob("*.yaml")), *sorted(_FOLDER.glob("*.urdf"))]
     # A URDF wins over a YAML of the same name, which then only describes it further.
     return {path.stem.replace("_", "-"): path for path in files}
 
 
 def reference_rotors(name: str) -> tuple[Rotor, ...]:
-    """Rotors of a reference robot, if its file lists any."""
+    """Return the rotors of a reference robot, if its file lists any."""
     path = _reference_path(name)
     if path.suffix == ".urdf":
         return ()

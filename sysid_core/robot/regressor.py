@@ -85,7 +85,7 @@ def load_rotors(path: str | Path) -> tuple[Rotor, ...]:
 
 
 def rotors_from_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
-    """Rotors described by the `<transmission>` elements of a URDF.
+    """Return the rotors described by the `<transmission>` elements of a URDF.
 
     The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is assumed to
     be that of the joint. Transmissions without a reduction, or with several joints, are ignored.
@@ -113,7 +113,7 @@ def rotors_from_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
 
 
 def rotors_of(model: RobotModel, rotors: Sequence[Rotor]) -> dict[int, Rotor]:
-    """Rotors by joint index of pinocchio, with their axes.
+    """Return the rotors by joint index of pinocchio, with their axes.
 
     Raises:
         ModelError: A rotor's joint is unknown, has several degrees of freedom or has two rotors.
@@ -149,7 +149,7 @@ def rotors_of(model: RobotModel, rotors: Sequence[Rotor]) -> dict[int, Rotor]:
 def rotor_regressor(
     model: RobotModel, rotors: Sequence[Rotor], q: ArrayLike, v: ArrayLike, a: ArrayLike
 ) -> Array:
-    r"""Joint torques per unit of inertia of each rotor about its axis.
+    r"""Return the joint torques per unit of inertia of each rotor about its axis.
 
     With z the axis, fixed to the parent link p, and w = z.omega_p + n qdot the spin about it,
     the rotor's angular momentum is `Im w z` and the torques are

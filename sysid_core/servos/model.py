@@ -121,7 +121,7 @@ class JointServo:
         return np.array([self.values.get(term, 0.0) for term in TERMS])
 
     def in_words(self, term: Term) -> str:
-        """Value of a term and its standard deviation with matching digits, or a note that the search
+        """Return the value of a term and its standard deviation with matching digits, or a note that the search
         ended at a bound.
         """
         value = self.values[term]
@@ -130,7 +130,9 @@ class JointServo:
         return with_deviation(value, self.deviations[term])
 
     def in_newton_metres(self, unit: float) -> JointServo:
-        """Copy with torques converted to newton metres, from a unit of `unit` newton metres."""
+        """Return a copy with torques converted to newton metres, from a unit of `unit` newton
+        metres.
+        """
         values, deviations = dict(self.values), dict(self.deviations)
         for terms in (values, deviations):
             if Term.COMPLIANCE in terms:
@@ -245,7 +247,9 @@ _SAME = 1e-4  # [rad] a fifteenth of a hobby servo's increment
 
 
 def body_tree(robot: RobotModel, joints: tuple[str, ...]) -> BodyTree:
-    """Bodies of a robot on the given joints, in their order; all other joints are locked at zero."""
+    """Return the bodies of a robot on the given joints, in their order; all other joints are locked
+    at zero.
+    """
     return BodyTree(hold_joints(robot, joints=joints) if joints != robot.joint_names else robot)
 
 
@@ -270,7 +274,7 @@ class Drive:
     between: tuple[Array, Array] = ANYWHERE
 
     def rollout(self, p: Array, q0: float, step: float = STEP) -> Array:
-        """Simulated positions with parameters in the order of `TERMS`, shape (K,) [rad]."""
+        """Simulate the positions with parameters in the order of `TERMS`, shape (K,) [rad]."""
         q = np.empty(len(self.t))
         steps, ref = self._reference(step, *p[_OF_REFERENCE].tolist())
         t, *along = self._along
@@ -281,7 +285,7 @@ class Drive:
     def _reference(self, step: float, *values: float) -> tuple[NDArray[np.int64], Array]:
         """Number of steps between the times, and reference at each step.
 
-        The last ones are kept: most terms of a Jacobian leave the reference as it is.
+        The last ones are stored, because most columns of a Jacobian do not change the reference.
         """
         key = (step, *values)
         known = self._references.get(key)

@@ -68,7 +68,7 @@ def replay(model: ServoModel, recordings: Iterable[ServoRecording]) -> tuple[Rep
 
 
 def overall(values: Iterable[Array], seconds: Iterable[float]) -> float:
-    """RMS error over several motions, each weighted by its duration."""
+    """Return the RMS error over several motions, each weighted by its duration."""
     squares = [np.mean(np.square(x)) for x in values]
     return float(np.sqrt(np.average(squares, weights=list(seconds))))
 

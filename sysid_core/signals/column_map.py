@@ -37,7 +37,7 @@ class _Signal(FileSchema):
     unit: str | list[str] = ""
 
     def scale(self, per: str) -> float | Array:
-        """Radians (or metres) per unit; `per` is "", "/s" or "/s^2"."""
+        """Factor to radians (or metres); `per` is "", "/s" or "/s^2"."""
         units = {angle + per: scale for angle, scale in _ANGLES.items()}
         named = [self.unit or "rad" + per] if isinstance(self.unit, str) else self.unit
         unknown = [unit for unit in named if unit not in units]
@@ -162,7 +162,7 @@ class ColumnFile(FileSchema):
     gravity: Vector3 | None = None
 
     def gravity_in_base(self) -> Array | None:
-        """Gravity in the base frame, shape (3,) [m/s^2]."""
+        """Return the gravity in the base frame, shape (3,) [m/s^2]."""
         if self.mount is not None:
             return gravity_of_mount(self.mount)
         return None if self.gravity is None else np.array(self.gravity, dtype=float)
@@ -317,7 +317,7 @@ class ColumnMap:
 
     @classmethod
     def from_dict(cls, raw: object, source: str = "given") -> ColumnMap:
-        """Column map from plain data, such as a parsed YAML file.
+        """Return the column map from plain data, such as a parsed YAML file.
 
         Raises:
             SignalError: Something in it is missing or unknown.
@@ -357,7 +357,9 @@ class ColumnMap:
         )
 
     def without_unused(self, stream: JointStream) -> JointStream:
-        """Copy of joint states in which the efforts of `unused` joints count as unmeasured."""
+        """Return a copy of joint states in which the efforts of `unused` joints count as
+        unmeasured.
+        """
         if stream.effort is None or not set(self.unused) & set(stream.names):
             return stream
         effort = np.array(stream.effort)

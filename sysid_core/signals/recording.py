@@ -47,7 +47,7 @@ class EffortKind(Kind):
 
 
 def frozen_array(values: object, *, dtype: type = np.float64) -> NDArray[Any]:
-    """Read-only array of the values: themselves if they are read-only, otherwise a copy."""
+    """Return the values as a read-only array: the same array if it is read-only, otherwise a copy."""
     if isinstance(values, np.ndarray) and values.dtype == dtype and _is_frozen(values):
         return values
     out: NDArray[Any] = np.array(values, dtype=dtype)
@@ -112,7 +112,7 @@ class JointStream:
         return (self.stamps_ns - self.stamps_ns[0]) * 1e-9 if len(self) else np.empty(0)
 
     def ordered(self, names: Sequence[str]) -> Self:
-        """Copy with the columns of the joints `names`, in that order.
+        """Return a copy with the columns of the joints `names`, in that order.
 
         Raises:
             SignalError: A joint is missing.
@@ -134,7 +134,7 @@ class JointStream:
         return dataclasses.replace(self, names=tuple(names), **columns)
 
     def select(self, rows: slice | NDArray) -> Self:
-        """Copy with some of the samples, given by a slice, a mask (K,) or indices."""
+        """Return a copy with some of the samples, given by a slice, a mask (K,) or indices."""
         columns: dict[str, Any] = {
             key: None if getattr(self, key) is None else getattr(self, key)[rows]
             for key in self.COLUMNS
@@ -175,7 +175,7 @@ class WrenchStream:
         return (self.stamps_ns - self.stamps_ns[0]) * 1e-9 if len(self) else np.empty(0)
 
     def select(self, rows: slice | NDArray) -> WrenchStream:
-        """Copy with some of the samples, given by a slice, a mask (K,) or indices."""
+        """Return a copy with some of the samples, given by a slice, a mask (K,) or indices."""
         return dataclasses.replace(self, stamps_ns=self.stamps_ns[rows], wrench=self.wrench[rows])
 
 
@@ -233,7 +233,7 @@ class Recording:
         wrench_frame: str = "",
         source: str = "arrays",
     ) -> Recording:
-        """Recording of K samples of n joints, with a common stamp for all signals.
+        """Return the recording of K samples of n joints, with a common stamp for all signals.
 
         Args:
             names: Joint names, n of them.
@@ -278,7 +278,8 @@ class Recording:
         return cls(joints, readings, source=source)
 
     def between(self, start: str, end: str) -> Recording:
-        """Part of the recording from the (last) mark `start` to the first mark `end` after it.
+        """Return the part of the recording from the (last) mark `start` to the first mark `end`
+        after it.
 
         Raises:
             SignalError: A mark is missing.
@@ -296,7 +297,7 @@ class Recording:
         return self.window(t0, ends[0])
 
     def window(self, start_ns: int, end_ns: int) -> Recording:
-        """Part of the recording with start <= stamp <= end."""
+        """Return the part of the recording with start <= stamp <= end."""
 
         def inside(stamps: Stamps) -> NDArray[np.bool_]:
             return (stamps >= start_ns) & (stamps <= end_ns)
@@ -312,7 +313,7 @@ class Recording:
 
 
 def _numbers(argument: str, values: ArrayLike) -> Array:
-    """An argument as an array of numbers.
+    """Convert an argument to an array of numbers.
 
     Raises:
         SignalError: It is something else.

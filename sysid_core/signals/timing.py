@@ -63,7 +63,7 @@ class TimingReport:
         return 1.0 / self.period_s if self.period_s > 0.0 else 0.0
 
     def notes(self, what: str) -> tuple[str, ...]:
-        """Sentences on the timing faults of the stream `what`."""
+        """Return the sentences on the timing faults of the stream `what`."""
         counts = (
             (self.invalid, "samples with NaN or infinite values dropped"),
             (self.duplicates, "samples with a repeated stamp dropped"),
@@ -131,7 +131,8 @@ def check_timing(
 
 
 def in_order(stream: Stream) -> tuple[Stream, TimingReport]:
-    """Stream without invalid, repeated and decreasing stamps, and the number of removed samples.
+    """Return the stream without invalid, repeated and decreasing stamps, and the number of removed
+    samples.
 
     Args:
         stream: Joint states or wrenches.
@@ -149,8 +150,8 @@ def in_order(stream: Stream) -> tuple[Stream, TimingReport]:
 def interpolate_at(
     at_ns: ArrayLike, stamps_ns: ArrayLike, values: ArrayLike, *, max_gap_s: float
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Values at other stamps, interpolated linearly between neighbours that are close enough in
-    time.
+    """Return the values at other stamps, interpolated linearly between neighbours that are close
+    enough in time.
 
     Args:
         at_ns: Wanted stamps, shape (M,).
@@ -185,7 +186,8 @@ def interpolate_at(
 
 
 def quantisation(values: ArrayLike) -> Array:
-    """Quantisation step of each column, shape (n,); 0 if the values are not on a grid.
+    """Return the quantisation step of each column, shape (n,); 0 if the values are not multiples of
+    a step.
 
     Args:
         values: Shape (K, n).
@@ -206,8 +208,8 @@ def quantisation(values: ArrayLike) -> Array:
 
 
 def saturated_share(values: ArrayLike) -> Array:
-    """Share of samples that stay at the extreme value of a column three or more times in a row,
-    shape (n,).
+    """Return the share of samples that stay at the extreme value of a column three or more times in
+    a row, shape (n,).
 
     Args:
         values: Shape (K, n).
@@ -226,7 +228,7 @@ def saturated_share(values: ArrayLike) -> Array:
 
 
 def standstill_share(time: ArrayLike, q: ArrayLike) -> float:
-    """Share of the time in which no joint moves faster than 0.01 rad/s or m/s.
+    """Return the share of the time in which no joint moves faster than 0.01 rad/s or m/s.
 
     Args:
         time: Shape (K,) [s].
@@ -259,7 +261,7 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
     reach = np.maximum(upper - lower, 0.1)
 
     def beyond(q: Array) -> Array:
-        """How far positions go beyond the limits, in ranges of the joints, shape (n,)."""
+        """Distance of the positions beyond the limits, relative to the joint ranges, shape (n,)."""
         out = np.max(np.maximum(lower - q, q - upper), axis=0, initial=-np.inf)
         return np.asarray(out / np.where(np.isfinite(reach), reach, 1.0))
 
@@ -294,7 +296,8 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
 
 
 def velocity_ratio(stream: JointStream) -> Array:
-    """Measured velocity over the derivative of the position, joint by joint, shape (n,).
+    """Return the ratio of the measured velocity to the derivative of the position for each joint,
+    shape (n,).
 
     Args:
         stream: Joint states.

@@ -33,7 +33,8 @@ class ResidualTorques:
         self._samples.append((np.asarray(q), np.asarray(v), np.asarray(a)))
 
     def residual(self, effort: ArrayLike, kind: EffortKind) -> Array | None:
-        """Residual efforts of the newest sample, shape (n,), in the unit of the measured efforts.
+        """Return the residual efforts of the newest sample, shape (n,), in the unit of the measured
+        efforts.
 
         The result is None if no model predicts efforts of this kind, such as currents before an
         identification.

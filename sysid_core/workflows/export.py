@@ -218,7 +218,9 @@ def _verify_export(path: Path, data: Path | None, progress: Progress) -> list[Ce
 
 
 def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:
-    """The file where it was, or below the folder with data; its content must be the same."""
+    """Path of the file: the stated one, or below the folder with data; its content must be the
+    same.
+    """
     path = Path(file["path"])
     places = [path, *(sorted(data.rglob(path.name)) if data is not None else [])]
     here = next((place for place in places if place.exists()), None)

@@ -117,12 +117,12 @@ class IdentifiedArm:
         ]
 
     def parameters(self) -> dict[str, float]:
-        """Parameter values by name."""
+        """Return the parameter values by name."""
         found = self.identification
         return dict(zip(found.names, found.parameters.tolist(), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain data for result.json."""
+        """Return the result as plain data for result.json."""
         result, estimate = self.identification, self.estimate
         both = (("training", self.training), ("validation", self.validation))
         return {
@@ -309,7 +309,9 @@ def identify_data(
 def _fitted(
     data: ArmData, settings: FitSettings, progress: Progress
 ) -> ArmFit | SequentialIdentification:
-    """The fit; where data that contradict the description make it impossible, their fault is the error."""
+    """Fit the parameters; if this is impossible because the data contradict the description, raise
+    the error of the fault that was found.
+    """
     try:
         if settings.method == "sequential":
             estimator = SequentialLeastSquares.of_arm(data.model, data.runs, data.unexcited)

@@ -152,8 +152,8 @@ def _payload(settings: PayloadPlanSettings, planning: Planning) -> Planned:
 def _expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) -> str:
     """Expected standard deviations for an object of 1 kg and 0.2 m, as text.
 
-    The default estimator weighs it with simulated noise (moderate, of Nadeau et al. 2022) and an
-    ordinary sensor's errors, without its shape.
+    The default estimator identifies this object from simulated data with noise (moderate, of Nadeau
+    et al. 2022) and the errors of an ordinary sensor, without knowledge of the shape.
 
     Args:
         model: The robot.

@@ -71,14 +71,15 @@ class PlanSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class FastPlanSettings(PlanSettings):
-    """Nearly all of the velocity limits is used."""
+    """Settings of fast motions, which use nearly the whole velocity limits."""
 
     velocity_share: float = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArmPlanSettings:
-    """A motion after which all that an arm's dynamics can show is known best.
+    """Settings of a motion that determines all identifiable parameters of an arm with the smallest
+    expected errors.
 
     Attributes:
         period: Period of the Fourier series [s].
@@ -199,7 +200,7 @@ class PosturePlanSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class SequentialPlanSettings:
-    """Single-joint swings in the postures that show most.
+    """Settings of single-joint swings in the most informative postures of the other joints.
 
     Attributes:
         moves: Number of single-joint swings; 0: five per joint.
@@ -226,7 +227,8 @@ class SequentialPlanSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ServoPlanSettings:
-    """A slow and a full pass of a series that shows position servos; torques are not used.
+    """Settings of a motion for position servos: a slow and a fast pass of one series; torques are
+    not used.
 
     Attributes:
         period: Duration of the motion at full speed [s].

@@ -30,7 +30,7 @@ SHOWN_ROWS = 12
 
 
 def limits_of(settings: PlanSettings, model: RobotModel) -> MotionLimits:
-    """Motion limits from the limits file, or else from the settings.
+    """Return the motion limits from the limits file, or else from the settings.
 
     Raises:
         ExcitationError: A box isn't one.

@@ -76,7 +76,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class ServoSettings:
-    """An identification of position servos from files.
+    """Settings of the identification of position servos from files.
 
     Attributes:
         files: Options that name the recordings.
@@ -137,7 +137,7 @@ class IdentifiedServos:
         return Verdict(tuple(finding.as_reason for finding in self.result.findings))
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain data for result.json."""
+        """Return the result as plain data for result.json."""
         result = self.result
         ground = result.model.ground
         return {

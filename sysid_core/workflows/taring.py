@@ -62,7 +62,7 @@ class Tared:
         return self.calibration.temperature - self.kept.temperature
 
     def to_dict(self) -> dict[str, Any]:
-        """Calibration as plain numbers, for comparisons."""
+        """Return the calibration as plain numbers, for comparisons."""
         out = tare_dict(self.calibration)
         if self.change is not None:
             out |= {
@@ -118,7 +118,7 @@ def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
 def _fit(
     settings: TareSettings, postures: StaticPostures
 ) -> tuple[SensorCalibration, FullCalibration | None]:
-    """Bias and load, with `--calibrate` gains, mounting and drift as well."""
+    """Bias and load; with `--calibrate` also gains, mounting and drift."""
     full = None
     if settings.calibrate:
         reversed_ = is_reversed(postures.wrench[:, :3], postures.gravity_S, postures.R_WS)
@@ -152,7 +152,7 @@ def _fit(
 
 
 def tare_dict(calibration: SensorCalibration) -> dict[str, object]:
-    """Calibration as plain numbers for comparisons."""
+    """Return the calibration as plain numbers for comparisons."""
     mass, mass_sd = calibration.tare_mass
     com, com_sd = calibration.tare_com
     delay, delay_sd = calibration.delay

@@ -49,7 +49,7 @@ class ValidatedArm:
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain data for validation.json."""
+        """Return the result as plain data for validation.json."""
         return {
             "schema": "robot_sysid/validation/1",
             "inputs": self.inputs,
@@ -58,7 +58,7 @@ class ValidatedArm:
         }
 
     def report(self) -> Report:
-        """Report of the validation."""
+        """Return a report of the validation."""
         found = self.identification
         report = Report(
             f"Validation of {found.model.name}",
@@ -145,13 +145,13 @@ def _predict(found: Identification, run: Recording) -> Prediction:
 
 
 def _fitted_share(identified: Path) -> float | None:
-    """Share of variance that the model left in the runs that it was fitted to, if it is known."""
+    """Share of the variance that the model left unexplained in the fitted runs, if it is known."""
     share = _result(identified).get("unexplained")
     return float(share) if isinstance(share, int | float) else None
 
 
 def _result(identified: Path) -> Mapping[str, Any]:
-    """Contents of result.json; empty where it can't be read."""
+    """Content of result.json; empty if it cannot be read."""
     try:
         found = RESULT.read_json(identified / "result.json")
     except SysIdError:

@@ -158,7 +158,7 @@ class WeighedRecording(Weighed):
         return controller_settings(ControllerPayload.from_pi(pi))
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain data for result.json."""
+        """Return the result as plain data for result.json."""
         errors = None
         if self.truth is not None:
             size = object_size(self.summary) if self.shape is None else self.shape.size
@@ -261,7 +261,9 @@ def weigh(
 
 
 def _rated(diagram: LoadDiagram, payload: PayloadSummary, X: Array) -> Reason:
-    """Judgement by the robot's load diagram, with the pose X (4, 4) of the sensor in the flange."""
+    """Verdict from the robot's load diagram, with the pose X (4, 4) of the sensor in the flange
+    frame.
+    """
     com = X[:3, :3] @ payload.com + X[:3, 3]
     distance = float(np.linalg.norm(com))
     away = X[:3, :3].T @ com / max(distance, np.finfo(float).tiny)
@@ -313,7 +315,7 @@ def which_part(
 
 
 def _told(settings: WeighSettings) -> tuple[WrenchSign, WrenchAxes]:
-    """Sign and axes of the wrench, as far as they are said."""
+    """Declared sign and axes of the wrench, as far as they are given."""
     sign, axes = settings.sensor_robot.wrench_sign, settings.table.wrench_axes
     return (
         WrenchSign.named(sign, "The wrench's sign", SignalError),
@@ -324,7 +326,7 @@ def _told(settings: WeighSettings) -> tuple[WrenchSign, WrenchAxes]:
 def robot_on_sensor(
     run: Recording, settings: SensorSettings, sensor_frame: str
 ) -> tuple[Recording, RobotModel, tuple[str, ...]]:
-    """Recording with its wrench in the sensor frame, the robot, and the assumptions.
+    """Return the recording with its wrench in the sensor frame, the robot, and the assumptions.
 
     Args:
         run: Joint states, and maybe wrench and description.
@@ -357,7 +359,9 @@ def robot_on_sensor(
 def _opened(
     settings: WeighSettings, path: Path
 ) -> tuple[Recording, RobotModel, str, bool, tuple[str, ...]]:
-    """Recording, robot, frame of the sensor, whether there are still postures only, and remarks."""
+    """Recording, robot, frame of the sensor, whether the recording contains only static postures,
+    and remarks.
+    """
     still, robot, frame = False, settings.sensor_robot.robot, settings.sensor_frame
     if path.suffix.lower() in TABLE_ENDINGS:
         joints = RobotModel.from_urdf(robot).joint_names if robot else ()
@@ -393,7 +397,7 @@ def _columns(table: TableSettings) -> WrenchColumns:
 
 
 def _marked(bag: bags.StoredBag) -> tuple[int, int] | None:
-    """The marked part of a long bag, which is all that is read of it, every sample; else None."""
+    """Marked part of a long bag, of which every sample is read; None without marks."""
     if max((topic.count for topic in bag.topics), default=0) < _MANY:
         return None
     stamps = [mark.stamp_ns for mark in bags.read_marks(bag)]
@@ -404,7 +408,7 @@ def _marked(bag: bags.StoredBag) -> tuple[int, int] | None:
 
 
 def _others(method: str, weighing: Weighing, shape: Shape | None) -> dict[str, Estimate]:
-    """The answers of the other methods, by their names on the command line."""
+    """Estimates of the other methods, by their names on the command line."""
     e = estimators_of
     estimators: dict[str, Callable[[], Any]] = {
         "ols": e.PayloadOLS,
@@ -436,7 +440,7 @@ def _others(method: str, weighing: Weighing, shape: Shape | None) -> dict[str, E
 
 
 def _read_truth(path: Path) -> Array:
-    """The ten parameters that a result is compared with, shape (10,)."""
+    """True values of the ten parameters, with which a result is compared, shape (10,)."""
     kind = FileKind(
         "file of true parameters",
         "Write: pi: [m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz], about the sensor's origin.",

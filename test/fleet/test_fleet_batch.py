@@ -101,9 +101,11 @@ def test_a_killed_worker_loses_nothing(scheduler: tuple) -> None:
     assert sorted(found) == list(range(24))
 
 
-def test_short_items_go_together_and_each_has_its_own_error(scheduler: tuple) -> None:
+def test_each_item_has_its_own_error_even_one_that_no_process_can_make_again(
+    scheduler: tuple,
+) -> None:
     with Engine(cluster=scheduler[0]) as engine:
-        found = list(engine.map(work.alone_or_together, range(200)))
+        found = list(engine.map(work.itself, range(200)))
     assert sorted(o.item for o in found) == list(range(200))
     wrong = {o.item: o.error for o in found if o.error is not None}
     assert set(wrong) == {13, 17}

@@ -82,7 +82,7 @@ class Identification:
         return bool(np.all(is_physically_consistent(self.pi)) and np.all(signs >= 0.0))
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Joint torques along a motion without gaps, shapes (K, n) to (K, n) [N m].
+        """Return the joint torques along a motion without gaps, shapes (K, n) to (K, n) [N m].
 
         Known springs produce a part of these torques, and the drives the rest.
         """
@@ -97,7 +97,7 @@ class Identification:
         return [tau + self.friction.regressor(q, v, a, tau) @ beta + known for tau in rigid]
 
     def predict(self, recording: Recording) -> Array:
-        """Predicted efforts at the stamps and in the unit of the recording; NaN in gaps.
+        """Return the predicted efforts at the stamps and in the unit of the recording; NaN in gaps.
 
         Args:
             recording: Joint states; the efforts aren't looked at.
@@ -108,8 +108,8 @@ class Identification:
         return self._predict(recording, (self.pi,))[0]
 
     def predict_beside_nominal(self, recording: Recording) -> tuple[Array, Array]:
-        """Efforts predicted by the identified model and by the URDF's inertial parameters, each of
-        shape (K, n).
+        """Return the efforts predicted by the identified model and by the URDF's inertial
+        parameters, each of shape (K, n).
         """
         identified, nominal = self._predict(recording, (self.pi, self.model.pi))
         return identified, nominal
@@ -258,7 +258,7 @@ def identify_equations(
 
 
 def with_provenance(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estimate:
-    """Copy of the estimate with notes on the robot, the data and the omitted samples."""
+    """Return a copy of the estimate with notes on the robot, the data and the omitted samples."""
     together = replace(parts[0], spans=tuple(span for part in parts for span in part.spans))
     share = together.moving_share()
     still = (

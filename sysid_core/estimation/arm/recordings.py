@@ -32,7 +32,7 @@ _SAMPLES_PER_PERIOD = 6.0  # of the filter's cut-off: three times what carries i
 
 
 def unmeasured_joints(efforts: Sequence[Array]) -> NDArray[np.bool_]:
-    """Mask of joints without measured efforts, shape (n,).
+    """Return a mask of joints without measured efforts, shape (n,).
 
     Args:
         efforts: Efforts of every span, each (K_i, n).
@@ -54,7 +54,9 @@ def refuse_unmeasured(unmeasured: NDArray[np.bool_]) -> None:
 
 
 def unmeasured_notes(names: Sequence[str], unmeasured: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Sentence for the result about joints without measured efforts; empty if there are none."""
+    """Return a sentence for the result about joints without measured efforts; empty if there are
+    none.
+    """
     joints = [name for name, none in zip(names, unmeasured, strict=True) if none]
     if not joints:
         return ()
@@ -128,7 +130,7 @@ class Processing:
         return ZeroPhaseFilter(self.torque_cutoff_hz)
 
     def kept(self, K: int, rate_hz: float, step: int | None = None) -> slice:
-        """Slice of the samples of a span of K that enter the fit.
+        """Return the slice of the samples that enter the fit, of a span of K samples.
 
         Args:
             K: Samples of the span.
@@ -143,7 +145,7 @@ class Processing:
 def prepare(
     model: RobotModel, recording: Recording, friction: FrictionModel, processing: Processing
 ) -> tuple[Span, ...]:
-    """Filtered gapless spans of a recording, with the joints in the order of the robot.
+    """Return the filtered gapless spans of a recording, with the joints in the order of the robot.
 
     Args:
         model: The robot.
@@ -167,7 +169,8 @@ def prepare(
 def prepare_motion(
     model: RobotModel, recording: Recording, processing: Processing
 ) -> Iterator[tuple[JointStream, float]]:
-    """Filtered motion of every gapless span with its sampling rate [Hz]; efforts are not required.
+    """Yield the filtered motion of every span without gaps, with its sampling rate [Hz]; efforts
+    are not required.
 
     Args:
         model: The robot, whose order the joints get.
@@ -204,7 +207,7 @@ def prepare_motion(
 
 
 def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
-    """Joint states of the driven joints only, in the order of the robot.
+    """Return the joint states of the driven joints only, in the order of the robot.
 
     If passive joints of a closed chain have encoders that are used, they determine the positions of
     the driven joints.
@@ -237,8 +240,8 @@ def predicted_efforts(
     drives: DriveTrain,
     torques: Callable[[Array, Array, Array], Sequence[Array]],
 ) -> tuple[Array, ...]:
-    """Efforts predicted by several models, at the stamps and in the unit of the recording; NaN in
-    gaps.
+    """Return the efforts predicted by several models, at the stamps and in the unit of the
+    recording; NaN in gaps.
 
     Args:
         model: The robot, whose order the joints get.
@@ -267,6 +270,6 @@ def predicted_efforts(
 
 
 def earlier(motion: JointStream, shift: float) -> JointStream:
-    """Motion advanced by `shift` [s]; the efforts are unchanged."""
+    """Return the motion advanced by `shift` [s]; the efforts are unchanged."""
     q, v, a = (shifted(filled(x), motion.time, shift) for x in (motion.q, motion.v, motion.a))
     return replace(motion, q=q, v=v, a=a)

@@ -44,7 +44,7 @@ def shifted(values: Array, time: Array, shift: float) -> Array:
 
 
 def filled(values: Array | None) -> Array:
-    """Array of a span after `smooth_motion` has filled it, with the same shape.
+    """Return an array of a span that `smooth_motion` has filled; the shape is unchanged.
 
     Raises:
         SignalError: It hasn't.
@@ -131,8 +131,8 @@ class Estimator(Protocol):
 
 
 def full_parameters(regression: Regression, estimate: Estimate, fixed: Sequence[str]) -> Array:
-    """Full parameter vector from an estimate of base or full parameters, (p,); what the data leave
-    open is closest to the prior.
+    """Return all parameters, (p,), from an estimate of base or full parameters; undetermined
+    directions are as close as possible to the prior.
     """
     if estimate.names == regression.names:
         return estimate.values
@@ -186,7 +186,7 @@ class RegressorBlocks:
                 yield self._filtered(i, rows)
 
     def predict(self, parameters: Array) -> Array:
-        """Filtered torques `Y @ parameters` of all rows, shape (K, n)."""
+        """Return the filtered torques `Y @ parameters` of all rows, shape (K, n)."""
         split, out = 10 * self.model.n_bodies, []
         for i, rows in enumerate(self.rows):
             Y, Phi = self._raw(i)
@@ -198,7 +198,9 @@ class RegressorBlocks:
         return np.concatenate(out)
 
     def friction_squares(self) -> Array:
-        """Mean square of every unfiltered friction column over the rows in use, shape (n, p_f)."""
+        """Return the mean square of every unfiltered friction column over the rows in use, shape
+        (n, p_f).
+        """
         total = np.zeros((self.model.nv, len(self.friction.names)))
         for i, rows in enumerate(self.rows):
             Phi = self._raw(i)[1] if self.friction.needs_load else self._friction(i, None)
@@ -236,7 +238,7 @@ class RegressorBlocks:
 
 
 def evenly_spread(lengths: Sequence[int], total: int) -> list[list[slice]]:
-    """Pieces of several spans, about `total` samples in all, distributed evenly.
+    """Select pieces of several spans, about `total` samples in all, that are distributed evenly.
 
     Args:
         lengths: Samples of each span.

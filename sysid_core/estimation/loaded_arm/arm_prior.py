@@ -61,7 +61,7 @@ class PriorFit:
 
 
 def noise_weights(regression: Regression, max_lag: int, x: Array | None = None) -> Array:
-    """Inverse noise variance of each joint; repeated samples count once; (n,).
+    """Return the inverse noise variance of each joint; repeated samples count once; (n,).
 
     Args:
         regression: K samples of n torques.
@@ -118,7 +118,8 @@ def arm_prior(
     relative_sd: float,
     identified: Estimate | None = None,
 ) -> tuple[Array, Array]:
-    """Prior mean and covariance of an arm's parameters: inertial parameters, then friction.
+    """Return the prior mean and covariance of an arm's parameters: inertial parameters, then
+    friction.
 
     Args:
         model: Its inertial parameters are the mean.
@@ -174,7 +175,7 @@ def arm_prior(
 def drift_precision(
     friction: FrictionModel, parameters: Array, natural: Array, drift: float
 ) -> Array:
-    """Inverse covariance of the change of friction between two runs, shape (p, p).
+    """Return the inverse covariance of the change of friction between two runs, shape (p, p).
 
     Args:
         friction: Its terms; rotors and gear waves don't change.

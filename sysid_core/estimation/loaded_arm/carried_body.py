@@ -13,8 +13,8 @@ from sysid_core.robot import Array, RobotModel, parameter_transform
 def payload_torque_regressor(
     model: RobotModel, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
 ) -> Array:
-    """Regressor of the joint torques of a body that is fixed to a frame, for its parameters in that
-    frame.
+    """Return the regressor of the joint torques of a body that is fixed to a frame, for its
+    parameters in that frame.
 
     Args:
         model: The robot.
@@ -30,7 +30,8 @@ def payload_torque_regressor(
 
 
 def carried_by(model: RobotModel, frame: str) -> Array:
-    """Matrix from `pi` of a body in a frame to the parameters of all N bodies, shape (10 N, 10).
+    """Return the matrix from `pi` of a body in a frame to the parameters of all N bodies, shape (10
+    N, 10).
 
     Raises:
         EstimationError: The frame doesn't move.
@@ -48,7 +49,7 @@ def carried_by(model: RobotModel, frame: str) -> Array:
 
 
 def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
-    """Robot with an additional body fixed to one of its frames.
+    """Return the robot with an additional body fixed to one of its frames.
 
     Args:
         model: The robot without it.

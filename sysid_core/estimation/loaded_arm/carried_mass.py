@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weighed loads beside the torques of the joints that carried them."""
+"""Comparison of an estimated payload with the torques of the joints that carried it."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -
 def torques_agree(
     model: RobotModel, frame: str, pi: ArrayLike, motion: JointStream, measured: JointStream
 ) -> bool:
-    """True if the joint torques contain those of a load as it was weighed, times a factor between a
-    half and two.
+    """Return True if the joint torques contain those of the estimated load, times a factor between
+    0.5 and 2.
 
-    The factor is fitted by least squares to what the model of the arm leaves of the torques, along
-    with Coulomb and viscous friction and an offset of each joint.
+    The factor is fitted by least squares to the torques that the model of the arm does not explain,
+    together with Coulomb friction, viscous friction and an offset of each joint.
 
     Args:
         model: The robot without the load.

@@ -32,7 +32,8 @@ def joint_regression(
     loaded_structure: Array,
     parameters: Array | None,
 ) -> Regression:
-    """Regression for the bodies of the arm, the load, friction, and relative changes of the gains.
+    """Return the regression for the bodies of the arm, the load, friction, and relative changes of
+    the gains.
 
     Args:
         parts: Equations of the runs without and with load.
@@ -94,7 +95,7 @@ def _structure(unloaded: Array, loaded: Array, X_L: Array, tau: Array) -> Array:
 def _one_after_the_other(
     first: tuple[int, ...], second: tuple[int, ...], n_first: int
 ) -> tuple[int, ...]:
-    """Samples of two recordings in one sequence."""
+    """Samples of two recordings, joined in one sequence."""
     return first + tuple(index + n_first for index in second)
 
 

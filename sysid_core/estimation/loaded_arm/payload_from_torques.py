@@ -117,7 +117,9 @@ class LoadedEquations:
         return self.model.parameter_names + self.friction.names
 
     def regression(self, streams: Sequence[tuple[JointStream, bool]], x: Array) -> Regression:
-        """Equations of all recordings for the arm, the drift of its friction and the payload."""
+        """Return the equations of all recordings for the arm, the drift of its friction and the
+        payload.
+        """
         parts = [self._rows(stream, x, with_load) for stream, with_load in streams]
         starts = tuple(np.cumsum([0, *(len(stream) for stream, _ in streams[:-1])]).tolist())
         friction = self.friction
@@ -141,7 +143,9 @@ class LoadedEquations:
         )
 
     def _rows(self, stream: JointStream, x: Array, with_load: bool) -> Array:
-        """`[Y, Phi, Phi, Y_L]`, the last two zero without load, shape (K, n, p)."""
+        """Regressor `[Y, Phi, Phi, Y_L]` of arm, friction, change of friction and payload, shape
+        (K, n, p); without load, the last two blocks are zero.
+        """
         stream = stream.ordered(self.model.joint_names)
         require_filtered(stream, "the recording")
         q, v, a = stream.q, filled(stream.v), filled(stream.a)
@@ -324,7 +328,8 @@ class PayloadFromTorques:
     def _solve(
         self, loaded: Sequence[JointStream], unloaded: Sequence[JointStream], x0: Array, P0: Array
     ) -> tuple[PriorFit, Array, Array, float]:
-        """Noise levels, load-dependent friction and the prior's scale follow from pass to pass.
+        """Solution after several iterations, each of which updates noise levels, load-dependent
+        friction and the scale of the prior.
 
         Returns:
             Fit, mean and covariance of the payload's prior, change of the mass in the last pass.

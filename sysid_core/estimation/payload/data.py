@@ -98,8 +98,8 @@ class PayloadData:
         source: str = "",
         covariance: Array | None = None,
     ) -> PayloadData:
-        """Payload data from stamps (K,) [s], wrenches (K, 6) and the motion of the sensor frame;
-        covariance of the motion (K, 9, 9).
+        """Return the payload data from stamps (K,) [s], wrenches (K, 6) and the motion of the
+        sensor frame; covariance of the motion (K, 9, 9).
         """
         vectors = (motion.a, motion.omega, motion.alpha, motion.gravity)
         t, b = np.asarray(time, dtype=float), np.asarray(wrench, dtype=float)
@@ -107,7 +107,9 @@ class PayloadData:
 
     @classmethod
     def joined(cls, parts: Sequence[PayloadData]) -> PayloadData:
-        """Concatenation of several parts; a value missing in one part is missing in the result."""
+        """Return the concatenation of several parts; a value missing in one part is missing in the
+        result.
+        """
         columns = {key: [getattr(part, key) for part in parts] for key in _SHAPES}
         known = {k: x for k, x in columns.items() if not any(one is None for one in x)}
         return cls(**{k: np.concatenate(x) for k, x in known.items()}, source=parts[0].source)
@@ -121,14 +123,14 @@ class PayloadData:
         return wrench_regressor(self.a, self.omega, self.alpha)
 
     def select(self, rows: slice | Array) -> PayloadData:
-        """Copy with some of the samples, given by a slice, a mask (K,) or indices."""
+        """Return a copy with some of the samples, given by a slice, a mask (K,) or indices."""
         columns = {key: getattr(self, key) for key in _SHAPES}
         known = {key: x[rows] for key, x in columns.items() if x is not None}
         return replace(self, **known)
 
 
 def dynamism(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike, gravity: ArrayLike) -> Array:
-    r"""Magnitude of the motion (Nadeau et al. 2022, eq. 4), n1 = n2 = 1, n3 = 0.5.
+    r"""Return the magnitude of the motion (Nadeau et al. 2022, eq. 4), n1 = n2 = 1, n3 = 0.5.
 
     It is `nu = |a + g|^2 + |alpha|^2 + |omega / 0.5|^2`, with gravity removed from the
     acceleration.
@@ -264,7 +266,9 @@ class CompressedWrenches:
         return float(s[0] / s[-1]) if s[-1] > 0 else float("inf")
 
     def residual_rms(self, pi: Array) -> dict[str, float]:
-        """RMS of the residual `A pi - b` of force and of torque [N, N m]; pi of shape (10,)."""
+        """Return the RMS of the residual `A pi - b` of force and of torque [N, N m]; pi of shape
+        (10,).
+        """
         y = np.append(pi, -1.0)
         count = np.sqrt(max(1, 3 * self.n_samples))
         return {
@@ -273,8 +277,8 @@ class CompressedWrenches:
         }
 
     def noise_sd(self) -> tuple[float, float]:
-        """Standard deviation of force and torque noise [N, N m], from the residual of the
-        unconstrained fit.
+        """Return the standard deviation of force and torque noise [N, N m], from the residual of
+        the unconstrained fit.
         """
         R = np.vstack([self.force, self.torque])
         length = np.linalg.norm(R[:, :10], axis=0)
@@ -292,7 +296,7 @@ class CompressedWrenches:
 
 
 def positive_mass(moment: float, power: float) -> float:
-    """Mass `moment / power` of a least-squares problem in the mass alone [kg].
+    """Return the mass `moment / power` of a least-squares problem in the mass alone [kg].
 
     Raises:
         EstimationError: It isn't positive.

@@ -40,7 +40,7 @@ class HomogeneousBody(WrenchEstimator):
 
 
 def weigh(shape: Shape, wrenches: CompressedWrenches) -> float:
-    """Mass of the homogeneous body that fits the forces best [kg].
+    """Return the mass of the homogeneous body that fits the forces best [kg].
 
     Raises:
         EstimationError: It isn't positive.

@@ -83,7 +83,7 @@ class PointMassDiscretization(WrenchEstimator):
         return shrunk_estimate(self.method, pi, covariance, prior, wrenches, source)
 
     def masses(self, wrenches: CompressedWrenches) -> Array:
-        """Estimated masses of the cells, shape (n,) [kg].
+        """Return the estimated masses of the cells, shape (n,) [kg].
 
         Raises:
             EstimationError: The forces ask for a negative mass, or the wrenches were compressed

@@ -25,7 +25,7 @@ PAYLOAD_NAMES = tuple(f"payload.{name}" for name in INERTIAL_NAMES)
 
 
 def linear_error_covariance(response: Array, noise: Array, pi: Array, spread: Array) -> Array:
-    """Expected squared error of an estimator that is biased towards a prior.
+    """Return the expected squared error of an estimator that is biased towards a prior.
 
     Args:
         response: How the estimate follows the truth, `d pi_hat / d pi`, shape (10, 10).
@@ -51,7 +51,7 @@ def payload_estimate(
     source: str = "",
     warnings: tuple[Reason, ...] = (),
 ) -> Estimate:
-    """`Estimate` of a payload, as all payload estimators return it."""
+    """Return `Estimate` of a payload, as all payload estimators return it."""
     return Estimate(
         method=method,
         names=PAYLOAD_NAMES,
@@ -79,7 +79,9 @@ def shrunk_estimate(
     wrenches: CompressedWrenches,
     source: str,
 ) -> Estimate:
-    """Result of an estimator that is biased towards a prior with covariance `prior`, (10, 10)."""
+    """Return the result of an estimator that is biased towards a prior with covariance `prior`,
+    (10, 10).
+    """
     verdicts = verdicts_from_prior(covariance, prior)
     return payload_estimate(method, pi, covariance, verdicts, wrenches, source=source)
 
@@ -87,8 +89,8 @@ def shrunk_estimate(
 def verdicts_from_prior(
     covariance: Array, prior_covariance: Array, mass_sd: float | None = None
 ) -> tuple[ParameterVerdict, ...]:
-    """Verdict of each parameter: prior-dominated unless the data reduced the prior variance to less
-    than a half.
+    """Return a verdict of each parameter: prior-dominated unless the data reduced the prior
+    variance to less than a half.
 
     Moments of inertia are judged for given mass and centre of mass: if these are known from gravity
     alone, the inertia about the sensor's origin becomes more certain, although nothing is known
@@ -122,7 +124,7 @@ def _given_first_moments(covariance: Array) -> Array:
 
 
 def verdicts_from_rank(information: CompressedWrenches) -> tuple[ParameterVerdict, ...]:
-    """Verdicts from the data alone: identifiable alone, in combination, or not at all."""
+    """Return the verdicts from the data alone: identifiable alone, in combination, or not at all."""
     R = np.vstack([information.force[:, :10], information.torque[:, :10]])
     length = np.linalg.norm(R, axis=0)
     _, s, Vt = np.linalg.svd(R / np.where(length > 0, length, 1.0))
@@ -160,8 +162,8 @@ class PayloadSummary:
 
     @classmethod
     def of(cls, estimate: Estimate) -> PayloadSummary:
-        """Mass, centre of mass and inertia about the centre of mass, with first-order standard
-        deviations.
+        """Return the mass, centre of mass and inertia about the centre of mass, with first-order
+        standard deviations.
 
         Raises:
             EstimationError: It isn't a payload estimate, or the mass is not positive.

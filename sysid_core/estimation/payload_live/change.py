@@ -113,8 +113,8 @@ class ChangeDetector:
 
 
 def kind_of_change(mass: float, sd: float) -> ChangeKind:
-    """Kind of a payload change: heavier, lighter, or neither, if |change| is below three standard
-    deviations [kg].
+    """Return the kind of a payload change: heavier, lighter, or neither, if |change| is below three
+    standard deviations [kg].
     """
     if abs(mass) < 3.0 * sd:
         return ChangeKind.SLIPPED

@@ -26,8 +26,8 @@ def on_one_clock(
     frame: str,
     calibration: SensorCalibration | None = None,
 ) -> tuple[Recording, ClockOffset | None]:
-    """Recording with the wrench stamps converted to the clock of the joint states, if the clocks
-    differ by more than 5 ms.
+    """Return the recording with the wrench stamps converted to the clock of the joint states, if
+    the clocks differ by more than 5 ms.
 
     Smaller offsets are not corrected, because the estimator includes them; live and recorded runs
     therefore agree.

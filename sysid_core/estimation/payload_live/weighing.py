@@ -53,7 +53,7 @@ def judge_weighing(
     calibration: SensorCalibration | None,
     changes: Sequence[LoadChange] = (),
 ) -> Verdict:
-    """Verdict on whether a payload estimate may be sent to a controller.
+    """Return a verdict on whether a payload estimate may be sent to a controller.
 
     The verdict is a failure if the mass is not positive and known to 30 %, or if the parameters are
     physically inconsistent; it contains the warnings of the estimate and of the tare.
@@ -106,7 +106,8 @@ class Repeatability:
         return float(self.mass.std(ddof=1) / self.mass.mean())
 
     def mass_tolerance(self, share: float) -> float:
-        """Width of the mass tolerance [kg] for which six standard deviations of the weighing are a given share.
+        """Return the width of the mass tolerance [kg] for which six standard deviations of the
+        weighing are a given share.
 
         The standard deviation is its upper limit of 95 %, by the distribution of chi squared: few
         results need a wider tolerance. A gauge is acceptable up to a share of 0.1 and conditionally
@@ -138,7 +139,7 @@ class Repeatability:
 
 
 def repeatability(estimates: Sequence[Estimate]) -> Repeatability:
-    """Scatter of several weighings of the same payload.
+    """Return the scatter of several weighings of the same payload.
 
     Raises:
         EstimationError: Fewer than two.

@@ -189,8 +189,8 @@ class PayloadMAP:
         return self.homogeneous(max(mass, _LIGHT))
 
     def homogeneous(self, mass: float) -> Array:
-        """Inertial parameters of the shape with uniform density; without a shape, of a ball at the
-        origin of the sensor; shape (10,).
+        """Return the inertial parameters of the shape with uniform density; without a shape, of a
+        ball at the origin of the sensor; shape (10,).
         """
         if self.shape is not None:
             return self.shape.homogeneous(mass)
@@ -292,7 +292,9 @@ class _Fit:
         return data, np.array(evidence)
 
     def _believe(self, body: Array) -> None:
-        """Set the body, and the prior of the payload by the hypotheses about it."""
+        """Set the body at which errors are linearised, and the payload's prior from the hypotheses
+        about this body.
+        """
         self.body = body
         self.mean, C = self.estimator.prior.moments(body, self.R, self.r)
         scale = 1.0 / np.sqrt(np.diag(C))
@@ -300,12 +302,14 @@ class _Fit:
         self.weight = inverse * np.outer(scale, scale)
 
     def _at(self, pi: Array) -> tuple[Array, Array]:
-        """A payload and the information about it and the sensor's errors."""
+        """Payload parameters, and the information matrix of payload and sensor errors at these
+        parameters.
+        """
         rows = self._rows(self.belief.motion(), pi)
         return pi, self.belief.information(rows, self.noise_sd)
 
     def _merit(self, pi: Array, information: Array) -> float:
-        """Objective of `run`: minus twice the log-posterior of the payload."""
+        """Objective function of `run`: minus twice the log-posterior of the payload."""
         u = len(self.prior)
         N, right = information[:u, :u] + np.diag(self.prior), information[:u, -1]
         off = pi - self.mean
@@ -343,7 +347,7 @@ class _Fit:
         return rows
 
     def _residual(self) -> Array:
-        """Residuals of the wrench, the motion corrected by it, shape (K, 6)."""
+        """Residuals of the wrench after the correction of the motion by the wrench, shape (K, 6)."""
         rows = self._rows(self.belief.corrected(), self.pi)
         u = len(self.nuisances)
         return np.concatenate(
@@ -360,7 +364,7 @@ def _rate(time: Array, wrench: Array) -> Array:
 
 
 def _unexplained(data: PayloadData) -> Array:
-    """Residual of least squares with a bias, which no rigid body explains; shape (K, 6)."""
+    """Residual of a least-squares fit of payload and bias, shape (K, 6)."""
     X = np.concatenate([data.regressor, np.tile(np.eye(6), (len(data), 1, 1))], axis=2)
     residual = np.empty((len(data), 6))
     for rows in (slice(0, 3), slice(3, 6)):
@@ -372,7 +376,8 @@ def _unexplained(data: PayloadData) -> Array:
 def _is_simpler_better(
     stretches: Stretches, simple: NDArray[np.intp], precision: Array, found: PayloadPosterior
 ) -> bool:
-    """Whether payload and bias alone predict stretches that they weren't fitted to clearly better.
+    """True if a model with only payload and bias predicts held-out parts of the recording clearly
+    better than the full model.
 
     Args:
         stretches: Stretches of the whole model.
@@ -400,7 +405,7 @@ def _deviations(level: Array, spiked: NDArray[np.bool_]) -> Array:
 def eliminate_nuisances(information: Array, precision: Array) -> tuple[Array, Array, Array]:
     """Eliminate nuisance parameters (the first rows): factor R, r with `|R step - r|`, and the map back.
 
-    The nuisances that go with a step are `back[:, -1] - back[:, :-1] @ step`.
+    The nuisance parameters that belong to a step are `back[:, -1] - back[:, :-1] @ step`.
     """
     u = len(precision)
     N = information[:u, :u] + np.diag(precision)
@@ -418,7 +423,8 @@ def eliminate_nuisances(information: Array, precision: Array) -> tuple[Array, Ar
 
 
 def left_evidence(information: Array, precision: Array, r: Array) -> float:
-    """Log-likelihood for the payload that solves `R step = r`, without the prior's term `0.5 log det`.
+    """Return the log-likelihood for the payload that solves `R step = r`, without the term `0.5 log
+    det` of the prior.
 
     Args:
         information: As of `eliminate_nuisances`.

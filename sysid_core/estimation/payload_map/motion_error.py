@@ -21,8 +21,8 @@ def motion_covariance(
     a: ArrayLike,
     sd: ArrayLike,
 ) -> Array:
-    """Covariance of a frame's motion (a, omega, alpha) from the covariance of the joint motion,
-    shape (K, 9, 9).
+    """Return the covariance of a frame's motion (a, omega, alpha) from the covariance of the joint
+    motion, shape (K, 9, 9).
 
     Args:
         model: The robot, with n joints.
@@ -38,8 +38,8 @@ def motion_covariance(
 
 
 def filtered_motion_covariance(model: RobotModel, frame: str, joints: FilteredJointStream) -> Array:
-    """Covariance of a frame's motion (a, omega, alpha) from the standard deviations of filtered
-    joints, shape (K, 9, 9).
+    """Return the covariance of a frame's motion (a, omega, alpha) from the standard deviations of
+    filtered joints, shape (K, 9, 9).
 
     Args:
         model: The robot, its joints in the stream's order.
@@ -58,7 +58,7 @@ def filtered_motion_covariance(model: RobotModel, frame: str, joints: FilteredJo
 
 
 def wrench_sensitivity(x: Array, pi: Array) -> Array:
-    r"""Derivative of `wrench_regressor(a, omega, alpha) @ pi` by (a, omega, alpha).
+    r"""Return the derivative of `wrench_regressor(a, omega, alpha) @ pi` by (a, omega, alpha).
 
     Args:
         x: (a, omega, alpha), shape (K, 9).
@@ -83,7 +83,7 @@ def wrench_sensitivity(x: Array, pi: Array) -> Array:
 
 
 def regressor_derivatives(omega: ArrayLike) -> Array:
-    r"""Derivatives of `wrench_regressor(a, omega, alpha)` by (a, omega, alpha).
+    r"""Return the derivatives of `wrench_regressor(a, omega, alpha)` by (a, omega, alpha).
 
     `wrench_sensitivity(x, pi)` is these times `pi`.
 

@@ -226,7 +226,7 @@ class RunningMAP:
         )
 
     def prediction(self, regressor: Array) -> tuple[Array, Array, Array] | None:
-        """Wrench predicted by the estimate so far, with its covariance, and the noise.
+        """Return the wrench predicted by the estimate so far, with its covariance, and the noise.
 
         Args:
             regressor: `wrench_regressor` of the sensor's motion, shape (6, 10).
@@ -281,7 +281,9 @@ class RunningMAP:
             )
 
     def _of_more_inertia(self, pi: Array) -> Array:
-        """A body of as much inertia as this may have: filtered motion's errors are weighed with it."""
+        """Body with the largest plausible inertia, with which the effect of motion errors is
+        computed if the motion was filtered.
+        """
         if self._measured_motion:  # its errors stay the same, and are taken out of the inertia
             return pi
         mass, com, inertia = mass_com_inertia_from_pi(pi)

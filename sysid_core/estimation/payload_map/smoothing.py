@@ -25,7 +25,8 @@ def smoothed_payload_data(
     *,
     source: str = "",
 ) -> tuple[PayloadData, SplineMotion]:
-    """Payload data from raw encoder readings, smoothed and evaluated at the stamps of the wrenches.
+    """Return the payload data from raw encoder readings, smoothed and evaluated at the stamps of
+    the wrenches.
 
     Use as `PayloadMAP(shape).fit(*smoothed_payload_data(...))`.
 

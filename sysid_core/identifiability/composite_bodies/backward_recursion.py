@@ -150,7 +150,9 @@ def _settle_the_rest(
     starts: Array,
     steps: tuple[Step, ...],
 ) -> BackwardSolution:
-    """Weigh what was postponed to the end against the prior, and sum up the errors."""
+    """Combine the equations that were postponed to the end with the prior, and sum up the error
+    contributions.
+    """
     A, y, E = postponed
     k = N.shape[1]
     U, s, Vt = np.linalg.svd(A @ N, full_matrices=True)

@@ -54,7 +54,7 @@ class Transfer:
 
 
 def combination_text(terms: dict[str, float]) -> str:
-    """Linear combination as text, such as `Ixx + 0.25 m`."""
+    """Return the linear combination as text, such as `Ixx + 0.25 m`."""
     parts: list[str] = []
     for name, value in terms.items():
         size = "" if f"{abs(value):.6g}" == "1" else f"{abs(value):.6g} "
@@ -69,7 +69,7 @@ def structural_base_parameters(
     names: tuple[str, ...],
     is_base: NDArray[np.bool_],
 ) -> BaseParameters:
-    r"""Base parameters (`pi_b = R @ pi`) that follow from the undetectable transfers.
+    r"""Return the base parameters (`pi_b = R @ pi`) that follow from the undetectable transfers.
 
     A transfer that removes the dependent parameter d of body i says that one unit of d acts like
     `-c` units of i's other parameters and `B (e_d + c)` units of the parent's, which are base
@@ -105,7 +105,7 @@ def structural_base_parameters(
 
 
 def regroupings_of(base: BaseParameters, bodies: Sequence[str]) -> tuple[Regrouping, ...]:
-    """Every base parameter with its terms and their meaning."""
+    """Return every base parameter with its terms and their meaning."""
     regroupings = []
     for i, own in enumerate(base.independent):
         row = base.regrouping[i]
@@ -130,7 +130,7 @@ def transfers_of(
     parents: Sequence[str],
     joints: Sequence[str],
 ) -> tuple[Transfer, ...]:
-    """Undetectable transfers of every stage in SI units, by name."""
+    """Return the undetectable transfers of every stage in SI units, by name."""
     transfers = []
     for stage, result in zip(layout.stages, results, strict=True):
         several = len(stage.bodies) > 1

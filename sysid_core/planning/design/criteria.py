@@ -52,7 +52,9 @@ class Score:
     wanted: Array
 
     def value_and_slope(self, information: Array) -> tuple[float, Array]:
-        """Criterion and its gradient with respect to the mean information of a sample, (b, b)."""
+        """Return the criterion and its gradient with respect to the mean information of a sample,
+        (b, b).
+        """
         M = self.transform.T @ information @ self.transform * self.count + self.prior
         if self.criterion in (Criterion.CONDITION, Criterion.CONDITION_SI):
             value, slope = _log_condition(M, self.criterion is Criterion.CONDITION)
@@ -77,7 +79,9 @@ class Score:
 
 
 def _scaled(value: float, slope: Array, m: int) -> tuple[float, Array]:
-    """As large as a log-determinant of m variances, so that penalties weigh the same."""
+    """Condition number scaled to the size of a log-determinant of m variances, so that penalties
+    have the same relative weight.
+    """
     return m * value, m * slope
 
 
@@ -105,7 +109,7 @@ def build_score(
     targets: tuple[str, ...] = (),
     task: tuple[Array, Array, Array] | None = None,
 ) -> Score:
-    """Optimality criterion for given unknowns and motions of a given duration.
+    """Return the optimality criterion for given unknowns and motions of a given duration.
 
     Args:
         unknowns: What is estimated.
@@ -140,8 +144,8 @@ def build_score(
 
 
 def orthonormal_map(unknowns: Unknowns) -> Array:
-    """Matrix `R V` from the base columns of the inertial parameters to those of an orthonormal
-    base, (b, b).
+    """Return the matrix `R V` from the base columns of the inertial parameters to those of an
+    orthonormal base, (b, b).
     """
     p = 10 * unknowns.model.n_bodies
     R = unknowns.base.regrouping[: unknowns.n_rigid, :p]
@@ -204,7 +208,9 @@ class Conditioning:
 
     @classmethod
     def of(cls, unknowns: Unknowns, q: Array, v: Array, a: Array) -> Conditioning:
-        """Rank and condition numbers of the inertial base regressor of a motion; q, v, a (K, n)."""
+        """Return the rank and condition numbers of the inertial base regressor of a motion; q, v, a
+        (K, n).
+        """
         Y = unknowns.model.torque_regressor(q, v, a)
         rigid = unknowns.base.independent[: unknowns.n_rigid]
         base = np.asarray(Y[..., list(rigid)]).reshape(-1, len(rigid))

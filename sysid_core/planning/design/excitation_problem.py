@@ -67,7 +67,7 @@ class ExcitationProblem:
         self.last_excess: dict[LimitKind, float] = {}
 
     def __reduce__(self) -> tuple[type[ExcitationProblem], tuple[object, ...]]:
-        """Support for pickling: rebuild from the constructor's arguments."""
+        """Return the support pickling: rebuild from the constructor's arguments."""
         return ExcitationProblem, self._given
 
     @property
@@ -76,12 +76,13 @@ class ExcitationProblem:
         return self.checker.model.nv * (1 + self.basis.n_free)
 
     def split(self, x: Array) -> tuple[Array, Array]:
-        """Centre (n,) and coefficients (n_free, n) from a vector of variables."""
+        """Return the centre (n,) and coefficients (n_free, n) from a vector of variables."""
         n = self.checker.model.nv
         return x[:n], x[n:].reshape(self.basis.n_free, n)
 
     def units(self) -> Array:
-        """Scaling of the coefficients during the optimisation, shape (n, n_free, n_free).
+        """Return the scaling of the coefficients during the optimisation, shape (n, n_free,
+        n_free).
 
         Without scaling, the penalties of limits have far more curvature in some directions (high
         harmonics, or differences of neighbouring splines) than in others, which slows the whole
@@ -106,13 +107,13 @@ class ExcitationProblem:
         return np.asarray(np.linalg.inv(np.linalg.cholesky(square)).transpose(0, 2, 1))
 
     def motion(self, x: Array) -> tuple[Array, Array, Array, Array]:
-        """Motion on the coarse grid: q, v, a and jerk, each (K, n)."""
+        """Return the motion on the coarse grid: q, v, a and jerk, each (K, n)."""
         centre, coefficients = self.split(x)
         Q, V, A, B = (matrix @ coefficients for matrix in self._matrices)
         return centre + Q, V, A, B
 
     def fitted_to_joint_limits(self, x: Array) -> Array:
-        """Motion with the amplitude of every joint scaled to 0.9 of its tightest limit."""
+        """Return the motion with the amplitude of every joint scaled to 0.9 of its tightest limit."""
         centre, coefficients = self.split(x)
         q, v, a, jerk = self.motion(x)
         limits = self.checker.limits
@@ -127,7 +128,7 @@ class ExcitationProblem:
         return np.concatenate([centre, (coefficients * 0.9 / np.max(used, axis=0)).ravel()])
 
     def fitted_to_tcp_speed(self, x: Array) -> Array:
-        """Motion with all amplitudes reduced until the TCP speed respects its limit."""
+        """Return the motion with all amplitudes reduced until the TCP speed respects its limit."""
         centre, coefficients = self.split(x)
         for _ in range(TCP_STEPS):  # speeds are nearly linear in the amplitude
             q, v, _, _ = self.motion(np.concatenate([centre, coefficients.ravel()]))
@@ -165,7 +166,7 @@ class ExcitationProblem:
         self._matrices = self.basis.matrices(self._time)
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        """Objective function and its gradient, shape (n_variables,)."""
+        """Return the objective function and its gradient, shape (n_variables,)."""
         q, v, a, jerk = self.motion(x)
         K, unknowns = self._n_even, self.unknowns
         motion = self._tree.move(q, v, a)
@@ -201,7 +202,9 @@ class ExcitationProblem:
         return self.last_score + cost * excess.total, gradient
 
     def _friction_slopes(self, pull: Array, v: Array) -> tuple[Array, Array]:
-        """Slopes by v and a of what the friction columns are pulled by, (K, n, f) to (K, n)."""
+        """Derivatives with respect to v and a of the weighted friction columns, (K, n, f) to (K,
+        n).
+        """
         friction, by_v, by_a = self.unknowns.friction, np.zeros_like(v), np.zeros_like(v)
         slope = friction.slopes(v)
         column = 0
@@ -232,7 +235,7 @@ def build_series_motion(
     rate_hz: float = 100.0,
     seed: int | None = None,
 ) -> Trajectory:
-    """Motion of a rest, some periods of a series, and a rest; it is not checked yet.
+    """Return the motion of a rest, some periods of a series, and a rest; it is not checked yet.
 
     Args:
         checker: Checker of the robot and its limits.
@@ -256,7 +259,8 @@ def build_series_motion(
 def largest_safe(
     problem: ExcitationProblem, x: Array
 ) -> tuple[Array | None, float, tuple[Violation, ...]]:
-    """Motion with its amplitude reduced until the dense check passes, and the remaining share.
+    """Return the motion with its amplitude reduced until the dense check passes, and the remaining
+    share.
 
     If the check fails for every amplitude, the motion is None, and the violations of the full
     amplitude are returned.
@@ -275,7 +279,8 @@ def largest_safe(
 def infeasible(
     model: RobotModel, blame: Sequence[Violation], excess: Sequence[Mapping[LimitKind, float]]
 ) -> ExcitationError:
-    """Error that names the limit that prevents the motion, and the necessary change of it.
+    """Return the error that names the limit which prevents the motion, and the necessary change of
+    this limit.
 
     Args:
         model: The robot.
@@ -311,7 +316,7 @@ def infeasible(
 
 
 def all_in_contact(checker: MotionChecker, n_postures: int) -> ExcitationError:
-    """Error that names the bodies that are in contact in nearly all postures.
+    """Return the error that names the bodies that are in contact in nearly all postures.
 
     Args:
         checker: Checker of the robot and its limits.

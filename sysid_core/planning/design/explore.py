@@ -140,8 +140,8 @@ class Explorer:
         return text + (f"; not known well enough: {', '.join(left[:8])}" if left else "")
 
     def next_piece(self, q_now: Array, stop: Callable[[], bool] = lambda: False) -> Trajectory:
-        """Next motion from the current posture, planned for the parameters that are still
-        inaccurate, and checked.
+        """Return the next motion from the current posture, planned for the parameters that are
+        still inaccurate, and checked.
 
         Args:
             q_now: Where the robot stands, shape (n,).
@@ -207,7 +207,9 @@ class Explorer:
         self._poor = self._poor + 1 if gain < LEAST_GAIN else 0
 
     def _problem(self, period: float) -> ExcitationProblem:
-        """The criterion: variance of what is open; of all where most is."""
+        """Optimisation problem whose criterion is the variance of the parameters that are not yet
+        accurate enough; if these are most of them, of all parameters.
+        """
         left = self.open_names
         criterion = (
             Criterion.TARGET if len(left) <= len(self.unknowns.names) // 2 else Criterion.MEAN
@@ -219,7 +221,7 @@ class Explorer:
         return ExcitationProblem(self.checker, self.unknowns, score, basis)
 
     def _random_motions(self, problem: ExcitationProblem, q_now: Array) -> Sequence[Array]:
-        """Random pieces from the present posture to others, best first."""
+        """Random motions from the present posture to other postures, the best first."""
         scored = []
         for _ in range(TRIES):
             shape = self._rng.normal(size=(problem.basis.n_free, len(q_now)))
@@ -229,7 +231,7 @@ class Explorer:
         return [scored[k][1] for k in best_first([-score for score, _ in scored])]
 
     def _piece(self, problem: ExcitationProblem, x: Array) -> Trajectory | None:
-        """A motion from where the robot stands, checked; None where it isn't safe."""
+        """Checked motion from the robot's present posture; None if it is not safe."""
         start, coefficients = problem.split(x)
         builder = MotionBuilder(self.checker, start)
         time = sample_times(problem.basis.period, builder.rate_hz)

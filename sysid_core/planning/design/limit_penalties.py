@@ -109,7 +109,7 @@ class LimitPenalties:
         motion: TreeMotion,
         contact_weights: Array,
     ) -> Excess:
-        """Violation of the limits by a motion.
+        """Return the violation of the limits by a motion.
 
         Args:
             q, v, a, jerk: Samples, (K, n) each.

@@ -69,7 +69,7 @@ class ArmPlan:
     unknowns: Unknowns
 
     def alternatives(self) -> list[tuple[str, Expectation]]:
-        """Expected standard deviations if the same motion is repeated, slower or faster.
+        """Return the expected standard deviations if the same motion is repeated, slower or faster.
 
         Faster motions violate limits; they show the benefit of higher limits.
         """
@@ -90,7 +90,7 @@ class ArmPlan:
 
 
 def default_harmonics(period: float) -> int:
-    """Number of harmonics up to the frequency `BANDWIDTH`, at least 5."""
+    """Return the number of harmonics up to the frequency `BANDWIDTH`, at least 5."""
     return int(np.clip(round(BANDWIDTH * period), 5, MOST_HARMONICS))
 
 
@@ -225,7 +225,8 @@ def _score(problem: ExcitationProblem, x: Array) -> float:
 
 
 def nearness(model: RobotModel, one: Trajectory, other: Trajectory) -> float:
-    """Distance between the postures of two motions, relative to the spread of the second.
+    """Return the distance between the postures of two motions, relative to the spread of the
+    second.
 
     Mean distance of `one`'s postures and velocities to the nearest of `other`, over the mean
     distance between two random samples of `other`: 0 for the same motion.

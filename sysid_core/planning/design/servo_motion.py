@@ -141,7 +141,8 @@ def plan_servo_motion(
 
 
 def _harmonics(limits: MotionLimits, period: float) -> int:
-    """Up to `_FASTER` times the frequency at which a joint's whole range takes all its acceleration.
+    """Number of harmonics: up to `_FASTER` times the frequency at which an oscillation over the
+    whole joint range needs the full permitted acceleration.
 
     Faster harmonics permit only small amplitudes, with which the gravity torque hardly changes.
     """
@@ -153,8 +154,8 @@ def _harmonics(limits: MotionLimits, period: float) -> int:
 def servo_information(
     model: RobotModel, limits: MotionLimits, q: Array, v: Array, a: Array, slow: float
 ) -> float:
-    """Mean log-determinant of the information of all joints over a slow and a full pass; q, v, a of
-    (K, n).
+    """Return the mean log-determinant of the information of all joints over a slow and a full pass;
+    q, v, a of (K, n).
     """
     zero = np.zeros_like(q)
     g = model.inverse_dynamics(q, zero, zero)

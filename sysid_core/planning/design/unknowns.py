@@ -67,7 +67,7 @@ class Unknowns:
         terms: Sequence[FrictionTerm] = USUAL_TERMS,
         effort_sd: ArrayLike | None = None,
     ) -> Unknowns:
-        """Unknown parameters of an arm of which only the URDF is known.
+        """Return the unknown parameters of an arm of which only the URDF is known.
 
         Args:
             model: The robot.
@@ -118,12 +118,12 @@ class Unknowns:
         return np.asarray(np.linalg.inv(covariance) / np.outer(self.size, self.size))
 
     def smooth(self) -> Unknowns:
-        """Copy with a smoother sign of Coulomb friction, for gradient-based optimisation."""
+        """Return a copy with a smoother sign of Coulomb friction, for gradient-based optimisation."""
         v_0 = max(SMOOTH_SIGN, self.friction.coulomb_velocity)
         return replace(self, friction=replace(self.friction, coulomb_velocity=v_0))
 
     def after(self, names: Sequence[str], covariance: ArrayLike) -> Unknowns:
-        """Copy with the information of an earlier estimate.
+        """Return a copy with the information of an earlier estimate.
 
         The information is added, `P^-1 = P_prior^-1 + P_estimate^-1`, so that no standard deviation
         increases.
@@ -152,7 +152,7 @@ class Unknowns:
         return replace(self, prior_covariance=0.5 * (new + new.T))
 
     def after_information(self, information: Array) -> Unknowns:
-        """Copy with the information (b, b) of an executed motion."""
+        """Return a copy with the information (b, b) of an executed motion."""
         R = self.base.regrouping
         gain = np.linalg.solve(
             information @ R @ self.prior_covariance @ R.T + np.eye(len(information)), information
@@ -161,13 +161,13 @@ class Unknowns:
         return replace(self, prior_covariance=P - P @ R.T @ gain @ R @ P)
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Regressor of the base parameters, (K, n) each to (K, n, b)."""
+        """Return the regressor of the base parameters, (K, n) each to (K, n, b)."""
         Y = self.model.torque_regressor(q, v, a)
         return self.base.base_regressor(np.concatenate([Y, self.friction.regressor(q, v, a)], 2))
 
     def information(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, duration: float) -> Array:
-        r"""Information matrix of a motion about the base parameters, `sum Phi^T R^-1 Phi`,
-        with Phi their regressor and R the noise covariance; shape (b, b).
+        r"""Return the information matrix of a motion about the base parameters, `sum Phi^T R^-1
+        Phi`, with Phi their regressor and R the noise covariance; shape (b, b).
 
         Args:
             q: Evenly spaced samples, shape (K, n).
@@ -181,15 +181,17 @@ class Unknowns:
 
 
 def typical_efforts(model: RobotModel) -> Array:
-    """Effort limits, replaced by their median where the URDF has none; shape (n,) [N m or N]."""
+    """Return the effort limits, replaced by their median where the URDF has none; shape (n,) [N m
+    or N].
+    """
     effort = model.effort_limits
     usable = np.isfinite(effort) & (effort > 0)
     return np.where(usable, effort, float(np.median(effort[usable])) if usable.any() else 1.0)
 
 
 def friction_scale_of(model: RobotModel, friction: FrictionModel) -> Array:
-    """Natural scale of friction parameters from the efforts and velocities of the drives, shape
-    (p,).
+    """Return the natural scale of friction parameters from the efforts and velocities of the
+    drives, shape (p,).
     """
     effort = typical_efforts(model)
     velocity = model.velocity_limits
@@ -257,7 +259,7 @@ class Expectation:
 
     @classmethod
     def of(cls, unknowns: Unknowns, information: Array, duration: float) -> Expectation:
-        """Expected standard deviations from the information matrix (b, b) of a motion."""
+        """Return the expected standard deviations from the information matrix (b, b) of a motion."""
         size = unknowns.size
         scaled = information * np.outer(size, size)
         prior = unknowns.prior_information * np.outer(size, size)
@@ -306,8 +308,8 @@ class Expectation:
         return text
 
     def rows(self) -> list[tuple[str, float, float, str]]:
-        """Table rows: name, standard deviation before and after the motion [SI], and a verdict in
-        words.
+        """Return a table rows: name, standard deviation before and after the motion [SI], and a
+        verdict in words.
         """
         words = ["well" if x <= GOOD else "roughly" if x <= ROUGH else "not" for x in self.relative]
         return [

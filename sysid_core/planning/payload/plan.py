@@ -44,7 +44,7 @@ MAX_TRIED = 60  # of the postures, best first, before giving up
 def payload_information(
     model: RobotModel, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
 ) -> Array:
-    r"""Information matrix of a motion about a payload held at a frame.
+    r"""Return the information matrix of a motion about a payload held at a frame.
 
     The wrench noise of the samples is assumed independent, with standard deviations of
     `FORCE_NOISE` and `TORQUE_NOISE`.
@@ -66,8 +66,8 @@ def payload_information(
 
 
 def log_determinant(information: Array) -> float:
-    """Log-determinant of the information matrix (10, 10), in units of a typical payload, with a
-    small prior to keep it finite.
+    """Return the log-determinant of the information matrix (10, 10), in units of a typical payload,
+    with a small prior to keep it finite.
     """
     return float(np.linalg.slogdet(information * np.outer(LOAD_SCALE, LOAD_SCALE) + 1e-12)[1])
 
@@ -75,8 +75,8 @@ def log_determinant(information: Array) -> float:
 def choose_tare_postures(
     checker: MotionChecker, posture: ArrayLike, n_postures: int, rng: np.random.Generator
 ) -> Array:
-    """Static postures of the wrist that separate the bias of the sensor from the weight of the load
-    best.
+    """Return the static postures of the wrist that separate the bias of the sensor from the weight
+    of the load best.
 
     Greedily maximises the information about six bias components, mass and first moment.
 
@@ -142,7 +142,7 @@ class PayloadMotion:
     ratio: tuple[float, ...] = FREQUENCY_RATIO
 
     def speed(self, q: Array) -> float:
-        """Mean angular speed of the last link [rad/s].
+        """Return the mean angular speed of the last link [rad/s].
 
         Default: `USUAL_SPEED`, or what the velocity and acceleration limits of the wrist joints allow.
         """
@@ -155,7 +155,7 @@ class PayloadMotion:
         return USUAL_SPEED * float(min(1.0, velocity.min(), np.sqrt(acceleration.min())))
 
     def frequencies(self, q: Array) -> tuple[float, float, float]:
-        """Frequencies of the wrist joints for the mean angular speed [Hz]."""
+        """Return the frequencies of the wrist joints for the mean angular speed [Hz]."""
         return self._frequencies(q, self.speed(q))
 
     def _frequencies(self, q: Array, speed: float) -> tuple[float, float, float]:
@@ -166,7 +166,9 @@ class PayloadMotion:
         )
 
     def information(self, q: Array) -> float:
-        """Log-determinant of the information matrix of the oscillation about the payload."""
+        """Return the log-determinant of the information matrix of the oscillation about the
+        payload.
+        """
         _, *motion = self._oscillation(q, 5.0)
         model, frame = self.checker.model, self.checker.limits.tcp_frame
         return log_determinant(payload_information(model, frame, *motion))
@@ -182,7 +184,7 @@ class PayloadMotion:
         )
 
     def trajectory(self, q: Array, tare: ArrayLike, seed: int | None = None) -> Trajectory:
-        """Static postures, shape (N, n), a rest, the oscillation about a posture and a rest,
+        """Return static postures, shape (N, n), a rest, the oscillation about a posture and a rest,
         connected by moves; not checked yet.
         """
         stations = np.asarray(tare, dtype=float).reshape(-1, len(q))
@@ -319,7 +321,7 @@ def _first_safe(
     seed: int,
     report: Callable[[float], None],
 ) -> PayloadPlan:
-    """The motion about the first posture in which it passes every limit."""
+    """Motion about the first of some postures in which the motion respects every limit."""
     make = tries[0][0]
     checker = make.checker
     names = checker.model.joint_names

@@ -55,9 +55,10 @@ class Move:
 def strokes(
     checker: MotionChecker, posture: Array, joints: Sequence[int], amplitude: Sequence[float]
 ) -> Move:
-    """Strokes in both directions, fast and slow, so that friction is excited with both signs.
+    """Return strokes in both directions, fast and slow, so that friction is excited with both
+    signs.
 
-    With one joint: to +A, to -A, slowly to +A, back. With two joints: along both diagonals.
+    With one joint: to +A, to -A, slowly to +A, and back. With two joints: along both diagonals.
 
     Args:
         checker: Checker of the robot and its limits; gives the durations.
@@ -92,7 +93,7 @@ def candidate_moves(
     amplitude: float,
     progress: Callable[[float], None] | None = None,
 ) -> list[Move]:
-    """Random single-joint moves that start, reverse and end in postures without contact.
+    """Return random single-joint moves that start, reverse and end in postures without contact.
 
     Raises:
         ExcitationError: A joint has no room, or no free posture is found for it.

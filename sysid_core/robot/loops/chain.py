@@ -174,7 +174,7 @@ class MotionBox:
             )
 
     def positions(self, s: Array) -> Array:
-        """Actuated positions at coordinates within -1..1, (..., n_a) to (..., n_a)."""
+        """Return the actuated positions at coordinates within -1..1, (..., n_a) to (..., n_a)."""
         return self.center + (s * self.half) @ self.directions.T
 
 
@@ -304,7 +304,7 @@ class ClosedChain:
         )
 
     def drive(self, joint: str) -> JointDrive:
-        """Nominal drive parameters of a joint."""
+        """Return the nominal drive parameters of a joint."""
         return self.drives.get(joint, JointDrive())
 
     @property
@@ -320,11 +320,11 @@ class ClosedChain:
         return np.array(limits, dtype=float)
 
     def with_model(self, model: RobotModel) -> ClosedChain:
-        """Copy with another set of inertial parameters."""
+        """Return a copy with another set of inertial parameters."""
         return replace(self, model=model)
 
     def with_drives(self, drives: Mapping[str, JointDrive]) -> ClosedChain:
-        """Copy with other friction and drive parameters; other joints keep theirs."""
+        """Return a copy with other friction and drive parameters; other joints keep theirs."""
         return replace(self, drives={**self.drives, **drives})
 
     def _attach(self, loop: Loop, end: LoopEnd) -> Attachment:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Closed chain as a robot of its driven joints, which determine the motion of all others.
 
-`q = Γ(q_a)`, `q̇ = G q̇_a`, and torques are projected, `u = G^T tau` (Zhang et al. 2024, eqs. 16-23).
-Whatever is done with an open chain's joints is thus done with a closed chain's driven ones.
+`q = Γ(q_a)`, `q̇ = G q̇_a`, and torques are projected, `u = G^T tau` (Zhang et al. 2024, eqs.
+16-23). The driven joints of a closed chain can then be treated like the joints of an open chain.
 
-Encoders on passive joints (the tarsus of Digit) replace a missing actuated encoder, choose the branch,
-and reduce noise: the closed posture and velocity with the smallest difference from the measured ones
-count.
+Encoders on passive joints (such as the tarsus of Digit) replace a missing actuated encoder, select
+the branch of the closure, and reduce noise: the posture and velocity with closed loops are used
+that have the smallest difference from the measured ones.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NEIGHBOURS = 0.25  # [rad or m]: samples of a motion lie closer together; assem
 
 
 def project_positions(chain: ClosedChain, names: Sequence[str], q: ArrayLike) -> Array:
-    r"""Postures with closed loops nearest to measured positions, `argmin sum_j (q_j -
+    r"""Return the postures with closed loops nearest to measured positions, `argmin sum_j (q_j -
     measured_j)^2`, by Gauss-Newton in q_a.
 
     Args:
@@ -71,8 +71,8 @@ def project_positions(chain: ClosedChain, names: Sequence[str], q: ArrayLike) ->
 def project_velocities(
     chain: ClosedChain, posture: ArrayLike, names: Sequence[str], v: ArrayLike
 ) -> Array:
-    """Velocities of the actuated joints that fit the measured velocities of all joints best, (K,
-    n_a).
+    """Return the velocities of the actuated joints that fit the measured velocities of all joints
+    best, (K, n_a).
 
     Args:
         chain: The mechanism.
@@ -100,7 +100,7 @@ def _measured(
 
 
 def _seen(chain: ClosedChain, S: Array, names: Sequence[str]) -> Array:
-    """The measured joints' rows of G, if they determine the motion."""
+    """Rows of G that belong to measured joints, if these determine the motion."""
     s = np.linalg.svd(S, compute_uv=False)
     if S.shape[1] < chain.n_actuated or np.any(s[:, -1] < 1e-6 * s[:, 0]):
         missing = [joint for joint in chain.actuated if joint not in names]
@@ -136,7 +136,7 @@ class DrivenRobot(RobotModel):
 
     @classmethod
     def of(cls, chain: ClosedChain) -> DrivenRobot:
-        """Closed chain as a driven robot."""
+        """Return the closed chain as a driven robot."""
         tree = chain.model
         return cls(
             tree.name, tree.pin_model, tree.urdf_hash, tree.urdf_xml, tree.locked, mechanism=chain
@@ -148,7 +148,7 @@ class DrivenRobot(RobotModel):
         return RobotModel(self.name, self.pin_model, self.urdf_hash, self.urdf_xml, self.locked)
 
     def on_tree(self, tree: RobotModel) -> DrivenRobot:
-        """Copy with the loops on another tree that has the same joints."""
+        """Return a copy with the loops on another tree that has the same joints."""
         return DrivenRobot.of(self.chain.with_model(tree))
 
     @cached_property
@@ -204,8 +204,8 @@ class DrivenRobot(RobotModel):
         return self.chain.actuated_home
 
     def configuration(self, q: ArrayLike) -> Array:
-        """Configuration vector of pinocchio for all joints from the driven joints, (..., n_a) to
-        (..., nq).
+        """Return the configuration vector of pinocchio for all joints from the driven joints, (...,
+        n_a) to (..., nq).
 
         Raises:
             ModelError: A loop doesn't close.
@@ -215,8 +215,8 @@ class DrivenRobot(RobotModel):
         return self.tree.configuration(flat).reshape(*q.shape[:-1], -1)
 
     def with_locked(self, joints: Sequence[str] | Mapping[str, float]) -> RobotModel:
-        """Copy with locked joints; only an empty selection is supported, which returns the robot
-        itself.
+        """Return a copy with locked joints; only an empty selection is supported, which returns the
+        robot itself.
 
         Raises:
             ModelError: Joints of loops can't be locked.
@@ -229,7 +229,7 @@ class DrivenRobot(RobotModel):
         )
 
     def motion(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> ConstrainedMotion:
-        """Motion of all joints from the motion of the driven joints, each (K, n_a).
+        """Return the motion of all joints from the motion of the driven joints, each (K, n_a).
 
         Raises:
             ModelError: A loop doesn't close.
@@ -245,7 +245,7 @@ class DrivenRobot(RobotModel):
         return constrained_motion(self.chain, q_a, v, a, q=self._closed[key])
 
     def postures_of(self, names: Sequence[str], q: Array) -> Array:
-        """Postures with closed loops nearest to measured positions, (K, m) to (K, n).
+        """Return the postures with closed loops nearest to measured positions, (K, m) to (K, n).
 
         Args:
             names: Measured joints, driven or passive.
@@ -261,7 +261,9 @@ class DrivenRobot(RobotModel):
 
     @cached_property
     def _nearest(self) -> dict[tuple[tuple[str, ...], bytes], Array]:
-        """Projected positions of the recordings, kept because each is read for every filter tried."""
+        """Postures with closed loops nearest to the recorded positions; stored, because every
+        filter setting needs them again.
+        """
         return {}
 
     @cached_property
@@ -269,19 +271,23 @@ class DrivenRobot(RobotModel):
         return {}
 
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Rigid-body regressor, projected onto the driven joints; from (K, n_a) each to (K, n_a, 10
-        N).
+        """Return the rigid-body regressor, projected onto the driven joints; from (K, n_a) each to
+        (K, n_a, 10 N).
         """
         return projected_inertial_regressor(self.chain, self.motion(q, v, a))
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Torques of the driven joints from rigid-body inverse dynamics, (K, n_a) each to (K, n_a)."""
+        """Return the torques of the driven joints from rigid-body inverse dynamics, (K, n_a) each
+        to (K, n_a).
+        """
         moved = self.motion(q, v, a)
         tau = self.tree.inverse_dynamics(moved.q, moved.v, moved.a)
         return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))
 
     def passive_torques(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array | float:
-        """Contribution of the passive joints' known friction to the driven torques, (K, n_a)."""
+        """Return the contribution of the passive joints' known friction to the driven torques, (K,
+        n_a).
+        """
         values = np.array([self.chain.drive(name).values for name in self.chain.passive])
         if not np.any(values):
             return 0.0
@@ -290,10 +296,10 @@ class DrivenRobot(RobotModel):
         return np.asarray(np.einsum("kij,ki->kj", moved.G[:, rows], tau))
 
     def frame_motion(self, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FrameMotion:
-        """Motion of a frame along a motion of the driven joints, each (K, n_a)."""
+        """Return the motion of a frame along a motion of the driven joints, each (K, n_a)."""
         moved = self.motion(q, v, a)
         return self.tree.frame_motion(frame, moved.q, moved.v, moved.a)
 
     def with_pi(self, pi: ArrayLike) -> DrivenRobot:
-        """Copy with other inertial parameters of its bodies, shape (n_bodies, 10)."""
+        """Return a copy with other inertial parameters of its bodies, shape (n_bodies, 10)."""
         return replace(self, pin_model=self.tree.with_pi(pi).pin_model)

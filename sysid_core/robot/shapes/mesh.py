@@ -30,7 +30,7 @@ Solid = tuple[Array, Array, Array, Array, Array]  # points, volumes, spreads, lo
 
 
 def cut_mesh_file(path: Path, scale: float, hull: bool, cells: int) -> Solid:
-    """Cells of the solid in a mesh file, cached by the file's content.
+    """Divide the solid in a mesh file into cells; the result is cached by the content of the file.
 
     Args:
         path: STL, OBJ, PLY; one without faces is a point cloud, whose convex hull is taken.
@@ -70,7 +70,8 @@ def _cut_content(
 
 
 def cut_mesh(source: trimesh.Trimesh, name: str, scale: float, hull: bool, cells: int) -> Solid:
-    """Cells of the solid inside a mesh, with the polyhedron's volume, centroid and second moments.
+    """Divide the solid inside a mesh into cells that have the polyhedron's volume, centroid and
+    second moments.
 
     Raises:
         ModelError: It isn't closed, or is larger than any held object.
@@ -116,7 +117,7 @@ def _with_integrals(
 
 
 def convex_hull(cloud: Array) -> trimesh.Trimesh:
-    """Convex hull of points, shape (N, 3).
+    """Return the convex hull of points, shape (N, 3).
 
     Raises:
         ModelError: They lie in a plane, or aren't finite.
@@ -131,11 +132,12 @@ def convex_hull(cloud: Array) -> trimesh.Trimesh:
 
 
 def inside_mesh(mesh: trimesh.Trimesh, axes: Axes) -> Mask:
-    """Mask of the grid points inside a closed mesh: those with an odd number of faces above them.
+    """Return the mask of the grid points inside a closed mesh: those with an odd number of faces
+    above them.
 
     Each face is cut with the vertical lines of the grid that its bounding rectangle holds: 2 ms for
     5120 faces and 8000 points, where `trimesh.contains`, which shoots a ray per point, gives the
-    same answer in 20 s (`benchmarks/robot/shapes.py`).
+    same answer in 20 s.
 
     Args:
         mesh: Every edge of it belongs to an even number of faces.
@@ -178,7 +180,7 @@ def inside_mesh(mesh: trimesh.Trimesh, axes: Axes) -> Mask:
 
 
 def is_closed(mesh: trimesh.Trimesh) -> bool:
-    """True if every edge belongs to an even number of faces (touching solids share edges)."""
+    """Return True if every edge belongs to an even number of faces (touching solids share edges)."""
     if len(mesh.faces) == 0:
         return False
     _, counts = np.unique(mesh.edges_sorted, axis=0, return_counts=True)

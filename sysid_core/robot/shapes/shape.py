@@ -123,7 +123,7 @@ class Shape:
         return Phi
 
     def homogeneous(self, mass: float) -> Array:
-        """Inertial parameters of this shape with uniform density, shape (10,)."""
+        """Return the inertial parameters of this shape with uniform density, shape (10,)."""
         return self.parameters_per_mass @ self.volumes * (mass / self.volume)
 
     def posed(self, X_SO: ArrayLike) -> Shape:
@@ -157,7 +157,7 @@ class Shape:
         )
 
     def of_size_sd(self, size_sd: float) -> Shape:
-        """Copy with another relative standard deviation of the size.
+        """Return a copy with another relative standard deviation of the size.
 
         Raises:
             ModelError: The deviation is negative or no number.
@@ -183,8 +183,8 @@ class Shape:
         )
 
     def refined(self) -> Shape:
-        """Copy with every cell divided into eight along its principal axes; volume and moments stay
-        the same.
+        """Return a copy with every cell divided into eight along its principal axes; volume and
+        moments stay the same.
         """
         values, axes = np.linalg.eigh(self.spreads)
         half = axes * np.sqrt(np.maximum(3.0 * values, 0.0))[:, None, :] / 2.0  # columns
@@ -204,7 +204,9 @@ class Shape:
     def box(
         cls, size: ArrayLike, centre: ArrayLike = (0.0, 0.0, 0.0), *, cells: int = DEFAULT_CELLS
     ) -> Shape:
-        """Solid box with about `cells` nearly cubic cells; size and centre of shape (3,) [m]."""
+        """Return the solid box with about `cells` nearly cubic cells; size and centre of shape (3,)
+        [m].
+        """
         size = np.asarray(size, dtype=float)
         if size.shape != (3,) or not np.all((size > 0) & np.isfinite(size)):
             raise ModelError("A box needs three sizes greater than zero.", remedy="In metres.")
@@ -219,7 +221,7 @@ class Shape:
         *,
         name: str = "boxes",
     ) -> Shape:
-        """Union of boxes that do not overlap.
+        """Return the union of boxes that do not overlap.
 
         Args:
             boxes: Boxes of each: size [m], centre [m], and the number of cells along each axis.
@@ -259,7 +261,7 @@ class Shape:
 
     @classmethod
     def cylinder(cls, radius: float, length: float, *, cells: int = DEFAULT_CELLS) -> Shape:
-        """Solid cylinder along z, centred at the origin [m]."""
+        """Return the solid cylinder along z, centred at the origin [m]."""
         half = np.array([radius, radius, length / 2])
         shape = cls.from_indicator(
             lambda p: (p[:, 0] ** 2 + p[:, 1] ** 2 <= radius**2) & (np.abs(p[:, 2]) <= length / 2),
@@ -273,7 +275,7 @@ class Shape:
 
     @classmethod
     def sphere(cls, radius: float, *, cells: int = DEFAULT_CELLS) -> Shape:
-        """Solid sphere, centred at the origin [m]."""
+        """Return the solid sphere, centred at the origin [m]."""
         half = np.full(3, float(radius))
         shape = cls.from_indicator(
             lambda p: np.sum(p**2, axis=1) <= radius**2, -half, half, cells=cells, name="sphere"
@@ -291,7 +293,7 @@ class Shape:
         cells: int = DEFAULT_CELLS,
         name: str = "shape",
     ) -> Shape:
-        """Solid defined by a function that tests which points are inside.
+        """Return the solid defined by a function that tests which points are inside.
 
         A cubic grid with about `cells` filled cells; cells that the surface cuts keep the volume,
         centroid and second moments of their inner part.
@@ -324,7 +326,9 @@ class Shape:
         return cls(*cut, lower, upper, name)
 
     def _with_moments(self, volume: float, centre: Array, spread: Array) -> Shape:
-        """The same cells, their sums corrected to what is known exactly."""
+        """Copy whose cells are corrected such that volume, centroid and second moments agree with
+        exactly known values.
+        """
         cells = (self.points, self.volumes, self.spreads)
         return Shape(
             *with_moments(cells, volume, centre, spread), self.lower, self.upper, self.name
@@ -339,7 +343,8 @@ class Shape:
         hull: bool = False,
         cells: int = DEFAULT_CELLS,
     ) -> Shape:
-        """Solid bounded by a closed surface mesh: STL, OBJ, PLY or another format of trimesh.
+        """Return the solid bounded by a closed surface mesh: STL, OBJ, PLY or another format of
+        trimesh.
 
         Volume, centroid and second moments are those of the polyhedron; solids that touch, as in an
         assembly, are one shape. The cells of a file are cached as long as its content stays the
@@ -369,7 +374,8 @@ class Shape:
 
 
 def surface_of(shape: Shape) -> Shape:
-    """Surface of a shape as a thin layer of cells: those faces of its cells that have no neighbour.
+    """Return the surface of a shape as a thin layer of cells: those faces of its cells that have no
+    neighbour.
 
     The volumes of the cells are areas here [m^2], because only their ratios matter.
     """

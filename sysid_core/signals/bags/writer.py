@@ -40,7 +40,7 @@ class OfferedQos:
     depth: int = 50
 
     def profile(self) -> dict[str, Any]:
-        """QoS profile in the text form of rosbag2."""
+        """Return the QoS profile in the text form of rosbag2."""
         return {
             "history": "keep_last",
             "depth": self.depth,
@@ -55,7 +55,7 @@ class OfferedQos:
 
     @classmethod
     def of(cls, topic: StoredTopic) -> OfferedQos:
-        """QoS of a recorded publisher, as far as a replay needs it."""
+        """Return the QoS of a recorded publisher, as far as a replay needs it."""
         try:
             profile = _QOS.parse_yaml(topic.qos, topic.name)[0]
             best_effort = str(profile["reliability"]) in ("best_effort", "2")

@@ -187,7 +187,7 @@ class JointFilter:
     def _gated(
         self, q: Array, v: Array | None, dt: float
     ) -> tuple[SampleOutcome, NDArray[np.bool_] | None]:
-        """Positions further from the expected ones than noise and motion explain are left out.
+        """Reject positions that differ from the prediction by more than noise and motion explain.
 
         Rejected positions are replaced by the predicted ones in `q`. After three rejections in a
         row the measured position is accepted. A sample without any other position is rejected.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibrating a force-torque sensor in still postures: more than its bias.
+"""Calibration of a force-torque sensor in static postures: bias, gains, mounting, direction of
+gravity and drift.
 
     f_k = -G m (1 + [delta]x) (g_k + R_k^T t) + b_f(s_k),     tau_k = g_k x (m c) + b_t(s_k)
 
@@ -9,11 +10,12 @@ bias `b(s) = b + d s + w(s)` that drifts along a line and wanders about it (`wan
 postures does not follow the noise. The result states which parameters cannot be separated: gains
 and mass, unless the mass is known; mounting and skew crosstalk.
 
-The zero drifts: `y_i(s) = Y_i(s) x + w_i(s) + e_i`, w_i a Wiener process of variance q_i^2 s, e_i white
-(sd_i), over the share s from 0 to 1 of the recording, each axis separately. A sensor's axis that warms up
-wanders ten times farther than the others, and not along a line: counted as noise of all axes alike it would
-spoil the good ones. `sd_i` and `q_i` maximise the evidence (Rasmussen and Williams 2006, Gaussian processes
-for machine learning, section 2.7 with explicit basis functions, and section 5.4.1).
+The bias drifts: `y_i(s) = Y_i(s) x + w_i(s) + e_i`, with w_i a Wiener process of variance q_i^2 s,
+e_i white noise (sd_i), and s from 0 to 1 over the recording, for each axis separately. While a
+sensor warms up, one axis may drift ten times as far as the others, and not linearly. If this drift
+were treated as noise that is equal in all axes, it would degrade the estimates from the good axes.
+`sd_i` and `q_i` maximise the evidence (Rasmussen and Williams 2006, Gaussian processes for machine
+learning, section 2.7 with explicit basis functions, and section 5.4.1).
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ class WanderingFit:
     _root: Array  # V_i^-1/2, shape (3, K, K)
 
     def course(self, share: float, columns: Array) -> tuple[Array, Array]:
-        """Mean and covariance of `columns @ x + w(share)`.
+        """Return the mean and covariance of `columns @ x + w(share)`.
 
         Args:
             share: From 0 at the first posture to 1 at the last.
@@ -99,7 +101,9 @@ def fit_wandering(
     n, centre = len(mean), np.log(np.repeat(usual, 3))
 
     def solved(logs: Array) -> tuple[Array, Array, Array, Array]:
-        """Root of the precision, right-hand side, standard deviations of the rows, residual."""
+        """Square root of the precision matrix, right-hand side, standard deviations of the rows,
+        and residual.
+        """
         sd = np.sqrt(np.exp(2 * logs[:3, None]) + np.exp(2 * logs[3:, None]) * values)
         A = np.concatenate([(Y_U / sd[..., None]).reshape(-1, n), prior])
         b = np.concatenate([(r_U / sd).ravel(), np.zeros(n)])
@@ -172,7 +176,9 @@ class FullCalibration:
     span: tuple[float, float]
 
     def bias_at(self, time: ArrayLike) -> Array:
-        """Bias of the sensor during the static postures, shape (S, 6), at times (S,) [s]."""
+        """Return the bias of the sensor during the static postures, shape (S, 6), at times (S,)
+        [s].
+        """
         start, end = self.span
         share = (np.asarray(time, dtype=float) - start) / max(end - start, np.finfo(float).tiny)
         return np.array(
@@ -279,7 +285,7 @@ def calibrate_static(
 
 
 def _share(time: ArrayLike) -> Array:
-    """From 0 at the first posture to 1 at the last."""
+    """Time of each posture, scaled to 0 at the first and 1 at the last posture."""
     time = np.asarray(time, dtype=float)
     length = float(time[-1] - time[0])
     return (time - time[0]) / length if length > 0 else np.zeros(len(time))
