@@ -27,6 +27,7 @@ from sysid_core.identifiability import rpna
 from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxisChain
 from sysid_core.planning.transfer import minimum_jerk, straight_move
 from sysid_core.robot import loops
+from sysid_core.robot.inertia import consistency_margin, inertia_matrix_from_pi
 from sysid_core.robot.loops.actuation import actuation_map
 from sysid_core.robot.loops.constraints import loop_residual
 from sysid_core.signals.timing import quantisation
@@ -123,9 +124,9 @@ BODIES = robot.pi_from_mass_com_inertia(
 BATCH: Dims = {"...": (2, 3)}
 X = np.eye(4)
 CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]], Callable[[], Dims]]] = [
-    (robot.consistency_margin, lambda: (BODIES,), lambda: dict(BATCH)),
+    (consistency_margin, lambda: (BODIES,), lambda: dict(BATCH)),
     (robot.is_physically_consistent, lambda: (BODIES,), lambda: dict(BATCH)),
-    (robot.inertia_matrix_from_pi, lambda: (BODIES,), lambda: dict(BATCH)),
+    (inertia_matrix_from_pi, lambda: (BODIES,), lambda: dict(BATCH)),
     (robot.mass_com_inertia_from_pi, lambda: (BODIES,), lambda: dict(BATCH)),
     (robot.pseudo_inertia_from_pi, lambda: (BODIES,), lambda: dict(BATCH)),
     (robot.skew, lambda: (BODIES[..., 1:4],), lambda: dict(BATCH)),

@@ -22,8 +22,6 @@ from sysid_core.robot.inertia import (
     INERTIAL_NAMES,
     INERTIAL_UNITS,
     Array,
-    consistency_margin,
-    inertia_matrix_from_pi,
     is_physically_consistent,
     mass_com_inertia_from_pi,
     parameter_transform,
@@ -42,9 +40,7 @@ from sysid_core.robot.reference import (
 )
 from sysid_core.robot.regressor import (
     Rotor,
-    load_rotors,
     rotor_regressor,
-    rotors_from_urdf,
     rotors_of,
 )
 from sysid_core.robot.urdf import allowed_contacts, example_robots, example_share, received_urdf
@@ -69,15 +65,12 @@ __all__ = [
     "SpringLaw",
     "StaticTransform",
     "allowed_contacts",
-    "consistency_margin",
     "example_robots",
     "example_share",
     "gravity_of_mount",
     "hold_joints",
-    "inertia_matrix_from_pi",
     "is_physically_consistent",
     "load_robot",
-    "load_rotors",
     "lock_options",
     "mass_com_inertia_from_pi",
     "parameter_transform",
@@ -89,7 +82,6 @@ __all__ = [
     "reference_rotors",
     "robot_of_poses",
     "rotor_regressor",
-    "rotors_from_urdf",
     "rotors_of",
     "skew",
     "smooth_sign",

@@ -562,6 +562,21 @@ class RobotModel:
             found = [t for t in waiting.values() if tree.existFrame(t.parent)]
         return replace(self, pin_model=tree)
 
+    def fixed_pose(self, frame_a: str, frame_b: str) -> Array:
+        """Return the pose X_AB of frame B in frame A; both frames must be fixed to the same link; shape
+        (4, 4).
+
+        Raises:
+            ModelError: A joint lies between them.
+        """
+        a, b = (self.pin_model.frames[self.frame_id(name)] for name in (frame_a, frame_b))
+        if a.parentJoint != b.parentJoint:
+            raise ModelError(
+                f"'{frame_a}' and '{frame_b}' are not fixed to each other.",
+                remedy="Both must be fixed to the last link: the flange and the sensor on it.",
+            )
+        return np.asarray(a.placement.actInv(b.placement).homogeneous)
+
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Return the joint torques of the rigid bodies by recursive Newton-Euler, shapes (K, nv) to
         (K, nv).

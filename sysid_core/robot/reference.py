@@ -82,7 +82,7 @@ def load_dh_robot(
     """Build a robot from a YAML table in modified Denavit-Hartenberg parameters.
 
     Keys of the file: `name`, `gravity` (default 0 0 -9.81), `joints` and optionally `rotors`
-    (see `load_rotors`). Keys of a joint: `type` (R or P), `theta`, `alpha`, `a`, `d` (zero when
+    (see `Rotor.load`). Keys of a joint: `type` (R or P), `theta`, `alpha`, `a`, `d` (zero when
     absent; angles in radians, or in degrees as `theta_deg`, `alpha_deg`), `name`, `parent`
     (name of a joint, "base", or by default the joint above), `mass`, `com` (in the link frame),
     `inertia` (about the COM, in the axes of the link frame: `[xx, yy, zz]` or

@@ -70,46 +70,46 @@ class Rotor:
         """Name of the rotor's inertia in tables."""
         return f"{self.joint}.Im"
 
+    @staticmethod
+    def load(path: str | Path) -> tuple[Rotor, ...]:
+        """Read a YAML file with a list `rotors`, each with the fields of `Rotor`.
+
+        Raises:
+            ModelError: The file can't be read as such.
+        """
+        return _FILE.read_schema(path, _RotorsFile).rotors
+
+    @staticmethod
+    def in_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
+        """Return the rotors described by the `<transmission>` elements of a URDF.
+
+        The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is assumed to
+        be that of the joint. Transmissions without a reduction, or with several joints, are ignored.
+        """
+        rotors: dict[str, Rotor] = {}
+        if "<transmission" not in urdf_xml:
+            return ()
+        for transmission in ET.fromstring(urdf_xml).iter("transmission"):
+            joints = transmission.findall("joint")
+            reduction = next(transmission.iter("mechanicalReduction"), None)
+            if len(joints) != 1 or reduction is None or not (reduction.text or "").strip():
+                continue
+            try:
+                ratio = float(str(reduction.text))
+            except ValueError as err:
+                raise ModelError(
+                    f"The transmission of joint '{joints[0].get('name')}' has the mechanicalReduction"
+                    f" '{reduction.text}'.",
+                    remedy="Expand the xacro expressions of the URDF first.",
+                ) from err
+            if ratio != 0.0:
+                name = str(joints[0].get("name"))
+                rotors[name] = Rotor(name, ratio)
+        return tuple(rotors.values())
+
 
 class _RotorsFile(FileSchema):
     rotors: tuple[Rotor, ...]
-
-
-def load_rotors(path: str | Path) -> tuple[Rotor, ...]:
-    """Read a YAML file with a list `rotors`, each with the fields of `Rotor`.
-
-    Raises:
-        ModelError: The file can't be read as such.
-    """
-    return _FILE.read_schema(path, _RotorsFile).rotors
-
-
-def rotors_from_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
-    """Return the rotors described by the `<transmission>` elements of a URDF.
-
-    The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is assumed to
-    be that of the joint. Transmissions without a reduction, or with several joints, are ignored.
-    """
-    rotors: dict[str, Rotor] = {}
-    if "<transmission" not in urdf_xml:
-        return ()
-    for transmission in ET.fromstring(urdf_xml).iter("transmission"):
-        joints = transmission.findall("joint")
-        reduction = next(transmission.iter("mechanicalReduction"), None)
-        if len(joints) != 1 or reduction is None or not (reduction.text or "").strip():
-            continue
-        try:
-            ratio = float(str(reduction.text))
-        except ValueError as err:
-            raise ModelError(
-                f"The transmission of joint '{joints[0].get('name')}' has the mechanicalReduction"
-                f" '{reduction.text}'.",
-                remedy="Expand the xacro expressions of the URDF first.",
-            ) from err
-        if ratio != 0.0:
-            name = str(joints[0].get("name"))
-            rotors[name] = Rotor(name, ratio)
-    return tuple(rotors.values())
 
 
 def rotors_of(model: RobotModel, rotors: Sequence[Rotor]) -> dict[int, Rotor]:

@@ -14,10 +14,8 @@ from sysid_core.robot import (
     RobotModel,
     Rotor,
     load_robot,
-    load_rotors,
     reference_rotors,
     rotor_regressor,
-    rotors_from_urdf,
 )
 
 
@@ -110,8 +108,8 @@ def test_rotors_are_read_from_yaml_and_from_transmissions(tmp_path):
         '<actuator name="m"><mechanicalReduction>-48</mechanicalReduction></actuator></transmission>'
     )
 
-    assert load_rotors(path) == (Rotor("joint1", 100.0, (0.0, 0.0, 1.0)),)
-    assert rotors_from_urdf(chain_urdf(GEN3, extra=transmission)) == (Rotor("joint2", -48.0),)
+    assert Rotor.load(path) == (Rotor("joint1", 100.0, (0.0, 0.0, 1.0)),)
+    assert Rotor.in_urdf(chain_urdf(GEN3, extra=transmission)) == (Rotor("joint2", -48.0),)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +128,7 @@ def test_bad_rotor_file_is_refused(tmp_path, text, message):
     path = tmp_path / "rotors.yaml"
     path.write_text(text)
     with pytest.raises(ModelError, match=message):
-        load_rotors(path)
+        Rotor.load(path)
 
 
 def test_rotor_of_an_unknown_joint_is_refused():

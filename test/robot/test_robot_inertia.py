@@ -11,7 +11,6 @@ from sysid_core.errors import ModelError
 from sysid_core.robot import (
     RobotModel,
     example_robots,
-    inertia_matrix_from_pi,
     is_physically_consistent,
     mass_com_inertia_from_pi,
     parameter_transform,
@@ -21,6 +20,7 @@ from sysid_core.robot import (
     transform_pi,
     wrench_regressor,
 )
+from sysid_core.robot.inertia import inertia_matrix_from_pi
 from sysid_core.robot.shapes import load_shape
 
 

@@ -25,7 +25,7 @@ from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
 from sysid_core.robot.loops import DrivenRobot, project_velocities
 from sysid_core.settings import require_bounds
 from sysid_core.signals import EffortKind, JointStream, Recording
-from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion, split_at_gaps
+from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion
 
 _FEWEST = 20  # samples of a span: twice what filters need, fewer say nothing beside their ends
 _SAMPLES_PER_PERIOD = 6.0  # of the filter's cut-off: three times what carries it
@@ -188,7 +188,7 @@ def prepare_motion(
     splined = way is Differentiation.SPLINE
     low_pass = None if splined else ZeroPhaseFilter(processing.motion_cutoff_hz)
     found = False
-    for part in in_pieces(split_at_gaps(stream, processing.max_gap_s), processing.rate_hz):
+    for part in in_pieces(stream.split_at_gaps(processing.max_gap_s), processing.rate_hz):
         if len(part) < _FEWEST:
             continue
         native = (len(part) - 1) / part.time[-1]

@@ -28,7 +28,6 @@ from sysid_core.robot.loops.regressor import (
     constrained_motion,
     constrained_parameter_names,
     constrained_torques,
-    drive_friction,
     projected_drive_regressor,
     projected_regressor,
 )
@@ -51,7 +50,6 @@ __all__ = [
     "constrained_motion",
     "constrained_parameter_names",
     "constrained_torques",
-    "drive_friction",
     "load_closed_chain",
     "loop_jacobian",
     "mimic_joints",
