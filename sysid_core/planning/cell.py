@@ -157,6 +157,7 @@ class Hulls:
         for pair in shapes.collisionPairs:
             self.geometry.addCollisionPair(pin.CollisionPair(int(pair.first), int(pair.second)))
         self.n_pairs = len(self.geometry.collisionPairs)
+        self._overlap = np.zeros(self.n_pairs)  # [m], see `learn`; not positive
         self.results = pin.GeometryData(self.geometry)
         for request in self.results.collisionRequests:
             request.security_margin = clearance
@@ -186,43 +187,33 @@ class Hulls:
             ]
         )
 
+    def learn(self, contacts: Callable[[Array], Array], configurations: Sequence[Array]) -> None:
+        """Learn by how much the hulls of each pair overlap before its shapes touch.
 
-class HullDistances:
-    """Distances between convex hulls, corrected if hulls overlap but shapes do not.
+        Hulls of bent links (a forearm around its wrist) overlap before the shapes touch; the
+        permitted overlap is determined from postures whose contacts are known. The contact check,
+        not these distances, decides on safety.
 
-    Hulls of bent links (a forearm around its wrist) overlap before the shapes touch; the permitted
-    overlap is determined from postures whose contacts are known. The contact check, not these
-    distances, decides on safety.
-
-    Args:
-        hulls: Hulls of the robot's shapes.
-        contacts: Says which pairs touch in a configuration, (nq,) to (n_pairs,).
-        configurations: From which the correction is learnt, each (nq,).
-    """
-
-    def __init__(
-        self,
-        hulls: Hulls,
-        contacts: Callable[[Array], Array],
-        configurations: Sequence[Array],
-    ) -> None:
-        self._hulls = hulls
+        Args:
+            contacts: Says which pairs touch in a configuration, (nq,) to (n_pairs,).
+            configurations: From which the correction is learnt, each (nq,).
+        """
         # The largest hull distance at which each pair has been seen to touch.
-        touched = np.full(hulls.n_pairs, -np.inf)
+        touched = np.full(self.n_pairs, -np.inf)
         for q_pin in configurations if len(touched) else []:
             touching = contacts(q_pin) > 0
             if touching.any():
-                touched = np.where(touching, np.maximum(touched, hulls.distances(q_pin)), touched)
-        learnt = np.minimum(touched - hulls.clearance, 0.0)
-        self._offset = np.where(np.isfinite(touched), learnt, 0.0)
+                touched = np.where(touching, np.maximum(touched, self.distances(q_pin)), touched)
+        learnt = np.minimum(touched - self.clearance, 0.0)
+        self._overlap = np.where(np.isfinite(touched), learnt, 0.0)
 
     @property
     def joints(self) -> list[tuple[int, int]]:
         """Joint index (pinocchio) of both bodies of every pair; 0 for fixed bodies."""
-        objects = self._hulls.geometry.geometryObjects
+        objects = self.geometry.geometryObjects
         return [
             (int(objects[int(p.first)].parentJoint), int(objects[int(p.second)].parentJoint))
-            for p in self._hulls.geometry.collisionPairs
+            for p in self.geometry.collisionPairs
         ]
 
     def at(
@@ -241,24 +232,23 @@ class HullDistances:
             Distances (len(pairs),), negative when they overlap [m], and gradients
             (len(pairs), nv).
         """
-        hulls = self._hulls
-        model, data = hulls.model.pin_model, hulls.data
-        asked = range(hulls.n_pairs) if pairs is None else [int(k) for k in pairs]
-        q_pin = hulls.model.configuration(np.asarray(q, dtype=float))
-        distances = hulls.distances(q_pin, asked) - self._offset[list(asked)]
-        gradients = np.zeros((len(distances), hulls.model.nv))
+        model, data = self.model.pin_model, self.data
+        asked = range(self.n_pairs) if pairs is None else [int(k) for k in pairs]
+        q_pin = self.model.configuration(np.asarray(q, dtype=float))
+        distances = self.distances(q_pin, asked) - self._overlap[list(asked)]
+        gradients = np.zeros((len(distances), self.model.nv))
         near = np.flatnonzero(distances < below)
         if near.size:
             pin.computeJointJacobians(model, data, q_pin)
         for i in map(int, near):
-            result = hulls.results.distanceResults[asked[i]]
-            pair = hulls.geometry.collisionPairs[asked[i]]
+            result = self.results.distanceResults[asked[i]]
+            pair = self.geometry.collisionPairs[asked[i]]
             n = np.asarray(result.normal)
             for sign, shape, point in (
                 (-1.0, pair.first, result.getNearestPoint1()),
                 (1.0, pair.second, result.getNearestPoint2()),
             ):
-                joint = int(hulls.geometry.geometryObjects[shape].parentJoint)
+                joint = int(self.geometry.geometryObjects[shape].parentJoint)
                 if joint == 0:
                     continue
                 J = pin.getJointJacobian(model, data, joint, pin.LOCAL_WORLD_ALIGNED)

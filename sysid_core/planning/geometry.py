@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import ExcitationError, ModelError
 from sysid_core.files import ONLY_KNOWN_KEYS, Number, Positive
 from sysid_core.lazy import lazy_import
-from sysid_core.planning.cell import HullDistances, Hulls, Obstacle, Vector
+from sysid_core.planning.cell import Hulls, Obstacle, Vector
 from sysid_core.robot import Array, RobotModel, example_share
 
 if TYPE_CHECKING:
@@ -296,10 +296,11 @@ class RobotGeometry:
         return Hulls(self.model, self._geometry, CLEARANCE)
 
     @cached_property
-    def hulls(self) -> HullDistances:
+    def hulls(self) -> Hulls:
         """Smooth distances of the same pairs, for gradient-based planners."""
         postures = self._random_postures(N_HULL_POSTURES)
-        return HullDistances(self._hulls, self._touching, postures)
+        self._hulls.learn(self._touching, postures)
+        return self._hulls
 
     def _touching(self, q_pin: Array) -> Array:
         """Contact of each pair, 0 or 1, shape (n_pairs,)."""
