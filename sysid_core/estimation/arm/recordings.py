@@ -22,7 +22,7 @@ from sysid_core.estimation.arm.spans import (
 from sysid_core.files import ONLY_KNOWN_KEYS, Number
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
-from sysid_core.robot.loops import DrivenRobot, project_velocities
+from sysid_core.robot.loops import DrivenRobot
 from sysid_core.settings import require_bounds
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion
@@ -228,7 +228,7 @@ def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
     seen = stream.ordered((*chain.actuated, *chain.measured))
     require_finite(replace(seen, effort=None), "")
     q = model.postures_of(seen.names, seen.q)
-    v = None if seen.v is None else project_velocities(chain, q, seen.names, seen.v)
+    v = None if seen.v is None else model.velocities_of(q, seen.names, seen.v)
     driven = seen.ordered(chain.actuated)
     return replace(driven, q=q[:, chain.actuated_columns], v=v, a=None)
 
