@@ -12,10 +12,10 @@ from collections import deque
 
 import numpy as np
 
-from sysid_core.execution.goals import Outgoing, at_once
 from sysid_core.execution.path_follower import PathFollower
 from sysid_core.execution.played_motion import (
     Nearest,
+    Outgoing,
     PlayedMotion,
     braking_from,
     nearest,
@@ -222,7 +222,7 @@ class GuardedPlay(GoalPlay):
         if self._sent:
             return None
         self._sent = True
-        return at_once(self._played, 0.0, self._played.duration)
+        return self._played.at_once(0.0, self._played.duration)
 
     def clock(self, u: float, stamp: float) -> None:
         """Use the progress on the path [s] that the guard reported at a stamp."""

@@ -13,9 +13,8 @@ from two_joint_arm import URDF
 
 from sysid_core.errors import ModelError
 from sysid_core.export import JointFields, LossCode, PositionServo, Target, mjcf_of, write_mjcf
-from sysid_core.export.files import largest_differences, reader_of, write_target
+from sysid_core.export.files import largest_differences, losses_of, reader_of, write_target
 from sysid_core.export.geometry import MeshFolder
-from sysid_core.export.losses import losses_of
 from sysid_core.export.mjcf import MESH_FORMATS, MjcfReader, chain_fields, joint_fields
 from sysid_core.export.projection import Projection, projections
 from sysid_core.robot import (

@@ -8,8 +8,7 @@ from random_tree import random_urdf, with_consistent_bodies
 
 from sysid_core.errors import ModelError
 from sysid_core.export import LossCode, Target
-from sysid_core.export.files import largest_differences, reader_of, write_target
-from sysid_core.export.losses import losses_of
+from sysid_core.export.files import largest_differences, losses_of, reader_of, write_target
 from sysid_core.export.projection import Projection, projections
 from sysid_core.export.usd import UsdReader, prim_names, usd_of
 from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
