@@ -40,7 +40,7 @@ def test_the_file_holds_the_series_that_its_samples_were_made_from(plan, tmp_pat
     assert series.pop("kind") == "fourier"
     begins, centre = series.pop("begins"), series.pop("centre")
     coefficients = series.pop("coefficients")
-    basis = FourierBasis(**series)
+    basis = FourierBasis(series["period"], series["n_harmonics"])
     inside = (read.time > begins) & (read.time < begins + basis.period)
     q, v, a = basis.motion(read.time[inside] - begins, centre, coefficients)
     np.testing.assert_allclose(read.q[inside], q, atol=1e-9)
