@@ -68,7 +68,8 @@ def identifiability(
         )
     if mimic not in ("coupled", "independent"):
         raise IdentifiabilityError(
-            f"--mimic is '{mimic}'.", remedy="Choose 'coupled' or 'independent'."
+            f"The value '{mimic}' of --mimic is invalid.",
+            remedy="Choose 'coupled' or 'independent'.",
         )
     model = load_robot(
         robot, floating_base=floating_base, gravity=(0.0, 0.0, 0.0) if no_gravity else gravity

@@ -38,7 +38,7 @@ TRUTH_RATIO, NOMINAL_RATIO, TRACKING_RATIO = 1.5, 3.0, 2.0
 
 
 def arm_without_fingers() -> str:
-    """URDF of the Panda with fixed fingers."""
+    """Return the URDF of the Panda with fixed fingers."""
     root = ET.fromstring(RobotModel.from_urdf(ROBOT).urdf_xml)
     for joint in root.findall("joint"):
         if joint.get("name") in FINGERS:

@@ -157,7 +157,7 @@ class IdentifiabilityStudy:
         return ("Every figure is the paper's." if self.agrees else "Some figures differ.",)
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain values for JSON."""
+        """Return the result as plain values for JSON."""
         return {
             "schema": "robot_sysid/identifiability_study/1",
             "agrees": self.agrees,
@@ -175,7 +175,7 @@ class IdentifiabilityStudy:
         }
 
     def report(self) -> Report:
-        """Report with every value next to the published one."""
+        """Return a report with every value next to the published one."""
         report = Report(
             "Structural identifiability: the paper's tables",
             "Wensing, Niemeyer, Slotine 2023, tables 2, 4, 5 and figure 4",

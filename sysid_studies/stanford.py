@@ -156,7 +156,7 @@ class StanfordStudy:
         )
 
     def report(self) -> Report:
-        """Report with both tables."""
+        """Return a report with both tables."""
         report = Report("Sequential identification of the Stanford arm", "Lin, tables I and II")
         for table in self.tables:
             report.heading(table.title)
@@ -165,7 +165,7 @@ class StanfordStudy:
         return report
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain data for JSON."""
+        """Return the result as plain data for JSON."""
         return {
             "table_I": {str(body): rows.tolist() for body, rows in self.directions.items()},
             "paper_table_I": {str(body): list(rows) for body, rows in PAPER_TABLE_I.items()},

@@ -94,7 +94,7 @@ class MonitorLimits:
             ordered = item.name in ("lower", "upper")
             if np.isnan(array).any() or (not ordered and np.any(array <= 0.0)):
                 raise ExcitationError(
-                    f"The monitor's limit '{item.name}' is {array.tolist()}.",
+                    f"The limit '{item.name}' of the monitor is invalid: {array.tolist()}.",
                     remedy="Give a positive number for each limit.",
                 )
         if np.any(self.lower > self.upper):
@@ -179,7 +179,7 @@ class ExecutionMonitor:
         self.reset()
 
     def reset(self) -> None:
-        """Delete the last times, before a new run or after a pause."""
+        """Delete the stored times of earlier samples, before a new run or after a pause."""
         self._last_now: float | None = None
         self._gate.forget()
         self._compared: list[tuple[str, Array, Array, Array]] = []

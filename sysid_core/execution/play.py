@@ -47,7 +47,7 @@ class Play(ABC):
     @property
     @abstractmethod
     def place(self) -> float:
-        """Time on the path [s]."""
+        """Path parameter: the time on the path at its planned speed [s]."""
 
     @property
     @abstractmethod
@@ -154,7 +154,7 @@ class GoalPlay(Play):
 
     @property
     def place(self) -> float:
-        """Time on the path [s]."""
+        """Path parameter: the time on the path at its planned speed [s]."""
         return self._played.place(self._u)
 
     def _at(self, u: float) -> tuple[Array, Array, Array]:
@@ -270,7 +270,7 @@ class StreamedPlay(Play):
 
     @property
     def place(self) -> float:
-        """Time on the path [s]."""
+        """Path parameter: the time on the path at its planned speed [s]."""
         return self._follower.s
 
     @property
@@ -332,8 +332,8 @@ class StreamedPlay(Play):
     def stop_at(self, where: Nearest, age: float) -> None:
         """Brake along the path from the position measured `age` seconds ago.
 
-        The command of this instant is the position that the robot reaches by now and within one
-        step, because holding the measured position would cause a jerk.
+        The first command of the stop is the position that the robot is expected to reach within one
+        time step, because a command of the measured position would cause a jerk.
         """
         self._follower.move_to(where.u, where.rate)
         self._follower.advance(age, self._follower.rate)

@@ -186,7 +186,7 @@ class PlayedMotion:
         return Outgoing(trajectory, at + (origin - u), origin)
 
     def _stop(self, u1: float) -> tuple[Array, Array, Array, Array]:
-        """Shortest stop along the path within the limits, after time u1."""
+        """Shortest stop along the path within the limits that begins after the path time u1 [s]."""
         best, best_ratio = None, np.inf
         for T in STOP_TIMES:
             x = np.linspace(0.0, 1.0, int(np.ceil(T / STOP_PERIOD)) + 1)[1:]

@@ -71,9 +71,9 @@ class RollingPlay(GoalPlay):
 
     If this process ends, the robot is at rest after `horizon` plus its stopping time. Each goal
     repeats the last points of the goal before at the same times, so that the controller changes
-    goals without a step. The motion time is that of the robot: `clock` receives the progress of the
-    controller. If the controller is slower than commanded, no goal replaces a moving one: each
-    comes to rest, and the motion continues from there (`piece_of`).
+    goals without a step. The motion time is that of the controller, which reports its progress to
+    `clock`. If the controller is slower than commanded, no goal replaces a moving one: each comes
+    to rest, and the motion continues from there (`piece_of`).
 
     For a stop, the current goal is played to its end, so that no late message matters. Only if a
     limit is exceeded, a goal that brakes earlier replaces it.
@@ -111,7 +111,7 @@ class RollingPlay(GoalPlay):
 
     @property
     def place(self) -> float:
-        """Time on the path [s]."""
+        """Path parameter: the time on the path at its planned speed [s]."""
         if self._rests:  # a stop goes half as far as the motion would
             return self._played.place(0.5 * (self._u + self._covered))
         return self._played.place(self._u)

@@ -70,7 +70,7 @@ class Carried:
             where = "The estimate" if self.folder is None else f"'{self.folder}'"
             raise EstimationError(
                 f"{where} contains no physically possible payload.",
-                remedy="Give a result of `sysid payload` whose estimate is consistent.",
+                remedy="Give a result of `sysid payload` whose estimate is physically consistent.",
             )
         return replace(robot, model=with_load(robot.model, self.frame, values))
 

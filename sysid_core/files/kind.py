@@ -298,7 +298,7 @@ def _count_nodes(
                 raise kind.refusal(
                     path,
                     f"the key `{name}` occurs again in line {line}",
-                    "Keep only one of the two.",
+                    "Keep only one of the two entries.",
                 )
             seen.add(name)
         children = [child for pair in node.value for child in pair]

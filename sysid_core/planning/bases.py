@@ -140,7 +140,7 @@ class FourierBasis(MotionBasis):
         if not self.period > 0:
             raise ExcitationError(
                 f"The period must be positive, got {self.period} s.",
-                remedy="Give seconds, such as 10.",
+                remedy="Give a duration in seconds, such as 10.",
             )
 
     @property

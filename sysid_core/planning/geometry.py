@@ -326,7 +326,7 @@ class RobotGeometry:
         """Return the lowest and highest coordinates of all moving shapes in the base frame, each
         (3,) [m].
 
-        Without shapes, those of the link frames.
+        If the robot has no collision shapes, the origins of the link frames are used.
         """
         ends = self.lowest(q, np.vstack([np.eye(3), -np.eye(3)]))
         return ends[:3], -ends[3:]
@@ -335,7 +335,7 @@ class RobotGeometry:
         """Return the smallest coordinate of all moving shapes along given directions, (nv,) and (m,
         3) to (m,).
 
-        Without shapes, those of the link frames [m].
+        If the robot has no collision shapes, the origins of the link frames are used [m].
         """
         q_pin = self.model.configuration(np.asarray(q, dtype=float))
         pin.forwardKinematics(self.model.pin_model, self._data, q_pin)

@@ -283,7 +283,7 @@ class MotionLimits:
         if other.joint_names != self.joint_names:
             raise ExcitationError(
                 f"Limits of {list(other.joint_names)} and of {list(self.joint_names)} differ.",
-                remedy="Give limits of this robot.",
+                remedy="Give the motion limits of this robot.",
             )
         jerks = [x.jerk for x in (self, other) if x.jerk is not None]
         grounds = [x.ground_height for x in (self, other) if x.ground_height is not None]

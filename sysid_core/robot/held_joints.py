@@ -76,7 +76,7 @@ def hold_joints(
     if not moving:
         raise ModelError(
             f"All joints of '{model.name}' would be held.",
-            remedy="Correct the parameters `joints` and `lock`; is this the robot's own description?",
+            remedy="Correct the parameters `joints` and `lock`, and check that the description belongs to this robot.",
         )
     given = {name: value for name in held for p, value in texts.items() if fnmatchcase(name, p)}
     described = _described_positions(model)

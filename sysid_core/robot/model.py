@@ -412,7 +412,7 @@ class RobotModel:
             else:
                 raise ModelError(
                     f"A joint with {joint.nv} degrees of freedom needs a full configuration.",
-                    remedy="Give q with nq columns.",
+                    remedy="Give q as an array with nq columns (pinocchio's configuration vector).",
                 )
         return out
 

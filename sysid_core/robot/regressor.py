@@ -52,14 +52,14 @@ class Rotor:
     def __post_init__(self) -> None:
         if not np.isfinite(self.ratio) or self.ratio == 0.0:
             raise ModelError(
-                f"The rotor of joint '{self.joint}' has the gear ratio {self.ratio}.",
+                f"The gear ratio {self.ratio} of the rotor of joint '{self.joint}' is invalid.",
                 remedy="Give the turns of the rotor per turn of the joint, not zero.",
             )
         if self.axis is not None:
             norm = float(np.linalg.norm(self.axis))
             if len(self.axis) != 3 or not norm > 0.0:
                 raise ModelError(
-                    f"The rotor of joint '{self.joint}' has the axis {self.axis}.",
+                    f"The axis {self.axis} of the rotor of joint '{self.joint}' is invalid.",
                     remedy="Give a direction [x, y, z] that isn't zero.",
                 )
             x, y, z = (float(c) / norm for c in self.axis)

@@ -327,7 +327,13 @@ def _checked(
     if q0.shape != (n,):
         raise SignalError(f"q0 has shape {q0.shape}.", remedy=f"Give {n} positions [rad].")
     if not all(np.isfinite(x).all() for x in (t_target, target, t, q0)):
-        raise SignalError("There are values that aren't finite.", remedy="Remove such samples.")
+        raise SignalError(
+            "The commands or positions contain NaN or infinite values.",
+            remedy="Remove such samples.",
+        )
     if (np.diff(t) <= 0).any() or (np.diff(t_target) < 0).any():
-        raise SignalError("The times don't ascend.", remedy="Sort the samples by their time [s].")
+        raise SignalError(
+            "The times do not increase from sample to sample.",
+            remedy="Sort the samples by their time [s].",
+        )
     return t_target, target, t, q0

@@ -89,7 +89,7 @@ def servo_report(
     Args:
         result: What was identified.
         path: The HTML file.
-        replays: Motions beside their simulation.
+        replays: Recorded motions with their simulation.
     """
     report = Report("Position servos", ", ".join(result.motions[:_SHOWN]))
     held = overall([np.array([j.held_out for j in result.joints])], [1.0])

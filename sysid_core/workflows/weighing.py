@@ -426,7 +426,7 @@ def _others(method: str, weighing: Weighing, shape: Shape | None) -> dict[str, E
     if weighing.running is None and method == "map-running":
         raise SignalError(
             "The running estimate needs a tare.",
-            remedy="Leave out --method, or give --calibration.",
+            remedy="Omit --method, or give --calibration.",
         )
     results = {} if weighing.running is None else {"map-running": weighing.running}
     for name, make in estimators.items():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Source of a node's robot: a URDF file, a robot's name, or the topic `robot_description`.
 
-Joints that nobody measures (fingers, rods) are held: which these are, the first joint states show,
-unless the parameters `joints` and `lock` do.
+Joints without measurements (fingers, rods) are locked. They are determined from the first joint
+states, unless the parameters `joints` and `lock` name them.
 """
 
 from __future__ import annotations

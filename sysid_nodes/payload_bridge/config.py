@@ -78,11 +78,12 @@ class PayloadBridgeConfig:
     )
     readback_type: str = parameter("geometry_msgs/msg/InertiaStamped", "Type of that topic.")
     readback_field: str = parameter(
-        "", "Field of that topic's message that contains the Inertia, such as inertia_load."
+        "",
+        "Field that contains the Inertia in the messages of the topic on which the driver reports its payload, such as inertia_load.",
     )
 
     def exchange(self) -> PayloadExchange:
-        """State machine of proposals and of the controller's payload.
+        """Return the state machine of proposals and of the controller's payload.
 
         Raises:
             ParameterError: A body hasn't ten parameters.
@@ -117,7 +118,7 @@ def payload_at_flange(
     model: RobotModel | None,
     now_s: float,
 ) -> ControllerPayload:
-    """Estimated payload plus the tool, about the origin of the flange frame.
+    """Return the estimated payload plus the tool, about the origin of the flange frame.
 
     Raises:
         SysIdError: There is none, it is too old, the frames can't be joined, or the numbers aren't

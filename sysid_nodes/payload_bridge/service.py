@@ -58,7 +58,7 @@ class VendorService:
             )
 
     def request(self, payload: ControllerPayload) -> VendorRequest:
-        """Service request in the layout of this driver's version."""
+        """Return the service request in the layout of this driver's version."""
         return VendorRequest.of(
             self.vendor,
             payload,

@@ -81,7 +81,7 @@ def require_torques(stream: JointStream, source: str, *, currents: bool = False)
     if stream.effort is None:
         raise SignalError(
             f"'{source}' has no efforts.",
-            remedy="Identification needs measured currents or torques: record them too.",
+            remedy="Record the motor currents or joint torques as well; identification needs them.",
         )
     kind = stream.effort_kind
     if kind.is_torque or (currents and kind is EffortKind.MOTOR_CURRENT):

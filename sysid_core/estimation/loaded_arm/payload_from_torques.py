@@ -203,7 +203,7 @@ class PayloadFromTorques:
         if not all(value > 0 for value in positive.values()) or np.any(self.gain_sd < 0):
             raise EstimationError(
                 f"{', '.join(positive)} must be positive and `gain_sd` not negative.",
-                remedy="Give positive numbers.",
+                remedy="Give positive numbers for these settings.",
             )
 
     @property

@@ -149,7 +149,7 @@ class WhiteMotion:
         """
         if self._last is None:
             raise EstimationError(
-                "`information` comes before `correct`.",
+                "The method `correct` was called before `information`.",
                 remedy="Call `information` first, because `correct` uses its result.",
             )
         T, _, weighted = self._last
@@ -262,7 +262,7 @@ class SplineMotion:
         """Correct the spline coefficients by the wrenches; y of shape (p,)."""
         if self._solved is None:
             raise EstimationError(
-                "`information` comes before `correct`.",
+                "The method `correct` was called before `information`.",
                 remedy="Call `information` first, because `correct` uses its result.",
             )
         step = self._solved[:, -1] - self._solved[:, :-1] @ y

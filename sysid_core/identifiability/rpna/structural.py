@@ -234,7 +234,8 @@ def _require_gravity(gravity: ArrayLike) -> Array:
     g = np.array(gravity, dtype=float)
     if g.shape != (3,) or not np.all(np.isfinite(g)):
         raise IdentifiabilityError(
-            f"Gravity is {g.tolist()}.", remedy="Give three numbers [m/s^2], zeros for none."
+            f"The gravity vector {g.tolist()} is invalid.",
+            remedy="Give three numbers [m/s^2], zeros for none.",
         )
     return g
 

@@ -36,7 +36,7 @@ class ExcitationProblem:
     The gradient is exact, in closed form: through the information, the regressor, the bodies'
     motion (`TreeMotion`) and the linear series. The penalties are quadratic in the excess over a
     share of each limit, or below a distance, on a coarse grid and at the instants that `watch`
-    added. The final decision is that of the motion check on a dense grid.
+    added. Whether a motion is safe is decided by the motion check on a dense grid.
 
     Args:
         checker: Checker of the robot and its limits.
@@ -67,7 +67,7 @@ class ExcitationProblem:
         self.last_excess: dict[LimitKind, float] = {}
 
     def __reduce__(self) -> tuple[type[ExcitationProblem], tuple[object, ...]]:
-        """Return the support pickling: rebuild from the constructor's arguments."""
+        """Support pickling: rebuild the problem from the constructor's arguments."""
         return ExcitationProblem, self._given
 
     @property

@@ -106,7 +106,8 @@ class DrivenRobot(RobotModel):
         """Closed chain with the bodies of this robot."""
         if self.mechanism is None:
             raise ModelError(
-                f"'{self.name}' has no loops.", remedy="Make it by `DrivenRobot.of(chain)`."
+                f"'{self.name}' has no loops.",
+                remedy="Create the robot with `DrivenRobot.of(chain)`.",
             )
         return self.mechanism.with_model(self.tree)
 

@@ -164,7 +164,7 @@ class Shape:
         """
         if not size_sd >= 0.0:
             raise ModelError(
-                f"The relative standard deviation of the shape's lengths is {size_sd}.",
+                f"A relative standard deviation of {size_sd} for the lengths of the shape is invalid.",
                 remedy="Give 0 for an exact shape, 0.5 for a guess.",
             )
         return replace(self, size_sd=float(size_sd))
@@ -321,7 +321,7 @@ class Shape:
         if cut is None:
             raise ModelError(
                 f"No point inside the shape '{name}' was found.",
-                remedy="Is its bounding box that of the object?",
+                remedy="Check that its bounding box is that of the object.",
             )
         return cls(*cut, lower, upper, name)
 

@@ -125,7 +125,7 @@ def _check(stream: JointStream) -> None:
     if not np.isfinite(stream.q).all():
         k, j = np.argwhere(~np.isfinite(stream.q))[0]
         raise SignalError(
-            f"The position of '{stream.names[j]}' at sample {k} is {stream.q[k, j]}.",
+            f"The position of '{stream.names[j]}' at sample {k} is not finite: {stream.q[k, j]}.",
             remedy="Drop invalid samples first: `in_order`.",
             sample=int(k),
         )
