@@ -126,7 +126,7 @@ def test_estimate_has_the_form_of_every_other(stanford, rng) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("locked", "seeds"), [("hidden", 80), ("measured", 40)])
+@pytest.mark.parametrize(("locked", "seeds"), [("hidden", 50), ("measured", 20)])
 def test_reported_deviations_cover_the_truth(stanford, locked, seeds) -> None:
     estimator = SequentialLeastSquares(stanford.minimal, locked=locked)
     truth = stanford.regression().base.base_values(stanford.truth)

@@ -78,7 +78,7 @@ def test_the_condition_number_can_be_what_is_made_small(wrist, limits, plan):
 
 
 def test_the_seed_decides_the_motion_and_not_the_number_of_processes(wrist, limits):
-    short = {**QUICK, "n_iterations": 8}
+    short = {**QUICK, "n_iterations": 3}
     one, two = (plan_arm_motion(wrist, limits, seed=5, workers=n, **short) for n in (1, 2))
     np.testing.assert_array_equal(one.trajectory.q, two.trajectory.q)
     assert one.trajectory.seed == 5
