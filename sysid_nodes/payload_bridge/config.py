@@ -13,7 +13,6 @@ from sysid_core.controller_payload import (
     ControllerPayload,
     PayloadExchange,
     PayloadLimits,
-    fixed_pose,
 )
 from sysid_core.robot import RobotModel, transform_pi
 from sysid_nodes.conversions import ns_from_stamp
@@ -151,5 +150,5 @@ def payload_at_flange(
                 untouched=True,
                 remedy="Start the node that publishes robot_description, or give the estimate in the flange frame.",
             )
-        pi = transform_pi(fixed_pose(model, config.flange_frame, message.header.frame_id), pi)
+        pi = transform_pi(model.fixed_pose(config.flange_frame, message.header.frame_id), pi)
     return ControllerPayload.from_pi(pi + config.tool if config.tool else pi)

@@ -10,7 +10,6 @@ from robot_sysid.msg import ExecutorState as ExecutorStateMessage
 
 from sysid_core.errors import SysIdError
 from sysid_core.execution import Command, Executor, ExecutorState
-from sysid_core.robot import held_text
 
 
 def state_of(core: Executor, command: Command) -> ExecutorStateMessage:
@@ -54,7 +53,7 @@ def result_of(core: Executor, duration: float, hint: str) -> ExecuteTrajectory.R
     """
     done = core.state is ExecutorState.DONE
     message = core.message if done else core.message + hint
-    held = held_text(core.model)
+    held = core.model.held_text
     return ExecuteTrajectory.Result(
         success=done,
         final_state=core.state.value,
