@@ -160,7 +160,7 @@ def compare(
     """Predict a run with the identified, the nominal and the true parameters.
 
     Args:
-        folder: That `sysid identify` wrote.
+        folder: Folder that `sysid identify` wrote.
         bag: A held-out run.
         model: The robot as described.
         true_pi: True parameters of the simulated robot, shape (n_bodies, 10).

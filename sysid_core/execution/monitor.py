@@ -32,13 +32,13 @@ class Measured:
     """Newest state of the robot, with joints in any order; further joints are permitted.
 
     Attributes:
-        stamp: When it was measured, on the same clock as the executor's `now` [s].
+        stamp: Time of the measurement, on the same clock as the executor's `now` [s].
         joint_names: Columns of the arrays.
         q: Shape (m,) [rad or m].
         v: Shape (m,) [rad/s or m/s].
         effort: Shape (m,) [N m or N], or None where not measured as torque.
-        wrench: Force then torque, shape (6,) [N, N m], or None.
-        wrench_stamp: When that was measured [s]; None: with the rest.
+        wrench: Wrench, force then torque, shape (6,) [N, N m], or None.
+        wrench_stamp: Time of the wrench measurement [s]; None: that of the joint state.
     """
 
     stamp: float
@@ -60,7 +60,7 @@ class MonitorLimits:
         velocity: Measured speeds.
         effort: Measured torques; infinite where not limited.
         tracking_error: Commanded minus measured positions [rad or m].
-        tcp_frame: Whose speed is limited.
+        tcp_frame: Frame whose speed is limited.
         tcp_speed: [m/s].
         force: Norm of the measured force [N].
         torque: Norm of the measured torque [N m].
@@ -116,7 +116,8 @@ class MonitorLimits:
 
         Args:
             limits: Limits of the motion.
-            tracking_error: One for all joints, or shape (n,) [rad or m].
+            tracking_error: Largest tracking error, one number for all joints, or shape (n,) [rad or
+                m].
             others: The remaining attributes, where they differ from their defaults.
         """
         n = len(limits.joint_names)
@@ -161,7 +162,7 @@ class ExecutionMonitor:
 
     Args:
         model: The robot.
-        limits: When to abort.
+        limits: Limits that abort the motion.
     """
 
     def __init__(self, model: RobotModel, limits: MonitorLimits) -> None:

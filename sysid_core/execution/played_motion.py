@@ -77,8 +77,8 @@ class Outgoing:
     """Goal for a controller that takes whole trajectories.
 
     Attributes:
-        trajectory: It ends at rest.
-        begin: When its first sample is due, on the executor's clock [s]; None: at once.
+        trajectory: Trajectory that ends at rest.
+        begin: Time at which the first sample is due, on the executor's clock [s]; None: on arrival.
         origin: The motion's time of its first sample [s].
     """
 

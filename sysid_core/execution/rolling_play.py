@@ -35,7 +35,8 @@ class ControllerClock:
 
     Attributes:
         spoken: Whether the controller has reported its time.
-        measured: Whether it is known, by its reports or by a topic, if the rate is full.
+        measured: Whether the controller's time is known, by its reports or by a topic, if the rate
+            is full.
     """
 
     def __init__(self, rate: float) -> None:

@@ -57,7 +57,7 @@ class Loss:
     """Model term that a file format lacks, with its effect.
 
     Attributes:
-        code: What it is.
+        code: Kind of the missing term.
         names: Joints, files or numbers that it concerns.
     """
 

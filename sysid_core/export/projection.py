@@ -48,9 +48,10 @@ class Projection:
 
     Attributes:
         model: The robot, with the identified inertial parameters.
-        friction: Terms that are held, and the drives that turn torques into recorded efforts.
-        values: Their parameters, shape (p,), in the order of `friction.names`.
-        lost: What the target has no field for: friction terms, the smooth sign, couplings, springs.
+        friction: Friction terms that the format supports, and the drives that convert torques to
+            recorded efforts.
+        values: Parameters of these terms, shape (p,), in the order of `friction.names`.
+        lost: Terms that the format lacks: friction terms, the smooth sign, couplings, springs.
     """
 
     model: RobotModel
@@ -104,8 +105,8 @@ class Projections:
     """Robot model with the terms of a file format, and the terms that the format lacks.
 
     Attributes:
-        robot: What the target holds.
-        given_back: What is lost, by name, to the robot that has it all the same.
+        robot: Robot with the terms that the format supports.
+        given_back: For each lost term, by name, the robot that has this term in addition.
         whole: The robot that has all of it, fitted in the same way.
     """
 

@@ -55,7 +55,7 @@ class Obstacle:
     Attributes:
         name: What it is.
         position: Position of its centre (of a mesh: of its origin) in the base frame [m].
-        rpy: Its orientation: roll, pitch and yaw about the base frame's axes [rad].
+        rpy: Orientation: roll, pitch and yaw about the base frame's axes [rad].
         box: Edge lengths [m].
         sphere: Radius [m].
         cylinder: Radius and length along its z axis [m].
@@ -105,7 +105,7 @@ class Obstacle:
             directories: Folders in which a mesh is looked for besides the working directory.
 
         Raises:
-            ExcitationError: The mesh isn't there or can't be read.
+            ExcitationError: The mesh does not exist or cannot be read.
         """
         if self.box is not None:
             return coal.Box(*self.box)
@@ -138,7 +138,7 @@ class Hulls:
 
     Args:
         model: The robot.
-        shapes: Its collision shapes with the pairs that matter.
+        shapes: Collision shapes of the robot, with the pairs that are checked.
         clearance: Distance that counts as contact [m].
     """
 
@@ -196,7 +196,8 @@ class Hulls:
 
         Args:
             contacts: Says which pairs touch in a configuration, (nq,) to (n_pairs,).
-            configurations: From which the correction is learnt, each (nq,).
+            configurations: Configurations from which the permitted overlap is determined, each
+                (nq,).
         """
         # The largest hull distance at which each pair has been seen to touch.
         touched = np.full(self.n_pairs, -np.inf)
@@ -226,7 +227,7 @@ class Hulls:
         Args:
             q: Joint positions, shape (nv,).
             below: Gradients of larger distances are left 0 [m].
-            pairs: Those that are asked for; default: all.
+            pairs: Indices of the requested pairs; default: all.
 
         Returns:
             Distances (len(pairs),), negative when they overlap [m], and gradients

@@ -29,10 +29,10 @@ class VendorLimits:
     """Published limits of one type of arm.
 
     Attributes:
-        joints: Their names in the vendor's URDF.
-        source: Where the numbers are published.
-        acceleration: One per joint, or one for all [rad/s^2].
-        jerk: One per joint, or one for all [rad/s^3]; empty where none is published.
+        joints: Names of the joints in the vendor's URDF.
+        source: Publication that states the values.
+        acceleration: Accelerations, one per joint, or one for all [rad/s^2].
+        jerk: Jerks, one per joint, or one for all [rad/s^3]; empty if none is published.
     """
 
     joints: tuple[str, ...]
@@ -45,8 +45,9 @@ class VendorLimits:
         """Return the published limits of a robot, or None.
 
         Args:
-            robot: Its name; joints called `joint1` are an xArm's only where the name says so.
-            joint_names: Its joints; grippers' joints may be among them.
+            robot: Name of the robot; joints called `joint1` are those of an xArm only if this name
+                says so.
+            joint_names: Names of the robot's joints; joints of grippers may be among them.
         """
         for entry in VENDORS:
             generic = entry.joints[0] == "joint1"
@@ -62,7 +63,7 @@ class VendorLimits:
         Args:
             values: One of the two attributes.
             joint_names: Joints in the order that is wanted.
-            other: For joints that the vendor says nothing about.
+            other: Value for joints for which the vendor publishes none.
         """
         every = values * len(self.joints) if len(values) == 1 else values
         known = dict(zip(self.joints, every, strict=True))
@@ -208,8 +209,8 @@ class MotionLimits:
 
         Args:
             model: The robot, a URDF file, or a name in example-robot-data.
-            acceleration: One for all joints, or shape (n,).
-            jerk: One for all joints, shape (n,), or None where there is no limit.
+            acceleration: Acceleration limits, one for all joints, or shape (n,).
+            jerk: Jerk limits, one for all joints, shape (n,), or None for no limit.
             velocity_share: Share of the URDF's velocity limits that may be used.
             effort_share: Share of the URDF's effort limits that the rigid-body torque may use;
                 the rest is for friction and the load.

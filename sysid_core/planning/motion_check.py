@@ -40,7 +40,7 @@ class MotionChecker:
 
     Args:
         model: The robot.
-        limits: What to keep to; with the mass of what the robot holds, if any.
+        limits: Motion limits, with the mass of a held object, if any.
 
     Attributes:
         loaded: The robot with that mass: its torques are limited.
@@ -143,7 +143,7 @@ class MotionChecker:
             The trajectory as written.
 
         Raises:
-            ExcitationError: A limit is broken; nothing is written.
+            ExcitationError: A limit is violated; no file is written.
         """
         self.check(trajectory).raise_if_unsafe()
         checked = dataclasses.replace(trajectory, limits=self.limits.as_dict())

@@ -197,11 +197,11 @@ def load_robot(
 
     Args:
         source: Name of a reference robot or of an `example-robot-data` robot, path, or XML.
-        floating_base: Whether its base moves freely.
+        floating_base: Whether the base moves freely.
         gravity: In the base frame, shape (3,) [m/s^2]; None: the robot's own, or the standard one.
 
     Raises:
-        ModelError: Nothing of that name exists, or it can't be read.
+        ModelError: There is no robot of this name, or its file cannot be read.
     """
     own = reference_robots().get(str(source))
     if own is not None and own.suffix != ".urdf":

@@ -21,7 +21,7 @@ class NotTakenError(SysIdError):
 
     Args:
         message: Reason in words.
-        untouched: It is certain that it kept what it had.
+        untouched: True if the controller certainly kept its previous payload.
         remedy: What to do.
     """
 

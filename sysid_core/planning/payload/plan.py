@@ -211,7 +211,7 @@ class PayloadPlan:
     Attributes:
         trajectory: With segments `tare_1`…, `still`, `oscillation`, `settle` and moves between.
         check: The result of the check.
-        posture: About which the wrist oscillates, shape (n,) [rad].
+        posture: Posture about which the wrist oscillates, shape (n,) [rad].
         wrist_joints: The three joints that oscillate.
         frequencies_hz: Frequencies of the three joints at full speed.
         mean_angular_speed: Mean angular speed of the last link at full speed [rad/s].

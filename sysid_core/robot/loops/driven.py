@@ -201,7 +201,7 @@ class DrivenRobot(RobotModel):
 
         Args:
             names: Measured joints, driven or passive.
-            q: Their positions in the order of time, shape (K, m).
+            q: Positions of the measured joints in the order of time, shape (K, m).
 
         Raises:
             ModelError: Unknown joints, or they don't determine the posture.
@@ -234,7 +234,7 @@ class DrivenRobot(RobotModel):
         Args:
             posture: Closed postures, shape (K, n).
             names: Measured joints.
-            v: Their velocities, shape (K, m).
+            v: Velocities of the measured joints, shape (K, m).
         """
         columns, v = _measured(self.chain, names, v)
         S = _seen(self.chain, actuation_map(self.chain, posture)[:, columns], names)
