@@ -125,10 +125,12 @@ class Identification:
             lambda q, v, a: self._torques(q, v, a, bodies),
         )
 
-    def save(self, path: str | Path) -> None:
-        """Write `parameters.yaml`: all parameters, friction terms, drives and processing.
+    def save(self, folder: str | Path) -> None:
+        """Write `estimate.yaml` and `parameters.yaml`: all parameters, friction terms, drives and
+        processing.
 
-        The estimate with its covariance has a file of its own (`Estimate.save`).
+        Args:
+            folder: It exists.
         """
         friction, drives = self.friction, self.friction.drives
         raw = {
@@ -162,21 +164,25 @@ class Identification:
             },
             "processing": dataclasses.asdict(self.processing),
         }
-        write_yaml(path, raw)
+        self.estimate.save(Path(folder) / "estimate.yaml")
+        write_yaml(Path(folder) / "parameters.yaml", raw)
 
     @classmethod
-    def load(cls, path: str | Path, model: RobotModel, estimate: Estimate) -> Identification:
+    def load(cls, folder: str | Path, model: RobotModel) -> Identification:
         """Read an identification written by `save`.
 
         Args:
-            path: `parameters.yaml`.
+            folder: With `estimate.yaml` and `parameters.yaml`.
             model: The robot that was identified, from the same URDF. Joints that were locked then are
                 locked in the result.
-            estimate: What `estimate.yaml` beside it holds.
 
         Raises:
             EstimationError: Another kind of file, or another robot.
         """
+        estimate, path = (
+            Estimate.load(Path(folder) / "estimate.yaml"),
+            Path(folder) / "parameters.yaml",
+        )
         file = _FILE.read_schema(path, _File)
         if model.urdf_hash and file.urdf_hash and file.urdf_hash != model.urdf_hash:
             raise EstimationError(
