@@ -235,7 +235,7 @@ def check_optional_ros() -> list[Check]:
 
 
 def free_domain() -> int:
-    """A ROS_DOMAIN_ID on whose discovery port nothing listens yet."""
+    """Return a ROS_DOMAIN_ID on whose discovery port nothing listens yet."""
     for domain in range(101, 0, -1):  # ports 7400 + 250 d stay below the ephemeral ones
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             try:

@@ -155,7 +155,7 @@ ResumeOption = Annotated[
 
 @contextmanager
 def progress_shown(what: str, total: int) -> Iterator[Callable[[Progress], None]]:
-    """Progress bar with the remaining time, or one line per step with `--steps`."""
+    """Show a progress bar with the remaining time, or one line per step with `--steps`."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

@@ -48,7 +48,7 @@ def identification_graph(
     executor: Mapping[str, Any],
     controller: Mapping[str, Any] | None = None,
 ) -> Sequence[NodeSpec]:
-    """List of the nodes that record and identify a simulated robot.
+    """Return a list of the nodes that record and identify a simulated robot.
 
     Args:
         out: Folder of recordings and results.
@@ -71,7 +71,7 @@ def identification_graph(
 def live(
     specs: Sequence[NodeSpec], out: Path, namespace: str, console: Console
 ) -> Iterator[LiveClient]:
-    """Context manager with the active nodes as processes; their logs go to `out/logs`.
+    """Provide a client of active nodes, which run as processes; their logs go to `out/logs`.
 
     The nodes use the time of the simulated robot, so that a slow computer plays slowly and gives
     the same result.
@@ -133,7 +133,7 @@ class Comparison:
     predictions: dict[str, Prediction]
 
     def rms(self, who: str) -> Array:
-        """RMS of the prediction error of each joint [N m]."""
+        """Return the RMS of the prediction error of each joint [N m]."""
         return np.array([joint["rms"] for joint in self.predictions[who].joints().values()])
 
     @property

@@ -86,7 +86,7 @@ class SetPointLimits:
                 SetPointFault.POSITION,
                 f"The set point of {self.joint_names[j]} is {q[j]:.4g}, outside"
                 f" [{self.lower[j]:.4g}, {self.upper[j]:.4g}].",
-                remedy="Who publishes it? See `ros2 topic info -v`.",
+                remedy="Find the node that publishes on this topic with `ros2 topic info -v`.",
                 joint=self.joint_names[j],
             )
         fast = np.flatnonzero(np.abs(v) > self.velocity)
@@ -96,7 +96,7 @@ class SetPointLimits:
                 SetPointFault.VELOCITY,
                 f"The set point's speed of {self.joint_names[j]} is {v[j]:.4g}, limit"
                 f" {self.velocity[j]:.4g}.",
-                remedy="Who publishes it? See `ros2 topic info -v`.",
+                remedy="Find the node that publishes on this topic with `ros2 topic info -v`.",
                 joint=self.joint_names[j],
             )
         steep = np.flatnonzero(np.abs(a) > self.acceleration)

@@ -279,7 +279,7 @@ class TorqueController:
         out = np.asarray(values, dtype=float)
         if out.shape != (self.chain.n_actuated,) or not np.all(np.isfinite(out)):
             raise SignalError(
-                f"A {what} has shape {out.shape} or NaN.",
+                f"A {what} of shape {out.shape} has the wrong number of values, or contains NaN or infinite values.",
                 remedy=f"Send {self.chain.n_actuated} finite numbers.",
             )
         return out

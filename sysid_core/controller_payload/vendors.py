@@ -107,6 +107,26 @@ class VendorRequest:
             )
         return cls(values, "inertia" in taken)
 
+    @staticmethod
+    def accepted(response: Mapping[str, Any]) -> tuple[bool, str]:
+        """Return True if the driver accepted the payload, together with the driver's message.
+
+        Args:
+            response: Fields of the answer: `success`, or `ret` (0 is good), and a text.
+
+        Raises:
+            ModelError: The answer says neither.
+        """
+        text = str(response.get("error") or response.get("message") or response.get("status") or "")
+        if "success" in response:
+            return bool(response["success"]), text
+        if "ret" in response:
+            return int(response["ret"]) == 0, text or f"ret = {response['ret']}"
+        raise ModelError(
+            f"The driver's answer {dict(response)} does not state if the payload was accepted.",
+            remedy="Check the payload on the display of the robot.",
+        )
+
 
 def _fill(
     vendor: Vendor,
@@ -147,26 +167,6 @@ def _fill(
         "",
         remedy="Choose another `vendor` or `service_type`, or report this driver's version.",
         field=field,
-    )
-
-
-def response_accepted(response: Mapping[str, Any]) -> tuple[bool, str]:
-    """Return True if the driver accepted the payload, together with the driver's message.
-
-    Args:
-        response: Fields of the answer: `success`, or `ret` (0 is good), and a text.
-
-    Raises:
-        ModelError: The answer says neither.
-    """
-    text = str(response.get("error") or response.get("message") or response.get("status") or "")
-    if "success" in response:
-        return bool(response["success"]), text
-    if "ret" in response:
-        return int(response["ret"]) == 0, text or f"ret = {response['ret']}"
-    raise ModelError(
-        f"The driver's answer {dict(response)} does not state if the payload was accepted.",
-        remedy="Check the payload on the display of the robot.",
     )
 
 

@@ -42,13 +42,13 @@ def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True
     if effort is not None and np.any(np.abs(effort) > _MOST_EFFORT):
         row = int(np.argmax(np.max(np.abs(effort), axis=1) > _MOST_EFFORT))
         raise SignalError(
-            f"An effort of '{recording.source}' is {np.max(np.abs(effort[row])):.2g} in row {row + 1}.",
+            f"An effort of '{recording.source}' is implausible: {np.max(np.abs(effort[row])):.2g} in row {row + 1}.",
             remedy="No drive produces such an effort: remove the damaged samples, or record again.",
         )
     if efforts and effort is None:
         raise SignalError(
             f"'{recording.source}' has no efforts.",
-            remedy="Identification needs measured currents or torques: record them too.",
+            remedy="Record the motor currents or joint torques as well; identification needs them.",
         )
 
 

@@ -22,8 +22,6 @@ from sysid_core.robot import (
     STANDARD_GRAVITY,
     Array,
     RobotModel,
-    inertial_scale,
-    joint_torque_regressor,
 )
 
 _SIZE = float(np.linalg.norm(STANDARD_GRAVITY))
@@ -117,7 +115,7 @@ class _Equations:
         still = np.zeros_like(samples.v)
 
         def regressor(robot: RobotModel, v: Array, a: Array) -> Array:
-            Y = joint_torque_regressor(robot, samples.q, v, a)[:, self.used]
+            Y = robot.torque_regressor(samples.q, v, a)[:, self.used]
             Y[~moving] = 0.0  # friction at rest is anywhere between its limits
             return Y
 
@@ -132,7 +130,7 @@ class _Equations:
         self.Phi = np.where(moving[:, :, None], Phi[:, self.used], 0.0)
         self.tau = np.where(moving, samples.tau[:, self.used], 0.0)
         self.pi = model.pi.ravel()
-        self.scale = np.concatenate([inertial_scale(model), friction_scale(self.Phi, self.tau)])
+        self.scale = np.concatenate([model.inertial_scale, friction_scale(self.Phi, self.tau)])
         self.weights = 1.0 / np.maximum(self.tau.var(axis=0), 1e-300)
         self.block = np.repeat(samples.block, len(self.used))
 

@@ -110,7 +110,7 @@ class Estimate:
             if array.shape != shape:
                 raise EstimationError(
                     f"'{key}' has shape {array.shape}, expected {shape}.",
-                    remedy="Give arrays that belong to the same parameters and samples.",
+                    remedy="Give arrays for the same parameters and the same samples.",
                 )
             array.setflags(write=False)
             object.__setattr__(self, key, array)

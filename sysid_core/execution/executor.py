@@ -10,12 +10,12 @@ import numpy as np
 
 from sysid_core.errors import ExcitationError, SysIdError
 from sysid_core.execution.faults import Fault, FaultCode
-from sysid_core.execution.goals import Outgoing
 from sysid_core.execution.monitor import ExecutionMonitor, Measured, MonitorLimits
 from sysid_core.execution.play import GuardedPlay, Play, StreamedPlay
+from sysid_core.execution.played_motion import Outgoing
 from sysid_core.execution.rolling_play import RollingPlay
 from sysid_core.execution.states import Command, ExecutorSettings, ExecutorState, Standing
-from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, as_played, plan_transfer
+from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, plan_transfer
 from sysid_core.robot import Array, RobotModel
 
 FOLLOWS = 0.5  # share of the tracking limit within which a robot follows
@@ -114,7 +114,7 @@ class Executor:
         self.state = ExecutorState.CHECKING
         try:
             self.checker.check(self.trajectory, progress=progress).raise_if_unsafe()
-            self.trajectory = as_played(self.trajectory.in_order(self.model))
+            self.trajectory = self.trajectory.in_order(self.model).as_played()
         except SysIdError as err:
             self._refuse(Fault(FaultCode.UNSAFE, {"text": str(err)}))
 

@@ -13,6 +13,7 @@ from sysid_core.execution.path_follower import PathFollower
 from sysid_core.planning import Trajectory
 from sysid_core.robot import Array
 
+OVERLAP = 0.1  # that a goal reaches into the past [s]
 KNOT = 5  # samples of 10 ms between two points that a controller gets
 STOP_PERIOD = 0.02  # between the points of a stop [s]
 PERIOD = 0.01  # between the samples of a piece [s]
@@ -69,6 +70,26 @@ class Nearest:
     u: float
     distance: float
     rate: float
+
+
+@dataclass(frozen=True, eq=False)
+class Outgoing:
+    """Goal for a controller that takes whole trajectories.
+
+    Attributes:
+        trajectory: It ends at rest.
+        begin: When its first sample is due, on the executor's clock [s]; None: at once.
+        origin: The motion's time of its first sample [s].
+    """
+
+    trajectory: Trajectory
+    begin: float | None
+    origin: float
+
+    @property
+    def ends(self) -> float:
+        """Motion time at which the goal comes to rest [s]."""
+        return float(self.trajectory.time[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +172,21 @@ class PlayedMotion:
         time, q, v, a = points
         return dataclasses.replace(motion, time=time, q=q, v=v, a=a, segments=())
 
+    def at_once(self, u: float, until: float) -> Outgoing:
+        """Return the goal that starts on arrival, with the motion from u [s] on."""
+        trajectory = self.goal(u, until, exact=True)
+        return Outgoing(trajectory, None, float(trajectory.time[0]))
+
+    def timed(self, u: float, until: float, at: float) -> Outgoing:
+        """Return the goal that is at u [s] at a given time of the clock [s], regardless of its
+        arrival.
+        """
+        trajectory = self.goal(u - OVERLAP, until)
+        origin = float(trajectory.time[0])
+        return Outgoing(trajectory, at + (origin - u), origin)
+
     def _stop(self, u1: float) -> tuple[Array, Array, Array, Array]:
-        """Shortest stop along the path within the limits, after time u1."""
+        """Shortest stop along the path within the limits that begins after the path time u1 [s]."""
         best, best_ratio = None, np.inf
         for T in STOP_TIMES:
             x = np.linspace(0.0, 1.0, int(np.ceil(T / STOP_PERIOD)) + 1)[1:]

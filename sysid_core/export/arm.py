@@ -13,9 +13,14 @@ from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification
 from sysid_core.estimation.loaded_arm import with_load
-from sysid_core.export.files import largest_differences, reader_of, require_target, write_target
+from sysid_core.export.files import (
+    Loss,
+    largest_differences,
+    reader_of,
+    require_target,
+    write_target,
+)
 from sysid_core.export.judged import ExportedError, judge_export
-from sysid_core.export.losses import Loss
 from sysid_core.export.projection import Projection, projections
 from sysid_core.export.targets import Target
 from sysid_core.export.urdf import remarks_on
@@ -65,7 +70,7 @@ class Carried:
             where = "The estimate" if self.folder is None else f"'{self.folder}'"
             raise EstimationError(
                 f"{where} contains no physically possible payload.",
-                remedy="Give a result of `sysid payload` whose estimate is consistent.",
+                remedy="Give a result of `sysid payload` whose estimate is physically consistent.",
             )
         return replace(robot, model=with_load(robot.model, self.frame, values))
 

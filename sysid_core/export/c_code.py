@@ -32,7 +32,6 @@ from sysid_core.robot import (
     FrictionTerm,
     Spring,
     SpringLaw,
-    inertial_parameter_names,
 )
 
 _HEADER = """/* SPDX-License-Identifier: Apache-2.0 */
@@ -141,7 +140,7 @@ def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
 
 def c_parameters(robot: Projection) -> tuple[str, ...]:
     """Return the names of the parameters that the C code accepts as data: those of the estimate."""
-    return (*inertial_parameter_names(robot.model), *robot.friction.names)
+    return (*robot.model.parameter_names, *robot.friction.names)
 
 
 def write_c(folder: Path, robot: Projection, prefix: str) -> tuple[Path, Path]:

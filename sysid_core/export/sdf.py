@@ -130,7 +130,9 @@ class SdfReader(ReadTree):
                 [float(joints[n].findtext(f"axis/dynamics/{key}", "0")) for n in joint_names]
             )
 
-        super().__init__(tree, joint_names, dynamics("friction"), dynamics("damping"))
+        super().__init__(
+            RobotModel(tree.name, tree), joint_names, dynamics("friction"), dynamics("damping")
+        )
 
 
 def _add(

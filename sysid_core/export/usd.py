@@ -159,7 +159,9 @@ class UsdReader(ReadTree):
                 remedy="Export again.",
             )
         armature, coulomb, viscous = np.array([rows[name] for name in joint_names]).T
-        super().__init__(tree, tuple(joint_names), coulomb, viscous, armature)
+        super().__init__(
+            RobotModel(tree.name, tree), tuple(joint_names), coulomb, viscous, armature
+        )
 
 
 def _body(name: str, pi: Array, at: pin.SE3) -> list[str]:

@@ -24,7 +24,7 @@ def written_whole(path: str | Path) -> Iterator[BinaryIO]:
     """Provide a file for writing, which gets its name only when it is complete and on disk.
 
     Until then an existing file with this name is unchanged, even if the writer fails or is killed.
-    Pipes and devices are written directly.
+    If the path is a pipe or a device, it is written directly, without a temporary file.
 
     Args:
         path: The file's name.

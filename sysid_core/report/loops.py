@@ -43,10 +43,9 @@ def loops_report(
     report.heading("Region in which the loops close")
     report.figure(
         assembly_figure(chain, box),
-        "Maps: condition number (log10) of J_u, the loop Jacobian with respect to the passive"
-        " joints;"
-        " white: the loops do not close. Curves: positions of the passive joints over the driven"
-        " joint."
+        "Maps: condition number (log10) of J_u, the Jacobian of the loop closure with respect to the"
+        " passive joints; in white areas the loops do not close. Curves: positions of the passive joints"
+        " over the driven joint."
         " All other driven joints are at their home positions.",
     )
     report.heading("Recommended range of motion")

@@ -136,7 +136,7 @@ def motion_report(
     report.heading("Use of the limits")
     report.figure(
         bars({kind: 100 * share for kind, share in sorted(check.usage.items())}, limit=100.0),
-        "Largest value of the motion relative to each limit.",
+        "Largest value of each quantity during the motion, relative to its limit.",
     )
     report.table(
         ("segment", "from [s]", "to [s]", "moving joints"),

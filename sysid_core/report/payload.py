@@ -182,7 +182,7 @@ def controller_block(report: Report, settings: Sequence[ControllerSetting], fram
         return
     report.heading("For your controller")
     report.paragraph(
-        f"Copy the lines of your controller. Values refer to the frame '{frame}'. Add the mass and"
+        f"Copy the lines for your controller. Values refer to the frame '{frame}'. Add the mass and"
         " inertia of parts that are mounted between the flange and this frame."
     )
     for s in settings:

@@ -126,7 +126,7 @@ def received_urdf(text: str) -> str:
         what = f"{len(text)} characters" if "<robot" in text else "no <robot> element"
         raise ModelError(
             f"The received robot description has {what}.",
-            remedy="Who publishes it? See `ros2 topic info -v`.",
+            remedy="Find the node that publishes on this topic with `ros2 topic info -v`.",
         )
     return text
 
@@ -232,7 +232,7 @@ def _require_numbers(owner: ET.Element, element: ET.Element, attribute: str, cou
         )
     if element.tag == "origin" and attribute == "xyz" and max(map(abs, values)) > _FARTHEST:
         raise ModelError(
-            f"{where} is far outside any robot.",
+            f"{where} is far outside the plausible range for a robot.",
             remedy="Check the number in the URDF: lengths are in metres.",
         )
     if element.tag == "axis" and owner.get("type") in _TYPES[:3] and not any(values):

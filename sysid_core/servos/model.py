@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.kinds import Kind
+from sysid_core.report import with_deviation
 from sysid_core.robot import RobotModel, hold_joints, load_robot
 from sysid_core.servos.bodies import Array, BodyTree, Loads, unwritten
 from sysid_core.servos.ground import Ground, Surface, arm_rollout, clearance
@@ -118,6 +119,15 @@ class JointServo:
     def vector(self) -> Array:
         """All parameters of the servo in the order of `TERMS`, shape (len(TERMS),)."""
         return np.array([self.values.get(term, 0.0) for term in TERMS])
+
+    def in_words(self, term: Term) -> str:
+        """Return the value of a term and its standard deviation with matching digits, or a note that the search
+        ended at a bound.
+        """
+        value = self.values[term]
+        if term not in self.deviations:
+            return f"{value:.3g} (at its bound: not determined)"
+        return with_deviation(value, self.deviations[term])
 
     def in_newton_metres(self, unit: float) -> JointServo:
         """Return a copy with torques converted to newton metres, from a unit of `unit` newton
@@ -317,7 +327,13 @@ def _checked(
     if q0.shape != (n,):
         raise SignalError(f"q0 has shape {q0.shape}.", remedy=f"Give {n} positions [rad].")
     if not all(np.isfinite(x).all() for x in (t_target, target, t, q0)):
-        raise SignalError("There are values that aren't finite.", remedy="Remove such samples.")
+        raise SignalError(
+            "The commands or positions contain NaN or infinite values.",
+            remedy="Remove such samples.",
+        )
     if (np.diff(t) <= 0).any() or (np.diff(t_target) < 0).any():
-        raise SignalError("The times don't ascend.", remedy="Sort the samples by their time [s].")
+        raise SignalError(
+            "The times do not increase from sample to sample.",
+            remedy="Sort the samples by their time [s].",
+        )
     return t_target, target, t, q0

@@ -64,7 +64,8 @@ def save_servos(result: ServoIdentification, folder: str | Path) -> Path:
     robot = result.model.robot
     if not robot.urdf_xml:
         raise ModelError(
-            f"The robot '{robot.name}' has no URDF to keep.", remedy="Give the robot as a URDF."
+            f"The robot '{robot.name}' was not built from a URDF, so that it cannot be saved.",
+            remedy="Give the robot as a URDF.",
         )
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

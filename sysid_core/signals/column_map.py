@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import AliasChoices, Field, field_validator, model_validator
@@ -24,7 +24,7 @@ from sysid_core.files import (
     Vector3,
     nearest,
 )
-from sysid_core.robot import WAVE_KINDS, Array, DriveTrain, Spring, SpringLaw, gravity_of_mount
+from sysid_core.robot import Array, DriveTrain, FrictionTerm, Spring, SpringLaw, gravity_of_mount
 from sysid_core.signals.recording import EffortKind, JointStream
 
 _ANGLES = {"rad": 1.0, "deg": np.pi / 180.0, "turn": 2.0 * np.pi, "m": 1.0, "mm": 1e-3}
@@ -114,7 +114,7 @@ class _Drives(FileSchema):
     def train(self, joints: tuple[str, ...]) -> DriveTrain:
         """Drives of the joints; gains of 1 if they are unknown or not given."""
         gains = [1.0] * len(joints) if self.gain in ("unknown", ()) else self.gain
-        waves = {kind: getattr(self, kind) for kind in WAVE_KINDS}
+        waves = {term.value: getattr(self, term.value) for term in FrictionTerm if term.waves}
         given = {
             kind: {axis: w if isinstance(w, list) else [w] for axis, w in axes.items()}
             for kind, axes in waves.items()
@@ -237,7 +237,6 @@ class ColumnFile(FileSchema):
             raise ValueError("`effort.known_torques` [N m] need the drives' gains")
 
 
-COLUMNS_SCHEMA = "robot_sysid/columns/1"
 _KIND = FileKind(
     "column map", "`sysid init RECORDING --robot URDF` writes one to start from.", SignalError
 )
@@ -279,6 +278,8 @@ class ColumnMap:
         known_torques: Joint to the column of a torque that acts beside its drive [N m, N].
         gain_sd: Relative standard deviation of the gains, shape (n,); None where not given.
     """
+
+    SCHEMA: ClassVar[str] = "robot_sysid/columns/1"
 
     joints: tuple[str, ...]
     position: tuple[Column, ...]

@@ -76,7 +76,7 @@ class StreamClock:
     def __init__(self, max_gap_s: float) -> None:
         if not max_gap_s > 0.0:
             raise SignalError(
-                f"The longest gap to filter across is {max_gap_s} s.",
+                f"{max_gap_s} s is invalid as the longest gap across which the filter continues.",
                 remedy="Give a positive time, about ten sample periods.",
             )
         self.max_gap_s = max_gap_s
@@ -178,7 +178,7 @@ class StreamMonitor:
     def __init__(self, *, max_gap_s: float = 0.1, stale_s: float = 0.5) -> None:
         if not (max_gap_s > 0.0 and stale_s > 0.0):
             raise SignalError(
-                f"Limits of a stream: gap {max_gap_s} s, silence {stale_s} s.",
+                f"The limits of a stream are invalid: longest gap {max_gap_s} s, longest silence {stale_s} s.",
                 remedy="Give positive times.",
             )
         self._max_gap_s = max_gap_s

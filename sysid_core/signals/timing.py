@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
-from sysid_core.signals.filters import split_at_gaps
 from sysid_core.signals.recording import Array, JointStream, Stamps, WrenchStream
 
 Stream = TypeVar("Stream", JointStream, WrenchStream)
@@ -306,7 +305,7 @@ def velocity_ratio(stream: JointStream) -> Array:
         NaN where there is no velocity or hardly any motion.
     """
     product, square, told = np.zeros((3, len(stream.names)))
-    for part in split_at_gaps(stream, 0.1) if stream.v is not None else ():
+    for part in stream.split_at_gaps(0.1) if stream.v is not None else ():
         if part.v is None or len(part) < 2:
             continue
         step = np.diff(part.time)[:, None]

@@ -58,7 +58,7 @@ class Prediction:
         if self.nominal is None:
             raise EstimationError(
                 f"'{self.source}' was not predicted by the nominal model.",
-                remedy="Make the prediction by `Prediction.of`.",
+                remedy="Create the prediction with `Prediction.of`, which also stores the prediction of the nominal model.",
             )
         return replace(self, predicted=self.nominal, nominal=None)
 

@@ -401,7 +401,7 @@ def known_load(model: RobotModel, settings: LoadSettings) -> KnownLoad | None:
         return None
     if not mass > 0.0:
         raise EstimationError(
-            "The loaded runs need the load's mass.",
+            "The mass of the load in the loaded runs is missing.",
             remedy="Weigh the load, and give its mass: --load-mass KG.",
         )
     centre = np.array(numbers(com, (3,), "--load-com", EstimationError)) if com else None

@@ -30,7 +30,7 @@ from sysid_core.export import (
     describe,
     export_arm,
 )
-from sysid_core.files import FileKind, write_json, write_yaml
+from sysid_core.files import FileKind, write_json, write_text, write_yaml
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
 from sysid_core.report import (
@@ -41,8 +41,7 @@ from sysid_core.report import (
     save_and_list,
     sequential_report,
 )
-from sysid_core.robot import write_urdf
-from sysid_core.signals import COLUMNS_SCHEMA, Recording
+from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import Prediction, judge_identification, unexplained
 from sysid_core.workflows.arm_data import ArmData, require_unseen
 from sysid_core.workflows.inputs import inputs_of, mesh_places
@@ -179,7 +178,7 @@ class IdentifiedArm:
         save_and_list(report, folder / "report.html")
         (folder / URDF).unlink(missing_ok=True)  # of another result
         if self.description is not None:
-            write_urdf(folder / URDF, self.description.xml)
+            write_text(folder / URDF, self.description.xml)
             files.append(URDF)
         if isinstance(self.fit, ArmFit) and self.fit.loaded is not None:
             path = folder / "columns.yaml"
@@ -350,7 +349,7 @@ def _write_columns(
     drives = loaded.identification.friction.drives
     if columns is None:
         raw: dict[str, Any] = {
-            "schema": COLUMNS_SCHEMA,
+            "schema": ColumnMap.SCHEMA,
             "joints": list(drives.joint_names),
             "effort": {"kind": run.joints.effort_kind.value},
         }

@@ -18,12 +18,12 @@ from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
 from sysid_core.planning import (
     MotionChecker,
     Trajectory,
-    Unknowns,
     plan_servo_motion,
     plan_static_postures,
     plan_through,
 )
 from sysid_core.planning.closed_chain import LoopExcitation, plan_loop_motion
+from sysid_core.planning.design import Unknowns
 from sysid_core.planning.payload import FORCE_NOISE, TORQUE_NOISE, plan_payload_motion
 from sysid_core.planning.sequential import plan_sequential
 from sysid_core.robot import (

@@ -15,11 +15,11 @@ from sysid_core.estimation import Estimate
 from sysid_core.planning import (
     ArmPlan,
     Trajectory,
-    Unknowns,
     plan_arm_motion,
     plan_validation_motion,
     turning_beside_tool,
 )
+from sysid_core.planning.design import Unknowns
 from sysid_core.report import Figure
 from sysid_core.robot import FrictionTerm, RobotModel, lock_options
 from sysid_core.settings import numbers

@@ -16,7 +16,6 @@ from sysid_core.planning import (
     MotionChecker,
     MotionLimits,
     Trajectory,
-    export_trajectory,
     read_limits,
 )
 from sysid_core.report import Figure, motion_report, save_and_list
@@ -170,9 +169,9 @@ class PlannedMotion:
         """
         model, limits, found = self.planning.model, self.planning.limits, self.found
         out.mkdir(parents=True, exist_ok=True)
-        trajectory = export_trajectory(model, found.trajectory, limits, out / "trajectory.npz")
+        trajectory = MotionChecker(model, limits).export(found.trajectory, out / "trajectory.npz")
         for name, other in found.others.items():
-            export_trajectory(model, other, limits, out / f"{name}.npz")
+            MotionChecker(model, limits).export(other, out / f"{name}.npz")
         report = motion_report(
             MotionChecker(model, limits),
             trajectory,

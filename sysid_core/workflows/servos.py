@@ -125,7 +125,7 @@ class IdentifiedServos:
 
     Attributes:
         result: Identified servos of the robot.
-        replays: Motions beside their simulation, for the report.
+        replays: Recorded motions with their simulation, for the report.
     """
 
     result: ServoIdentification

@@ -34,7 +34,7 @@ class Source:
 
 
 def find_sources(places: Sequence[str]) -> Iterator[Source]:
-    """All recordings below the given addresses, each once, in the order of their addresses.
+    """Yield all recordings below the given addresses, each once, in the order of their addresses.
 
     Args:
         places: Files, folders (searched through), patterns with `*`; local, or of any storage that
@@ -88,7 +88,7 @@ def _storage(place: str) -> tuple[Any, str]:
     except ModuleNotFoundError as err:
         raise BatchError(
             "The search for recordings needs fsspec, which is not installed.",
-            remedy='Install it: pip install "robot_sysid[cluster]".',
+            remedy='Install the missing packages: pip install "robot_sysid[cluster]".',
         ) from err
     try:
         storage, path = url_to_fs(place)
@@ -102,8 +102,7 @@ def _storage(place: str) -> tuple[Any, str]:
 
 @contextmanager
 def local_copy(address: str) -> Iterator[Path]:
-    """Context manager that provides a recording as a local file or folder; a copy is removed after
-    use.
+    """Provide a recording as a local file or folder; a copy is removed after use.
 
     Raises:
         BatchError: It can't be copied.

@@ -28,7 +28,7 @@ class ProcessError(SysIdError):
 
 
 def command_of(spec: NodeSpec, parameter_file: Path) -> list[str]:
-    """Command line that starts a node."""
+    """Return the command line that starts a node."""
     arguments = [sys.executable, "-m", "sysid_nodes", spec.executable, "--ros-args"]
     arguments += ["-r", f"__node:={spec.name}"]
     if spec.namespace:
@@ -125,7 +125,7 @@ class NodeProcesses:
 def running(
     specs: Sequence[NodeSpec], log_directory: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[NodeProcesses]:
-    """Context manager that starts nodes and ends them with the `with` block."""
+    """Start nodes, and end them at the end of the `with` block."""
     nodes = NodeProcesses(specs, log_directory, environment)
     try:
         yield nodes

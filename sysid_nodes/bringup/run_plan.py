@@ -52,7 +52,7 @@ class PayloadKnown:
         self._began_ns = client.node.get_clock().now().nanoseconds
 
     def __call__(self) -> bool:
-        """True if the newest estimate is settled and uses only samples of this motion."""
+        """Return True if the newest estimate is settled and uses only samples of this motion."""
         latest = self._client.latest.get(self._topic)
         if latest is None or ns_from_stamp(latest.valid_from) < self._began_ns:
             return False
@@ -277,8 +277,8 @@ def _for_this_run(
 
 
 def _run(blocking: Coroutine[Any, Any, Result]) -> Result:
-    """Result of a coroutine that never waits; no event loop is started, because it would catch
-    Ctrl-C.
+    """Result of a coroutine that never waits, run without an event loop, because an event loop
+    would intercept Ctrl-C.
     """
     try:
         blocking.send(None)

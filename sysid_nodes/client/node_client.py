@@ -86,7 +86,7 @@ class NodeClient:
         self.node.create_subscription(message_type, topic, store, LATCHED)
 
     def wait_for(self, topic: str, timeout_s: float = 20.0) -> Any:
-        """Last message of a followed topic; waits for the first one."""
+        """Return the last message of a followed topic; wait for the first one."""
         self.wait_until(lambda: topic in self.latest, timeout_s, f"a message on {topic}")
         return self.latest[topic]
 

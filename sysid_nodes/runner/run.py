@@ -27,7 +27,7 @@ class Graph(Protocol):
     """
 
     def now_ns(self) -> int:
-        """Current time of the nodes' clock [ns]."""
+        """Return the current time of the nodes' clock [ns]."""
 
     async def check(self) -> None:
         """Check the motion without playing it."""
@@ -137,7 +137,7 @@ class Settled:
         return 0 if self.first is None else int(self.first.samples_used)
 
     def __call__(self, latest: PayloadEstimate | None) -> bool:
-        """True if the estimate has been constant up to the newest message."""
+        """Return True if the estimate has been constant up to the newest message."""
         if latest is None or ns_from_stamp(latest.header.stamp) < self._began_ns:
             return False
         if self.first is None or latest.samples_used != self.first.samples_used:

@@ -17,7 +17,7 @@ from sysid_nodes.lifecycle import ManagedNode, parameter
 
 
 def arm_timeout() -> Any:
-    """Parameter `arm_timeout_s` of nodes that serve `~/arm`."""
+    """Return the parameter `arm_timeout_s` of nodes that serve `~/arm`."""
     return parameter(30.0, "Validity of a token of ~/arm [s].", minimum=1.0, maximum=600.0)
 
 

@@ -40,7 +40,7 @@ class Gains:
 
     @classmethod
     def for_chain(cls, chain: ClosedChain, bandwidth: float = 30.0) -> Gains:
-        """Gains for critical damping at the home posture of the nominal model.
+        """Return the gains for critical damping at the home posture of the nominal model.
 
         Args:
             chain: The mechanism.
@@ -75,7 +75,7 @@ class ComputedTorque:
         if missing:
             raise ModelError(
                 f"The trajectory doesn't move the actuated joints {missing} of '{chain.name}'.",
-                remedy="Plan it for this mechanism.",
+                remedy="Plan the trajectory for this mechanism.",
             )
         columns = [trajectory.joint_names.index(name) for name in chain.actuated]
         self.chain = chain
@@ -127,7 +127,7 @@ class TrackingRun:
         return np.array([self.joint_names.index(name) for name in self.actuated])
 
     def error_degrees(self, segments: Sequence[Segment] = ()) -> dict[str, tuple[float, float]]:
-        """Mean and largest absolute tracking error of each actuated joint [deg].
+        """Return the mean and largest absolute tracking error of each actuated joint [deg].
 
         Args:
             segments: Where given, a joint's error counts in those that move it.
@@ -140,7 +140,7 @@ class TrackingRun:
         return out
 
     def saturated_share(self, segments: Sequence[Segment] = ()) -> dict[str, float]:
-        """Share of samples at the torque limit for each actuated joint."""
+        """Return the share of samples at the torque limit for each actuated joint."""
         return {
             name: float(np.mean(self.at_limit[self._moved(name, segments), j]))
             for j, name in enumerate(self.actuated)
@@ -206,7 +206,7 @@ def recording_of(
     *,
     passive: tuple[str, ...] = (),
 ) -> Recording:
-    """Recording of positions, velocities and efforts, as a real robot would report them.
+    """Return the recording of positions, velocities and efforts, as a real robot would report them.
 
     Args:
         run: The true course.

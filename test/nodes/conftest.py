@@ -12,7 +12,7 @@ import pytest
 from busy_machine import patience
 from live_nodes import FRAME, PATIENT, TCP_SPEED, Start
 
-from sysid_core.planning import MotionLimits, export_trajectory
+from sysid_core.planning import MotionChecker, MotionLimits
 from sysid_core.planning.payload import plan_payload_motion
 from sysid_core.planning.payload.plan import PayloadPlan
 from sysid_core.robot import RobotModel
@@ -69,5 +69,5 @@ def short_plan(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PayloadP
         model, limits, duration=4.0, n_tare=3, still=0.6, n_candidates=40, mean_angular_speed=1.5
     )
     path = tmp_path_factory.mktemp("plan") / "motion.npz"
-    export_trajectory(model, plan.trajectory, limits, path)
+    MotionChecker(model, limits).export(plan.trajectory, path)
     return path, plan

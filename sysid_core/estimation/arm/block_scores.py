@@ -20,7 +20,7 @@ from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.arm.spans import Estimator, filled
 from sysid_core.estimation.fit import LeastSquares, Regression
-from sysid_core.robot import Array, RobotModel, joint_torque_regressor
+from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.loops import DrivenRobot, try_assemble
 
 N_BLOCKS = 6  # of time, each held out once: fits keep five sixths of the data
@@ -338,7 +338,7 @@ def prediction_spread(
     scores = BlockScores.build(equations, parameters[:split])
     fits = scores.fits_without_blocks(prior_weight, parameters, fixed)
     q, v, a = _typical_motion(equations)
-    rigid = joint_torque_regressor(equations.model, q, v, a)
+    rigid = equations.model.torque_regressor(q, v, a)
     Y = np.concatenate(
         [rigid, equations.friction.regressor(q, v, a, rigid @ parameters[:split])], axis=2
     )

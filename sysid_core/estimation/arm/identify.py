@@ -26,9 +26,7 @@ from sysid_core.robot import (
     RobotModel,
     Spring,
     SpringLaw,
-    inertial_parameter_names,
     is_physically_consistent,
-    joint_torque_regressor,
 )
 from sysid_core.signals import Recording
 
@@ -92,7 +90,7 @@ class Identification:
 
     def _torques(self, q: Array, v: Array, a: Array, bodies: Sequence[Array]) -> list[Array]:
         """Torques for several sets of inertial parameters, with the identified friction."""
-        Y = joint_torque_regressor(self.model, q, v, a)
+        Y = self.model.torque_regressor(q, v, a)
         beta = self.parameters[10 * self.model.n_bodies :]
         rigid = [Y @ np.ravel(pi) for pi in bodies]
         known = self.model.passive_torques(q, v, a)
@@ -206,7 +204,7 @@ class Identification:
             friction = FrictionModel(drives, **dict(file.friction))
         except SysIdError as err:
             raise _FILE.refusal(path, err.message, err.remedy) from err
-        names = (*inertial_parameter_names(model), *friction.names)
+        names = (*model.parameter_names, *friction.names)
         missing = [name for name in names if name not in file.parameters]
         unknown = [name for name in file.parameters if name not in names]
         if missing or unknown:

@@ -22,10 +22,10 @@ from sysid_core.estimation.arm.spans import (
 from sysid_core.files import ONLY_KNOWN_KEYS, Number
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
-from sysid_core.robot.loops import DrivenRobot, project_velocities
+from sysid_core.robot.loops import DrivenRobot
 from sysid_core.settings import require_bounds
 from sysid_core.signals import EffortKind, JointStream, Recording
-from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion, split_at_gaps
+from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion
 
 _FEWEST = 20  # samples of a span: twice what filters need, fewer say nothing beside their ends
 _SAMPLES_PER_PERIOD = 6.0  # of the filter's cut-off: three times what carries it
@@ -188,7 +188,7 @@ def prepare_motion(
     splined = way is Differentiation.SPLINE
     low_pass = None if splined else ZeroPhaseFilter(processing.motion_cutoff_hz)
     found = False
-    for part in in_pieces(split_at_gaps(stream, processing.max_gap_s), processing.rate_hz):
+    for part in in_pieces(stream.split_at_gaps(processing.max_gap_s), processing.rate_hz):
         if len(part) < _FEWEST:
             continue
         native = (len(part) - 1) / part.time[-1]
@@ -228,7 +228,7 @@ def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
     seen = stream.ordered((*chain.actuated, *chain.measured))
     require_finite(replace(seen, effort=None), "")
     q = model.postures_of(seen.names, seen.q)
-    v = None if seen.v is None else project_velocities(chain, q, seen.names, seen.v)
+    v = None if seen.v is None else model.velocities_of(q, seen.names, seen.v)
     driven = seen.ordered(chain.actuated)
     return replace(driven, q=q[:, chain.actuated_columns], v=v, a=None)
 

@@ -14,7 +14,7 @@ from scipy.interpolate import make_interp_spline
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import Regression
-from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regressor
+from sysid_core.robot import Array, FrictionModel, RobotModel
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
@@ -81,7 +81,7 @@ def require_torques(stream: JointStream, source: str, *, currents: bool = False)
     if stream.effort is None:
         raise SignalError(
             f"'{source}' has no efforts.",
-            remedy="Identification needs measured currents or torques: record them too.",
+            remedy="Record the motor currents or joint torques as well; identification needs them.",
         )
     kind = stream.effort_kind
     if kind.is_torque or (currents and kind is EffortKind.MOTOR_CURRENT):
@@ -211,7 +211,7 @@ class RegressorBlocks:
         """Unfiltered rigid-body and friction regressors of a span."""
         motion = self.spans[i].motion
         Y = (
-            joint_torque_regressor(self.model, motion.q, filled(motion.v), filled(motion.a))
+            self.model.torque_regressor(motion.q, filled(motion.v), filled(motion.a))
             if self.rigid is None
             else self.rigid[i]
         )

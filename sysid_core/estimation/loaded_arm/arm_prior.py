@@ -19,8 +19,6 @@ from sysid_core.robot import (
     FrictionModel,
     FrictionTerm,
     RobotModel,
-    inertial_parameter_names,
-    inertial_scale,
 )
 from sysid_core.signals import JointStream
 
@@ -133,14 +131,14 @@ def arm_prior(
     Raises:
         EstimationError: The estimate holds foreign parameters, or not all.
     """
-    names = inertial_parameter_names(model) + friction.names
+    names = model.parameter_names + friction.names
     q, v, a = stream.q, np.asarray(stream.v), np.asarray(stream.a)
     tau = np.asarray(stream.effort)
     Phi = friction.regressor(q, v, a, tau)
     mean = np.concatenate([model.pi.ravel(), np.zeros(Phi.shape[2])])
     sd = np.concatenate(
         [
-            relative_sd * inertial_scale(model),
+            relative_sd * model.inertial_scale,
             friction_scale(Phi, tau, friction.names),
         ]
     )
@@ -155,7 +153,7 @@ def arm_prior(
     ]
     given = [identified.names[i] for i in own]
     foreign = [name for name in given if name not in names]
-    inertial = set(inertial_parameter_names(model))
+    inertial = set(model.parameter_names)
     if foreign or not inertial <= set(given) or not identified.consistent:
         raise EstimationError(
             f"The estimate '{identified.method}' doesn't hold the arm's full parameters"

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
 from sysid_core.reasons import Reason, Verdict
-from sysid_core.robot import Array, RobotModel, joint_torque_regressor, parameter_transform
+from sysid_core.robot import Array, RobotModel, parameter_transform
 from sysid_core.signals import JointStream
 
 _PEAK = 2.0  # times the URDF's limit that a drive may give for a moment
@@ -33,7 +33,7 @@ def payload_torque_regressor(
     Returns:
         Y_L, shape (K, nv, 10).
     """
-    return joint_torque_regressor(model, q, v, a) @ carried_by(model, frame)
+    return model.torque_regressor(q, v, a) @ carried_by(model, frame)
 
 
 def carried_by(model: RobotModel, frame: str) -> Array:

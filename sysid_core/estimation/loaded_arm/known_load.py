@@ -55,7 +55,7 @@ class KnownLoad:
     def __post_init__(self) -> None:
         if not self.mass > 0.0:
             raise EstimationError(
-                f"The load's mass is {self.mass} kg.",
+                f"A mass of the load of {self.mass} kg is invalid.",
                 remedy="Weigh the load, and give its mass in kilograms.",
             )
         if self.com is not None:

@@ -51,9 +51,7 @@ from sysid_core.robot import (
     DriveTrain,
     FrictionModel,
     RobotModel,
-    inertial_parameter_names,
     is_physically_consistent,
-    joint_torque_regressor,
 )
 from sysid_core.signals import JointStream, Recording
 
@@ -116,7 +114,7 @@ class LoadedEquations:
     @property
     def arm_names(self) -> tuple[str, ...]:
         """Names of the arm parameters: inertial parameters, then friction."""
-        return inertial_parameter_names(self.model) + self.friction.names
+        return self.model.parameter_names + self.friction.names
 
     def regression(self, streams: Sequence[tuple[JointStream, bool]], x: Array) -> Regression:
         """Return the equations of all recordings for the arm, the drift of its friction and the
@@ -151,7 +149,7 @@ class LoadedEquations:
         stream = stream.ordered(self.model.joint_names)
         require_filtered(stream, "the recording")
         q, v, a = stream.q, filled(stream.v), filled(stream.a)
-        Y = joint_torque_regressor(self.model, q, v, a)
+        Y = self.model.torque_regressor(q, v, a)
         Y_L = Y @ carried_by(self.model, self.frame)
         n_pi = Y.shape[2]
         rigid = Y @ x[:n_pi] + (Y_L @ x[-10:] if with_load else 0.0)
@@ -205,7 +203,7 @@ class PayloadFromTorques:
         if not all(value > 0 for value in positive.values()) or np.any(self.gain_sd < 0):
             raise EstimationError(
                 f"{', '.join(positive)} must be positive and `gain_sd` not negative.",
-                remedy="Give positive numbers.",
+                remedy="Give positive numbers for these settings.",
             )
 
     @property

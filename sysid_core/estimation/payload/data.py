@@ -70,7 +70,7 @@ class PayloadData:
             if array.shape != (K, *of_one):
                 raise EstimationError(
                     f"'{key}' has shape {array.shape}, expected {(K, *of_one)}.",
-                    remedy="Give arrays that belong to the same parameters and samples.",
+                    remedy="Give arrays for the same parameters and the same samples.",
                 )
             bad = np.flatnonzero(~np.isfinite(array.reshape(K, -1)).all(axis=1))
             if len(bad) and key != "covariance":
@@ -167,7 +167,7 @@ class CompressedWrenches:
         if dynamism_scale is not None and not dynamism_scale > 0:
             raise EstimationError(
                 "The dynamism scale c_1 must be greater than zero.",
-                remedy="Omit it to use the value of the paper.",
+                remedy="Omit the argument to use the value of the paper.",
             )
         self.dynamism_scale = dynamism_scale
         self._factors = [np.zeros((size, size)) for size in (11, 11, 11, 15)]
@@ -304,7 +304,7 @@ def positive_mass(moment: float, power: float) -> float:
     mass = moment / power if power > 0 else 0.0
     if not mass > 0:
         raise EstimationError(
-            f"The forces correspond to a mass of {mass:.4g} kg.",
+            f"The forces correspond to a mass of {mass:.4g} kg, which is not positive.",
             remedy="Check that the wrench is the one exerted by the sensor on the object, and the direction of gravity."
             " Reversed signs or a sensor mounted upside down have this effect.",
             mass=mass,

@@ -171,7 +171,7 @@ class PayloadSummary:
         if estimate.names != PAYLOAD_NAMES:
             raise EstimationError(
                 f"An estimate of {len(estimate.names)} parameters is not that of a payload.",
-                remedy="Give the result of a payload estimator.",
+                remedy="Give an estimate with the ten parameters of a payload, as the payload estimators return it.",
             )
         pi = estimate.values
         if not pi[0] > 0:

@@ -335,7 +335,7 @@ class PayloadSession:
         if self.calibration is None:
             raise EstimationError(
                 "The recognition of parts needs a tare.",
-                remedy="Give the calibration of a tare with nothing held, or run marked tare postures.",
+                remedy="Give the calibration of a tare with an empty gripper, or execute marked tare postures.",
             )
         newest = self._streams.recent(seconds, self._lag_ns)
         if len(newest) < _FEWEST:

@@ -167,7 +167,8 @@ class PayloadMAP:
         return replace(best, pi=nearest_body(pi), covariance=covariance)
 
     def _floor(self, data: PayloadData, unexplained: Array) -> Array:
-        """Lower bound of the noise: the declared noise, or the scatter of the samples; shape (6,).
+        """Lower bound of the noise, shape (6,): the declared noise or the scatter of the samples,
+        whichever is larger.
 
         The scatter is that of the measured wrenches or that of the residuals of a least-squares
         fit, `unexplained` (K, 6), whichever is smaller: either may contain fast changes that are

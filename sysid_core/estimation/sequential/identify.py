@@ -62,7 +62,7 @@ def solvable_equations(minimal: MinimalConstants, regression: Regression) -> Sol
     if minimal.parameter_names != regression.names[:n_inertial]:
         raise EstimationError(
             "The minimal constants belong to another robot than the regression.",
-            remedy="Compute them by minimal_constants(model) for the same model.",
+            remedy="Compute the constants with minimal_constants(model) for the same model.",
         )
     n_friction = len(regression.names) - n_inertial
     lift = scipy.linalg.block_diag(minimal.right_inverse, np.eye(n_friction))

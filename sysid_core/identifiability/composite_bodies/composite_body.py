@@ -20,7 +20,7 @@ from sysid_core.identifiability.composite_bodies.driving_axes import (
     DrivingAxisChain,
     are_parallel,
 )
-from sysid_core.robot import Array, RobotModel, inertial_parameter_names, parameter_transform
+from sysid_core.robot import Array, RobotModel, parameter_transform
 
 # Places in the constants of one body, in the order of pi: m, kx, ky, kz, U11, U12, U22, U13, U23, U33.
 _M, _KX, _KY, _KZ, _U11, _U12, _U22, _U13, _U23, _U33 = range(10)
@@ -127,7 +127,7 @@ def minimal_constants(model: RobotModel) -> MinimalConstants:
         selection=selection,
         lift=_lift(selection),
         constants_from_pi=_composite_map(chain) @ _parameters_in_driving_axes(chain),
-        parameter_names=inertial_parameter_names(model),
+        parameter_names=model.parameter_names,
     )
 
 

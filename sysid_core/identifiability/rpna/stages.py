@@ -331,7 +331,7 @@ class _Joints:
                 raise IdentifiabilityError(
                     f"Joint '{self.names[j]}' consists of several steps and can't be coupled or"
                     " carry a rotor.",
-                    remedy="Model it as single joints.",
+                    remedy="Model the joint as several single joints.",
                 )
         speeds = [m * self.norms[self.at[self.first[j]]] for j, m in members]
         unit = abs(speeds[0])  # of the coordinate, in natural units per SI unit

@@ -11,7 +11,7 @@ from sysid_core.errors import ExcitationError
 from sysid_core.identifiability import Excitation, measure_excitation
 from sysid_core.kinds import Kind
 from sysid_core.planning.design.unknowns import Unknowns
-from sysid_core.robot import Array, joint_torque_regressor
+from sysid_core.robot import Array
 
 SHARPNESS = 8.0  # of the smooth largest one
 TINY = 1e-12  # of scaled information that no motion gave
@@ -211,7 +211,7 @@ class Conditioning:
         """Return the rank and condition numbers of the inertial base regressor of a motion; q, v, a
         (K, n).
         """
-        Y = joint_torque_regressor(unknowns.model, q, v, a)
+        Y = unknowns.model.torque_regressor(q, v, a)
         rigid = unknowns.base.independent[: unknowns.n_rigid]
         base = np.asarray(Y[..., list(rigid)]).reshape(-1, len(rigid))
         R = np.linalg.qr(base, mode="r")

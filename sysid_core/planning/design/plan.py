@@ -228,8 +228,9 @@ def nearness(model: RobotModel, one: Trajectory, other: Trajectory) -> float:
     """Return the distance between the postures of two motions, relative to the spread of the
     second.
 
-    Mean distance of `one`'s postures and velocities to the nearest of `other`, over the mean
-    distance between two random samples of `other`: 0 for the same motion.
+    The result is the mean distance of the postures and velocities of `one` to the nearest ones of
+    `other`, divided by the mean distance between two random samples of `other`: 0 for the same
+    motion.
     """
 
     def states(trajectory: Trajectory) -> Array:

@@ -94,7 +94,7 @@ def plan_servo_motion(
     """
     if not 0.0 < slow < 1.0:
         raise ExcitationError(
-            f"The slow pass is {slow:g} times as fast as the full one.",
+            f"The speed of the slow pass, {slow:g} times full speed, is invalid.",
             remedy="Give a value between 0 and 1.",
         )
     checker = MotionChecker(model, limits)

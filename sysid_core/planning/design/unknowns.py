@@ -24,9 +24,6 @@ from sysid_core.robot import (
     FrictionModel,
     FrictionTerm,
     RobotModel,
-    inertial_parameter_names,
-    inertial_scale,
-    joint_torque_regressor,
 )
 
 EFFORT_SHARE = 0.01  # of the effort limits: noise of the efforts where none is stated
@@ -97,7 +94,7 @@ class Unknowns:
             )
         structure = structural_identifiability(model)
         base = _base(model, structure, friction)
-        scale = np.concatenate([inertial_scale(model), friction_scale_of(model, friction)])
+        scale = np.concatenate([model.inertial_scale, friction_scale_of(model, friction)])
         covariance = np.diag(scale**2)
         size = np.sqrt(np.diag(base.regrouping @ covariance @ base.regrouping.T))
         return cls(model, structure, friction, sd, CORRELATION, base, covariance, size)
@@ -165,7 +162,7 @@ class Unknowns:
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Return the regressor of the base parameters, (K, n) each to (K, n, b)."""
-        Y = joint_torque_regressor(self.model, q, v, a)
+        Y = self.model.torque_regressor(q, v, a)
         return self.base.base_regressor(np.concatenate([Y, self.friction.regressor(q, v, a)], 2))
 
     def information(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, duration: float) -> Array:
@@ -219,12 +216,12 @@ def _base(model: RobotModel, structure: Identifiability, friction: FrictionModel
     friction parameters that are linearly independent of them.
     """
     exact = structure.practical.base
-    names = inertial_parameter_names(model) + friction.names
+    names = model.parameter_names + friction.names
     tree = with_exact_angles(model)[0]
     rng = np.random.default_rng(7)
     q, v, a = random_states(tree, 2 * len(names) // model.nv + 60, rng)
     angles = q if q.shape[1] == model.nv else rng.uniform(-np.pi, np.pi, v.shape)
-    Y = joint_torque_regressor(tree, q, v, a)
+    Y = tree.torque_regressor(q, v, a)
     Phi = friction.regressor(angles, v, a)
     # The exact base first: friction and drive columns join it where they add something.
     Y_b = np.concatenate([exact.base_regressor(Y), Phi], axis=2)

@@ -29,7 +29,7 @@ from sysid_core.planning.ties import first_best
 from sysid_core.planning.trajectory import Trajectory
 from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.planning.violations import MotionCheck
-from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regressor
+from sysid_core.robot import Array, FrictionModel, RobotModel
 
 TORQUE_NOISE = 0.01  # of each joint's typical torque; weighs joints against each other
 SAMPLES = 60  # of a move that its information is computed from
@@ -76,7 +76,7 @@ class MoveChooser:
             )
 
     def _rows(self, q: Array, v: Array, a: Array) -> Array:
-        rigid = self.minimal.regressor(joint_torque_regressor(self.model, q, v, a))
+        rigid = self.minimal.regressor(self.model.torque_regressor(q, v, a))
         return np.concatenate([rigid, self.friction.regressor(q, v, a)], axis=2)
 
     def rows(self, move: Move) -> Array:

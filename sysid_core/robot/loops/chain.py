@@ -90,7 +90,7 @@ class LoopEnd:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """Loop closure.
+    """Loop closure: two frames of links that are connected at a point, by a rod, or rigidly.
 
     Attributes:
         name: For messages.

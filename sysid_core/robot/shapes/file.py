@@ -189,6 +189,6 @@ def _require_plausible(shape: Shape, text: str) -> Shape:
         raise ModelError(
             f"The shape '{text}' is {longest:.3g} m long and reaches {reach:.3g} m from the"
             " sensor.",
-            remedy="Lengths are in metres: are these millimetres? A mesh takes 'scale 0.001'.",
+            remedy="Lengths are in metres; if these are millimetres, give a mesh with 'scale 0.001'.",
         )
     return shape

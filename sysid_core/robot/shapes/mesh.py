@@ -85,8 +85,8 @@ def cut_mesh(source: trimesh.Trimesh, name: str, scale: float, hull: bool, cells
         )
     if np.max(mesh.extents) > _MAX_LENGTH:
         raise ModelError(
-            f"The mesh '{name}' is {np.max(mesh.extents):.0f} m long.",
-            remedy=f"Is it in millimetres? Give '{name} scale 0.001' (`scale=0.001`).",
+            f"The mesh '{name}' is implausibly large: {np.max(mesh.extents):.0f} m.",
+            remedy=f"If the mesh is in millimetres, give '{name} scale 0.001' (`scale=0.001`).",
         )
     lower, upper = np.array(mesh.bounds)
     cut = cut_into_cells(lambda axes: inside_mesh(mesh, axes), lower, upper, cells)

@@ -89,7 +89,7 @@ def stored_typestore(name: str, definition: str, encoding: str) -> Typestore:
     except Exception as err:
         raise SignalError(
             f"The bag's definition of '{name}' can't be parsed: {err}.",
-            remedy="Was the bag written by another tool? Record it again with `ros2 bag record`.",
+            remedy="If the bag was written by another tool, record again with `ros2 bag record`.",
         ) from err
     store.register(types)
     return store
@@ -126,7 +126,7 @@ def message_decoder(store: Typestore, type_name: str) -> Callable[[bytes], Any]:
         except (KeyError, struct.error, SerdeError, ValueError) as err:
             raise SignalError(
                 f"A message of type '{type_name}' can't be decoded ({err!r}).",
-                remedy="Does its sender use another definition of that type?",
+                remedy="Check that the sender uses the same definition of this message type.",
             ) from err
 
     return decode
@@ -273,7 +273,7 @@ def _layout(data: bytes, walk: Callable[[_Cursor], _Walked], type_name: str) -> 
     except (struct.error, ValueError) as err:
         raise SignalError(
             f"A message of type '{type_name}' can't be decoded ({err}).",
-            remedy="Does its sender use another definition of that type?",
+            remedy="Check that the sender uses the same definition of this message type.",
         ) from err
     pieces = [(0, 2), (_HEAD_AT, head_end), *fixed]
     return Layout(

@@ -117,7 +117,7 @@ def open_bag(path: str | Path) -> StoredBag:
     if not topics:
         raise SignalError(
             f"Nothing can be read from '{path}': {' '.join(damage) or 'it holds no topic.'}",
-            remedy="Record again: a logger that is killed at once leaves an empty file.",
+            remedy="Record again: a logger that is killed immediately after its start leaves an empty file.",
         )
     return StoredBag(
         path,

@@ -123,7 +123,8 @@ class BagWriter:
             ) from err
         except OSError as err:
             raise SignalError(
-                f"'{self.path}' can't be created: {err}.", remedy="Name a folder you may write to."
+                f"'{self.path}' can't be created: {err}.",
+                remedy="Name a folder with write permission.",
             ) from err
         self._open = True
         with self._disk():

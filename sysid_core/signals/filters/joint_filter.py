@@ -190,7 +190,8 @@ class JointFilter:
         """Reject positions that differ from the prediction by more than noise and motion explain.
 
         Rejected positions are replaced by the predicted ones in `q`. After three rejections in a
-        row the measured position is accepted. A sample without any other position is rejected.
+        row the measured position is accepted. If all positions of a sample are rejected, the whole
+        sample is rejected.
 
         Returns:
             What becomes of the sample, and the joints that are left out of it, shape (n,).

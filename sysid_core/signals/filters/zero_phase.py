@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -126,7 +125,7 @@ def _check(stream: JointStream) -> None:
     if not np.isfinite(stream.q).all():
         k, j = np.argwhere(~np.isfinite(stream.q))[0]
         raise SignalError(
-            f"The position of '{stream.names[j]}' at sample {k} is {stream.q[k, j]}.",
+            f"The position of '{stream.names[j]}' at sample {k} is not finite: {stream.q[k, j]}.",
             remedy="Drop invalid samples first: `in_order`.",
             sample=int(k),
         )
@@ -197,24 +196,6 @@ def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
     if len(x) >= 5:
         out[2:-2] = (x[:-4] - 8.0 * x[1:-3] + 8.0 * x[3:-1] - x[4:]) * (rate_hz / 12.0)
     return out
-
-
-def split_at_gaps(stream: JointStream, max_gap_s: float) -> tuple[JointStream, ...]:
-    """Split a stream into spans without a gap longer than `max_gap_s`, so that nothing is
-    interpolated over a gap.
-    """
-    steps = np.diff(stream.stamps_ns)
-    if np.any(steps <= 0):
-        k = int(np.argmax(steps <= 0)) + 1
-        raise SignalError(
-            f"Stamps of the recording don't increase at sample {k}"
-            f" ({stream.stamps_ns[k - 1]} ns, then {stream.stamps_ns[k]} ns).",
-            remedy="Repair the recording first (`sysid bag`), or sort it.",
-            sample=k,
-        )
-    cuts = np.flatnonzero(steps > max_gap_s * 1e9) + 1
-    bounds = [0, *cuts.tolist(), len(stream)]
-    return tuple(stream.select(slice(a, b)) for a, b in pairwise(bounds))
 
 
 def in_pieces(spans: Iterable[JointStream], rate_hz: float) -> Iterator[JointStream]:

@@ -24,7 +24,7 @@ from robot_sysid.srv import Arm
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
-from sysid_core.planning import MotionChecker, MotionLimits, export_trajectory
+from sysid_core.planning import MotionChecker, MotionLimits
 from sysid_core.planning.payload.motion import oscillation
 from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import RobotModel
@@ -109,7 +109,7 @@ def lively(vendor: str, path: Path) -> str:
     builder.play(
         *oscillation(home, joints, [0.28, 0.34, 0.36], 8.0, ramp=0.8, rate_hz=100), "oscillation"
     )
-    export_trajectory(model, builder.build(), limits, path)
+    MotionChecker(model, limits).export(builder.build(), path)
     return str(path)
 
 
