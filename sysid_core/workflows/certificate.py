@@ -194,8 +194,7 @@ def _errors_before(found: IdentifiedArm, earlier: Path | None) -> dict[int, floa
         return {}
     model = found.data.model
     if earlier is not None:
-        estimate = Estimate.load(earlier / "estimate.yaml")
-        before = Identification.load(earlier / "parameters.yaml", model, estimate)
+        before = Identification.load(earlier, model)
     else:
         parameters = np.zeros(len(found.identification.names))
         parameters[: 10 * model.n_bodies] = model.pi.ravel()  # without friction

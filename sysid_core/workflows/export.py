@@ -11,7 +11,6 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from sysid_core.errors import EstimationError, SysIdError
-from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification
 from sysid_core.export import (
     PROOF_SCHEMA,
@@ -115,11 +114,7 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
         return tuple(load_recording(path, columns, settings.effort_kind, model) for path in paths)
 
     return ArmResult(
-        Identification.load(
-            folder / "parameters.yaml",
-            model,
-            Estimate.load(folder / "estimate.yaml"),
-        ),
+        Identification.load(folder, model),
         read(settings.recordings),
         read(settings.validate),
         files,

@@ -189,8 +189,7 @@ class IdentifiedArm:
 
     def _write_values(self, folder: Path) -> tuple[str, ...]:
         folder.mkdir(parents=True, exist_ok=True)
-        self.estimate.save(folder / "estimate.yaml")
-        self.identification.save(folder / "parameters.yaml")
+        self.identification.save(folder)
         return "estimate.yaml", "parameters.yaml"
 
     def exported(self, folder: Path | str, targets: Sequence[Target]) -> IdentifiedArm:

@@ -293,7 +293,7 @@ class IdentificationComponent:
             robot=model,
         )
         self._parameters.publish(estimate)
-        self._residuals.use(job.folder, self.latest, model)
+        self._residuals.use(job.folder, model)
         return Identify.Result(
             success=True,
             message=job.verdict,

@@ -42,8 +42,8 @@ class Identification:
 
     Attributes:
         model: The robot as its URDF describes it.
-        friction: Friction terms, and the drives.
-        processing: Preprocessing of the recordings.
+        friction: Terms that resist, and the drives.
+        processing: How the recordings were treated.
         estimate: Values with uncertainty, of base or of full parameters.
         parameters: All parameters, inertial then friction, shape (p,): those of the estimate, and
             where it leaves a choice the closest to the URDF.
@@ -123,10 +123,12 @@ class Identification:
             lambda q, v, a: self._torques(q, v, a, bodies),
         )
 
-    def save(self, path: str | Path) -> None:
-        """Write `parameters.yaml`: all parameters, friction terms, drives and processing.
+    def save(self, folder: str | Path) -> None:
+        """Write `estimate.yaml` and `parameters.yaml`: all parameters, friction terms, drives and
+        processing.
 
-        The estimate with its covariance has a file of its own (`Estimate.save`).
+        Args:
+            folder: It exists.
         """
         friction, drives = self.friction, self.friction.drives
         raw = {
@@ -160,21 +162,25 @@ class Identification:
             },
             "processing": dataclasses.asdict(self.processing),
         }
-        write_yaml(path, raw)
+        self.estimate.save(Path(folder) / "estimate.yaml")
+        write_yaml(Path(folder) / "parameters.yaml", raw)
 
     @classmethod
-    def load(cls, path: str | Path, model: RobotModel, estimate: Estimate) -> Identification:
+    def load(cls, folder: str | Path, model: RobotModel) -> Identification:
         """Read an identification written by `save`.
 
         Args:
-            path: `parameters.yaml`.
+            folder: With `estimate.yaml` and `parameters.yaml`.
             model: The robot that was identified, from the same URDF. Joints that were locked then are
                 locked in the result.
-            estimate: Estimate from the file `estimate.yaml` in the same folder.
 
         Raises:
             EstimationError: Another kind of file, or another robot.
         """
+        estimate, path = (
+            Estimate.load(Path(folder) / "estimate.yaml"),
+            Path(folder) / "parameters.yaml",
+        )
         file = _FILE.read_schema(path, _File)
         if model.urdf_hash and file.urdf_hash and file.urdf_hash != model.urdf_hash:
             raise EstimationError(
@@ -226,8 +232,8 @@ def identify(
     Args:
         model: The robot.
         recordings: Runs of the same robot; all are fitted together.
-        friction: Friction terms, and the drives.
-        estimator: Whole-robot estimator, such as `ConsistentLeastSquares`.
+        friction: Terms that resist, and the drives.
+        estimator: One of this room's whole-robot estimators.
         processing: Rates and cut-offs.
         load_rounds: Rounds of load-dependent friction, whose load comes from the fit itself.
     """
