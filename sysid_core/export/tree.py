@@ -24,8 +24,8 @@ class TreeJoint:
         parent: Index of the joint before it, -1 for the base.
         slides: Whether the joint is prismatic.
         axis: Unit vector in the body's frame, shape (3,).
-        R: Axes of the body at position zero in the parent's, shape (3, 3).
-        p: Origin of the geometry in the link frame, shape (3,) [m].
+        R: Axes of the body at position zero in the frame of its parent, shape (3, 3).
+        p: Origin of the body at position zero in the frame of its parent, shape (3,) [m].
         pi: Inertial parameters of the body with all that fixed joints hang on it, shape (10,).
         limits: Lower and upper position [rad or m]; infinite where there are none.
         velocity: Limit [rad/s or m/s]; 0 or infinite where there is none.
@@ -52,8 +52,8 @@ class FixedLink:
     Attributes:
         name: Name of the link.
         joint: Index of the joint that moves it, -1 for the base.
-        R: Its axes in the body, shape (3, 3).
-        p: Origin of the geometry in the link frame, shape (3,) [m].
+        R: Axes of the link in the frame of the body, shape (3, 3).
+        p: Origin of the link in the frame of the body, shape (3,) [m].
     """
 
     name: str

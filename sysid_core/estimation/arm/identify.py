@@ -42,8 +42,8 @@ class Identification:
 
     Attributes:
         model: The robot as its URDF describes it.
-        friction: Terms that resist, and the drives.
-        processing: How the recordings were treated.
+        friction: Friction terms, and the drives.
+        processing: Preprocessing of the recordings.
         estimate: Values with uncertainty, of base or of full parameters.
         parameters: All parameters, inertial then friction, shape (p,): those of the estimate, and
             where it leaves a choice the closest to the URDF.
@@ -232,8 +232,8 @@ def identify(
     Args:
         model: The robot.
         recordings: Runs of the same robot; all are fitted together.
-        friction: Terms that resist, and the drives.
-        estimator: One of this room's whole-robot estimators.
+        friction: Friction terms, and the drives.
+        estimator: Whole-robot estimator, such as `ConsistentLeastSquares`.
         processing: Rates and cut-offs.
         load_rounds: Rounds of load-dependent friction, whose load comes from the fit itself.
     """
