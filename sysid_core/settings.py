@@ -74,7 +74,7 @@ def require_bounds(
         bounds: The least, or the least and the most, by name; None keeps to all.
 
     Raises:
-        SysIdError: With the first of them.
+        SysIdError: A setting is outside its bounds; the error names the first one.
     """
     for name, bound in bounds.items():
         least, most = bound if isinstance(bound, tuple) else (bound, math.inf)

@@ -67,7 +67,7 @@ class TorqueController:
         chain: The nominal model, for the gains and at first for the feedforward; an open chain is
             one without loops.
         bandwidth: Bandwidth of the tracking error, w [rad/s].
-        timing: Watchdogs and fading.
+        timing: Time constants and timeouts.
         drive_inertia: Known of every drive besides the chain's, for the gains [kg m^2].
         feedback_limit: Largest acceleration that the error may ask for [rad/s^2]: after a stall the
             robot catches up without a jerk.

@@ -136,7 +136,7 @@ class PayloadLimits:
         """Raise an error if the payload is not plausible.
 
         Raises:
-            ModelError: With every complaint.
+            ModelError: The payload is implausible; the error lists all reasons.
         """
         complaints = self.complaints(payload)
         if complaints:

@@ -85,7 +85,7 @@ class VendorRequest:
 
         Args:
             vendor: Vendor whose conventions are used.
-            payload: In the flange frame.
+            payload: Payload in the flange frame.
             fields: Names and ROS types of the request (`Request.get_fields_and_field_types()`).
             flange_frame: Frame of the header, for stamped messages.
             transition_s: Duration of the change in the controller, if the service supports it [s].

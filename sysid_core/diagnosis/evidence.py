@@ -148,7 +148,7 @@ def evidence(
         change: Share of the samples after which the last link may have other parameters.
         mute: Joints whose torques have nothing to do with the motion.
         other: Whether it is any other serial arm: smooth torques of postures and accelerations.
-        thorough: With what is a little off on every arm.
+        thorough: Whether the small errors that every arm has are included.
         exact: Whether all masses together are as described, so that a factor of theirs shows sharply.
         motion: Regressors of these samples, if they are known already.
     """

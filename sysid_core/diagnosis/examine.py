@@ -33,7 +33,7 @@ class Finding:
 
     Attributes:
         explanation: The likeliest.
-        odds: Against all others together.
+        odds: Odds against all other hypotheses together.
         before: Shares of the torques' variance unexplained without it: by the URDF's masses and, on blocks
             that weren't fitted, by any.
         after: The same with it.

@@ -33,15 +33,15 @@ class GravityEstimate:
     """Direction of gravity, estimated from joint torques.
 
     Attributes:
-        gravity: In the base frame, of standard size, shape (3,) [m/s^2].
+        gravity: Gravity in the base frame, with standard magnitude, shape (3,) [m/s^2].
         angle_sd: Standard deviation of its direction, the worse axis [rad].
         size_sd: Standard deviation of the URDF-based size, relative; see `size`.
         size: Magnitude of gravity according to the masses of the URDF [m/s^2]; far from 9.81 if
             masses or gains are wrong, near 0 if the weight has been subtracted from the efforts.
         unexplained: Share of torque variance left with this direction, on blocks of time that
             weren't fitted.
-        unexplained_before: The same with the model's direction.
-        angle: Between both directions [rad].
+        unexplained_before: Unexplained share with the direction of gravity in the model.
+        angle: Angle between both directions [rad].
     """
 
     gravity: Array
@@ -57,7 +57,7 @@ def estimate_gravity(samples: Samples) -> GravityEstimate:
     """Estimate the direction of gravity from motion and torques.
 
     Args:
-        samples: With the model whose gravity is in question.
+        samples: Samples, with the model whose direction of gravity is tested.
     """
     equations = _Equations(samples)
     nominal, nominal_sd = equations.nominal()

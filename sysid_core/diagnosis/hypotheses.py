@@ -112,7 +112,7 @@ class Hypothesis:
         kind: Class of faults.
         code: Code of the reason that names it; "" for none.
         data: Data of that reason, but the evidence.
-        mend: Makes of the samples what they would be without the fault.
+        mend: Function that corrects the samples for the fault.
         joint: Joint whose zero, gain or delay is wrong by `amount`; None for other kinds.
         amount: Angle [rad], factor of a gain or clock, lag [s], or share after which a load changes.
         share: Part of the kind's prior probability.

@@ -47,7 +47,7 @@ class Executor:
 
     Args:
         model: The robot.
-        trajectory: To be played.
+        trajectory: Trajectory to be played.
         limits: Motion limits of the robot.
         monitor: Limits that abort the motion; default: derived from the motion limits.
         settings: Settings for playing the trajectory.
@@ -100,7 +100,7 @@ class Executor:
         about a second per minute of motion, during which the caller waits.
 
         Args:
-            progress: Called with the share of the check that is done.
+            progress: Function that is called with the completed share of the check.
 
         Raises:
             ExcitationError: A run is going on.

@@ -137,7 +137,8 @@ class PositionRates:
     """Velocities from differences of positions, for drivers that do not measure velocities.
 
     Args:
-        over: At least so long, against encoder steps and jitter [s].
+        over: Minimum time over which velocities are computed, because of encoder steps and jitter
+            [s].
     """
 
     def __init__(self, over: float = 0.05) -> None:

@@ -179,7 +179,7 @@ class GuardedPlay(GoalPlay):
     velocity and acceleration commanded are those of the path.
 
     Args:
-        path: At rest at both ends, inside the acceleration limits.
+        path: Path that starts and ends at rest and respects the acceleration limits.
         acceleration: Limits, shape (n,).
         settings: How to play it.
     """
@@ -247,7 +247,7 @@ class StreamedPlay(Play):
     """Execution by one command per time step along the path.
 
     Args:
-        path: At rest at both ends, inside the acceleration limits.
+        path: Path that starts and ends at rest and respects the acceleration limits.
         acceleration: Limits, shape (n,).
         settings: How to play it.
     """

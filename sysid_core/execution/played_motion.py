@@ -63,7 +63,7 @@ class Nearest:
 
     Attributes:
         u: Time of the nearest sample [s].
-        distance: From it, largest over the joints [rad or m].
+        distance: Largest distance of a joint from this sample [rad or m].
         rate: Share of that sample's velocity that the robot has along it.
     """
 
@@ -97,7 +97,7 @@ class PlayedMotion:
     """Motion along a path with a slow start and a speed scale, as a function of the player's time.
 
     Attributes:
-        path: At rest at both ends, inside the acceleration limits.
+        path: Path that starts and ends at rest and respects the acceleration limits.
         acceleration: Limits, shape (n,) in the path's joint order.
         motion: Played part of the motion, at equal time steps.
         places: Times on the path of the motion's samples, shape (K,).
@@ -144,7 +144,7 @@ class PlayedMotion:
 
         Args:
             first: Time at or after the first point [s].
-            until: From here on it brakes, or a little later [s].
+            until: Time from which the motion brakes, or a little later [s].
             exact: Whether the first point is exactly at `first`.
 
         Returns:
@@ -244,7 +244,7 @@ def piece_of(
     therefore follow each other at rest, however late they arrive.
 
     Args:
-        path: At rest at both ends, inside the acceleration limits.
+        path: Path that starts and ends at rest and respects the acceleration limits.
         acceleration: Limits, shape (n,) in the path's joint order.
         speed_scale: Largest share of its speed.
         begin: Time on the path where the piece begins [s].

@@ -80,7 +80,7 @@ class RollingPlay(GoalPlay):
     limit is exceeded, a goal that brakes earlier replaces it.
 
     Args:
-        path: At rest at both ends, inside the acceleration limits.
+        path: Path that starts and ends at rest and respects the acceleration limits.
         acceleration: Limits, shape (n,).
         settings: Settings for playing the path.
         scaling: Speed scaling of the robot, as far as it is known.

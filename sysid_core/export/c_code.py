@@ -92,7 +92,7 @@ def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
     """Return the C header and source of a robot.
 
     Args:
-        robot: With all its terms.
+        robot: Robot with all its terms.
         prefix: Prefix of all names: a C identifier.
 
     Raises:

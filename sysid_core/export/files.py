@@ -174,7 +174,7 @@ def write_target(
 
     Args:
         target: The format.
-        robot: In the terms that it holds.
+        robot: Robot with the terms that the format supports.
         out: Folder of all exports: the format has one of its own in it.
         places: Folders in which meshes are looked for.
         remarks: Link to what is said of its values, where the format has comments.

@@ -89,7 +89,7 @@ class JointFields:
         offset: Torque that the drive gives for nothing [N m or N].
         servo: Position servo; None: a motor, whose control is the torque.
         driven: Whether the joint has an actuator.
-        spring: Beside the drive; one at the joint itself needs a motor.
+        spring: Spring in parallel to the drive; a spring at the joint itself needs a motor.
     """
 
     armature: float = 0.0
@@ -247,7 +247,7 @@ def mjcf_of(
     """Return the MJCF text of a robot.
 
     Args:
-        model: With the inertial parameters to write.
+        model: Robot with the inertial parameters to be written.
         fields: Joint to what is said of it.
         meshes: Folder of the mesh files, below the folder of the file; None: no meshes are written.
         chain: The loops that close the tree, as `<equality>`.

@@ -31,7 +31,7 @@ def sdf_of(robot: Projection, *, meshes: MeshFolder | None = None) -> str:
     """Return the SDF text of a robot.
 
     Args:
-        robot: In the terms of SDF.
+        robot: Robot with the terms that SDF supports.
         meshes: Folder of the mesh files, below the folder of the file; None: no meshes are written.
 
     Raises:
@@ -95,7 +95,8 @@ class SdfReader(ReadTree):
     Args:
         text: The XML, of one model.
         joint_names: Order of the joint arrays, n of them.
-        gravity: In the base frame, shape (3,) [m/s^2]: a world's matter in SDF.
+        gravity: Gravity in the base frame, shape (3,) [m/s^2]; in SDF it is a property of the
+            world.
 
     Raises:
         ModelError: The model is not a tree of revolute and prismatic joints that starts at the

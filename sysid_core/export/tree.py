@@ -70,7 +70,7 @@ class Tree:
         name: The robot's name.
         joints: All n.
         links: Fixed ones.
-        gravity: In the base frame, shape (3,) [m/s^2].
+        gravity: Gravity in the base frame, shape (3,) [m/s^2].
     """
 
     name: str

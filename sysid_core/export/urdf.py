@@ -224,7 +224,7 @@ class UrdfReader(ReadTree):
     Args:
         text: The XML.
         joint_names: Order of the joint arrays, n of them; other joints stand at zero.
-        gravity: In the base frame, shape (3,) [m/s^2].
+        gravity: Gravity in the base frame, shape (3,) [m/s^2].
     """
 
     def __init__(self, text: str, joint_names: tuple[str, ...], gravity: Array) -> None:

@@ -31,7 +31,7 @@ def usd_of(robot: Projection) -> str:
     """Return the USD text of a robot.
 
     Args:
-        robot: In the terms of PhysX.
+        robot: Robot with the terms that PhysX supports.
 
     Raises:
         ModelError: USD cannot represent a joint or body.

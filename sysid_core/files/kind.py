@@ -79,7 +79,7 @@ class FileKind:
         block.
 
         Raises:
-            SysIdError: it can't be opened, or is no regular file.
+            SysIdError: The file cannot be opened, or is not a regular file.
         """
         try:
             # Without O_NONBLOCK a named pipe without a writer blocks in open() itself.
@@ -103,7 +103,7 @@ class FileKind:
             most: Bytes that such a file may have.
 
         Raises:
-            SysIdError: it can't be read, or is larger.
+            SysIdError: The file cannot be read, or is too large.
         """
         with self.open(path) as file:
             try:
@@ -118,7 +118,7 @@ class FileKind:
         """Return the text of a UTF-8 file, without the byte-order mark that spreadsheets write.
 
         Raises:
-            SysIdError: it can't be read, or isn't UTF-8.
+            SysIdError: The file cannot be read, or is not UTF-8.
         """
         content = self.read_bytes(path, most=most)
         try:

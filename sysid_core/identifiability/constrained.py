@@ -33,8 +33,8 @@ class ConstrainedRanks:
     Attributes:
         open_tree: Rank of the tree with the loops cut and all joints measured, inertial columns.
         inertial: Inertial columns of the closed chain.
-        with_drives: The same with friction and drive of the actuated joints.
-        with_all_joints: The same with friction and drive of all joints.
+        with_drives: Rank with friction and drive parameters of the actuated joints.
+        with_all_joints: Rank with friction and drive parameters of all joints.
         n_inertial: Number of inertial parameters.
     """
 
@@ -56,7 +56,7 @@ def constrained_ranks(chain: ClosedChain, rng: np.random.Generator) -> Constrain
         rng: Random generator of the states.
 
     Raises:
-        IdentifiabilityError: Hardly any posture assembles.
+        IdentifiabilityError: The loops close in hardly any posture.
     """
     model = with_exact_angles(DrivenRobot.of(chain))[0]
     assert isinstance(model, DrivenRobot)

@@ -93,7 +93,7 @@ class MotionChecker:
         Args:
             trajectory: Trajectory of this robot.
             stop_early: Whether to leave out the rest once a limit is broken (for planners).
-            progress: Called with the share that is done, 0 to 1.
+            progress: Function that is called with the completed share, 0 to 1.
 
         Raises:
             ExcitationError: The trajectory was made for another robot.

@@ -32,7 +32,7 @@ class PosturePlan:
     """Static postures and the motion through them, which passed its check.
 
     Attributes:
-        trajectory: With segments `posture K` and `transfer`.
+        trajectory: Trajectory with the segments `posture K` and `transfer`.
         check: The result of the check.
         postures: Shape (m, n) [rad or m].
         expectation: Expected standard deviations of the base parameters from the static phases.
@@ -102,8 +102,8 @@ def plan_static_postures(
         count: Number of postures, at least 2.
         still: Rest in each posture [s].
         rate_hz: Rate of the samples.
-        seed: Makes the plan reproducible, on one machine to the bit.
-        progress: Called with the share that is done and what is going on.
+        seed: Seed of the random numbers; the plan is reproducible, on one computer bit for bit.
+        progress: Function that is called with the completed share and a description of the step.
 
     Raises:
         ExcitationError: Fewer than two postures are requested, or no safe path to a further posture

@@ -49,7 +49,7 @@ class Violation:
         kind: The limit's kind.
         where: Joint, frame or pair of bodies.
         time: Time of the worst excess, of the first contact [s].
-        value: At that time, in the kind's unit.
+        value: Value at that time, in the unit of the kind.
         limit: Violated limit.
     """
 

@@ -77,7 +77,7 @@ class SavedRun:
 
     Attributes:
         name: Name of the folder.
-        folder: With estimate.yaml, result.json and perhaps parameters.yaml.
+        folder: Folder with estimate.yaml, result.json and perhaps parameters.yaml.
         estimate: The result.
         result: Content of result.json.
         settings: Names and values of everything that was set.

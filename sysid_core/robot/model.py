@@ -152,7 +152,7 @@ class RobotModel:
         Args:
             source: Path, XML text, or name such as "xarm7".
             floating_base: Whether the root link moves freely (adds a 6-DoF joint).
-            gravity: In the base frame, shape (3,) [m/s^2].
+            gravity: Gravity in the base frame, shape (3,) [m/s^2].
 
         Raises:
             ModelError: The description can't be parsed.
@@ -547,7 +547,7 @@ class RobotModel:
         frames are unchanged.
 
         Args:
-            transforms: In any order; of several of one child the last counts.
+            transforms: Transforms in any order; if a child has several, the last one is used.
         """
         tree = self.pin_model.copy()
         waiting = {t.child: t for t in transforms if not tree.existFrame(t.child)}

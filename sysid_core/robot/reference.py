@@ -92,7 +92,7 @@ def load_dh_robot(
     Args:
         path: The file.
         floating_base: Whether the base moves freely.
-        gravity: In the base frame, shape (3,) [m/s^2]; None: the file's.
+        gravity: Gravity in the base frame, shape (3,) [m/s^2]; None: that of the file.
 
     Raises:
         ModelError: The file can't be read as such a table.
@@ -198,7 +198,8 @@ def load_robot(
     Args:
         source: Name of a reference robot or of an `example-robot-data` robot, path, or XML.
         floating_base: Whether the base moves freely.
-        gravity: In the base frame, shape (3,) [m/s^2]; None: the robot's own, or the standard one.
+        gravity: Gravity in the base frame, shape (3,) [m/s^2]; None: that of the robot, or the
+            standard gravity.
 
     Raises:
         ModelError: There is no robot of this name, or its file cannot be read.

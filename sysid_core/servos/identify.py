@@ -144,7 +144,7 @@ def identify_servos(
         gains: Stiffness that was set, of joints by name [N m/rad].
         ground: Height of the surface below the robot over its base's origin [m]; None: it is found
             where the motions show one.
-        progress: Called with what is going on.
+        progress: Function that is called with a description of the step.
 
     Raises:
         SignalError: The recordings' joints differ, don't fit the robot's, or are sampled too seldom.

@@ -262,7 +262,7 @@ class ColumnMap:
         velocity_scale: rad/s per unit of velocity, likewise.
         acceleration_scale: rad/s^2 per unit of acceleration, likewise.
         rate_hz: Sampling rate where there is no time column.
-        delimiter: Between columns; "whitespace" for any number of spaces or tabs.
+        delimiter: Delimiter between columns; "whitespace" for any number of spaces or tabs.
         header: Whether the first line holds names.
         n_columns: Expected number of columns; 0 takes what comes.
         files: Names of several tables in one folder, side by side: columns are numbered through,

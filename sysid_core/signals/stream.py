@@ -46,9 +46,9 @@ class FilterCounts:
 
     Attributes:
         accepted: Samples used.
-        duplicates: Refused, same stamp.
-        backward: Refused, earlier stamp.
-        invalid: Refused, NaN or infinite.
+        duplicates: Number of samples refused because their stamp repeats.
+        backward: Number of samples refused because their stamp decreases.
+        invalid: Number of samples refused because of NaN or infinite values.
         gaps: Starts after a gap longer than the limit.
         resets: Starts after the clock went back by more than the limit.
         outliers: With a position too far from what was expected; it was left out.
@@ -142,7 +142,7 @@ class StreamStatistics:
 
     Attributes:
         received: Messages in all.
-        rate_hz: By stamps.
+        rate_hz: Rate according to the stamps [Hz].
         period_jitter_ms: Standard deviation of the periods [ms].
         latency_ms: Median age at arrival [ms]; NaN where arrival isn't known.
         duplicates: Repeated stamps in all.

@@ -65,7 +65,7 @@ def build_mujoco_spec(
     contacts.
 
     Args:
-        model: With revolute, continuous and prismatic joints.
+        model: Robot with revolute, continuous and prismatic joints.
         sensor_frame: Frame of a force-torque sensor; its load side is a body of its own.
         payload: `pi` of what the sensor carries, in the sensor frame, shape (10,).
         friction: Coulomb friction per joint, shape (n,) [N m].
@@ -243,7 +243,7 @@ class PositionPlant(MujocoStepper):
     """MuJoCo simulation of a robot that is driven by position targets.
 
     Args:
-        mjcf: With a position actuator of each joint, under the joint's name.
+        mjcf: MJCF with a position actuator for each joint, under the name of the joint.
         joint_names: Names of the robot's joints.
         zero: Target at which each joint rests at zero without a load, shape (n,) [rad or m].
         backlash: Half of each gap between motor and encoder, shape (n,) [rad or m].

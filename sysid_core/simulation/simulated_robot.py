@@ -100,7 +100,7 @@ class SimulatedRobot:
         """Play a trajectory from now (plus a delay); it replaces the current trajectory.
 
         Args:
-            time: From start, increasing, shape (K,) [s].
+            time: Time since the start, increasing, shape (K,) [s].
             q: Shape (K, n).
             v: Shape (K, n); the last one zero.
             a: Shape (K, n).

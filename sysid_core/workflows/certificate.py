@@ -46,7 +46,7 @@ class CertificateCheck:
     Attributes:
         name: Name of the check.
         ok: Whether the check passed.
-        detail: In words.
+        detail: Explanation in words.
     """
 
     name: str

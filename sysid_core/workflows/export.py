@@ -78,7 +78,7 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
     """Load a result of `sysid identify` with its recordings.
 
     Args:
-        folder: With result.json, parameters.yaml and estimate.yaml.
+        folder: Folder with result.json, parameters.yaml and estimate.yaml.
         data: Folder in which recordings are searched for that are not at their stored path.
 
     Raises:

@@ -344,7 +344,7 @@ def _write_columns(
 
     Args:
         columns: The user's column map, if any.
-        loaded: With the gains and their deviations.
+        loaded: Result with the gains and their standard deviations.
         run: Where there was no map, what it says of joints and efforts is written.
         path: Path of the new map.
     """

@@ -76,7 +76,7 @@ def plan(
     Args:
         robot: URDF file, reference robot, or a robot of example-robot-data; of loops their file.
         settings: Settings of the motion, whose type selects its kind.
-        progress: Called with the share that is done and what is being done.
+        progress: Function that is called with the completed share and a description of the step.
 
     Raises:
         SysIdError: No such robot, settings that contradict each other, or no motion that keeps to

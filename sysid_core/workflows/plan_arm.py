@@ -99,7 +99,7 @@ def _refuse_fingers(model: RobotModel) -> None:
     name the options that lock them.
 
     Raises:
-        ExcitationError: With the joints.
+        ExcitationError: The robot has joints of a gripper, or wheels; the error names them.
     """
     fingers = [
         name for name in model.joint_names if any(word in name.lower() for word in HELD_STILL)

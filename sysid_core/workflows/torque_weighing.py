@@ -47,10 +47,10 @@ class WeighedByTorques:
 
     Attributes:
         fit: The payload, as the difference of loaded and unloaded torques.
-        drives: With the gains in use.
+        drives: Drives with the gains in use.
         gain_sd: Relative standard deviation of each gain, shape (n,).
         verdict: Verdict on whether the payload may be sent to a controller.
-        true_mass: To compare with [kg], or None.
+        true_mass: True mass for comparison [kg], or None.
         frame: Frame that carries the payload.
     """
 

@@ -106,7 +106,7 @@ class WeighedRecording(Weighed):
         recording: Path of the recording.
         run: Content of the recording.
         model: The robot.
-        weighing: By the default estimator.
+        weighing: Result of the default estimator.
         method: Name of the method that was asked for.
         others: Estimates of the other methods.
         shape: Shape of the object, or None.

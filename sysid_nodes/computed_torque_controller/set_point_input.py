@@ -16,7 +16,7 @@ class SetPointInput:
     """Check of set points: one publisher, recent stamps, the robot's limits.
 
     Args:
-        controller: That follows them.
+        controller: Controller that follows the set points.
         limits: Limits of the set points that it accepts.
         publishers: Says how many publish set points; rclpy's EventsExecutor doesn't say who sent one.
     """

@@ -80,7 +80,8 @@ def message_from_estimate(
         frame: Frame of the values.
         reference_point: Point about which inertias are stated, in words.
         model: What was modelled: "robot" or "payload".
-        robot: Whose it is, or which carries it; None: as the estimate says.
+        robot: Robot to which the estimate belongs, or which carries the payload; None: that of the
+            estimate.
     """
     known = estimate.physically_consistent
     out = InertialEstimate(

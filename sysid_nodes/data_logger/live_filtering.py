@@ -62,7 +62,7 @@ class Mirrored:
     """Pair of publishers: a filtered topic, and a copy in a standard message at `~/plain/<name>`.
 
     Args:
-        node: That publishes.
+        node: Node that publishes.
         rich: Our message type.
         topic: Name of the topic.
         plain: A standard message type.

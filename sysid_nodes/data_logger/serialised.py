@@ -102,9 +102,9 @@ class Template:
     """Serialised message of which only the stamp and some float64 fields change.
 
     Args:
-        store: Types.
+        store: Message types.
         type_name: Such as `sensor_msgs/msg/JointState`.
-        make: Makes the message from its fields.
+        make: Function that makes the message from its fields.
         counts: Values of each field.
     """
 

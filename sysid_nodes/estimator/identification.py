@@ -51,7 +51,7 @@ class IdentificationJob:
         columns: Column map with the gains of the drives; empty: none.
 
     Attributes:
-        folder: That of the result.
+        folder: Folder of the result.
         of_servos: Whether position servos are identified: the method says so, or the recording has
             targets and no method is wanted.
 

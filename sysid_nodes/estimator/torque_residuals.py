@@ -55,7 +55,7 @@ class TorqueResidualsComponent:
         """Predict with the identified parameters; closed chains keep those of the URDF.
 
         Args:
-            folder: That `sysid identify` wrote.
+            folder: Folder that `sysid identify` wrote.
             model: The robot.
         """
         from sysid_core.estimation.arm import Identification

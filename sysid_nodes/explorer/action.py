@@ -45,7 +45,7 @@ async def aside(node: ManagedNode, work: Callable[[], Any]) -> Any:
     """Run a function in a separate thread while messages are processed.
 
     Args:
-        node: That waits.
+        node: Node whose callbacks wait.
         work: What is done; its result or error is given on.
 
     Raises:

@@ -30,9 +30,9 @@ class RobotSource:
     measured joints.
 
     Args:
-        node: That needs the robot.
+        node: Node that needs the robot.
         source: URDF file or name; empty: the topic `robot_description`.
-        got: Called with the robot.
+        got: Function that is called with the robot.
 
     Raises:
         SysIdError: The file or name can't be used, or `got` doesn't like the robot in it. What

@@ -30,7 +30,7 @@ class VendorService:
     """Client of a payload service.
 
     Args:
-        node: That owns the client.
+        node: Node that owns the client.
         config: Names the vendor, the service and where the driver reports its payload.
         group: Callbacks of this group may wait for each other.
 

@@ -36,7 +36,7 @@ class Arming:
         """Serve `~/arm` from now on.
 
         Args:
-            node: Whose service it is.
+            node: Node that offers the service.
             problem: Says why nobody may arm now, or nothing.
             remark: Text that is sent with each token.
         """

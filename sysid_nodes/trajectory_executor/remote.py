@@ -28,7 +28,7 @@ class Remote:
     before each.
 
     Args:
-        node: That calls.
+        node: Node that calls the services.
     """
 
     def __init__(self, node: ManagedNode) -> None:

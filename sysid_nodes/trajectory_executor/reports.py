@@ -16,7 +16,7 @@ def state_of(core: Executor, command: Command) -> ExecutorStateMessage:
     """Create a message with the state of a run; stamp and limits are filled in later.
 
     Args:
-        core: That runs.
+        core: Executor of the running motion.
         command: Last command of the executor.
     """
     scaling = core.scaling  # the robot's own; None: nobody says
@@ -47,7 +47,7 @@ def result_of(core: Executor, duration: float, hint: str) -> ExecuteTrajectory.R
     """Return the result message of a run.
 
     Args:
-        core: That ran.
+        core: Executor of the motion that ended.
         duration: [s].
         hint: What else may have caused an abort.
     """

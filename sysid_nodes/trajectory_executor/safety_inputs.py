@@ -115,9 +115,9 @@ class SafetyInputs:
         """Subscribe to the topics of all conditions; `changed` is called after each message.
 
         Args:
-            subscribe: Called with type, topic and callback.
+            subscribe: Function that subscribes, called with type, topic and callback.
             now: The clock [s].
-            changed: Called after each message.
+            changed: Function that is called after each message.
         """
         for item in self.inputs:
 

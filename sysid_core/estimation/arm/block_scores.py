@@ -48,7 +48,7 @@ class BlockScores:
     Attributes:
         regression: The filtered equations (names, structure, prior).
         filtered: `[Y tau]^T [Y tau]` per block and joint, shape (blocks, n, p+1, p+1).
-        raw: The same before filtering.
+        raw: Normal equations before filtering.
         gains: Gains of the drives, shape (n,): errors are weighed in the efforts' own unit.
     """
 
@@ -299,8 +299,8 @@ class PredictionSpread:
 
     Attributes:
         spread: Standard deviation of predicted efforts, in units of the fit's residual.
-        relative: The same in units of the efforts of typical motion.
-        joints: Joint to its own spread.
+        relative: Spread relative to the efforts of typical motion.
+        joints: Spread of each joint, by its name.
     """
 
     spread: float

@@ -143,7 +143,7 @@ class ArmEquations:
     Attributes:
         model: The robot.
         friction: Friction terms.
-        processing: Rates and cut-offs.
+        processing: Sampling rates and cut-off frequencies.
         spans: The data.
         Y: Unfiltered rigid-body regressor of each span, (K_i, n, 10 N); None for long recordings,
             where it is computed anew whenever it is needed.

@@ -170,7 +170,7 @@ class Identification:
         """Read an identification written by `save`.
 
         Args:
-            folder: With `estimate.yaml` and `parameters.yaml`.
+            folder: Folder with `estimate.yaml` and `parameters.yaml`.
             model: The robot that was identified, from the same URDF. Joints that were locked then are
                 locked in the result.
 
@@ -234,7 +234,7 @@ def identify(
         recordings: Runs of the same robot; all are fitted together.
         friction: Friction terms, and the drives.
         estimator: Whole-robot estimator, such as `ConsistentLeastSquares`.
-        processing: Rates and cut-offs.
+        processing: Sampling rates and cut-off frequencies.
         load_rounds: Rounds of load-dependent friction, whose load comes from the fit itself.
     """
     require_recordings(recordings)

@@ -151,7 +151,7 @@ def prepare(
         model: The robot.
         recording: Joint states with declared efforts.
         friction: Friction model, whose drives convert efforts to torques.
-        processing: Rates and cut-offs.
+        processing: Sampling rates and cut-off frequencies.
 
     Raises:
         SignalError: The recording can't be used.
@@ -175,7 +175,7 @@ def prepare_motion(
     Args:
         model: The robot, whose order the joints get.
         recording: Joint states.
-        processing: Rates and cut-offs.
+        processing: Sampling rates and cut-off frequencies.
 
     Raises:
         SignalError: Values aren't finite, or no span is long enough.
@@ -246,9 +246,10 @@ def predicted_efforts(
     Args:
         model: The robot, whose order the joints get.
         recording: Joint states; the efforts aren't looked at.
-        processing: Rates and cut-offs.
+        processing: Sampling rates and cut-off frequencies.
         drives: They turn torques into efforts.
-        torques: From q, v, a of a gapless motion, each (K, n), to torques (K, n), one of each model.
+        torques: Functions from q, v, a of a motion without gaps, each (K, n), to torques (K, n),
+            one for each model.
 
     Returns:
         Shape (K, n), one of each model.

@@ -129,7 +129,7 @@ class ArmFit:
     Attributes:
         identification: The result.
         lags: Estimated delays of the efforts.
-        prior_weight: In use; None where the method has no prior.
+        prior_weight: Weight of the prior in use; None if the method has no prior.
         benefits: Reduction of the held-out error by each friction term.
         load: Known load, if any.
         loaded: The result with its drive gains and load; None without loaded runs.

@@ -44,7 +44,7 @@ class LoadedIdentification:
     Attributes:
         identification: The arm without load; its drives have the gains that were found. Its
             estimate holds the load (`load.mx` ...) and the gains (`elbow.gain`) as well.
-        loaded: The same arm with the load, to predict the loaded runs.
+        loaded: Model of the arm with the load, for the prediction of the loaded runs.
         gains: Gains of the drives, in the robot's order of joints.
         payload: The load alone, in its frame.
     """

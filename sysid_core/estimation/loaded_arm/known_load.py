@@ -221,7 +221,7 @@ def torque_streams(
         model: The robot.
         recording: Joint states with declared efforts.
         friction: Friction model, whose drives convert efforts to torques.
-        processing: Rates and cut-offs.
+        processing: Sampling rates and cut-off frequencies.
     """
     out = []
     for span in prepare(model, recording, friction, processing):

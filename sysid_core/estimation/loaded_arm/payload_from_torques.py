@@ -71,7 +71,7 @@ class ExtraTorque:
     Attributes:
         time: Shape (K,) [s].
         measured: Torque minus what the unloaded arm needs, shape (K, n) [N m].
-        predicted: By the estimated payload, shape (K, n) [N m].
+        predicted: Torques predicted with the estimated payload, shape (K, n) [N m].
     """
 
     time: Array
@@ -235,7 +235,7 @@ class PayloadFromTorques:
 
         Args:
             loaded: Spans at equal steps with q, v, a and torques [N m] (`smooth_motion`).
-            unloaded: The same without payload; may be empty.
+            unloaded: Recordings without payload; may be empty.
             identified: Full parameters of the unloaded arm with covariance, as a prior instead of
                 the model's.
             source: Name of the data source.

@@ -33,7 +33,7 @@ class PayloadChange:
     Attributes:
         stamp_s: Time of the detection [s].
         kind: Heavier, lighter, or of the same mass elsewhere.
-        mass: By which it is heavier [kg].
+        mass: Increase of the mass [kg].
     """
 
     stamp_s: float
@@ -52,7 +52,7 @@ class ChangeDetector:
     Args:
         noise_sd: Deviation of one sample of each signal, shape (n,).
         share: Error of the model as a part of the signal's usual size.
-        limit: In standard deviations.
+        limit: Limit of the mean residual, in standard deviations.
     """
 
     def __init__(

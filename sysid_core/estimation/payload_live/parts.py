@@ -129,7 +129,7 @@ class KnownLoads:
     """Known loads with their prior probabilities.
 
     Attributes:
-        loads: By name.
+        loads: Known loads by name.
         prior: Relative prior probabilities of loads, of "empty" and "unknown", and of "moved" in that of the
             load that has moved; where they aren't named 0.1 for "moved" and 1 for the others.
     """

@@ -49,7 +49,7 @@ class LoadChange:
     Attributes:
         stamp_ns: Time of the detection [ns].
         kind: Attached, detached or slipped.
-        mass: By which the load is heavier since [kg].
+        mass: Increase of the mass [kg].
     """
 
     stamp_ns: int

@@ -26,7 +26,7 @@ class Weighing:
     """Result of the payload identification from one recording.
 
     Attributes:
-        estimate: By `PayloadMAP`.
+        estimate: Estimate by `PayloadMAP`.
         data: Data to which the estimate was fitted, without bias and tool.
         sensor_frame: Frame of the sensor, in whose axes the payload is stated.
         calibration: Calibration of the sensor; None where nobody has tared it.

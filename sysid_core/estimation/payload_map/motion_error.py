@@ -44,7 +44,7 @@ def filtered_motion_covariance(model: RobotModel, frame: str, joints: FilteredJo
     Args:
         model: The robot, its joints in the stream's order.
         frame: Frame of the sensor.
-        joints: With standard deviations.
+        joints: Filtered joint states with standard deviations.
 
     Raises:
         EstimationError: The stream has no velocities, accelerations or standard deviations.

@@ -41,7 +41,7 @@ class SensorModel:
         noise: Least deviation of force and torque per sample [N, N m]; learned from the data when None.
         bias: Deviation of the bias of force and torque [N, N m].
         drift: Random walk of the bias, of force and torque [N/sqrt(s), N m/sqrt(s)].
-        delay: Between wrench and motion [s].
+        delay: Standard deviation of the delay between wrench and motion [s].
         gain: Standard deviation of the gain of each axis, half of its variance shared by all axes [-].
         crosstalk: Standard deviation of each other entry of the 6x6 gain matrix [-].
         mounting: Angle about each axis between the sensor and its description [rad].
@@ -84,7 +84,7 @@ class SensorModel:
         ordinary sensor are assumed.
 
         Args:
-            calibration: From the tare.
+            calibration: Calibration from the tare.
             age_s: Time since it [s]; never more is left than before the tare.
         """
         if np.isfinite(calibration.mounting_left):
@@ -115,7 +115,7 @@ class SensorModel:
         be told from a bias.
 
         Args:
-            calibration: From the tare.
+            calibration: Calibration from the tare.
             age_s: Time since it [s].
         """
         tared, K = self.tared(calibration, age_s), calibration.n_postures
@@ -206,7 +206,7 @@ class SensorModel:
             rate: Its time derivative, shape (K, 6).
             mass_columns: Its derivative by the proper acceleration, shape (K, 6, 3).
             R_WS: Orientation of the sensor, shape (K, 3, 3); None: gravity's error isn't seen.
-            gravity: In the sensor's axes, shape (K, 3) [m/s^2].
+            gravity: Gravity in the sensor's axes, shape (K, 3) [m/s^2].
             time: Since the start, shape (K,) [s]; only drifts need it.
             duration: Duration of the whole recording [s]; 0 for no drift.
 

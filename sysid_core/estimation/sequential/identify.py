@@ -44,7 +44,7 @@ class SolvableEquations:
         joints: The joint (or coupled axis) that each belongs to.
         prior: Shape (q,).
         prior_covariance: Natural scale, shape (q, q).
-        to_base: To the base parameters of the regression, shape (b, q).
+        to_base: Matrix from the unknowns to the base parameters of the regression, shape (b, q).
     """
 
     Y: Array
@@ -178,7 +178,8 @@ class SequentialFit:
     """Sequential estimate with its steps.
 
     Attributes:
-        estimate: In base parameters, comparable with every other estimator's.
+        estimate: Estimate of the base parameters, which can be compared with those of other
+            estimators.
         constants: Names of the q minimal constants and friction parameters that were solved for.
         units: Units of each.
         joints: The joint that each belongs to.

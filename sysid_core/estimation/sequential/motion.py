@@ -107,7 +107,7 @@ def identify_sequentially(
         recordings: One or several runs.
         friction: Friction terms, and the drives.
         estimator: Configured.
-        processing: Rates and cut-offs.
+        processing: Sampling rates and cut-off frequencies.
         trajectory: The plan that was played.
 
     Raises:

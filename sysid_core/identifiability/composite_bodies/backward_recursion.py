@@ -69,7 +69,7 @@ class BackwardSolution:
         x: Shape (p,).
         shares: Covariance that each step's noise causes, shape (n_steps, p, p).
         prior_share: Covariance left from the prior where data say little, shape (p, p).
-        steps: In the order of the recursion.
+        steps: Steps in the order of the recursion.
         open_directions: Directions that the data say less of than the prior, shape (p, k).
     """
 

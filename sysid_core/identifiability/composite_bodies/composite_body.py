@@ -48,7 +48,8 @@ class MinimalConstants:
             joint between parallel revolute ones `k3_axial` (eq. 40) and `k3_radial` (eq. 43).
         units: Unit of each.
         bodies: Index (from 0) of the body that each belongs to.
-        selection: From the constants of all bodies, shape (b, 10 n).
+        selection: Matrix that selects the minimal constants from the constants of all bodies, shape
+            (b, 10 n).
         lift: A right inverse of `selection`: all other constants zero, shape (10 n, b).
         constants_from_pi: All constants from the model's parameters, shape (10 n, 10 n).
         parameter_names: Names of `pi`, 10 n of them.

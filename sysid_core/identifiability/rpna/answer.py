@@ -145,7 +145,7 @@ class Identifiability:
 
     Attributes:
         robot: Name of the robot.
-        gravity: In the base frame, shape (3,) [m/s^2].
+        gravity: Gravity in the base frame, shape (3,) [m/s^2].
         static: Whether only resting postures count.
         floating_base: Whether the robot's first joint moves freely.
         bodies: Dimensions per body.

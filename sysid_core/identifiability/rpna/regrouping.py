@@ -24,7 +24,7 @@ class Regrouping:
     Attributes:
         base: Name of the parameter that it is called after.
         terms: Coefficient of every parameter in it, its own (1) first.
-        meaning: In words.
+        meaning: Meaning of the combination in words.
     """
 
     base: str

@@ -76,7 +76,7 @@ class Explorer:
         period: Longest duration of a piece [s]. Long ones show most per second, since each begins
             and ends at rest: one that shows more than what is open gives way to a shorter one.
         n_iterations: Iterations of each piece's improvement; 0 for the best of a few random ones.
-        seed: Makes the pieces reproducible, on one machine to the bit.
+        seed: Seed of the random numbers; the result is reproducible, on one computer bit for bit.
     """
 
     checker: MotionChecker

@@ -31,11 +31,11 @@ class Excess:
         by_kind: Squared excess of every kind of limit, summed over samples.
         by_sample: Penalty of every sample, summed over kinds, shape (K,).
         q: Slope by positions, shape (K, n).
-        v: By velocities.
-        a: By accelerations.
-        jerk: By jerks.
+        v: Gradient with respect to the velocities.
+        a: Gradient with respect to the accelerations.
+        jerk: Gradient with respect to the jerks.
         pull: By the joint-torque regressor, shape (K, n, 10 n), where torques exceed; or None.
-        bodies: By the bodies' motion, or None.
+        bodies: Gradient with respect to the bodies' motion, or None.
     """
 
     by_kind: dict[LimitKind, float]

@@ -40,7 +40,7 @@ class ArmPlan:
     """Exciting motion of a whole arm that passed all checks.
 
     Attributes:
-        trajectory: With segments `still`, `fourier` or `bspline`, `settle`.
+        trajectory: Trajectory with the segments `still`, `fourier` or `bspline`, and `settle`.
         check: The result of the check.
         conditioning: Rank against the structural rank, condition numbers.
         expectation: Expected standard deviation of every base parameter.
@@ -133,14 +133,14 @@ def plan_arm_motion(
         n_harmonics: Harmonics of the series; default: as many as lie below `BANDWIDTH`.
         n_spans: Knot intervals of a B-spline, which is planned instead of the series.
         n_periods: Repetitions in the trajectory.
-        seed: Makes the plan reproducible, on one machine to the bit.
+        seed: Seed of the random numbers; the plan is reproducible, on one computer bit for bit.
         n_candidates: Random series to start from.
         n_starts: Number of start motions that are optimised.
         n_iterations: Iterations of each improvement.
         workers: Processes in which starts are improved; 0: one for each core.
         still: Duration of each still phase [s].
         rate_hz: Rate of the samples.
-        progress: Called with the share that is done and what is going on.
+        progress: Function that is called with the completed share and a description of the step.
 
     Raises:
         ExcitationError: No candidate passes the check; the limits to blame are named.

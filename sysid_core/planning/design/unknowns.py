@@ -243,10 +243,11 @@ class Expectation:
     Attributes:
         names: Base parameters, inertial ones first, b of them.
         n_rigid: Number of inertial parameters.
-        deviation: After the motion and what was known before, shape (b,).
-        prior: Before the motion, shape (b,).
+        deviation: Standard deviations from the motion and the prior, shape (b,).
+        prior: Standard deviations before the motion, shape (b,).
         size: Natural size, shape (b,).
-        data: From the motion alone, shape (b,); infinite where it shows nothing.
+        data: Standard deviations from the motion alone, shape (b,); infinite if it does not excite
+            a parameter.
         duration: Duration of the motion [s].
     """
 

@@ -83,7 +83,7 @@ def choose_tare_postures(
     Args:
         checker: Checker of the robot and its limits.
         posture: The other joints stay here, shape (n,).
-        n_postures: At least 3; fewer can't separate bias and weight.
+        n_postures: Number of postures, at least 3; fewer cannot separate bias and weight.
         rng: Draws the candidates.
 
     Returns:
@@ -209,7 +209,8 @@ class PayloadPlan:
     """Payload motion that passed its check.
 
     Attributes:
-        trajectory: With segments `tare_1`…, `still`, `oscillation`, `settle` and moves between.
+        trajectory: Trajectory with the segments `tare_1`…, `still`, `oscillation` and `settle`, and
+            moves between them.
         check: The result of the check.
         posture: Posture about which the wrist oscillates, shape (n,) [rad].
         wrist_joints: The three joints that oscillate.
@@ -279,11 +280,11 @@ def plan_payload_motion(
         n_tare: Static postures, 0 for none, else at least 3.
         still: Duration of every still phase [s].
         rate_hz: Rate of the samples.
-        seed: Makes the plan reproducible, on one machine to the bit.
+        seed: Seed of the random numbers; the plan is reproducible, on one computer bit for bit.
         n_candidates: Random postures to choose from.
         free_frequencies: Whether each of them comes with a random ratio of the three frequencies,
             in place of the published one.
-        progress: Called with the share that is done.
+        progress: Function that is called with the completed share.
 
     Raises:
         ExcitationError: No posture passes; the message names the limits in the way.

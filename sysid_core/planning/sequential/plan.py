@@ -189,7 +189,7 @@ class SequentialPlan:
 
     Attributes:
         trajectory: The whole motion as one file, every swing a segment; checked.
-        moves: In the order in which they are played.
+        moves: Moves in the order in which they are played.
         steps: Steps of the recursion, last joint first: what each settles and how well-conditioned.
         constants: Names of the unknowns: minimal constants and friction.
         check: Result of the safety check.
@@ -248,7 +248,7 @@ def plan_sequential(
         amplitude: Amplitude of the swings [rad]; a quarter of it in metres for prismatic joints.
         rate_hz: Rate of the trajectory.
         seed: Kept with the trajectory.
-        progress: Called with a phase and the share of it that is done.
+        progress: Function that is called with a phase and its completed share.
 
     Raises:
         ExcitationError: No safe plan excites every constant; the error names the others.

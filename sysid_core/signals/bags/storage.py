@@ -28,7 +28,7 @@ class StoredBag:
     Attributes:
         path: Folder or file as given.
         files: Storage files in order.
-        topics: In order of appearance.
+        topics: Topics in the order of their appearance.
         custom_data: Key-value pairs of the bag.
         damage: Damaged parts, one sentence each; empty for an undamaged bag.
         lost_s: Time whose messages are lost in damaged chunks, as far as these say [s].

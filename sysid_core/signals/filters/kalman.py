@@ -156,7 +156,7 @@ class NoiseEstimator:
         n: Signals.
         order: Order of the model, as in `KinematicBank`.
         horizon_s: Time in which the past is forgotten (exponentially); None: never.
-        filters: In the bank.
+        filters: Number of filters in the bank.
     """
 
     def __init__(

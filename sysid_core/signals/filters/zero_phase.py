@@ -202,7 +202,7 @@ def in_pieces(spans: Iterable[JointStream], rate_hz: float) -> Iterator[JointStr
     """Yield spans in pieces, to limit the memory of filtered copies.
 
     Args:
-        spans: Without gaps.
+        spans: Spans without gaps.
         rate_hz: Rate at which the samples are resampled afterwards [Hz].
     """
     for span in spans:
@@ -218,7 +218,7 @@ def resample(stream: JointStream, rate_hz: float) -> JointStream:
     """Return the span at equal steps: linear interpolation; low-pass first if samples are removed.
 
     Args:
-        stream: Without gaps.
+        stream: Stream without gaps.
         rate_hz: Wanted rate.
     """
     time = stream.time

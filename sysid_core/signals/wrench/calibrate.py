@@ -66,7 +66,7 @@ class WanderingFit:
         """Return the mean and covariance of `columns @ x + w(share)`.
 
         Args:
-            share: From 0 at the first posture to 1 at the last.
+            share: Time, scaled to 0 at the first posture and 1 at the last.
             columns: Shape (3, n).
 
         Returns:

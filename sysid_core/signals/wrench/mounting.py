@@ -185,7 +185,7 @@ class Mounting:
 
     Attributes:
         kind: Difference between described and true mounting.
-        angle: Between the described and the seen axes (or gravity) [rad].
+        angle: Angle between the described and the measured axes (or gravity) [rad].
         text: The finding in a sentence.
         remedy: Recommended action; "" if there is none.
     """

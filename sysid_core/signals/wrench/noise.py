@@ -57,7 +57,7 @@ def levinson(r: Array) -> tuple[Array, Array]:
     """Return the best linear predictors of order 0 to p from autocovariances (Levinson and Durbin).
 
     Args:
-        r: At lags 0 to p, of n axes, shape (p + 1, n).
+        r: Autocovariances at lags 0 to p of n axes, shape (p + 1, n).
 
     Returns:
         Coefficients, shape (p + 1, n, p), and variances of their errors, shape (p + 1, n).

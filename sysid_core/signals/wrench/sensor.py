@@ -59,8 +59,8 @@ class SensorCalibration:
         residual_rms: RMS residual of the tare per axis, shape (6,).
         misalignment: Angle between the sensor's axes as described and as seen by gravity [rad];
             NaN where it could not be checked.
-        delay: By which the wrench lags the kinematics [s], and its standard deviation [s]
-            (infinite when never estimated).
+        delay: Time by which the wrench lags behind the kinematics [s], and its standard deviation
+            [s] (infinite if it was not estimated).
         n_postures: Still postures used.
         stamp_ns: Time of the last posture [ns]; 0 if unknown.
         temperature: Temperature of the sensor then [°C]; NaN where unknown.
@@ -321,7 +321,7 @@ def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibr
     Args:
         wrench: Readings, shape (K, 6).
         motion: Motion of the sensor frame at the same instants, K samples.
-        calibration: From a tare.
+        calibration: Calibration from a tare.
 
     Returns:
         Shape (K, 6).

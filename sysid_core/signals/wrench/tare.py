@@ -312,7 +312,7 @@ def retare(
     tool on the sensor.
 
     Args:
-        kept: From an earlier tare.
+        kept: Calibration from an earlier tare.
         postures: One or more static postures.
         temperature: Temperature of the sensor now [°C].
 
