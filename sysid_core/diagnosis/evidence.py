@@ -149,7 +149,8 @@ def evidence(
         mute: Joints whose torques have nothing to do with the motion.
         other: Whether it is any other serial arm: smooth torques of postures and accelerations.
         thorough: Whether the small errors that every arm has are included.
-        exact: Whether all masses together are as described, so that a factor of theirs shows sharply.
+        exact: Whether the total mass is assumed to be as described, so that a common factor is
+            detected sharply.
         motion: Regressors of these samples, if they are known already.
     """
     model = samples.model

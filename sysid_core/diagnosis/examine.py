@@ -32,7 +32,7 @@ class Finding:
     """Fault that was found in the recordings or the robot description.
 
     Attributes:
-        explanation: The likeliest.
+        explanation: Most probable explanation.
         odds: Odds against all other hypotheses together.
         before: Shares of the torques' variance unexplained without it: by the URDF's masses and, on blocks
             that weren't fitted, by any.

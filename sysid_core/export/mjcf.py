@@ -248,7 +248,7 @@ def mjcf_of(
 
     Args:
         model: Robot with the inertial parameters to be written.
-        fields: Joint to what is said of it.
+        fields: Attributes of each joint, by its name.
         meshes: Folder of the mesh files, below the folder of the file; None: no meshes are written.
         chain: The loops that close the tree, as `<equality>`.
 

@@ -193,7 +193,7 @@ class FileKind:
             names: Arrays that it must have; others are left alone.
 
         Raises:
-            SysIdError: damaged, an array missing, or larger than it may be.
+            SysIdError: The file is damaged or too large, or an array is missing.
         """
         try:
             with self.open(path) as file, zipfile.ZipFile(file) as archive:

@@ -50,7 +50,7 @@ class FilterCounts:
         backward: Number of samples refused because their stamp decreases.
         invalid: Number of samples refused because of NaN or infinite values.
         gaps: Starts after a gap longer than the limit.
-        resets: Starts after the clock went back by more than the limit.
+        resets: Number of restarts because the clock went back by more than the limit.
         outliers: With a position too far from what was expected; it was left out.
         jumps: Starts (of one joint or all) after three outliers in a row.
     """

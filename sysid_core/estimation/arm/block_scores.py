@@ -166,8 +166,8 @@ def is_better(new: Array, old: Array, least_gain: float) -> bool:
 
     Args:
         new: Squared held-out errors of blocks, shape (blocks,).
-        old: The same of what is to be replaced.
-        least_gain: Relative drop of the error that is wanted beside.
+        old: Squared held-out errors of the present choice, shape (blocks,).
+        least_gain: Relative reduction of the error that is required in addition.
     """
     gains = old - new
     clear = np.sum(gains) > np.sqrt(len(gains)) * np.std(gains, ddof=1)

@@ -34,7 +34,7 @@ class Weighing:
         notes: Processing of the readings, and findings about the sensor, one sentence each.
         doubts: Reasons not to believe it that only the readings show.
         running: Estimate of the live estimator from the same samples; None without a tare.
-        smoothed: Joint states as they were weighed; None for still postures.
+        smoothed: Smoothed joint states that the estimate used; None for static postures.
     """
 
     estimate: Estimate

@@ -85,7 +85,8 @@ class SensorModel:
 
         Args:
             calibration: Calibration from the tare.
-            age_s: Time since it [s]; never more is left than before the tare.
+            age_s: Time since the tare [s]; the uncertainty of the bias never exceeds that before
+                the tare.
         """
         if np.isfinite(calibration.mounting_left):
             shared, entry = calibration.gain_left

@@ -204,7 +204,7 @@ class DrivenRobot(RobotModel):
             q: Positions of the measured joints in the order of time, shape (K, m).
 
         Raises:
-            ModelError: Unknown joints, or they don't determine the posture.
+            ModelError: Joints are unknown, or do not determine the posture.
         """
         key = (tuple(names), q.tobytes())
         if key in self._nearest:
