@@ -52,6 +52,7 @@ def simulated(plan: PayloadPlan | None = None, **more: Any) -> dict[str, Any]:
         "sensor_frame": FRAME,
         "payload": PAYLOAD.tolist(),
         "start": start,
+        "rate_hz": 100.0,  # as slow as robots are: half the messages cost half the processor time
         "wrench_bias": [1.0, -2.0, 0.5, 0.05, -0.03, 0.02],
         **more,
     }

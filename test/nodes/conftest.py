@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from busy_machine import patience
+from forked_python import Forked
 from live_nodes import FRAME, PATIENT, TCP_SPEED, Start
 
 from sysid_core.planning import MotionLimits, export_trajectory
@@ -52,7 +53,7 @@ def start_nodes(
                 *below([s for s in specs if s.executable not in own], shared),
             ]
             stack.callback(say_logs, tmp_path / "logs")  # shown where the test fails
-            nodes = stack.enter_context(running(specs, tmp_path / "logs"))
+            nodes = stack.enter_context(running(specs, tmp_path / "logs", start=Forked))
             client = stack.enter_context(live_client(namespace))
             client.patience = patience()
             return client, nodes
@@ -66,7 +67,7 @@ def short_plan(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PayloadP
     model = RobotModel.from_urdf("xarm7")
     limits = MotionLimits.from_model(model, tcp_frame=FRAME, tcp_speed=TCP_SPEED)
     plan = plan_payload_motion(
-        model, limits, duration=4.0, n_tare=3, still=0.6, n_candidates=40, mean_angular_speed=1.5
+        model, limits, duration=2.0, n_tare=3, still=0.4, n_candidates=40, mean_angular_speed=1.5
     )
     path = tmp_path_factory.mktemp("plan") / "motion.npz"
     export_trajectory(model, plan.trajectory, limits, path)

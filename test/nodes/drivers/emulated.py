@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import yaml
 from busy_machine import pace
+from forked_python import Forked
 from rclpy.action import ActionClient
 from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.srv import Arm
@@ -119,7 +120,7 @@ def driver(vendor: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, str(DRIVERS / "driver.py"), vendor, ROBOTS[vendor], str(log)]
     command.append(str(pace()))
     with log.with_suffix(".log").open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env=dict(os.environ))
+        process = Forked(command, output, os.environ)
     try:
         yield process
     finally:
