@@ -14,7 +14,6 @@ import gc
 import inspect
 import json
 import os
-import random
 import resource
 import runpy
 import signal
@@ -45,6 +44,7 @@ IMPORTED = (
 # Where a process looks for modules and libraries: fixed when it begins.
 _FIXED = ("LD_LIBRARY_PATH", "PYTHONPATH")
 _FORK = ("before_fork", "after_fork_parent", "after_fork_child")
+_LONGEST_S = 200.0  # of its imports, on any machine
 _MOST = 200_000  # [bytes] of one request
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -86,6 +86,7 @@ def _server(*fixed: str) -> socket.socket:
         start_new_session=True,
     )  # fmt: skip
     there.close()
+    here.settimeout(_LONGEST_S)
     return here
 
 
@@ -151,7 +152,6 @@ def _become(
     os.environ.clear()
     os.environ.update(environment)
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    random.seed()
     while os.getppid() == between:  # the end of which makes this the test's child
         time.sleep(1e-3)
     die_with_parent(parent)
