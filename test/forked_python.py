@@ -9,6 +9,7 @@ signals and exit status of its own. What a node loads at its start is the subjec
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import functools
 import gc
 import inspect
@@ -148,6 +149,7 @@ def _become(
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.close(output)
+    faulthandler.enable()
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
