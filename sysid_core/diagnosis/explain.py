@@ -45,7 +45,7 @@ class Explanation:
     """Hypothesis with its evidence.
 
     Attributes:
-        hypothesis: What may be wrong.
+        hypothesis: Hypothesis about a fault.
         evidence: Evidence of the data under this hypothesis.
         probability: Among all that were tried.
         model: The robot as it was looked at.
@@ -58,16 +58,17 @@ class Explanation:
 
     @property
     def load(self) -> tuple[float, float]:
-        """Additional mass on the last link compared with the URDF, and its standard deviation [kg]."""
+        """Mass of the last link in excess of its URDF value, and its standard deviation [kg]."""
         mass = self.evidence.inertial[-10] - self.model.pi[-1, 0]
         return float(mass), float(self.evidence.inertial_sd[-10])
 
 
 def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explanation, ...]:
-    """All explanations, the most probable first; hypotheses that differ only in size count as one.
+    """Rank all explanations of the samples, the most probable first; hypotheses that differ only in
+    the size of a fault count as one.
 
     Args:
-        samples: As declared so far.
+        samples: Samples with the present declarations.
         gains_known: False where gains are to be found.
     """
     sift = _Sift(samples.thinned(_THIN))
@@ -75,7 +76,7 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
     limits = np.where(limits > 0.0, limits, np.inf)
 
     def score(found: Evidence, hypothesis: Hypothesis) -> float:
-        """Logarithm of the probability of data and hypothesis, up to a constant."""
+        """Return the logarithm of the probability of data and hypothesis, up to a constant."""
         possible = 0.0
         if gains_known:
             peak = float(np.max(np.abs(hypothesis.mend(samples).tau) / limits))
@@ -112,8 +113,8 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
 
 
 def _cause(sizes: Sequence[tuple[float, Hypothesis]]) -> tuple[float, Hypothesis]:
-    """Likeliest size of one cause with the score of all: of what the data hardly tell, many sizes
-    are as likely, and their probabilities add up.
+    """Most likely size of one cause, with the probability of the cause summed over all sizes: if
+    the data hardly determine the size, many sizes are about equally likely.
     """
     score, best = max(sizes, key=lambda t: t[0])
     more = float(logsumexp([t[0] for t in sizes])) - score
@@ -133,12 +134,12 @@ def _finalists(sifted: Sequence[Hypothesis]) -> list[Hypothesis]:
 
 
 def is_decided(samples: Samples, ranked: Sequence[Explanation]) -> bool:
-    """True if the most probable explanation can be named, by its odds and on blocks that were
-    not fitted.
+    """Return True if the most probable explanation can be named, judged by its odds and by blocks
+    of time that were not fitted.
 
     Args:
-        samples: As declared so far.
-        ranked: Their explanations, the likeliest first.
+        samples: Samples with the present declarations.
+        ranked: Explanations of the samples, the most probable first.
     """
     best = ranked[0]
     if odds(ranked) < ODDS or best.hypothesis.kind is Fault.MASSES:  # which excuses any torques
@@ -147,8 +148,8 @@ def is_decided(samples: Samples, ranked: Sequence[Explanation]) -> bool:
 
 
 def _is_load(explanation: Explanation) -> bool:
-    """True if a load is probably missing from the description, or described but absent, judged by
-    the sign of its mass.
+    """True if the description probably lacks a load that the robot carries, or contains one that it
+    does not carry; the sign of the estimated mass decides.
 
     An unbalanced last link, or one with a wrong inertia, can explain the torques without any
     additional mass.
@@ -181,7 +182,7 @@ def _probabilities(worth: Array, by_block: Array) -> Array:
 
     Args:
         worth: Logarithms of evidence and prior, shape (h,).
-        by_block: What each block adds, shape (h, blocks).
+        by_block: Contribution of each block of time, shape (h, blocks).
     """
     blocks = by_block.shape[1]
     weights = blocks * np.random.default_rng(0).dirichlet(np.ones(blocks), _DRAWS)
@@ -227,17 +228,21 @@ def _evidence(
 
 
 def _is_too_fast(samples: Samples, there: Samples) -> bool:
-    """Whether a change of the motion makes a joint's usual speed more than its limit, and than recorded."""
+    """True if a correction of the motion raises the RMS velocity of a joint above its recorded
+    value and above its velocity limit.
+    """
     limits = samples.model.velocity_limits
     usual, before = (np.sqrt(np.mean(s.v**2, axis=0)) for s in (there, samples))
     return bool(np.any((usual > before) & (limits > 0.0) & (usual > limits)))
 
 
 class _Sift:
-    """Approximate evaluation of hypotheses on few samples.
+    """Fast approximate evaluation of hypotheses on few samples, to select those that are worth an
+    exact one.
 
-    A common factor of all torques is evaluated thoroughly, since links would each explain a part of
-    it; whether the efforts or the masses are meant makes no difference to the data.
+    A common factor of all torques is evaluated exactly, because otherwise errors of single links
+    would each explain a part of it. Whether this factor belongs to the efforts or to the masses
+    makes no difference to the data.
     """
 
     def __init__(self, samples: Samples) -> None:
@@ -256,7 +261,7 @@ class _Sift:
         return self.of_factor[factor]
 
     def refined(self, hypothesis: Hypothesis) -> Hypothesis:
-        """Size of a fault, refined: an angle to a degree, a factor to some percent."""
+        """Hypothesis whose size is refined to one degree (angle) or some per cent (factor)."""
         names, share = self.samples.model.joint_names, hypothesis.share
         kind, joint = hypothesis.kind, hypothesis.joint
         angle = kind is Fault.ZERO_ANGLE
@@ -291,6 +296,6 @@ class _Sift:
 
 
 def odds(ranked: Sequence[Explanation]) -> float:
-    """Odds of the most probable explanation against all others together."""
+    """Return the odds of the most probable explanation against all others together."""
     best = ranked[0].probability
     return best / max(1.0 - best, 1e-12)

@@ -68,7 +68,8 @@ class PathFollower:
         self.v, self.a = v * self.rate, a * self.rate**2
 
     def remaining_trajectory(self, full_rate: float, slow_start: float) -> tuple[Trajectory, Array]:
-        """Remaining motion, ending at rest; its rate increases to 1 within `slow_start` [s].
+        """Return the remaining motion, ending at rest; its rate increases to 1 within `slow_start`
+        [s].
 
         Returns:
             The motion, and the times on the path that its samples are at, shape (K,).

@@ -14,7 +14,6 @@ from sysid_core.identifiability.base_parameters import (
     random_states,
 )
 from sysid_core.identifiability.rpna import with_exact_angles
-from sysid_core.robot import joint_torque_regressor
 from sysid_core.robot.loops import (
     ClosedChain,
     DrivenRobot,
@@ -47,7 +46,8 @@ class ConstrainedRanks:
 
 
 def constrained_ranks(chain: ClosedChain, rng: np.random.Generator) -> ConstrainedRanks:
-    """Ranks at random postures with closed loops, with random velocities and accelerations.
+    """Return the ranks at random postures with closed loops, with random velocities and
+    accelerations.
 
     Rounded angles of the URDF count as the exact ones.
 
@@ -70,7 +70,7 @@ def constrained_ranks(chain: ClosedChain, rng: np.random.Generator) -> Constrain
     split = 10 * chain.model.n_bodies
     own = [chain.model.joint_names.index(name) for name in chain.actuated]
     drives = [split + 4 * i + k for i in own for k in range(4)]
-    Y = joint_torque_regressor(chain.model, *random_states(chain.model, STATES, rng))
+    Y = chain.model.torque_regressor(*random_states(chain.model, STATES, rng))
     return ConstrainedRanks(
         open_tree=numerical_rank(Y.reshape(-1, split), TOLERANCE),
         inertial=numerical_rank(W[:, :split], TOLERANCE),

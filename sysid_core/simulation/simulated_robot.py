@@ -104,7 +104,7 @@ class SimulatedRobot:
             q: Shape (K, n).
             v: Shape (K, n); the last one zero.
             a: Shape (K, n).
-            delay_s: Until its start [s]; negative: it has begun already.
+            delay_s: Time until the start [s]; negative: the trajectory has already begun.
 
         Raises:
             SignalError: Not finite, not increasing, or moving at its end.

@@ -30,7 +30,7 @@ class ProcessError(SysIdError):
 
 
 def command_of(spec: NodeSpec, parameter_file: Path) -> list[str]:
-    """Command line that starts a node."""
+    """Return the command line that starts a node."""
     arguments = [sys.executable, "-m", "sysid_nodes", spec.executable, "--ros-args"]
     arguments += ["-r", f"__node:={spec.name}"]
     if spec.namespace:
@@ -74,7 +74,7 @@ class NodeProcesses:
         specs: What to start.
         log_directory: Where each node's output goes, `<name>.log`; `<namespace>_<name>.log` of a
             second one of a name.
-        environment: For the children; default: this process's.
+        environment: Environment of the child processes; default: that of this process.
         start: Starts a process, as `start_process` does.
     """
 
@@ -103,7 +103,7 @@ class NodeProcesses:
         """Raise an error if a node has ended.
 
         Raises:
-            ProcessError: One has ended; its last words are in the message.
+            ProcessError: A node has ended; the last lines of its output are in the message.
         """
         for name, process in self.processes.items():
             if process.poll() is not None:
@@ -141,8 +141,8 @@ def running(
     environment: Mapping[str, str] | None = None,
     start: Start = start_process,
 ) -> Iterator[NodeProcesses]:
-    """Context manager that starts nodes and ends them with the `with` block."""
-    nodes = NodeProcesses(specs, log_directory, environment, start)
+        environment: Environment of the child processes; default: that of this process.
+        start: Starts a process, as `start_process` does.
     try:
         yield nodes
     finally:

@@ -141,7 +141,7 @@ def execute_watched(
 def live_client(
     namespace: str = "", check: Callable[[], None] = lambda: None, *, sim_time: bool = False
 ) -> Iterator[LiveClient]:
-    """Context manager that provides a client; signal handlers stay with Python.
+    """Provide a client of the nodes; signal handlers remain those of Python.
 
     Args:
         namespace: Namespace of the nodes.
@@ -158,7 +158,8 @@ def live_client(
 
 
 def half_made_ports(folder: Path = Path("/dev/shm"), older_s: float = 2.0) -> list[Path]:
-    """Empty shared-memory ports of Fast DDS, left by a process that was killed while creating them.
+    """Return the empty shared-memory ports of Fast DDS, left by a process that was killed while
+    creating them.
 
     A process that opens such a port waits forever.
     """
@@ -173,7 +174,7 @@ def half_made_ports(folder: Path = Path("/dev/shm"), older_s: float = 2.0) -> li
 
 @contextlib.contextmanager
 def own_domain() -> Iterator[dict[str, str]]:
-    """Environment variables for an unused ROS domain on the loopback interface.
+    """Provide environment variables for an unused ROS domain on the loopback interface.
 
     Fast DDS uses UDP in this domain, because its shared-memory ports are common to all domains, and
     an incomplete port of a killed process would block the nodes of this one.

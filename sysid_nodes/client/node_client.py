@@ -54,7 +54,7 @@ class NodeClient:
         """Process messages until a condition holds.
 
         Raises:
-            LiveError: It doesn't in time.
+            LiveError: The condition does not hold before the timeout.
         """
         timeout_s *= self.patience
         end = time.monotonic() + timeout_s
@@ -86,7 +86,7 @@ class NodeClient:
         self.node.create_subscription(message_type, topic, store, LATCHED)
 
     def wait_for(self, topic: str, timeout_s: float = 20.0) -> Any:
-        """Last message of a followed topic; waits for the first one."""
+        """Return the last message of a followed topic; wait for the first one."""
         self.wait_until(lambda: topic in self.latest, timeout_s, f"a message on {topic}")
         return self.latest[topic]
 
@@ -107,7 +107,7 @@ class NodeClient:
         """Call a service.
 
         Raises:
-            LiveError: It isn't there, doesn't answer, or answers with `success` false.
+            LiveError: The service does not exist, does not answer, or answers with `success` false.
         """
         client = self.node.create_client(service_type, name)
         self.wait_until(client.service_is_ready, timeout_s, f"the service {name}")

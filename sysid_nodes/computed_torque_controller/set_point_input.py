@@ -37,11 +37,11 @@ class SetPointInput:
         """Process a message; refused messages change nothing and lead to a damped stop.
 
         Args:
-            message: Its last point is the set point.
+            message: Message whose last point is the set point.
             now_ns: The clock [ns].
 
         Raises:
-            SysIdError: It isn't to be followed.
+            SysIdError: The set point is refused.
         """
         if self._publishers() > 1:
             raise SetPointError(

@@ -66,7 +66,7 @@ class Actions:
         self.open.add(name)
 
     def client(self, kind: type, name: str) -> ActionClient:
-        """Client of an action; created on the first call."""
+        """Return the client of an action; created on the first call."""
         if (kind, name) not in self._clients:
             self._clients[kind, name] = ActionClient(self._node, kind, name)
         return self._clients[kind, name]

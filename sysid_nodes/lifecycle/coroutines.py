@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coroutines that wait without taking processor time.
 
-Up to ROS 2 Kilted an executor of rclpy resumes each waiting coroutine again and again: a node with a
-goal under way keeps a core busy for as long as the goal takes (ros2/rclpy#1405).
+Up to ROS 2 Kilted, an executor of rclpy resumes each waiting coroutine again and again, so that a
+node uses a whole processor core for the duration of a goal (ros2/rclpy#1405).
 """
 
 from __future__ import annotations

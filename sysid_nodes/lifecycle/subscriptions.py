@@ -40,8 +40,8 @@ _PERIOD_S, _SHOWN_S = 1.0, 30.0  # between two looks at losses; how long they ar
 
 
 def offered_qos(publishers: list[Any], wanted: QoSProfile) -> QoSProfile:
-    """QoS of a subscription: the wanted reliability, or the best that all publishers offer, and
-    their durability.
+    """Return the QoS of a subscription: the wanted reliability, or the best that all publishers
+    offer, and their durability.
 
     A latched topic is published on change: its last message must arrive, so that it is read reliably.
     """
@@ -63,7 +63,7 @@ class AdaptiveSubscription:
     Args:
         node: That subscribes; where the queue is deeper than 1, it reports what is lost.
         message_type: Type of the topic.
-        topic: Its name.
+        topic: Name of the topic.
         callback: Called with each message, or with its bytes.
         raw: Give bytes.
         qos: Depth, and the reliability wanted.

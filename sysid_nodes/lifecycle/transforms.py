@@ -69,7 +69,8 @@ class StaticTransforms:
 
 
 class MovingTransform:
-    """The next transform of one frame on `tf`, which is listened to until it has come, for seconds.
+    """Receiver of the next transform of one frame on `tf`; it subscribes for some seconds until the
+    transform arrives.
 
     Args:
         node: That listens.
@@ -96,7 +97,7 @@ class MovingTransform:
         )
 
     def take(self) -> tuple[int, StaticTransform] | None:
-        """Stamp [ns] and transform, once; None if it hasn't come."""
+        """Return stamp [ns] and transform once; None if no transform has arrived."""
         found, self._found = self._found, None
         over = found is not None or time.monotonic() > self._until
         if over and self._subscription is not None:

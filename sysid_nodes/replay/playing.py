@@ -22,8 +22,8 @@ from sysid_nodes.replay.bag_publisher import BagPublisher
 
 @contextlib.contextmanager
 def pressed_keys() -> Iterator[Callable[[], str]]:
-    """Function that returns the keys pressed since its last call: space pauses, s publishes a
-    single message.
+    """Provide a function that returns the keys pressed since its last call: space pauses, s
+    publishes a single message.
     """
     if not sys.stdin.isatty():
         yield lambda: ""

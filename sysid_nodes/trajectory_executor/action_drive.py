@@ -24,7 +24,7 @@ Clock = Callable[[float | None, np.ndarray, float], None]
 
 
 def follow_action() -> Any:
-    """Type of the action `FollowJointTrajectory`.
+    """Return the type of the action `FollowJointTrajectory`.
 
     Raises:
         SysIdError: control_msgs isn't installed.

@@ -17,7 +17,7 @@ from sysid_nodes.lifecycle import ManagedNode, parameter
 
 
 def arm_timeout() -> Any:
-    """Parameter `arm_timeout_s` of nodes that serve `~/arm`."""
+    """Return the parameter `arm_timeout_s` of nodes that serve `~/arm`."""
     return parameter(30.0, "Validity of a token of ~/arm [s].", minimum=1.0, maximum=600.0)
 
 
@@ -38,7 +38,7 @@ class Arming:
         Args:
             node: Whose service it is.
             problem: Says why nobody may arm now, or nothing.
-            remark: Said with each token.
+            remark: Text that is sent with each token.
         """
 
         def answer(request: Arm.Request, response: Arm.Response) -> Arm.Response:

@@ -27,7 +27,7 @@ _TOPIC_DRIVES = {
 def build_drive(
     node: ManagedNode, mode: CommandMode, action_name: str, on_clock: Clock
 ) -> RobotDrive:
-    """Command interface of a command mode.
+    """Return the command interface of a command mode.
 
     Args:
         node: Whose topics these are.

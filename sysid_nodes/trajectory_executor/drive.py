@@ -76,7 +76,7 @@ class RobotDrive:
 
     Attributes:
         watch: Watches the controller's action, where it has one.
-        dropped: Why the controller doesn't play what was sent last; empty: it does.
+        dropped: Reason why the controller does not play the last commands; empty if it does.
         completed: Whether the controller has said that it played what was sent last to its end.
         takes_whole: Whether the controller takes whole trajectories instead of a stream.
     """

@@ -14,7 +14,7 @@ from busy_machine import patience
 from forked_python import Forked
 from live_nodes import FRAME, PATIENT, TCP_SPEED, Start
 
-from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, export_trajectory
+from sysid_core.planning import MotionChecker, MotionLimits, Trajectory
 from sysid_core.planning.payload import plan_payload_motion
 from sysid_core.planning.payload.motion import oscillation
 from sysid_core.planning.payload.plan import PayloadPlan
@@ -72,7 +72,7 @@ def short_plan(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PayloadP
         model, limits, duration=2.0, n_tare=3, still=0.4, n_candidates=40, mean_angular_speed=1.5
     )
     path = tmp_path_factory.mktemp("plan") / "motion.npz"
-    export_trajectory(model, plan.trajectory, limits, path)
+    MotionChecker(model, limits).export(plan.trajectory, path)
     return path, plan
 
 
@@ -81,12 +81,13 @@ def wave(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Trajectory]:
     """Four seconds of motion from which nothing is weighed, checked and written."""
     model, limits = _arm()
     home = np.array([0.0, -0.3, 0.0, 0.9, 0.0, 1.2, 0.0])
-    builder = MotionBuilder(MotionChecker(model, limits), home, rate_hz=100)
+    checker = MotionChecker(model, limits)
+    builder = MotionBuilder(checker, home, rate_hz=100)
     builder.rest(0.2, "still")
     builder.play(*oscillation(home, [4, 5, 6], [0.28, 0.34, 0.36], 4.0, ramp=0.8), "wave")
     trajectory = builder.build()
     path = tmp_path_factory.mktemp("wave") / "motion.npz"
-    export_trajectory(model, trajectory, limits, path)
+    checker.export(trajectory, path)
     return path, trajectory
 
 

@@ -61,7 +61,7 @@ class LimitPenalties:
 
     Args:
         checker: Checker of the robot and its limits.
-        tree: Its kinematics.
+        tree: Kinematics of the robot.
         share: Share of the joints' limits that samples may use.
 
     Attributes:
@@ -109,13 +109,14 @@ class LimitPenalties:
         motion: TreeMotion,
         contact_weights: Array,
     ) -> Excess:
-        """Violation of the limits by a motion.
+        """Return the violation of the limits by a motion.
 
         Args:
             q, v, a, jerk: Samples, (K, n) each.
-            Y: Their joint-torque regressor, (K, n, 10 n).
-            motion: Their bodies' motion.
-            contact_weights: What contact weighs at each sample, (K,); where 0 it isn't asked for.
+            Y: Joint-torque regressor of the samples, (K, n, 10 n).
+            motion: Motion of the bodies at the samples.
+            contact_weights: Weight of the contact penalty at each sample, (K,); contact is not
+                checked where it is 0.
         """
         out = Excess({}, np.zeros(len(q)), *np.zeros((4, *q.shape)))
         limits = self.checker.limits

@@ -25,7 +25,7 @@ from robot_sysid.srv import Arm
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
-from sysid_core.planning import MotionChecker, MotionLimits, export_trajectory
+from sysid_core.planning import MotionChecker, MotionLimits
 from sysid_core.planning.payload.motion import oscillation
 from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import RobotModel
@@ -108,7 +108,7 @@ def lively(vendor: str, path: Path, seconds: float = 5.0) -> str:
     builder.rest(0.2, "still")
     joints = [model.nv - 3, model.nv - 2, model.nv - 1]
     builder.play(*oscillation(home, joints, [0.28, 0.34, 0.36], seconds, ramp=0.8), "oscillation")
-    export_trajectory(model, builder.build(), limits, path)
+    MotionChecker(model, limits).export(builder.build(), path)
     return str(path)
 
 

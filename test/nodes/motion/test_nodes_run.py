@@ -83,6 +83,7 @@ def test_a_plan_is_checked_asked_for_played_recorded_and_weighed_in_one_command(
     assert done.returncode == 0, done.stdout + done.stderr
     estimate = Estimate.load(out / "payload" / "estimate.yaml")
     assert abs(estimate.values[0] - PAYLOAD[0]) < 0.02 * PAYLOAD[0]
+    assert "Report:" in done.stdout and (out / "weighed" / "report.html").is_file()
     (bag,) = (path.parent for path in out.glob("*/metadata.yaml"))
     recorded = read_bag(bag)
     assert len(recorded.joints) > 500
