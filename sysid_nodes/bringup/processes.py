@@ -141,8 +141,8 @@ def running(
     environment: Mapping[str, str] | None = None,
     start: Start = start_process,
 ) -> Iterator[NodeProcesses]:
-        environment: Environment of the child processes; default: that of this process.
-        start: Starts a process, as `start_process` does.
+    """Start nodes, and end them at the end of the `with` block."""
+    nodes = NodeProcesses(specs, log_directory, environment, start)
     try:
         yield nodes
     finally:
