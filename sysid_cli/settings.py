@@ -73,7 +73,7 @@ def command(
     a dataclass is replaced by its fields, so that several commands can share options.
 
     Args:
-        group: That gets the command.
+        group: Command group to which the command is added.
         name: Name of the command; default: the function's.
         example: Command line that the help ends with.
         hidden: Whether the help of the group leaves it out.

@@ -18,7 +18,6 @@ from rich.markup import escape
 from rich.table import Table
 from robot_sysid.action import Identify
 
-from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification
 from sysid_core.files import write_text
 from sysid_core.planning import Trajectory
@@ -160,14 +159,13 @@ def compare(
     """Predict a run with the identified, the nominal and the true parameters.
 
     Args:
-        folder: That `sysid identify` wrote.
+        folder: Folder that `sysid identify` wrote.
         bag: A held-out run.
         model: The robot as described.
         true_pi: True parameters of the simulated robot, shape (n_bodies, 10).
         true_friction: The same for every joint, by symbol, such as F_c.
     """
-    estimate = Estimate.load(folder / "estimate.yaml")
-    identified = Identification.load(folder / "parameters.yaml", model, estimate)
+    identified = Identification.load(folder, model)
     names = identified.names[true_pi.size :]
     truth = [true_friction.get(name.split(".")[-1], 0.0) for name in names]
     robots = {

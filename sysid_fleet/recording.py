@@ -135,12 +135,7 @@ def calibrated(
     calibration: str, description: str, columns: str, settings: str
 ) -> tuple[Identification, ColumnMap | None]:
     """Return the calibrated robot, cached as long as the hash of its `settings` stays the same."""
-    folder = Path(calibration)
-    known = Identification.load(
-        folder / "parameters.yaml",
-        RobotModel.from_urdf(description),
-        Estimate.load(folder / "estimate.yaml"),
-    )
+    known = Identification.load(calibration, RobotModel.from_urdf(description))
     return known, ColumnMap.load(columns) if columns else None
 
 
@@ -156,7 +151,7 @@ def recording_rows(task: Task) -> list[dict[str, Any]]:
         task: The recording.
 
     Raises:
-        SysIdError: It can't be used.
+        SysIdError: The recording cannot be used.
     """
     robot = task.robot
     settings = settings_hash(robot, task.tool)

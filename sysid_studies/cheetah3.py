@@ -22,7 +22,7 @@ from sysid_core.identifiability.rpna import (
     structural_identifiability,
 )
 from sysid_core.report import Figure, Report
-from sysid_core.robot import Array, RobotModel, Rotor, joint_torque_regressor
+from sysid_core.robot import Array, RobotModel, Rotor
 from sysid_studies.quadruped import (
     GEAR_RATIO,
     LEG_JOINTS,
@@ -89,7 +89,7 @@ def regressor(model: RobotModel, motion: Gallop) -> Array:
     """Return the regressor of the generalised forces of torso and leg joints, rotors included; (K
     (6 + 12), p) or (3 K, p).
     """
-    Y = joint_torque_regressor(model, *motion_of(model, motion)) @ symmetric_rotors(model)
+    Y = model.torque_regressor(*motion_of(model, motion)) @ symmetric_rotors(model)
     return (coupling_matrix(model).T @ Y).reshape(-1, Y.shape[-1])
 
 

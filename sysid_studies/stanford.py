@@ -21,7 +21,7 @@ from sysid_core.identifiability.composite_bodies import (
     minimal_constants,
 )
 from sysid_core.report import Report
-from sysid_core.robot import Array, RobotModel, reference_robot
+from sysid_core.robot import Array, RobotModel, load_robot
 from sysid_studies.single_joint import check_postures, composite_inverse_dynamics, single_joint_rows
 from sysid_studies.table import StudyTable
 
@@ -185,7 +185,7 @@ def stanford_study(rng: np.random.Generator, n_random: int = 100) -> StanfordStu
         rng: For the motions of the closing check.
         n_random: Number of those motions.
     """
-    model = reference_robot("stanford")
+    model = load_robot("stanford")
     minimal = minimal_constants(model)
     directions = {
         body: np.array([direction_in_body(minimal.chain, 0, body - 1, q) for q in _postures(body)])

@@ -48,7 +48,7 @@ class SetPointLimits:
         velocity: Shape (n_a,) [rad/s or m/s].
         step: Distance that is no jump [rad or m].
         bandwidth: Bandwidth of the tracking error, w [rad/s].
-        acceleration: What a set point and the feedback may ask for, a [rad/s^2].
+        acceleration: Largest acceleration due to a set point and the feedback, a [rad/s^2].
     """
 
     joint_names: tuple[str, ...]
@@ -77,7 +77,8 @@ class SetPointLimits:
             dt: Time since the set point before, 0 where none is followed [s].
 
         Raises:
-            SetPointError: It is beyond a limit, or too far from all of them.
+            SetPointError: The set point exceeds a limit, or is too far from the reference and the
+                robot.
         """
         beyond = np.flatnonzero((q < self.lower) | (q > self.upper))
         if beyond.size:

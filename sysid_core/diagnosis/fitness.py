@@ -34,7 +34,7 @@ def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True
 
     Raises:
         ModelError: A joint is missing.
-        SignalError: Units can't be right, or the efforts are missing.
+        SignalError: The units are implausible, or the efforts are missing.
     """
     require_joints(model, recording.joints.names, recording.source)
     require_sound_units(recording.joints, model, recording.source)
@@ -56,7 +56,7 @@ def require_joints(model: RobotModel, names: Sequence[str], source: str) -> None
     """Raise an error if the data lack a joint of the robot.
 
     Raises:
-        ModelError: With what to do.
+        ModelError: A joint is missing; the error contains the recommended action.
     """
     missing = [name for name in model.joint_names if name not in names]
     if missing:

@@ -224,7 +224,7 @@ class Estimate:
         """Read an estimate written by `save`.
 
         Raises:
-            EstimationError: It is another kind of file.
+            EstimationError: The file is of another kind.
         """
         file = _FILE.read_schema(path, _EstimateFile)
         shared = {"method", "robot", "urdf_hash", "source", "residual_rms", "n_samples"}

@@ -131,7 +131,7 @@ def identification_report(
         identification: The identified robot.
         training: Predictions of the runs that it was fitted to.
         validation: Predictions of other runs.
-        fit: What was chosen, where all joints were fitted at once.
+        fit: Chosen settings, if all joints were fitted at once.
     """
     delay = None if fit is None else fit.lags.common
     estimate = identification.estimate

@@ -33,8 +33,8 @@ def loops_report(
         chain: The mechanism.
         limits: Random postures within the actuated joints' limits.
         inside: Random postures of the box.
-        box: Where motions should stay.
-        ranks: What can be identified.
+        box: Workspace box of the motions.
+        ranks: Ranks of the regressors.
     """
     report = Report(
         f"Loops of {chain.name}", f"{chain.n} joints, {chain.n_actuated} of them driven"

@@ -88,8 +88,8 @@ def motion_report(
 
     Args:
         checker: Checker of the robot and the limits.
-        trajectory: That was planned.
-        check: Its check.
+        trajectory: Planned motion.
+        check: Result of the motion check.
         title: Heading.
         facts: Rows of the first table.
         remarks: Sentences below it.

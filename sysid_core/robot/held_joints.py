@@ -104,11 +104,3 @@ def _described_positions(model: RobotModel) -> dict[str, float]:
 def lock_options(joints: Iterable[str]) -> str:
     """Return the options of a command that lock these joints, quoted for a shell."""
     return " ".join(f"--lock {shlex.quote(joint)}" for joint in joints)
-
-
-def held_text(model: RobotModel) -> str:
-    """Return the text with the locked joints and their positions; "" if there are none."""
-    if not model.locked:
-        return ""
-    parts = (f"{name} at {position:.4g}" for name, position in model.locked.items())
-    return f"Joints held, neither measured nor driven: {', '.join(parts)} (rad or m)."

@@ -39,7 +39,7 @@ class Surface:
 
     Attributes:
         body: Number of the joint that moves each point, shape (P,).
-        points: In that joint's frame, shape (P, 3) [m].
+        points: Points in the frame of that joint, shape (P, 3) [m].
     """
 
     body: NDArray[np.int64]

@@ -117,7 +117,7 @@ def load_servos(folder: str | Path) -> ServoModel:
         folder: The folder, or its `servos.yaml`.
 
     Raises:
-        ModelError: It isn't there, or is damaged.
+        ModelError: The file does not exist, or is damaged.
     """
     path = Path(folder)
     path = path / FILE if path.is_dir() else path

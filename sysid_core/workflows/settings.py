@@ -221,7 +221,7 @@ class SensorSettings:
         """Pose of the sensor, six numbers [m, rad].
 
         Raises:
-            ModelError: It isn't that.
+            ModelError: The text is not six numbers.
         """
         try:
             return [float(x) for x in self.sensor_pose.split()] or [0.0] * 6

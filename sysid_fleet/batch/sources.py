@@ -41,7 +41,7 @@ def find_sources(places: Sequence[str]) -> Iterator[Source]:
             fsspec knows (`s3://`, `gs://`, `az://`, `sftp://`).
 
     Raises:
-        BatchError: Nothing there, or a storage that isn't known.
+        BatchError: There are no recordings, or the storage is unknown.
     """
     seen: set[str] = set()
     for place in places:
@@ -105,7 +105,7 @@ def local_copy(address: str) -> Iterator[Path]:
     """Provide a recording as a local file or folder; a copy is removed after use.
 
     Raises:
-        BatchError: It can't be copied.
+        BatchError: The recording cannot be copied.
     """
     storage, path = _storage(address)
     if storage.protocol in ("file", ("file", "local")):

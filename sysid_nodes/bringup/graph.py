@@ -33,7 +33,7 @@ class NodeSpec:
         name: Node name.
         namespace: "" or such as "left_arm".
         parameters: Name to value.
-        remappings: From topic or action name to another.
+        remappings: Mapping from a topic or action name to another.
     """
 
     executable: str

@@ -131,13 +131,13 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
         config: Bringup file of the robot.
         plan: Trajectory that `sysid plan` wrote, or the folder with it.
         options: What is wanted.
-        confirm: Asked before anything moves; False ends the run.
+        confirm: Function that asks a person before anything moves; False ends the run.
 
     Returns:
         Exit status: 0 when all is done, 1 when it was declined.
 
     Raises:
-        SysIdError: The plan is unsafe, a node ended, the motion was aborted, or nothing came out.
+        SysIdError: The plan is unsafe, a node ended, the motion was aborted, or there is no result.
     """
     console, out = Console(), options.out.resolve()
     file = (plan / "trajectory.npz" if plan.is_dir() else plan).resolve()
@@ -187,7 +187,8 @@ def require_usable_efforts(specs: Sequence[NodeSpec]) -> None:
         specs: Nodes of the run.
 
     Raises:
-        SysIdError: Their kind isn't declared, or they are currents of drives with unknown gains.
+        SysIdError: The kind of the efforts is not declared, or they are currents of drives with
+            unknown gains.
     """
     logger, estimator = (_parameters(specs, name) for name in ("data_logger", "estimator"))
     columns, kind = estimator.get("columns", ""), EffortKind(logger.get("effort_kind", "unknown"))

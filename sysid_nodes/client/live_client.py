@@ -58,13 +58,13 @@ class LiveClient(NodeClient):
 
         Args:
             trajectory_file: As `sysid plan` wrote it, below the executor's folders.
-            on_feedback: Called with the executor's feedback.
+            on_feedback: Function that is called with the executor's feedback.
             timeout_s: Patience [s].
             speed_scale: Share of the plan's speed.
             enough: True ends the motion early, by the executor's own smooth stop.
 
         Raises:
-            LiveError: Refused or aborted; the message is the executor's.
+            LiveError: The motion was refused or aborted; the message is that of the executor.
         """
         token = str(self.call(Arm, "trajectory_executor/arm", Arm.Request()).token)
         goal = ExecuteTrajectory.Goal(
@@ -116,7 +116,7 @@ def execute_watched(
     """Execute a trajectory, show its progress, and return the executor's result.
 
     Raises:
-        LiveError: Refused or aborted; the message is the executor's.
+        LiveError: The motion was refused or aborted; the message is that of the executor.
     """
     columns = (
         TextColumn("{task.description:34}", markup=False),
@@ -145,7 +145,7 @@ def live_client(
 
     Args:
         namespace: Namespace of the nodes.
-        check: Called while waiting; raises when something else went wrong.
+        check: Function that is called while waiting; it raises an error if something else failed.
         sim_time: Take the time from /clock, as the nodes do.
     """
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)

@@ -68,7 +68,7 @@ class IdentifiedParameters:
         """Set the stored parameters in the controller.
 
         Args:
-            controller: That takes them, at rest only.
+            controller: Controller that uses the parameters; it changes them only at rest.
             now: The clock [s].
 
         Raises:

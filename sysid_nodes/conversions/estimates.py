@@ -75,12 +75,13 @@ def message_from_estimate(
 
     Args:
         estimate: What was identified.
-        stamp_ns: When it was computed [ns].
+        stamp_ns: Time of the computation [ns].
         valid_from_ns: Stamp of the first sample that it rests on [ns].
         frame: Frame of the values.
-        reference_point: About which inertias are taken, in words.
+        reference_point: Point about which inertias are stated, in words.
         model: What was modelled: "robot" or "payload".
-        robot: Whose it is, or which carries it; None: as the estimate says.
+        robot: Robot to which the estimate belongs, or which carries the payload; None: that of the
+            estimate.
     """
     known = estimate.physically_consistent
     out = InertialEstimate(
@@ -115,7 +116,7 @@ def estimate_from_message(message: InertialEstimate) -> Estimate:
     """Return the `Estimate` of a message (without the residuals of single channels).
 
     Raises:
-        SysIdError: Its arrays don't belong together, or a verdict is none.
+        SysIdError: The arrays of the message have inconsistent sizes, or a verdict is invalid.
     """
     p = len(message.names)
     if len(message.covariance) != p * p or set(message.verdicts) - set(VERDICT_FROM_CODE):

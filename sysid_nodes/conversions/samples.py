@@ -44,7 +44,7 @@ def columns_of(names: Sequence[str], available: Sequence[str], what: str) -> lis
 
     Args:
         names: Joint names of the robot, n of them.
-        available: Those of the message, in any order; may hold others too.
+        available: Names in the message, in any order; may contain further joints.
         what: The message's name, for the error.
 
     Returns:

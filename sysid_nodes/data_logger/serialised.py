@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -102,9 +103,9 @@ class Template:
     """Serialised message of which only the stamp and some float64 fields change.
 
     Args:
-        store: Types.
+        store: Message types.
         type_name: Such as `sensor_msgs/msg/JointState`.
-        make: Makes the message from its fields.
+        make: Function that makes the message from its fields.
         counts: Values of each field.
     """
 
@@ -220,6 +221,7 @@ class WrenchWriter:
         return self._plain.fill(stamp_ns, wrench=s.wrench)
 
 
+@cache
 def message_types() -> Any:
     """Message types of the data logger's streams, for the bag writer."""
     return build_typestore(interface_definitions())

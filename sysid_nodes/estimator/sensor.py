@@ -57,7 +57,7 @@ class SensorComponent:
         (TF).
 
         Raises:
-            ModelError: Nobody says where the sensor is, or several do.
+            ModelError: The pose of the sensor is not given, or given more than once.
         """
         self._bare, self._robot = model, None
         self._known.clear()

@@ -63,7 +63,7 @@ def advance(coroutine: Coroutine[Future, None, Any], then: Callable[[Any], None]
 
     Args:
         coroutine: That awaits nothing but `Ended`, and raises nothing.
-        then: Called with what it returns.
+        then: Function that is called with the result.
     """
     try:
         future = coroutine.send(None)
@@ -77,7 +77,7 @@ class CoroutineActionServer(ActionServer):
     """Action server whose goals wait without using processor time.
 
     Args:
-        node: That serves.
+        node: Node that serves the action.
         kind: Type of the action.
         name: Name of the action.
         play: Plays a goal, which it leaves in a final state; returns the result.

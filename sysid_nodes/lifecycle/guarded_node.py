@@ -132,7 +132,7 @@ class GuardedNode(LifecycleNode):
         begins, any stamp is accepted.
 
         Raises:
-            StampError: It isn't let in.
+            StampError: The stamp is refused.
         """
         stamp_ns, now_ns = stamp.sec * 1_000_000_000 + stamp.nanosec, self.now_ns()
         return gate.take(stamp_ns, now_ns) if now_ns else stamp_ns

@@ -58,7 +58,7 @@ class TwinWatch:
     """Detector of other nodes with the name of this node.
 
     Args:
-        node: Whose name must be its own.
+        node: Node whose name must be unique.
     """
 
     def __init__(self, node: GuardedNode) -> None:
@@ -85,7 +85,7 @@ class Waits:
     """Coroutines of a node that wait for a condition or a time.
 
     Args:
-        node: Whose coroutines wait.
+        node: Node whose coroutines wait.
 
     Attributes:
         timers: Timers of the waits under way; they outlive a deactivation.

@@ -34,7 +34,7 @@ def parameter(
     """Create a field of a node's configuration dataclass.
 
     Args:
-        default: Its value when not set; lists are given as tuples, kinds as an Enum.
+        default: Default value; lists are given as tuples, kinds as an Enum.
         description: What it is, with its unit.
         minimum: Smallest value allowed.
         maximum: Largest value allowed.
@@ -95,7 +95,7 @@ def check(schema: type, name: str, value: Any) -> Any:
         The value as ROS has it, but lists as tuples, and integers as floats where a float is meant.
 
     Raises:
-        ParameterError: It doesn't fit.
+        ParameterError: The value does not belong to the type, range or choices of its field.
     """
     fields = {f.name: f for f in dataclasses.fields(schema)}
     if name not in fields:
@@ -146,7 +146,7 @@ def typed(schema: type, name: str, value: Any) -> Any:
     """Return the checked value of a parameter, as an Enum member where the field requires one.
 
     Raises:
-        ParameterError: It doesn't fit.
+        ParameterError: The value does not belong to the type, range or choices of its field.
     """
     (field,) = (f for f in dataclasses.fields(schema) if f.name == name)
     default = field.default

@@ -28,8 +28,8 @@ class StaticTransforms:
     """Subscriber of `tf_static` that stores all its frames.
 
     Args:
-        node: That listens, as long as it is configured.
-        heard: Called when there is something new.
+        node: Node that subscribes while it is configured.
+        heard: Function that is called when there are new transforms.
 
     Attributes:
         available: Whether tf2_msgs is installed; without it nothing is heard.
@@ -73,7 +73,7 @@ class MovingTransform:
     transform arrives.
 
     Args:
-        node: That listens.
+        node: Node that subscribes.
     """
 
     def __init__(self, node: ManagedNode) -> None:

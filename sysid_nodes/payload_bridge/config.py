@@ -13,7 +13,6 @@ from sysid_core.controller_payload import (
     ControllerPayload,
     PayloadExchange,
     PayloadLimits,
-    fixed_pose,
 )
 from sysid_core.robot import RobotModel, transform_pi
 from sysid_nodes.conversions import ns_from_stamp
@@ -87,7 +86,7 @@ class PayloadBridgeConfig:
         """Return the state machine of proposals and of the controller's payload.
 
         Raises:
-            ParameterError: A body hasn't ten parameters.
+            ParameterError: A body does not have ten parameters.
         """
         for name in ("tool", "initial_payload"):
             if len(getattr(self, name)) not in (0, 10):
@@ -151,5 +150,5 @@ def payload_at_flange(
                 untouched=True,
                 remedy="Start the node that publishes robot_description, or give the estimate in the flange frame.",
             )
-        pi = transform_pi(fixed_pose(model, config.flange_frame, message.header.frame_id), pi)
+        pi = transform_pi(model.fixed_pose(config.flange_frame, message.header.frame_id), pi)
     return ControllerPayload.from_pi(pi + config.tool if config.tool else pi)

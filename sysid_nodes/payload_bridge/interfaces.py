@@ -20,8 +20,8 @@ class NotTakenError(SysIdError):
     """Error of a controller that did not adopt the payload.
 
     Args:
-        message: Why.
-        untouched: It is certain that it kept what it had.
+        message: Reason in words.
+        untouched: True if the controller certainly kept its previous payload.
         remedy: What to do.
     """
 

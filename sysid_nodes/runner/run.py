@@ -80,11 +80,11 @@ async def run_experiment(
         graph: The nodes.
         slow: Speed of a first pass as a share of the plan's, below 1; 0: no first pass.
         method: "payload": weigh what the sensor carries; else the estimator of the robot.
-        confirmed: Asked before anything moves.
+        confirmed: Function that asks a person before anything moves.
         settled_s: Time for which a payload must be constant to be final [s].
 
     Raises:
-        SysIdError: A check fails, the motion is aborted, or nothing comes out.
+        SysIdError: A check fails, the motion is aborted, or there is no result.
     """
     if not 0.0 <= slow < 1.0:
         raise SysIdError(

@@ -38,7 +38,7 @@ def inside(folder: str | Path, name: str, what: str) -> Path:
         what: What it is, for the error.
 
     Raises:
-        PathError: It is absolute, leaves the folder, or holds what no file name should.
+        PathError: The path is absolute, leaves the folder, or contains invalid characters.
     """
     root = Path(folder).resolve()
     bad = not name or name.startswith(("/", "-", "~")) or not _is_sound(name)
@@ -73,7 +73,7 @@ def existing_inside(folder: str | Path, name: str, what: str) -> Path:
     those seen from the working directory of the node, are accepted.
 
     Raises:
-        PathError: It isn't allowed, isn't there, or is a pipe or device.
+        PathError: The path is not permitted, does not exist, or is a pipe or device.
     """
     path = inside(folder, below(folder, name), what)
     if not path.exists() and _is_seen_below(folder, name):
@@ -91,7 +91,7 @@ def existing_inside_any(folders: Collection[str], name: str, what: str) -> Path:
     `existing_inside`).
 
     Raises:
-        PathError: It isn't allowed, isn't there, or is a pipe or device.
+        PathError: The path is not permitted, does not exist, or is a pipe or device.
     """
     if not folders:
         raise PathError(
@@ -111,7 +111,7 @@ def new_inside(folder: str | Path, name: str, what: str) -> Path:
     An absolute path is accepted if it lies below the folder.
 
     Raises:
-        PathError: It isn't allowed, or something is there.
+        PathError: The path is not permitted, or already exists.
     """
     path = inside(
         folder, below(folder, name) or f"{datetime.datetime.now():%Y%m%d_%H%M%S_%f}", what

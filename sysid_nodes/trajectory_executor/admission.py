@@ -22,7 +22,7 @@ class Admission:
 
     Args:
         drive: How the robot is moved.
-        robot: Its newest state.
+        robot: Newest state of the robot.
         safety: What must be true.
     """
 
@@ -44,7 +44,8 @@ class Admission:
         """Create the executor of a goal, ready to check it.
 
         Raises:
-            SysIdError: A reason why not, and what to do.
+            SysIdError: The goal is refused; the error contains the reason and the recommended
+                action.
         """
         if model is None:
             raise SysIdError(

@@ -36,9 +36,9 @@ class Arming:
         """Serve `~/arm` from now on.
 
         Args:
-            node: Whose service it is.
+            node: Node that offers the service.
             problem: Says why nobody may arm now, or nothing.
-            remark: Said with each token.
+            remark: Text that is sent with each token.
         """
 
         def answer(request: Arm.Request, response: Arm.Response) -> Arm.Response:

@@ -204,7 +204,7 @@ class TrajectoryExecutorConfig:
         """Refuse to move a robot without a dead-man timeout that stops it.
 
         Raises:
-            SysIdError: The mode has no dead-man, and nobody has said that this is wanted.
+            SysIdError: The mode has no dead-man function, and `without_dead_man` is false.
         """
         if self.no_dead_man and not self.without_dead_man:
             raise SysIdError(

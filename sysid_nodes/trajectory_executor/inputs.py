@@ -33,7 +33,7 @@ class SpeedScaling:
     """Speed scaling of the robot, from a topic in percent.
 
     Args:
-        topic: Its name; `none` for a robot without a slider, empty where nobody says.
+        topic: Name of the topic; `none` for a robot without a slider, empty if no topic reports it.
     """
 
     def __init__(self, topic: str) -> None:
@@ -157,7 +157,7 @@ class RobotInputs:
     """Subscriptions to all inputs from the robot, with the newest value of each.
 
     Args:
-        node: That subscribes, configured.
+        node: Configured node that subscribes.
     """
 
     def __init__(self, node: ManagedNode) -> None:
@@ -171,7 +171,7 @@ class RobotInputs:
         """Subscribe to all inputs.
 
         Args:
-            on_safety: Called after each message of a safety input.
+            on_safety: Function that is called after each message of a safety input.
         """
         node = self._node
         node.subscribe_to_data(JointState, "joint_states", self.robot.on_joints, qos=NEWEST)

@@ -36,7 +36,7 @@ def planning_limits(config: LimitsConfig, model: RobotModel, **others: Any) -> M
         others: Further limits, used without a file; see `MotionLimits.from_model`.
 
     Raises:
-        SysIdError: A limit is malformed: none is ever left out in silence.
+        SysIdError: A limit is malformed; limits are never ignored silently.
     """
     if config.limits_file:
         return read_limits(config.limits_file, model)
@@ -47,7 +47,7 @@ def motion_limits(config: TrajectoryExecutorConfig, model: RobotModel) -> Motion
     """Return the limits that every motion of the robot must respect.
 
     Raises:
-        SysIdError: A limit is malformed: none is ever left out in silence.
+        SysIdError: A limit is malformed; limits are never ignored silently.
     """
     corners = tuple(float(x) for x in config.workspace)
     if len(corners) not in (0, 6):

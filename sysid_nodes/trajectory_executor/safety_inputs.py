@@ -27,7 +27,7 @@ class SafetyInput:
         allowed: Values that let the robot move.
         max_age: Age of the newest message [s]; infinite for topics that are published on change.
         seen: The last value, or None.
-        stamp: When it came, on the caller's clock [s].
+        stamp: Arrival time, on the caller's clock [s].
     """
 
     topic: str
@@ -93,7 +93,7 @@ class SafetyInputs:
     """All safety conditions of a robot.
 
     Args:
-        lines: One a line, see `SafetyInput.parse`.
+        lines: Safety inputs, one per line, see `SafetyInput.parse`.
         enable_topic: A Bool that must be true; empty: none.
     """
 
@@ -115,9 +115,9 @@ class SafetyInputs:
         """Subscribe to the topics of all conditions; `changed` is called after each message.
 
         Args:
-            subscribe: Called with type, topic and callback.
+            subscribe: Function that subscribes, called with type, topic and callback.
             now: The clock [s].
-            changed: Called after each message.
+            changed: Function that is called after each message.
         """
         for item in self.inputs:
 

@@ -25,7 +25,6 @@ from sysid_core.files import (
     Number,
     Positive,
     hash_of,
-    read_npz,
 )
 from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
@@ -268,7 +267,7 @@ def _read_arrays(recipe: Recipe, path: Path, joints: Sequence[str]) -> Recording
     assert spec is not None
     names = [spec.time, spec.position, spec.velocity, spec.effort]
     names += [spec.controller.target] if spec.controller else []
-    arrays = read_npz(path, _NPZ, [name for name in names if name])
+    arrays = _NPZ.read_npz(path, [name for name in names if name])
     time, q = (np.asarray(arrays[name], dtype=float) for name in (spec.time, spec.position))
     v = np.asarray(arrays[spec.velocity], dtype=float) if spec.velocity else None
     if spec.controller is not None:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import SignalError
 from sysid_core.estimation.fit import Regression, friction_scale
-from sysid_core.robot import Array, usual_friction
+from sysid_core.robot import Array, DriveTrain, FrictionModel, usual_friction
 from sysid_core.robot.loops import (
     ClosedChain,
     ConstrainedMotion,
@@ -26,7 +26,6 @@ from sysid_core.robot.loops import (
     closure_state,
     constrained_motion,
     constrained_torques,
-    drive_friction,
     projected_drive_regressor,
 )
 from sysid_core.signals import Recording
@@ -61,7 +60,7 @@ def paper_regression(chain: ClosedChain, recordings: Sequence[Recording]) -> Reg
         W = projected_drive_regressor(chain, motion, chain.actuated)
         parts.append((W, tau - constrained_torques(rest, motion)))
     W, tau = (np.concatenate(x) for x in zip(*parts, strict=True))
-    friction = drive_friction(chain.actuated)
+    friction = FrictionModel(DriveTrain.direct(chain.actuated), coulomb_velocity=0.0)
     return Regression(
         Y=W,
         tau=tau,

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
 from sysid_core.reasons import Reason, Verdict
-from sysid_core.robot import Array, RobotModel, joint_torque_regressor, parameter_transform
+from sysid_core.robot import Array, RobotModel, parameter_transform
 from sysid_core.signals import JointStream
 
 _PEAK = 2.0  # times the URDF's limit that a drive may give for a moment
@@ -33,7 +33,7 @@ def payload_torque_regressor(
     Returns:
         Y_L, shape (K, nv, 10).
     """
-    return joint_torque_regressor(model, q, v, a) @ carried_by(model, frame)
+    return model.torque_regressor(q, v, a) @ carried_by(model, frame)
 
 
 def carried_by(model: RobotModel, frame: str) -> Array:
@@ -60,8 +60,8 @@ def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
 
     Args:
         model: The robot without it.
-        frame: What carries the body.
-        pi: Its parameters in that frame, shape (10,).
+        frame: Frame to which the body is fixed.
+        pi: Inertial parameters of the load in that frame, shape (10,).
     """
     added = carried_by(model, frame) @ np.asarray(pi, dtype=float)
     return model.with_pi(model.pi.ravel() + added)
@@ -73,7 +73,7 @@ def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -
 
     Args:
         model: The robot without the load; limits of 0 or infinity aren't looked at.
-        frame: What carries the load.
+        frame: Frame to which the load is fixed.
         pi: The load's parameters in that frame, shape (10,).
         q: Postures in which it was carried, shape (K, n).
     """
@@ -108,7 +108,7 @@ def torques_agree(
 
     Args:
         model: The robot without the load.
-        frame: What carries the load.
+        frame: Frame to which the load is fixed.
         pi: The load's parameters in that frame, shape (10,).
         motion: Positions, velocities and accelerations of the joints, which carry the load.
         measured: Joint torques, which are interpolated at the stamps of the motion.

@@ -37,17 +37,18 @@ class PayloadData:
 
     Attributes:
         time: Shape (K,) [s], increasing.
-        wrench: That the sensor exerts on the object, force then torque, shape (K, 6) [N, N m].
+        wrench: Wrench that the sensor exerts on the object, force then torque, shape (K, 6) [N, N
+            m].
         a: Proper acceleration of the sensor's origin, shape (K, 3) [m/s^2].
         omega: Angular velocity, shape (K, 3) [rad/s].
         alpha: Angular acceleration, shape (K, 3) [rad/s^2].
         gravity: Shape (K, 3) [m/s^2].
-        source: Where it came from.
+        source: Name of the data source.
         R_WS: Orientation of the sensor, shape (K, 3, 3); lets an error of gravity's direction be
             estimated along. None where it isn't known.
         p_WS: Position of the sensor, shape (K, 3) [m], or None.
-        covariance: Of (a, omega, alpha), shape (K, 9, 9), NaN where the filter gives none; None
-            where nothing is known of the motion's error.
+        covariance: Covariance of (a, omega, alpha), shape (K, 9, 9), NaN for samples without one;
+            None if the error of the motion is unknown.
     """
 
     time: Array
@@ -160,7 +161,7 @@ class CompressedWrenches:
             (Nadeau et al. 2022, eq. 9); None: no weighted factors.
 
     Attributes:
-        n_samples: How many samples are in it.
+        n_samples: Number of samples.
     """
 
     def __init__(self, dynamism_scale: float | None = None) -> None:
@@ -299,7 +300,7 @@ def positive_mass(moment: float, power: float) -> float:
     """Return the mass `moment / power` of a least-squares problem in the mass alone [kg].
 
     Raises:
-        EstimationError: It isn't positive.
+        EstimationError: The mass is not positive.
     """
     mass = moment / power if power > 0 else 0.0
     if not mass > 0:

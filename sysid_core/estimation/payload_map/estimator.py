@@ -62,7 +62,7 @@ class PayloadMAP:
 
     Args:
         shape: Shape of the object, in the sensor frame; None where it isn't known.
-        sensor: What the sensor's errors may be.
+        sensor: Error magnitudes of the sensor.
         contrasts: Contrasts of the density, that are possible (`ShapePrior`).
         extent: Size of the space in which something of unknown shape is held [m].
         passes: At most that many steps between two lessons about the noise.
@@ -382,7 +382,7 @@ def _is_simpler_better(
 
     Args:
         stretches: Stretches of the whole model.
-        simple: Which unknowns are the bias and the payload's.
+        simple: Indices of the unknowns of bias and payload.
         precision: Prior precision of the sensor's errors, shape (u,).
         found: The payload.
     """

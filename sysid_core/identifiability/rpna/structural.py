@@ -205,8 +205,8 @@ def structural_identifiability(
         ModelError: Rotors that don't fit the robot.
 
     Examples:
-        >>> from sysid_core.robot import reference_robot
-        >>> answer = structural_identifiability(reference_robot("puma560"))
+        >>> from sysid_core.robot import load_robot
+        >>> answer = structural_identifiability(load_robot("puma560"))
         >>> answer.n_base, len(answer.base.names)
         (36, 60)
     """

@@ -47,10 +47,11 @@ class ClockOffset:
     """Offset between the clocks of the wrench and of the joint states.
 
     Attributes:
-        offset_s: By how much the wrench's stamps are ahead (its delay included) at `at_ns` [s].
-        offset_sd: Its standard deviation [s].
+        offset_s: Time by which the wrench's stamps are ahead (delay of the sensor included) at
+            `at_ns` [s].
+        offset_sd: Standard deviation of the offset [s].
         drift: Growth of the offset per time; 1e-6 is a microsecond each second.
-        drift_sd: Its standard deviation.
+        drift_sd: Standard deviation of the drift.
         at_ns: Middle of the motion, on the wrench's clock.
         span_s: Length of the motion [s].
     """

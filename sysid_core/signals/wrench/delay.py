@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import SignalError
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import FrameMotion, RobotModel, wrench_regressor
-from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
+from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion
 from sysid_core.signals.recording import Array, JointStream, Recording
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def sensor_motion(
         frame: A frame of it.
         motion_cutoff_hz: Cut-off of the zero-phase filter.
     """
-    parts = split_at_gaps(recording.joints.ordered(model.joint_names), 0.1)
+    parts = recording.joints.ordered(model.joint_names).split_at_gaps(0.1)
     longest = max(parts, key=len)
     rate_hz = min((len(longest) - 1) / float(longest.time[-1]), 20.0 * motion_cutoff_hz)
     smooth = smooth_motion(longest, rate_hz, ZeroPhaseFilter(motion_cutoff_hz))
