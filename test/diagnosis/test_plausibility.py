@@ -205,6 +205,24 @@ def test_no_stamps_are_blamed_that_would_make_a_joint_faster_than_its_limit():
     assert not any(e.hypothesis.code == "stamps" and e.hypothesis.amount > 1.2 for e in found)
 
 
+def test_positions_beyond_their_limits_speak_against_the_declared_zeros(model, run):
+    """Whole turns are no fault; another robot's limits are unknown."""
+    samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=100)
+
+    def declared(q: np.ndarray, share: float) -> float:
+        limited = model.pin_model.copy()
+        limited.upperPositionLimit = share * np.max(np.abs(run.joints.q), axis=0)
+        limited.lowerPositionLimit = -limited.upperPositionLimit
+        there = replace(samples, q=q).with_model(replace(model, pin_model=limited))
+        chance = {e.hypothesis.kind: e.probability for e in explanations(there)}
+        return chance[Fault.NONE] / chance[Fault.OTHER_ROBOT]
+
+    q = samples.q
+    inside = declared(q, 1.1)
+    assert declared(q + 2.0 * np.pi * np.array([1.0, 0.0, 0.0, -1.0]), 1.1) > 0.99 * inside
+    assert declared(q, 0.5) < 0.1 * inside
+
+
 @pytest.mark.parametrize("joint", [0, 2])
 def test_a_joint_without_efforts_is_left_out_of_all_comparisons(model, run, joint):
     efforts = negated(run.joints.effort, 1) * (np.arange(4) != joint)
