@@ -235,11 +235,9 @@ def _evidence(
     thorough: bool = True,
     exact: bool = False,
 ) -> Evidence | None:
-    """Evidence of a hypothesis about samples with this motion; None if it contradicts the robot."""
+    """Evidence of a hypothesis about samples with this motion; None if loops do not close."""
     try:
         there = hypothesis.mend(samples)
-        if _is_too_fast(samples, there):
-            return None
         moved = there.q is not samples.q or there.a is not samples.a
         return evidence(
             there,
@@ -253,13 +251,6 @@ def _evidence(
         )
     except (ModelError, np.linalg.LinAlgError):  # so understood, loops don't close
         return None
-
-
-def _is_too_fast(samples: Samples, there: Samples) -> bool:
-    """Whether a change of the motion makes a joint's usual speed more than its limit, and than recorded."""
-    limits = samples.model.velocity_limits
-    usual, before = (np.sqrt(np.mean(s.v**2, axis=0)) for s in (there, samples))
-    return bool(np.any((usual > before) & (limits > 0.0) & (usual > limits)))
 
 
 class _Sift:
