@@ -37,9 +37,9 @@ class ClockGate:
     shows that the clock of the publisher is ahead, by at least this amount.
 
     Args:
-        topic: What the stamps are of, for messages.
+        topic: Name of the topic, for messages.
         oldest: Largest age that is let in [s]; infinite: all.
-        ahead: By how much a stamp may lie in the future [s]; infinite: any.
+        ahead: Largest time by which a stamp may lie in the future [s]; infinite: any.
         in_order: Whether a publisher's stamp before its last is refused.
     """
 
@@ -80,21 +80,21 @@ class ClockGate:
         )
 
     def forget(self) -> None:
-        """Reset after a change of the clock or of the publishers."""
+        """Delete the stored clock offsets, after a change of the clock or of the publishers."""
         self._delays.clear()
         self._last.clear()
         self.backwards = 0
 
     def take(self, stamp_ns: int, now_ns: int, publisher: Hashable = "") -> int:
-        """Time of a message [ns]: its stamp, or the current time if it has none.
+        """Return the time of a message [ns]: its stamp, or the current time if it has none.
 
         Args:
             stamp_ns: As the message says [ns]; 0: it has none.
             now_ns: This process's clock [ns].
-            publisher: Who sent it, as far as that is known.
+            publisher: Publisher of the message, if it is known.
 
         Raises:
-            StampError: It can't be believed.
+            StampError: The stamp is invalid.
         """
         if stamp_ns == 0:
             return now_ns

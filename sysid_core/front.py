@@ -70,8 +70,8 @@ def _for_python(function: Callable[P, R]) -> Callable[P, R]:
 def identifiable(
     robot: RobotModel | str, *, gravity: ArrayLike | None = None, static: bool = False
 ) -> Identifiability:
-    """Combinations of a robot's inertial parameters that ideal joint torques would determine,
-    computed exactly.
+    """Return the combinations of a robot's inertial parameters that ideal joint torques would
+    determine, computed exactly.
 
     Args:
         robot: The robot, a URDF file, or a name in example-robot-data.

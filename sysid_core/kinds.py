@@ -19,11 +19,11 @@ class Kind(str, Enum):
 
     @classmethod
     def named(cls, text: str, of: str, error: type[SysIdError]) -> Self:
-        """Enum member with the given text.
+        """Return the enum member with the given text.
 
         Args:
             text: A member or its value.
-            of: What is chosen, the subject of the error's sentence.
+            of: Subject of the error message, such as "the method".
             error: Class of the error.
 
         Raises:

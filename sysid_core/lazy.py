@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heavy libraries, and the names of doors, that are imported when something of them is used, not before.
+"""Import of heavy libraries, and of the public names of packages, at their first use.
 
 A door that gathers heavy rooms imports its names below `TYPE_CHECKING`, for readers and type checkers, and
 has `__getattr__ = names_of(__name__, __file__)` for the interpreter (PEP 562), which reads the same lines.
@@ -22,7 +22,7 @@ _KNOWN = ("__file__", "__name__")
 
 
 class _Unloaded(ModuleType):
-    """A module that knows its name and file, and is loaded for anything else."""
+    """Module that knows only its name and file until any other attribute is used, which loads it."""
 
     def __getattribute__(self, attribute: str) -> Any:
         if attribute in _KNOWN:
@@ -33,14 +33,14 @@ class _Unloaded(ModuleType):
 
 
 def lazy_import(name: str) -> Any:
-    """Module that is loaded at the first access to one of its attributes.
+    """Return the module that is loaded at the first access to one of its attributes.
 
     A node that never solves a cone programme then needs neither the time nor the memory for
     importing the solver (a quarter of a second and about 40 MB each). The recipe is that of
     `importlib.util.LazyLoader`.
 
     Raises:
-        ModuleNotFoundError: It isn't installed.
+        ModuleNotFoundError: The module is not installed.
     """
     if name in sys.modules:
         return sys.modules[name]
@@ -58,7 +58,7 @@ def lazy_import(name: str) -> Any:
 
 
 def names_of(package: str, file: str) -> Callable[[str], Any]:
-    """Function `__getattr__` of a package that imports its names on demand.
+    """Return a function `__getattr__` of a package that imports its names on demand.
 
     Args:
         package: `__name__` of the door.

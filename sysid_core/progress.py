@@ -16,8 +16,8 @@ _WATCHER: ContextVar[Report | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watch_progress(report: Report) -> Iterator[None]:
-    """Context manager that reports the progress of reading to `report`: name and fraction from 0 to
-    1.
+    """Report the progress of reading files inside this context to `report`: name and fraction from
+    0 to 1.
     """
     token = _WATCHER.set(report)
     try:
@@ -70,4 +70,4 @@ Progress = Callable[[Step], None]
 
 
 def silent(step: Step) -> None:
-    """Ignore the report of a step."""
+    """Do nothing with the report of a step."""

@@ -21,13 +21,15 @@ _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.+?)(?=^ {4}\w|^\S|\Z)", re.MULTILINE | r
 
 
 def own_fields(kind: Any) -> Iterator[tuple[Field[Any], Any]]:
-    """Fields of a dataclass with their types."""
+    """Yield the fields of a dataclass with their types."""
     hints = get_type_hints(kind, include_extras=True)
     return ((field, hints[field.name]) for field in fields(kind))
 
 
 def attribute_docs(kind: type) -> dict[str, str]:
-    """Descriptions of a dataclass's attributes, from `Attributes` of its docstring and its bases'."""
+    """Return the descriptions of a dataclass's attributes, from `Attributes` of its docstring and
+    its bases'.
+    """
     found: dict[str, str] = {}
     for one in reversed(kind.__mro__):
         _, _, section = inspect.cleandoc(one.__doc__ or "").partition("Attributes:\n")
@@ -38,12 +40,12 @@ def attribute_docs(kind: type) -> dict[str, str]:
 def numbers(
     text: str, counts: tuple[int, ...], option: str, error: type[SysIdError]
 ) -> list[float]:
-    """Numbers of an option, separated by commas.
+    """Parse the numbers of an option, separated by commas.
 
     Args:
-        text: As given.
-        counts: How many there may be.
-        option: Its name.
+        text: Text of the option.
+        counts: Permitted numbers of values.
+        option: Name of the option.
         error: Class of the error.
 
     Raises:
@@ -67,12 +69,12 @@ def require_bounds(
     """Raise an error for settings outside their bounds, and for NaN.
 
     Args:
-        settings: Their dataclass.
-        error: What is raised.
+        settings: Dataclass of the settings.
+        error: Class of the raised error.
         bounds: The least, or the least and the most, by name; None keeps to all.
 
     Raises:
-        SysIdError: With the first of them.
+        SysIdError: A setting is outside its bounds; the error names the first one.
     """
     for name, bound in bounds.items():
         least, most = bound if isinstance(bound, tuple) else (bound, math.inf)
@@ -88,7 +90,7 @@ def require_bounds(
 def build_settings(
     kind: type[Settings], given: Mapping[str, Any], places: Mapping[str, Path] | None = None
 ) -> Settings:
-    """Settings from values by name, including nested dataclasses.
+    """Return the settings from values by name, including nested dataclasses.
 
     Args:
         kind: Dataclass.
@@ -116,7 +118,9 @@ def build_settings(
 
 
 def plain_settings(settings: Any) -> dict[str, Any]:
-    """Settings as plain data, which `build_settings` converts back; paths are `{path: ...}`."""
+    """Return the settings as plain data, which `build_settings` converts back; paths are `{path:
+    ...}`.
+    """
 
     def plain(value: Any) -> Any:
         if isinstance(value, Path):

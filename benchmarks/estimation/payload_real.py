@@ -24,10 +24,10 @@ from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.payload import PayloadSummary
-from sysid_core.estimation.payload_live import judge_weighing, weigh_motion
+from sysid_core.estimation.payload_live import Weighing, judge_weighing, weigh_motion
 from sysid_core.reasons import Verdict
 from sysid_core.robot import Array, RobotModel
-from sysid_core.signals import RotationFormat, WrenchColumns, read_wrench_table
+from sysid_core.signals import Recording, RotationFormat, WrenchColumns, read_wrench_table
 from sysid_core.signals.wrench import WrenchAxes
 from sysid_fleet.batch import Engine
 
@@ -211,21 +211,29 @@ def printed(folder: Path) -> Iterator[KnownLoad]:
             yield KnownLoad("printed", run, pose, wrench, mass, columns, com=com)
 
 
-def weighed(load: KnownLoad) -> Answer:
-    """Weigh as `sysid payload` does."""
+def table(load: KnownLoad) -> tuple[Recording, bool]:
+    """The recording as `sysid payload` reads it, and whether its rows are still postures."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.npz"
-        if load.time is None:
-            np.savez(path, pose=load.pose, wrench=load.wrench)
-        else:
-            np.savez(path, pose=load.pose, wrench=load.wrench, time=load.time)
-        try:
-            recording, still = read_wrench_table(path, load.columns)
-            model = RobotModel.from_urdf(recording.urdf_xml)
-            weighing = weigh_motion(recording, model, "sensor", axes=load.axes, still=still)
-            payload = PayloadSummary.of(weighing.estimate)
-        except SysIdError:
-            return Answer.refused(load)
+        stamps = {} if load.time is None else {"time": load.time}
+        np.savez(path, pose=load.pose, wrench=load.wrench, **stamps)
+        return read_wrench_table(path, load.columns)
+
+
+def weighed(load: KnownLoad) -> Weighing:
+    """The recording as `sysid payload` weighs it."""
+    recording, still = table(load)
+    model = RobotModel.from_urdf(recording.urdf_xml)
+    return weigh_motion(recording, model, "sensor", axes=load.axes, still=still)
+
+
+def answered(load: KnownLoad) -> Answer:
+    """The mass and centre of mass that `sysid payload` prints."""
+    try:
+        weighing = weighed(load)
+        payload = PayloadSummary.of(weighing.estimate)
+    except SysIdError:
+        return Answer.refused(load)
     verdict = judge_weighing(weighing.estimate, None) + Verdict(weighing.doubts)
     return Answer.of(load, payload, verdict.outcome.value)
 
@@ -287,7 +295,7 @@ def main(folder: Path, sensors: Sequence[str] = ()) -> None:
     loads = [load for load in loads if not sensors or load.sensor in sensors]
     cut = [part for load in loads for part in (load.parts if load.sensor != "printed" else [load])]
     with Engine(0) as engine:
-        show([found.unwrap() for found in engine.map(weighed, cut)])
+        show([found.unwrap() for found in engine.map(answered, cut)])
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 
 Run: python benchmarks/estimation/which_part.py ../shared/data [SENSOR ...]
 
-A moment is 0.3 s of a motion, or one still posture. Each sensor is tared on one half of a recording, by least
-squares with all ten parameters and a bias, and decides on moments of the other half. The printed sensor carried
+A moment is 0.3 s of a motion, or one still posture. Each recording is weighed as `sysid payload` weighs it: this gives
+sign and axes. One half teaches the load and the bias, and decisions are made in moments of the other half. The printed sensor carried
 five loads in truth, calibrated on every other posture. The other sensors carried one load each; to their
 readings the exact wrench of a difference is added: errors are real, other loads are not. The UR5e in a guided
 hand was zeroed by its controller, and carried a weight or nothing.
@@ -17,7 +17,6 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
 
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,25 +24,26 @@ from pathlib import Path
 
 import numpy as np
 from payload_real import KnownLoad as Run
-from payload_real import axia80, guided, lara8, panda, printed
-from scipy.spatial.transform import Rotation
+from payload_real import axia80, guided, lara8, panda, printed, table, weighed
 
+from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live import (
     KnownLoad,
     KnownLoads,
+    held_data,
     judge_part,
     part_probabilities,
 )
-from sysid_core.estimation.payload_map import SensorModel, smoothed_payload_data
+from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
 from sysid_core.reasons import Severity
 from sysid_core.robot import Array, RobotModel
-from sysid_core.signals import read_wrench_table
-from sysid_core.signals.wrench import SensorCalibration
+from sysid_core.signals.wrench import SensorCalibration, WrenchAxes, WrenchConvention, WrenchSign
 
 MOMENT_S = 0.3
 MOST = 40  # moments of a recording
 SHIFT = np.array([0.03, 0.0, 0.0])  # [m] of a load that has slipped
+OF_CONTROLLER = WrenchConvention(WrenchSign.LOAD_ON_SENSOR, WrenchAxes.BASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,64 +67,12 @@ class Moment:
     expected: tuple[str, ...]
 
 
-def samples(run: Run) -> PayloadData:
-    """Motion and readings in sensor axes, with the sign and axes that a rigid body explains best."""
-    data = motion(run)
-    found = [replace(data, wrench=sign * data.wrench) for sign in (1.0, -1.0)]
-    found += [in_sensor_axes(data, sign) for sign in (1.0, -1.0)]
-    return min(found, key=lambda one: (fitted(one)[0][0] < 0, float(fitted(one)[2].sum())))
-
-
-def in_sensor_axes(data: PayloadData, sign: float) -> PayloadData:
-    """Readings that are given in base axes."""
-    assert data.R_WS is not None
-    turned = np.einsum("kji,kbj->kbi", data.R_WS, data.wrench.reshape(-1, 2, 3))
-    return replace(data, wrench=sign * turned.reshape(-1, 6))
-
-
-def motion(run: Run) -> PayloadData:
-    """Readings as they are, each with its motion."""
-    if run.time is None and run.columns.still:
-        turn = Rotation.from_quat(run.pose[:, -4:]).as_matrix()
-        g = turn.transpose(0, 2, 1) @ np.array([0.0, 0.0, -9.81])
-        rest, time = np.zeros_like(g), np.arange(len(g), dtype=float)
-        data = PayloadData(time, run.wrench, -g, rest, rest, g, R_WS=turn)
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "run.npz"
-            stamps = {} if run.time is None else {"time": run.time}
-            np.savez(path, pose=run.pose, wrench=run.wrench, **stamps)
-            recording, _ = read_wrench_table(path, run.columns)
-        model = RobotModel.from_urdf(recording.urdf_xml)
-        assert recording.wrench is not None
-        at, joints = recording.wrench.stamps_ns, recording.joints.stamps_ns
-        inside = (at > joints[0] + 300_000_000) & (at < joints[-1] - 300_000_000)
-        new = np.append(True, np.any(np.diff(recording.wrench.wrench, axis=0) != 0.0, axis=1))
-        rows = np.flatnonzero(inside & new)
-        data, _ = smoothed_payload_data(
-            model, "sensor", recording.joints, at[rows], recording.wrench.wrench[rows]
-        )
-    return data
-
-
-def fitted(data: PayloadData) -> tuple[Array, Array, Array]:
-    """Payload (10,), bias (6,) and RMS residual (6,) by least squares, with the accelerations or with
-    gravity alone, whichever leaves less.
-    """
-    rest = np.zeros_like(data.a)
-    still = replace(data, a=-data.gravity, omega=rest, alpha=rest)
-    return min(map(least_squares, (data, still)), key=lambda one: float(one[2].sum()))
-
-
-def least_squares(data: PayloadData) -> tuple[Array, Array, Array]:
-    """`fitted` with the motion as it is."""
-    X = np.concatenate([data.regressor, np.tile(np.eye(6), (len(data), 1, 1))], axis=2)
-    X, b = X.reshape(-1, 16), data.wrench.ravel()
-    weigh = np.tile(np.repeat([1.0, 20.0], 3), len(data))  # 0.1 N and 0.005 N m are as likely
-    scale = np.maximum(np.linalg.norm(X, axis=0), 1e-12)
-    y = np.linalg.lstsq(X / scale * weigh[:, None], b * weigh, rcond=1e-9)[0] / scale
-    left = (b - X @ y).reshape(-1, 6)
-    return y[:10], y[10:], np.sqrt(np.mean(left**2, axis=0))
+def as_read(run: Run) -> PayloadData:
+    """Readings of a sensor whose bias is unknown, each with its motion."""
+    recording, still = table(run)
+    model = RobotModel.from_urdf(recording.urdf_xml)
+    unknown = SensorCalibration("sensor", np.zeros(6), np.zeros(4), np.zeros((10, 10)))
+    return held_data(recording, model, "sensor", unknown, still=still)[0]
 
 
 def moments(data: PayloadData) -> Iterator[PayloadData]:
@@ -149,18 +97,20 @@ def tare(bias: Array, residual: Array, postures: int) -> SensorModel:
 
 def of_one_load(run: Run) -> Iterator[Moment]:
     """Moments of the second half, with the load, and with what is added to it."""
-    data = samples(run)
+    data = weighed(run).data
     first, second = (
         data.select(data.time < data.time[-1] / 2),
         data.select(data.time >= data.time[-1] / 2),
     )
-    pi, bias, residual = fitted(first)
-    com = pi[1:4] / pi[0]
-    part = KnownLoad.measured(pi[0], 0.01 * pi[0], com, 0.005, 0.15)
-    heavier = KnownLoad.measured(1.15 * pi[0], 0.01 * pi[0], com, 0.005, 0.15)
-    double = KnownLoad(2.0 * part.mean, 2.0 * part.covariance).lying(0.02)
-    loads = KnownLoads({"part": part, "heavier": heavier, "two": double})
-    slipped = KnownLoad.measured(pi[0], 0.0, com + SHIFT, 0.0, 0.15)
+    taught = PayloadMAP(sensor=SensorModel().untared).fit(first)
+    part = on_a_scale(taught, run.mass)
+    pi = part.mean
+    print(f"{run.sensor}, {run.run}: {taught.values[0]:.2f} kg, true {run.mass:.2f} kg")
+    left = first.wrench - first.regressor @ pi
+    bias, residual = left.mean(axis=0), left.std(axis=0)
+    heavier, double = (KnownLoad(k * pi, k**2 * part.covariance) for k in (1.15, 2.0))
+    loads = KnownLoads({"part": part, "heavier": heavier, "two": double.lying(0.02)})
+    slipped = KnownLoad.measured(pi[0], 0.0, pi[1:4] / pi[0] + SHIFT, 0.0, 0.15)
     truths = {
         "part": np.zeros(10),
         "heavier": heavier.mean - part.mean,
@@ -176,6 +126,15 @@ def of_one_load(run: Run) -> Iterator[Moment]:
             yield Moment(run.sensor, truth, replace(moment, wrench=wrench), tared, loads, ("part",))
 
 
+def on_a_scale(taught: Estimate, mass: float) -> KnownLoad:
+    """The taught load when its mass is known to 1 %."""
+    C = taught.covariance
+    gain = C[0] / C[0, 0]
+    mean = taught.values + gain * (mass - taught.values[0])
+    left = C - np.outer(gain, C[0]) + (0.01 * mass) ** 2 * np.outer(gain, gain)
+    return KnownLoad(mean, left).lying(0.005)
+
+
 def hand(folder: Path) -> Iterator[Moment]:
     """The weight and nothing, in a guided hand, as the controller zeroed it."""
     loads = KnownLoads({"part": KnownLoad.measured(0.9, 0.05, np.zeros(3), 0.1, 0.1)})
@@ -185,7 +144,10 @@ def hand(folder: Path) -> Iterator[Moment]:
         for key in sorted(key for key in runs if key.startswith(f"training_data__task_up_{name}")):
             rows = np.asarray(runs[key])
             run = replace(still, pose=rows[:, :6], wrench=rows[:, 12:18], time=rows[:, 42])
-            for moment in moments(in_sensor_axes(motion(run), -1.0)):
+            data = as_read(run)
+            assert data.R_WS is not None
+            data = replace(data, wrench=OF_CONTROLLER.apply(data.wrench, data.R_WS))
+            for moment in moments(data):
                 yield Moment("UR5e, guided", truth, moment, SensorModel(), loads, ("part",))
 
 
@@ -212,7 +174,7 @@ def of_printed(folder: Path) -> Iterator[Moment]:
 
 def signed(run: Run) -> PayloadData:
     """Still postures of the printed sensor, which reads the load's force on it."""
-    data = motion(run)
+    data = as_read(run)
     return replace(data, wrench=-data.wrench)
 
 

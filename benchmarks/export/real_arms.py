@@ -10,9 +10,7 @@ put in here, friction's sign being that of the velocity: MuJoCo's own is the nex
 turns where a joint stands. `best`: the same terms and a bias, fitted by least squares to the held-out
 efforts themselves: no file with these bodies and terms can do better. `soft`: so, too, with all
 that MuJoCo's joints have: friction softened as the model's own, so that they creep, and damping of
-third order. `lugre`: MuJoCo's bodies with the friction of Canudas de Wit et al. (1995), damping, armature
-and a bias, of which the constants are fitted to the fitted runs; read from MuJoCo itself, which has this
-friction in a passive `dcmotor` (3.12 and newer) and integrates its state.
+third order.
 """
 
 from __future__ import annotations
@@ -41,25 +39,14 @@ from scipy.optimize import lsq_linear
 from sysid_core.estimation.arm import predicted_efforts
 from sysid_core.estimation.arm_fit import FitSettings
 from sysid_core.robot import Array, DriveTrain
-from sysid_core.signals import ColumnMap, Recording
-from sysid_core.validation import Prediction
+from sysid_core.signals import ColumnMap
 from sysid_core.workflows import ArmData, IdentifiedArm, identify_data
 
 Torques = Callable[[Array, Array, Array], Array]  # q, v, a of one gapless motion, (K, n) to (K, n)
 BEST = ("sign", "v", "a", "one")
 SOFT = ("soft", "v", "v |v|", "v^3", "a", "one")
 NON_NEGATIVE = ("sign", "soft", "v", "a")
-COLUMNS = ("inside", "c", "mjcf", "terms", "best", "soft", "lugre", "urdf", "sdf")
-# Constants of LuGre friction that are tried at each joint: deflection of the bristles under Coulomb friction
-# [rad], static over Coulomb friction, Stribeck velocity [rad/s].
-BRISTLES = [
-    (deflection, ratio, stribeck)
-    for deflection in (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3)
-    for ratio, stribeck in (
-        (1.0, 0.1),
-        *((r, v) for r in (1.3, 1.7, 2.5) for v in (0.01, 0.03, 0.1)),
-    )
-]
+COLUMNS = ("inside", "c", "mjcf", "terms", "best", "soft", "urdf", "sdf")
 
 
 def arm_of(name: str) -> RealArm:
@@ -108,80 +95,6 @@ class Mujoco:
         """Bodies, with the three terms as their numbers say."""
         own = self.friction * np.sign(v) + self.damping * v + self.armature * a
         return self.bodies(q, v, a) + own
-
-
-def bristles(q: Array, v: Array, deflection: float, ratio: float, stribeck: float) -> Array:
-    """Friction of deflected bristles over Coulomb friction, along one motion (K, n)."""
-    dt = _period(q, v)
-    whole = 1.0 + (ratio - 1.0) * np.exp(-((v / stribeck) ** 2))
-    rate = np.maximum(np.abs(v) / (deflection * whole), 1e-12)
-    kept, out = np.exp(-rate * dt), np.empty_like(v)
-    step, state = (1.0 - kept) / rate * v / deflection, np.zeros(v.shape[1])
-    for k in range(len(v)):
-        out[k] = state  # MuJoCo's force is that of the state before the step
-        state = kept[k] * state + step[k]
-    return out
-
-
-def _period(q: Array, v: Array) -> float:
-    """Sampling period of a motion [s]."""
-    mean = 0.5 * (v[1:] + v[:-1])
-    return float(np.sum(np.diff(q, axis=0) * mean) / np.sum(mean**2))
-
-
-class Lugre:
-    """An MJCF file whose dry friction is that of passive dcmotors.
-
-    Args:
-        path: The file.
-        names: The joints.
-        constants: Of each joint: deflection, ratio, Stribeck velocity.
-        values: Of each joint: Coulomb friction, damping, armature, bias.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        names: tuple[str, ...],
-        constants: Sequence[tuple[float, ...]],
-        values: Array,
-    ) -> None:
-        root = ET.parse(path)
-        joints = {str(e.get("name")): e for e in root.iter("joint")}
-        actuators = root.find("actuator")
-        for name, (deflection, ratio, stribeck), (F, damping, armature, _) in zip(
-            names, constants, values, strict=True
-        ):
-            joints[name].attrib |= {
-                "frictionloss": "0",
-                "damping": repr(float(damping)),
-                "armature": repr(float(armature)),
-            }
-            lugre = (F / deflection, 0.0, F, F * ratio, stribeck)
-            passive = {"joint": name, "input": "none", "motorconst": "1", "resistance": "1e12"}
-            passive["lugre"] = " ".join(repr(float(x)) for x in lugre)
-            if F > 0.0:
-                ET.SubElement(actuators, "dcmotor", passive)
-        written = path.with_name("lugre.xml")
-        root.write(written)
-        self._mujoco, self._bias = Mujoco(written, names), values[:, 3]
-
-    def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Inverse dynamics along one motion; MuJoCo's own steps move the bristles."""
-        one = self._mujoco
-        model = one.model
-        model.opt.timestep = _period(q, v)
-        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
-        data, own, out = mujoco.MjData(model), mujoco.MjData(model), np.empty_like(q)
-        for k in range(len(q)):
-            for each in (data, own):
-                each.qpos[one.positions], each.qvel[one.dofs] = q[k], v[k]
-            own.qacc[one.dofs], own.act[:] = a[k], data.act
-            mujoco.mj_inverse(model, own)
-            mujoco.mj_fwdActuation(model, own)
-            out[k] = (own.qfrc_inverse - own.qfrc_actuator)[one.dofs]
-            mujoco.mj_step(model, data)
-        return out + self._bias
 
 
 def compiled(source: Path, n: int) -> Torques:
@@ -294,22 +207,15 @@ def errors_of(found: IdentifiedArm, files: Mapping[str, Path]) -> dict[str, floa
         "a": lambda q, v, a: a,
         "one": lambda q, v, a: np.ones_like(v),
     }
-    table = _tabled(found, found.data.others, found.validation, readers | regressors)
-    lugre = _lugre(found, files["mjcf"], mjcf.bodies)
-    table |= _tabled(found, found.data.others, found.validation, {"lugre": lugre.torques})
-    predicted = {key: table[key] for key in ("inside", "lugre", *readers)}
+    table = _tabled(found, readers | regressors)
+    predicted = {key: table[key] for key in ("inside", *readers)}
     predicted |= {"best": _best(table, BEST), "soft": _best(table, SOFT)}
     norm = np.linalg.norm(table["measured"])
     return {k: float(np.linalg.norm(table["measured"] - x) / norm) for k, x in predicted.items()}
 
 
-def _tabled(
-    found: IdentifiedArm,
-    runs: Sequence[Recording],
-    predictions: Sequence[Prediction],
-    made_of: Mapping[str, Torques],
-) -> dict[str, Array]:
-    """Efforts in motion (K, n): measured, of the identified model, and of these torques."""
+def _tabled(found: IdentifiedArm, made_of: Mapping[str, Torques]) -> dict[str, Array]:
+    """Efforts in motion of the judged runs (K, n): measured, of the identified model, of these torques."""
     result = found.identification
     rows: dict[str, list[Array]] = {key: [] for key in ("measured", "inside", *made_of)}
 
@@ -318,30 +224,12 @@ def _tabled(
 
     drives = result.friction.drives
     plain = DriveTrain(drives.joint_names, drives.gains)
-    for run, own in zip(runs, predictions, strict=True):
+    for run, own in zip(found.data.others, found.validation, strict=True):
         kept = own.motion & np.isfinite(own.predicted).all(axis=1)
         made = predicted_efforts(result.model, run, result.processing, plain, columns)
         for key, values in zip(rows, (own.measured, own.predicted, *made), strict=True):
             rows[key].append(values[kept])
     return {key: np.concatenate(values) for key, values in rows.items()}
-
-
-def _lugre(found: IdentifiedArm, mjcf: Path, bodies: Torques) -> Lugre:
-    """The MJCF file with LuGre friction, its constants fitted to the fitted runs joint by joint."""
-    tried = {str(c): lambda q, v, a, c=c: bristles(q, v, *c) for c in BRISTLES}
-    others = {"bodies": bodies, "v": lambda q, v, a: v, "a": lambda q, v, a: a}
-    others["one"] = lambda q, v, a: np.ones_like(v)
-    table = _tabled(found, found.data.runs, found.training, tried | others)
-    constants, values = [], []
-    for j, measured in enumerate((table["measured"] - table["bodies"]).T):
-        fits = []
-        for c in BRISTLES:
-            A = np.stack([table[key][:, j] for key in (str(c), "v", "a", "one")], axis=1)
-            fits.append(lsq_linear(A, measured, ([0.0, 0.0, 0.0, -np.inf], np.inf)))
-        best = min(range(len(fits)), key=lambda i: fits[i].cost)
-        constants.append(BRISTLES[best])
-        values.append(fits[best].x)
-    return Lugre(mjcf, found.identification.model.joint_names, constants, np.array(values))
 
 
 def _best(table: Mapping[str, Array], terms: Sequence[str]) -> Array:

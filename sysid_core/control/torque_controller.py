@@ -45,7 +45,7 @@ class ControllerTiming:
         stop_time: Time constant of the damped stop [s].
         fade: Duration of the change to other parameters [s].
         still_speed: Slower than this, measured and desired, is standing still [rad/s].
-        still_time: For so long [s].
+        still_time: Time for which robot and reference must be at rest [s].
     """
 
     setpoint_timeout: float = 0.2
@@ -67,7 +67,7 @@ class TorqueController:
         chain: The nominal model, for the gains and at first for the feedforward; an open chain is
             one without loops.
         bandwidth: Bandwidth of the tracking error, w [rad/s].
-        timing: Watchdogs and fading.
+        timing: Time constants and timeouts.
         drive_inertia: Known of every drive besides the chain's, for the gains [kg m^2].
         feedback_limit: Largest acceleration that the error may ask for [rad/s^2]: after a stall the
             robot catches up without a jerk.
@@ -131,8 +131,8 @@ class TorqueController:
         return sample is not None and -self.timing.ahead <= t - sample[0] <= timeout
 
     def goes_on_from(self, t: float) -> tuple[list[tuple[Array, Array]], float]:
-        """Current positions and velocities of the reference, each (n_a,); the next set point must
-        be continuous with them.
+        """Return the current positions and velocities of the reference, each of shape (n_a,); the
+        next set point must be continuous with them.
 
         Args:
             t: Time of the set point [s].
@@ -150,7 +150,9 @@ class TorqueController:
         return [*near, reference[:2]], dt
 
     def stands_still(self, t: float) -> bool:
-        """True if robot and reference have been at rest for a while, and states are fresh."""
+        """Return True if the robot and its reference have been at rest for a while, and the
+        measured states are recent.
+        """
         fresh = self._is_fresh(t, self._measured, self.timing.state_timeout)
         return fresh and t - self._moved_at >= self.timing.still_time
 
@@ -178,7 +180,8 @@ class TorqueController:
         return True
 
     def desired(self, t: float) -> tuple[Array, Array, Array] | None:
-        """Position, velocity and acceleration of the reference now, each (n_a,); None before the first.
+        """Return the current position, velocity and acceleration of the reference, each of shape
+        (n_a,); None before the first set point.
 
         Between set points the reference continues with the last acceleration. If the next set point
         is late, it continues with constant velocity; if none arrives, the velocity decreases
@@ -201,7 +204,7 @@ class TorqueController:
         return q_d + v_d * T * (1 - decay), v_d * decay, -v_d * decay / T
 
     def effort(self, t: float) -> Array | None:
-        """Current efforts, within the limits, shape (n_a,) [N m]; None if no command is
+        """Return the current efforts, within the limits, shape (n_a,) [N m]; None if no command is
         permitted.
         """
         reference = self.desired(t)
@@ -276,7 +279,7 @@ class TorqueController:
         out = np.asarray(values, dtype=float)
         if out.shape != (self.chain.n_actuated,) or not np.all(np.isfinite(out)):
             raise SignalError(
-                f"A {what} has shape {out.shape} or NaN.",
+                f"A {what} of shape {out.shape} has the wrong number of values, or contains NaN or infinite values.",
                 remedy=f"Send {self.chain.n_actuated} finite numbers.",
             )
         return out

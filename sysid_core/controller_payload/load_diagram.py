@@ -14,7 +14,7 @@ from sysid_core.robot import Array
 
 @dataclass(frozen=True, eq=False)
 class LoadDiagram:
-    """Corners of a load diagram, as the robot's manual draws it; linear in between.
+    """Load diagram of a robot's manual: corners, with linear interpolation between them.
 
     Attributes:
         distance: Distances of the centre of mass from the flange, increasing, shape (K,) [m].
@@ -26,7 +26,7 @@ class LoadDiagram:
 
     @classmethod
     def from_text(cls, text: str) -> LoadDiagram:
-        """Corners from 'DISTANCE:MASS,...' [m, kg].
+        """Read the corners from the text 'DISTANCE:MASS,...' [m, kg].
 
         Raises:
             SignalError: They are none.
@@ -48,11 +48,14 @@ class LoadDiagram:
         )
 
     def permitted(self, distance: float) -> float:
-        """Permissible mass at a distance of the centre of mass [kg]."""
+        """Return the permissible mass [kg] if the centre of mass is at this distance from the
+        flange [m].
+        """
         return float(np.interp(distance, self.distance, self.mass, right=0.0))
 
     def judge(self, mass: tuple[float, float], distance: tuple[float, float]) -> Reason:
-        """Fail beyond the diagram, warn within two standard deviations of it.
+        """Compare a payload with the diagram: failure beyond it, warning within two standard
+        deviations of it.
 
         Args:
             mass: And its standard deviation [kg].

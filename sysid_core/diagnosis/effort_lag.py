@@ -21,8 +21,8 @@ _WINDOW_NS = 60_000_000_000  # of the motion that shows the delay
 
 
 def effort_lag(recording: Recording, model: RobotModel) -> TorqueDelay | None:
-    """Delay of the efforts, from one minute in the middle of the motion; None if the motion does
-    not determine it.
+    """Estimate the delay of the efforts relative to the positions from one minute in the middle of
+    the motion; None if the motion does not determine it.
 
     Args:
         recording: Joint states with efforts; motor currents count as far as the description says
@@ -51,7 +51,8 @@ def effort_lag(recording: Recording, model: RobotModel) -> TorqueDelay | None:
 
 
 def _as_torques(recording: Recording, model: RobotModel, equations: ArmEquations) -> Recording:
-    """Motor currents times approximate gains, which suffice to determine the delay.
+    """Convert motor currents to approximate torques, which are accurate enough for the estimate of
+    a delay.
 
     If the currents of a joint do not resemble its torques, they are scaled to the size of the
     torques.

@@ -28,7 +28,7 @@ from scipy.special import log_ndtr
 
 from sysid_core.diagnosis.samples import Samples
 from sysid_core.estimation.fit import friction_scale
-from sysid_core.robot import Array, inertial_scale, joint_torque_regressor
+from sysid_core.robot import Array
 
 COUNT = 40.0  # independent samples that a joint counts as: model errors are alike in like states
 # Standard deviation of a description's inertial parameters, in natural scales: CAD masses lack cables,
@@ -62,9 +62,9 @@ class Evidence:
     Attributes:
         log: Logarithm of the evidence [nats].
         inertial: Most likely inertial parameters, shape (10 n_bodies,).
-        inertial_sd: Their standard deviations, shape (10 n_bodies,).
+        inertial_sd: Standard deviations of the inertial parameters, shape (10 n_bodies,).
         left: Share of each joint's torque variance that is left, shape (n,); NaN where unused.
-        by_block: What each block of time adds to `log`, shape (blocks,).
+        by_block: Contribution of each block of time to `log`, shape (blocks,).
     """
 
     log: float
@@ -81,7 +81,7 @@ class Motion:
 
     def __init__(self, samples: Samples) -> None:
         self.samples, self.columns = samples, regressor(samples)
-        self.scale = _DESCRIPTION * inertial_scale(samples.model)
+        self.scale = _DESCRIPTION * samples.model.inertial_scale
         self.groups = [
             (j, rows)
             for j, moves in enumerate(samples.moving.T)
@@ -112,14 +112,16 @@ class Motion:
         return here, changed(moved), changed(turned)
 
     def product(self, columns: Array) -> Array:
-        """Mean squares of columns (K, n, p) in every group of samples, shape (groups, p, p)."""
+        """Return the mean squares of columns (K, n, p) in every group of samples, shape (groups, p,
+        p).
+        """
         parts = [columns[rows, j] for j, rows in self.groups]
         return np.array([A.T @ A / len(A) for A in parts])
 
 
 def regressor(samples: Samples) -> Array:
-    """Regressor of rigid bodies with friction, shape (K, n, p)."""
-    Y = joint_torque_regressor(samples.model, samples.q, samples.v, samples.a)
+    """Return the regressor of rigid bodies with friction, shape (K, n, p)."""
+    Y = samples.model.torque_regressor(samples.q, samples.v, samples.a)
     K, n, _ = Y.shape
     Phi = np.zeros((K, n, 4 * n))
     for j in range(n):
@@ -138,7 +140,7 @@ def evidence(
     exact: bool = False,
     motion: Motion | None = None,
 ) -> Evidence:
-    """Evidence of one hypothesis.
+    """Compute the marginal likelihood of the torques for one hypothesis about the recording.
 
     Args:
         samples: Mended as the explanation has it.
@@ -146,8 +148,9 @@ def evidence(
         change: Share of the samples after which the last link may have other parameters.
         mute: Joints whose torques have nothing to do with the motion.
         other: Whether it is any other serial arm: smooth torques of postures and accelerations.
-        thorough: With what is a little off on every arm.
-        exact: Whether all masses together are as described, so that a factor of theirs shows sharply.
+        thorough: Whether the small errors that every arm has are included.
+        exact: Whether the total mass is assumed to be as described, so that a common factor is
+            detected sharply.
         motion: Regressors of these samples, if they are known already.
     """
     model = samples.model
@@ -248,7 +251,8 @@ def evidence(
 
 
 def _without_scale(columns: Array, rigid: Array, size: Array) -> Array:
-    """Columns of links without what a common factor of all masses would explain, (K, n, p).
+    """Regressor columns of the links, without the part that a common factor of all masses explains,
+    shape (K, n, p).
 
     The common factor has a prior of its own. Without this separation, independent errors of the
     links could explain any factor.
@@ -272,15 +276,15 @@ def _most_likely(squares: Array, counts: Array, mean: float, spread: float) -> A
 def _tool_scale(samples: Samples) -> Array:
     model = samples.model
     mass = _TOOL_MASS * float(np.sum(np.abs(model.pi[:, 0])))
-    scale = inertial_scale(model).reshape(-1, 10)
+    scale = model.inertial_scale.reshape(-1, 10)
     reach = float(np.sum(scale[:, 1] / scale[:, 0]))  # the bodies' own lengths
     arm = max(_TOOL_ARM * reach, 0.03)
     return mass * np.array([1.0, *[arm] * 3, *[arm**2] * 6])
 
 
 def _little_off(samples: Samples, motion: Motion) -> Array:
-    """Regressor columns of small deviations that every arm has, times their standard deviations,
-    shape (K, n, 5 n + 5).
+    """Regressor columns of the small errors that every arm has (zeros, mounting, gains, stamps),
+    each times its standard deviation, shape (K, n, 5 n + 5).
     """
     n = samples.q.shape[1]
     rigid, zeros, tilts = motion.rigid
@@ -300,8 +304,8 @@ def _little_off(samples: Samples, motion: Motion) -> Array:
 
 
 def _undescribed(samples: Samples) -> tuple[Array, Array]:
-    """Regressor columns of springs, (K, n, n), and of drives that move a joint and the one before,
-    (K, n, 6 (n - 1)).
+    """Regressor columns of springs, (K, n, n), and of drives that move both a joint and the joint
+    before it, (K, n, 6 (n - 1)).
 
     A belt that runs along a link gives its drive the sum or difference of both joints' angles.
     """
@@ -323,7 +327,8 @@ def _undescribed(samples: Samples) -> tuple[Array, Array]:
 
 
 def _any_arm(samples: Samples) -> Array:
-    """Principal functions of the torques of any serial arm, shape (K, n, n m).
+    """Principal functions, in the sense of principal component analysis, of the torques of any
+    serial arm, shape (K, n, n m).
 
     Torques of revolute joints are sums of products of sines and cosines of the joint angles, in
     which each angle occurs once, times a constant or an acceleration. The kernel describes
@@ -346,11 +351,11 @@ def _any_arm(samples: Samples) -> Array:
 
 
 def left_out(samples: Samples) -> tuple[float, float]:
-    """Shares of the torque variance, over all joints, that the masses of the URDF and free masses
-    leave unexplained.
+    """Return the unexplained shares of the torque variance over all joints: first with the masses
+    of the URDF, then with estimated masses.
 
-    For the first share, only friction is fitted; the second is measured on blocks of time that were
-    not fitted.
+    With the masses of the URDF, only friction is fitted. With estimated masses, the share is
+    measured on blocks of time that were not used in the fit.
     """
     power = _power(samples)
     urdf, free = left_by_joint(samples) @ power / max(float(power.sum()), 1e-300)
@@ -358,25 +363,25 @@ def left_out(samples: Samples) -> tuple[float, float]:
 
 
 def unseen_gain(before: Samples, after: Samples) -> float:
-    """Gain of log-likelihood on blocks of time that were not fitted, due to a change of the
-    samples [nats].
+    """Return the increase of the log-likelihood [nats] on blocks of time that were not used in the
+    fit, due to a correction of the samples.
 
-    The masses are free, with a prior of the usual errors of descriptions; each joint counts as
-    `COUNT` independent samples.
+    The masses are estimated with a prior, whose standard deviations are the usual errors of robot
+    descriptions. Each joint counts as `COUNT` independent samples.
     """
     left = [np.maximum(left_by_joint(samples)[1], _FLOOR) for samples in (before, after)]
     return float(0.5 * COUNT * np.sum(np.log(left[0] / left[1])[before.used & after.used]))
 
 
 def left_by_joint(samples: Samples) -> Array:
-    """Unexplained shares as in `left_out` for each joint, relative to the variance of that joint,
-    shape (2, n).
+    """Return the unexplained shares of `left_out` for each joint, relative to the torque variance
+    of that joint, shape (2, n).
     """
     A, n_inertial = regressor(samples), samples.model.pi.size
     A[~samples.moving] = 0.0
     tau = np.where(samples.moving & samples.used, samples.tau, 0.0)
     scale = np.concatenate(
-        [_DESCRIPTION * inertial_scale(samples.model), friction_scale(A[:, :, n_inertial:], tau)]
+        [_DESCRIPTION * samples.model.inertial_scale, friction_scale(A[:, :, n_inertial:], tau)]
     )
     rest = tau - np.where(samples.used, A[:, :, :n_inertial] @ samples.model.pi.ravel(), 0.0)
     size = np.maximum(tau.std(axis=0), 1e-12)[:, None]

@@ -32,8 +32,8 @@ class Finding:
     """Fault that was found in the recordings or the robot description.
 
     Attributes:
-        explanation: The likeliest.
-        odds: Against all others together.
+        explanation: Most probable explanation.
+        odds: Odds against all other hypotheses together.
         before: Shares of the torques' variance unexplained without it: by the URDF's masses and, on blocks
             that weren't fitted, by any.
         after: The same with it.
@@ -83,12 +83,14 @@ class Examination:
     streams: Verdict = field(default_factory=Verdict)
 
     def _probability(self, *kinds: Fault) -> float:
-        """Probability that one of these kinds of faults explains what is left."""
+        """Probability that one of these kinds of faults explains the contradictions that remain."""
         return sum(e.probability for e in self.ranked if e.hypothesis.kind in kinds)
 
     @property
     def declared(self) -> float:
-        """Probability that the declarations are right, with the faults that were found mended."""
+        """Probability that the declarations are correct, after correction of the faults that were
+        found.
+        """
         return self._probability(*_AS_DECLARED)
 
     @property
@@ -154,7 +156,7 @@ def examine(
     Args:
         model: The robot, with its gravity.
         recordings: Runs with declared efforts.
-        drives: Their gains turn efforts into torques.
+        drives: Drives, whose gains convert efforts to torques.
         gains_known: False where gains are to be found: scales aren't looked at.
         count: Samples to look at.
 
@@ -170,7 +172,7 @@ def examine(
 
 
 def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examination:
-    """`examine` for samples that are already prepared."""
+    """Search for faults, as `examine` does, in samples that are already prepared."""
     findings: list[Finding] = []
     here, shares = samples, left_out(samples)
     names, used, duration = samples.model.joint_names, samples.used, samples.duration
@@ -195,7 +197,9 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
 
 
 def _without(ranked: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
-    """As declared alone is left where what was found explains all that can be known."""
+    """Keep only the hypothesis without faults, with probability one, if the faults that were found
+    explain everything.
+    """
     return tuple(replace(e, probability=1.0) for e in ranked if e.hypothesis.kind is Fault.NONE)
 
 

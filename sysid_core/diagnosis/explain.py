@@ -46,7 +46,7 @@ class Explanation:
     """Hypothesis with its evidence.
 
     Attributes:
-        hypothesis: What may be wrong.
+        hypothesis: Hypothesis about a fault.
         evidence: Evidence of the data under this hypothesis.
         probability: Among all that were tried.
         model: The robot as it was looked at.
@@ -59,22 +59,23 @@ class Explanation:
 
     @property
     def load(self) -> tuple[float, float]:
-        """Additional mass on the last link compared with the URDF, and its standard deviation [kg]."""
+        """Mass of the last link in excess of its URDF value, and its standard deviation [kg]."""
         mass = self.evidence.inertial[-10] - self.model.pi[-1, 0]
         return float(mass), float(self.evidence.inertial_sd[-10])
 
 
 def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explanation, ...]:
-    """All explanations, the most probable first; hypotheses that differ only in size count as one.
+    """Rank all explanations of the samples, the most probable first; hypotheses that differ only in
+    the size of a fault count as one.
 
     Args:
-        samples: As declared so far.
+        samples: Samples with the present declarations.
         gains_known: False where gains are to be found.
     """
     sift = _Sift(samples.thinned(_THIN))
 
     def score(found: Evidence, hypothesis: Hypothesis) -> float:
-        """Logarithm of the probability of data and hypothesis, up to a constant."""
+        """Return the logarithm of the probability of data and hypothesis, up to a constant."""
         possible = 0.0
         if hypothesis.kind is not Fault.OTHER_ROBOT:  # whose limits are unknown
             possible = _log_within_limits(hypothesis.mend(samples), gains_known)
@@ -110,9 +111,9 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
 
 
 def _log_within_limits(samples: Samples, gains_known: bool) -> float:
-    """Logarithm of the probability that a correct recording goes as far beyond the limits of the
-    description, for positions, velocities and, if gains are known, efforts; whole turns of a joint
-    don't count.
+    """Return the logarithm of the probability that a correct recording goes as far beyond the
+    limits of the description, for positions, velocities and, if gains are known, efforts; whole
+    turns of a joint don't count.
     """
     model = samples.model
     lower, upper = model.position_limits
@@ -135,8 +136,8 @@ def _log_within_limits(samples: Samples, gains_known: bool) -> float:
 
 
 def _cause(sizes: Sequence[tuple[float, Hypothesis]]) -> tuple[float, Hypothesis]:
-    """Likeliest size of one cause with the score of all: of what the data hardly tell, many sizes
-    are as likely, and their probabilities add up.
+    """Most likely size of one cause, with the probability of the cause summed over all sizes: if
+    the data hardly determine the size, many sizes are about equally likely.
     """
     score, best = max(sizes, key=lambda t: t[0])
     more = float(logsumexp([t[0] for t in sizes])) - score
@@ -158,12 +159,12 @@ def _finalists(sifted: Sequence[Hypothesis]) -> list[Hypothesis]:
 def is_decided(
     samples: Samples, ranked: Sequence[Explanation], *, gains_known: bool = True
 ) -> bool:
-    """True if the most probable explanation can be named, by its odds and on blocks that were
-    not fitted.
+    """Return True if the most probable explanation can be named, judged by its odds and by blocks
+    of time that were not fitted.
 
     Args:
-        samples: As declared so far.
-        ranked: Their explanations, the likeliest first.
+        samples: Samples with the present declarations.
+        ranked: Explanations of the samples, the most probable first.
         gains_known: False where gains are to be found.
     """
     best = ranked[0]
@@ -175,8 +176,8 @@ def is_decided(
 
 
 def _is_load(explanation: Explanation) -> bool:
-    """True if a load is probably missing from the description, or described but absent, judged by
-    the sign of its mass.
+    """True if the description probably lacks a load that the robot carries, or contains one that it
+    does not carry; the sign of the estimated mass decides.
 
     An unbalanced last link, or one with a wrong inertia, can explain the torques without any
     additional mass.
@@ -210,7 +211,7 @@ def _probabilities(worth: Array, by_block: Array) -> Array:
 
     Args:
         worth: Logarithms of evidence and prior, shape (h,).
-        by_block: What each block adds, shape (h, blocks).
+        by_block: Contribution of each block of time, shape (h, blocks).
     """
     blocks = by_block.shape[1]
     weights = blocks * np.random.default_rng(0).dirichlet(np.ones(blocks), _DRAWS)
@@ -254,10 +255,12 @@ def _evidence(
 
 
 class _Sift:
-    """Approximate evaluation of hypotheses on few samples.
+    """Fast approximate evaluation of hypotheses on few samples, to select those that are worth an
+    exact one.
 
-    A common factor of all torques is evaluated thoroughly, since links would each explain a part of
-    it; whether the efforts or the masses are meant makes no difference to the data.
+    A common factor of all torques is evaluated exactly, because otherwise errors of single links
+    would each explain a part of it. Whether this factor belongs to the efforts or to the masses
+    makes no difference to the data.
     """
 
     def __init__(self, samples: Samples) -> None:
@@ -276,7 +279,7 @@ class _Sift:
         return self.of_factor[factor]
 
     def refined(self, hypothesis: Hypothesis) -> Hypothesis:
-        """Size of a fault, refined: an angle to a degree, a factor to some percent."""
+        """Hypothesis whose size is refined to one degree (angle) or some per cent (factor)."""
         names, share = self.samples.model.joint_names, hypothesis.share
         kind, joint = hypothesis.kind, hypothesis.joint
         angle = kind is Fault.ZERO_ANGLE
@@ -311,6 +314,6 @@ class _Sift:
 
 
 def odds(ranked: Sequence[Explanation]) -> float:
-    """Odds of the most probable explanation against all others together."""
+    """Return the odds of the most probable explanation against all others together."""
     best = ranked[0].probability
     return best / max(1.0 - best, 1e-12)

@@ -112,8 +112,8 @@ class Hypothesis:
         kind: Class of faults.
         code: Code of the reason that names it; "" for none.
         data: Data of that reason, but the evidence.
-        mend: Makes of the samples what they would be without the fault.
-        joint: Whose zero, gain or lag is off by `amount`; None for other kinds.
+        mend: Function that corrects the samples for the fault.
+        joint: Joint whose zero, gain or delay is wrong by `amount`; None for other kinds.
         amount: Angle [rad], factor of a gain or clock, lag [s], or share after which a load changes.
         share: Part of the kind's prior probability.
         mute: Joints whose torques have nothing to do with the motion.
@@ -153,11 +153,11 @@ AS_DECLARED = Hypothesis(Fault.NONE, "")
 
 
 def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis]:
-    """All hypotheses to be tested on these samples; the prior probability of each kind is shared by
-    its hypotheses.
+    """Return all hypotheses to be tested on these samples; hypotheses of one kind share the prior
+    probability of that kind.
 
     Args:
-        samples: As declared so far.
+        samples: Samples with the present declarations.
         gains_known: False where gains are to be found: scales aren't looked at.
     """
     names = samples.model.joint_names
@@ -267,17 +267,19 @@ def _orders(samples: Samples, names: tuple[str, ...]) -> Iterator[Hypothesis]:
 
 
 def _exchanged(names: tuple[str, ...], order: Array) -> dict[str, object]:
-    """Joints whose data are in another column, and the joints whose data are in their columns."""
+    """Joints whose data are in the column of another joint, and the joints whose data are in
+    theirs.
+    """
     found = {int(i): j for j, i in enumerate(order) if i != j}
     joints = sorted(found)
     return {"joints": [names[j] for j in joints], "hold": [names[found[j]] for j in joints]}
 
 
 def matched_efforts(samples: Samples) -> Array:
-    """Assignment of effort columns to joints that fits the motion best, shape (n,).
+    """Find the assignment of effort columns to joints that fits the motion best, shape (n,).
 
-    Only friction and drive inertia reveal the assignment, because they follow the joint's own
-    velocity.
+    Only friction and drive inertia determine the assignment, because they depend on the joint's own
+    velocity and acceleration alone.
     """
     n = samples.q.shape[1]
     rigid = samples.model.inverse_dynamics(samples.q, samples.v, samples.a)
@@ -303,7 +305,7 @@ def _units() -> Iterator[Hypothesis]:
 
 
 def zero_angle(names: tuple[str, ...], joint: int, angle: float) -> Hypothesis:
-    """Fault: the zero of a joint is wrong by an angle [rad]."""
+    """Return the hypothesis that the zero position of a joint is wrong by an angle [rad]."""
 
     def mend(s: Samples) -> Samples:
         q = s.q.copy()
@@ -321,8 +323,8 @@ def zero_angle(names: tuple[str, ...], joint: int, angle: float) -> Hypothesis:
 
 
 def other_gravity(gravity: ArrayLike) -> Hypothesis:
-    """Fault: the base is mounted in another orientation; gravity in the base frame, shape (3,)
-    [m/s^2].
+    """Return the hypothesis that the base is mounted in another orientation, given gravity in the
+    base frame, shape (3,) [m/s^2].
     """
     g = np.asarray(gravity, dtype=float)
     return Hypothesis(
@@ -338,14 +340,16 @@ def other_gravity(gravity: ArrayLike) -> Hypothesis:
 
 
 def mount_of(gravity: Array) -> Array:
-    """Roll, pitch, yaw of a base from gravity in the base frame, (3,) [rad]; yaw is not observable."""
+    """Return roll, pitch and yaw of a base, (3,) [rad], from gravity in the base frame; yaw is not
+    observable.
+    """
     up = -np.asarray(gravity, dtype=float) / np.linalg.norm(gravity)
     R = pin.Quaternion.FromTwoVectors(up, np.array([0.0, 0.0, 1.0])).toRotationMatrix()
     return np.asarray(pin.rpy.matrixToRpy(R)) + 0.0
 
 
 def gain_fault(names: tuple[str, ...], joint: int, factor: float) -> Hypothesis:
-    """Fault: the torque of a joint is `factor` times its true value."""
+    """Return the hypothesis that the recorded torque of a joint is `factor` times its true value."""
     scale = np.ones(len(names))
     scale[joint] = 1.0 / factor
     data = {"joint": names[joint], "factor": factor}
@@ -355,7 +359,7 @@ def gain_fault(names: tuple[str, ...], joint: int, factor: float) -> Hypothesis:
 
 
 def scale_fault(factor: float, unit: str = "") -> Hypothesis:
-    """Fault: all torques are `factor` times their true values."""
+    """Return the hypothesis that all recorded torques are `factor` times their true values."""
     return Hypothesis(
         Fault.EFFORT_UNIT,
         "effort-unit" if unit else "effort-scale",
@@ -366,7 +370,8 @@ def scale_fault(factor: float, unit: str = "") -> Hypothesis:
 
 
 def mass_fault(model: RobotModel, factor: float) -> Hypothesis:
-    """Fault of the robot description: all torques are `factor` times those that its masses require.
+    """Return the hypothesis that the robot description is wrong by a factor: all torques are
+    `factor` times those of its masses.
 
     No motion can distinguish this fault from `scale_fault`; only prior knowledge about robot
     descriptions and gains can: how far their masses are off, and how dense robots are.
@@ -395,8 +400,8 @@ def mass_fault(model: RobotModel, factor: float) -> Hypothesis:
 
 
 def apparent_density(model: RobotModel) -> float | None:
-    """Median density of the links, each as the uniform ellipsoid that has its mass and inertia
-    [kg/m^3]; None without consistent links.
+    """Return the median density of the links [kg/m^3], where each link is the uniform ellipsoid
+    with its mass and inertia; None without physically consistent links.
     """
     pi = model.pi[is_physically_consistent(model.pi) & (model.pi[:, 0] > 0.0)]
     if not len(pi):
@@ -409,7 +414,7 @@ def apparent_density(model: RobotModel) -> float | None:
 
 
 def clock_fault(factor: float) -> Hypothesis:
-    """Fault: the stamps advance `factor` times too fast."""
+    """Return the hypothesis that the stamps advance `factor` times too fast."""
     return Hypothesis(
         Fault.CLOCK,
         "stamps",
@@ -420,7 +425,7 @@ def clock_fault(factor: float) -> Hypothesis:
 
 
 def lag_fault(which: int) -> Hypothesis:
-    """Fault: all efforts are delayed by `LAGS[which]`."""
+    """Return the hypothesis that all efforts are delayed by `LAGS[which]`."""
     return Hypothesis(
         Fault.LAG,
         "efforts-late",

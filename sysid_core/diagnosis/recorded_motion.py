@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded motion as equally spaced samples, and its excitation before any fit."""
+"""Recorded motion resampled at equal intervals, and the parameters that it excites, before any fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sysid_core.estimation.arm import Processing
 from sysid_core.planning.design import Conditioning, Expectation, Unknowns
 from sysid_core.robot import Array, RobotModel, wrench_regressor
 from sysid_core.signals import JointStream, in_order
-from sysid_core.signals.filters import in_pieces, smooth_motion, split_at_gaps
+from sysid_core.signals.filters import in_pieces, smooth_motion
 
 _USUAL = Processing()  # rates and filters of a fit
 _MOST = 4_000  # samples: more show nothing new, and memory is bounded
@@ -23,7 +23,8 @@ _SHOWN = 0.2  # of the typical load: a direction that will be known better is sh
 
 @dataclass(frozen=True, eq=False)
 class RecordedMotion:
-    """Motion resampled evenly and filtered without delay; samples at standstill are omitted.
+    """Motion resampled at equal intervals and filtered without phase lag; samples at standstill are
+    omitted.
 
     Attributes:
         model: The robot.
@@ -41,7 +42,7 @@ class RecordedMotion:
 
     @classmethod
     def of(cls, model: RobotModel, joints: JointStream) -> RecordedMotion:
-        """Motion of a robot from joint states, which may contain further joints.
+        """Return the motion of a robot from joint states, which may contain further joints.
 
         Raises:
             ModelError: A joint is missing.
@@ -50,7 +51,7 @@ class RecordedMotion:
         motion = replace(in_order(joints)[0].ordered(model.joint_names), effort=None)
         parts = [
             smooth_motion(span, _USUAL.rate_hz, _USUAL.low_pass)
-            for span in in_pieces(split_at_gaps(motion, _USUAL.max_gap_s), _USUAL.rate_hz)
+            for span in in_pieces(motion.split_at_gaps(_USUAL.max_gap_s), _USUAL.rate_hz)
             if len(span) > _USUAL.rate_hz
         ]
         nothing = np.empty((0, model.nv))
@@ -68,16 +69,16 @@ class RecordedMotion:
         return len(self.q)
 
     def shows_of_arm(self, unknowns: Unknowns) -> tuple[Conditioning, Expectation]:
-        """Rank, condition number and expected standard deviations of the arm's base parameters for
-        this motion.
+        """Return the rank, condition number and expected standard deviations of the arm's base
+        parameters for this motion.
         """
         information = unknowns.information(self.q, self.v, self.a, self.duration)
         rank = Conditioning.of(unknowns, self.q, self.v, self.a)
         return rank, Expectation.of(unknowns, information, self.duration)
 
     def shows_of_payload(self, frame: str, noise_sd: Array) -> PayloadShown:
-        """Rank and expected standard deviations of a payload's parameters, estimated together with
-        the sensor bias.
+        """Return the rank and expected standard deviations of a payload's parameters, estimated
+        together with the sensor bias.
 
         Args:
             frame: The sensor's frame.
@@ -101,7 +102,7 @@ class RecordedMotion:
 
 @dataclass(frozen=True, eq=False)
 class PayloadShown:
-    """Excitation of the parameters of a 1 kg payload by a motion.
+    """Parameters of a 1 kg payload that a motion excites, with their expected standard deviations.
 
     Attributes:
         rank: Directions of the ten parameters that show beside the bias.

@@ -29,7 +29,7 @@ class Samples:
         v: Velocities, shape (K, n).
         a: Accelerations, shape (K, n).
         tau: Joint torques, shape (K, n) [N m], or in the efforts' unit where gains are unknown.
-        block: Which block of time a sample belongs to, shape (K,).
+        block: Block of time of each sample, shape (K,).
         used: Joints that move and whose torque is neither constant nor, if not that of all, noise, (n,).
         duration: Duration of the motion [s].
         tau_dot: Derivative of the torques, shape (K, n) [N m/s].
@@ -62,14 +62,14 @@ class Samples:
         return np.asarray(np.abs(self.v) > self.slow)
 
     def friction(self, joint: int) -> Array:
-        """Regressor of one joint's Coulomb friction, viscous friction, drive inertia and offset,
-        shape (K, 4).
+        """Return the regressor of one joint's Coulomb friction, viscous friction, drive inertia and
+        offset, shape (K, 4).
         """
         v = self.v[:, joint]
         return np.column_stack([smooth_sign(v, self.slow), v, self.a[:, joint], np.ones(len(v))])
 
     def scaled(self, length: float = 1.0, rate: float = 1.0) -> Samples:
-        """Copy with scaled positions and time derivatives."""
+        """Return a copy with scaled positions and time derivatives."""
         speed = length * rate
         return replace(
             self,
@@ -81,7 +81,9 @@ class Samples:
         )
 
     def with_torques(self, change: Callable[[Array], Array]) -> Samples:
-        """Copy with other torques; `change` is a linear function of the last axis, the joints."""
+        """Return a copy with other torques; `change` is a linear function of the last axis, the
+        joints.
+        """
         return replace(
             self,
             tau=change(self.tau),
@@ -92,11 +94,11 @@ class Samples:
         )
 
     def with_lag(self, which: int) -> Samples:
-        """Copy with the torques delayed by `LAGS[which]`."""
+        """Return a copy with the torques delayed by `LAGS[which]`."""
         return replace(self, tau=self.later[which])
 
     def thinned(self, step: int) -> Samples:
-        """Copy with every k-th sample."""
+        """Return a copy with every k-th sample."""
         some = slice(None, None, step)
         return replace(
             self,
@@ -105,7 +107,7 @@ class Samples:
         )
 
     def with_model(self, model: RobotModel) -> Samples:
-        """Copy of the motion for another robot model."""
+        """Return a copy of the motion for another robot model."""
         return replace(self, model=model)
 
 
@@ -117,13 +119,13 @@ def collect_samples(
     count: int = 800,
     blocks: int = 12,
 ) -> Samples:
-    """Samples of several recordings, reduced to a limited number.
+    """Return the samples of several recordings, reduced to a limited number.
 
     Args:
         model: The robot.
         recordings: Runs with declared efforts.
-        drives: Their gains turn efforts into torques.
-        count: About how many samples.
+        drives: Drives, whose gains convert efforts to torques.
+        count: Approximate number of samples.
         blocks: Blocks of time, equally many samples each.
 
     Raises:

@@ -16,8 +16,8 @@ _SPOILT_SHARE = 0.05  # the same, too many for a fit
 
 
 def effort_faults(stream: JointStream) -> Verdict:
-    """Faults of effort readings with remedies: absent, constant and saturated readings are
-    failures, spikes are warnings.
+    """Check effort readings: absent, constant and saturated readings are failures, spikes are
+    warnings.
 
     Args:
         stream: Joint states with efforts; without, nothing is found.

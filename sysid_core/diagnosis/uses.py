@@ -37,8 +37,8 @@ class Use:
 
     Attributes:
         name: `arm`, `payload`, `sequential` or `closed-chain`.
-        verdict: Whether it will do; the reasons end in what to do.
-        shown: What the motion shows for it, in words; "" where that isn't known.
+        verdict: Verdict on this use; the reasons end with recommended actions.
+        shown: Information that the motion contains for this use, in words; "" if it is unknown.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Use:
 
 
 class UseJudge:
-    """Judges for which kinds of identification a recording is suitable.
+    """Judge of a recording's suitability for each kind of identification.
 
     Args:
         recording: Joint states, maybe wrenches and marks.
@@ -62,7 +62,7 @@ class UseJudge:
         wrench_sd: Noise of the wrench, shape (6,); None: an ordinary sensor's.
 
     Attributes:
-        clock: Offset and drift of the wrench's clock, after `payload`; None where unknown.
+        clock: Offset and drift of the wrench's clock, after `payload`; None if unknown.
         lag: Lag of the efforts behind the positions, after `arm`; None where unknown.
     """
 
@@ -84,7 +84,7 @@ class UseJudge:
         self._motion: RecordedMotion | None = None
 
     def uses(self) -> tuple[Use, ...]:
-        """Judgements of the recording for all uses."""
+        """Judge the recording for all uses."""
         names = ("arm", "payload", "sequential", "closed-chain")
         methods: tuple[Callable[[], Use], ...] = (
             self.arm,
@@ -102,7 +102,9 @@ class UseJudge:
         return tuple(out)
 
     def arm(self) -> Use:
-        """Judgement for the identification of inertial and friction parameters of the whole arm."""
+        """Judge the recording for the identification of inertial and friction parameters of the
+        whole arm.
+        """
         verdict = self._joints() + self._efforts()
         motion = self._moved()
         if motion is None:
@@ -120,7 +122,7 @@ class UseJudge:
         return Use("arm", verdict + self._standstill() + self._late(motion.model), shown)
 
     def payload(self) -> Use:
-        """Judgement for the identification of a payload with a force-torque sensor."""
+        """Judge the recording for the identification of a payload with a force-torque sensor."""
         wrench, labels = self.recording.wrench, [m.label for m in self.recording.marks]
         if wrench is None or not len(wrench):
             return Use("payload", Verdict((Reason.failure("wrench-missing"),)))
@@ -149,7 +151,7 @@ class UseJudge:
         return Use("payload", verdict + self._clocks(motion.model), str(shown))
 
     def sequential(self) -> Use:
-        """Judgement for the identification of one joint at a time (Lin 1992)."""
+        """Judge the recording for the identification of one joint at a time (Lin 1992)."""
         verdict = self._joints() + self._efforts()
         joints = self.recording.joints
         step = max(1, len(joints) // 20_000)
@@ -169,7 +171,9 @@ class UseJudge:
         return Use("sequential", verdict, shown)
 
     def closed_chain(self) -> Use:
-        """Judgement for the identification of a mechanism with loops from its driven joints."""
+        """Judge the recording for the identification of a mechanism with closed loops from its
+        driven joints.
+        """
         if self.chain is None:
             return Use("closed-chain", Verdict((Reason.not_judged("loops-missing"),)))
         robot = DrivenRobot.of(self.chain)

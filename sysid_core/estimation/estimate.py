@@ -110,7 +110,7 @@ class Estimate:
             if array.shape != shape:
                 raise EstimationError(
                     f"'{key}' has shape {array.shape}, expected {shape}.",
-                    remedy="Give arrays that belong to the same parameters and samples.",
+                    remedy="Give arrays for the same parameters and the same samples.",
                 )
             array.setflags(write=False)
             object.__setattr__(self, key, array)
@@ -161,7 +161,7 @@ class Estimate:
             ) from None
 
     def certify(self) -> tuple[Reason, ...]:
-        """List of reasons to distrust the values; empty if there are none."""
+        """Return a list of reasons to distrust the values; empty if there are none."""
         reasons = []
         if not np.all(np.isfinite(self.values)) or not np.all(np.isfinite(self.covariance)):
             reasons.append(Reason.failure("estimate-not-finite"))
@@ -224,7 +224,7 @@ class Estimate:
         """Read an estimate written by `save`.
 
         Raises:
-            EstimationError: It is another kind of file.
+            EstimationError: The file is of another kind.
         """
         file = _FILE.read_schema(path, _EstimateFile)
         shared = {"method", "robot", "urdf_hash", "source", "residual_rms", "n_samples"}
@@ -328,7 +328,7 @@ class _EstimateFile(FileSchema):
 def residual_statistics(
     names: tuple[str, ...], measured: NDArray, predicted: NDArray
 ) -> dict[str, dict[str, float]]:
-    """RMS and R^2 of the residuals of each column.
+    """Return the RMS and R^2 of the residuals of each column.
 
     Args:
         names: One per column.

@@ -65,7 +65,7 @@ class EstimateDifference:
 
     @classmethod
     def of(cls, a: Estimate, b: Estimate) -> EstimateDifference:
-        """Differences between two estimates of one robot.
+        """Return the differences between two estimates of one robot.
 
         If both estimates contain the estimate without prior (`Estimate.measured`), these are compared.
 

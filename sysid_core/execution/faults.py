@@ -100,7 +100,7 @@ class Fault:
     """Reason why a run ended early; its text is for display only.
 
     Attributes:
-        code: What has happened.
+        code: Kind of fault.
         data: Numbers and names of it, as its text in `TEXTS` needs them.
     """
 
@@ -118,5 +118,5 @@ class Fault:
         return self.code in _LIMITS
 
     def __str__(self) -> str:
-        """Sentence that describes the fault."""
+        """Return a sentence that describes the fault."""
         return TEXTS[self.code].format(**self.data)

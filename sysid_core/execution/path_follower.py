@@ -25,7 +25,7 @@ class PathFollower:
     respects `a_max`.
 
     Args:
-        trajectory: At rest at both ends, inside the acceleration limits.
+        trajectory: Trajectory that starts and ends at rest and respects the acceleration limits.
         acceleration: Limits, shape (n,) in the trajectory's joint order [rad/s^2 or m/s^2].
     """
 
@@ -68,7 +68,8 @@ class PathFollower:
         self.v, self.a = v * self.rate, a * self.rate**2
 
     def remaining_trajectory(self, full_rate: float, slow_start: float) -> tuple[Trajectory, Array]:
-        """Remaining motion, ending at rest; its rate increases to 1 within `slow_start` [s].
+        """Return the remaining motion, ending at rest; its rate increases to 1 within `slow_start`
+        [s].
 
         Returns:
             The motion, and the times on the path that its samples are at, shape (K,).

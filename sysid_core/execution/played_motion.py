@@ -13,6 +13,7 @@ from sysid_core.execution.path_follower import PathFollower
 from sysid_core.planning import Trajectory
 from sysid_core.robot import Array
 
+OVERLAP = 0.1  # that a goal reaches into the past [s]
 KNOT = 5  # samples of 10 ms between two points that a controller gets
 STOP_PERIOD = 0.02  # between the points of a stop [s]
 PERIOD = 0.01  # between the samples of a piece [s]
@@ -24,7 +25,8 @@ STOP_TIMES = np.geomspace(0.1, 3.0, 18)  # that are tried, shortest first [s]
 
 
 def brake(x: Array) -> tuple[Array, Array, Array]:
-    r"""Distance, rate and slope of a stop of unit length: `1 - 3 x^2 + 2 x^3` and its integral.
+    r"""Return the distance, rate and slope of a stop of unit length: `1 - 3 x^2 + 2 x^3` and its
+    integral.
 
     Rate and slope are continuous at the beginning and the end of the stop, so that the quintic
     interpolation of a controller does not exceed the limits.
@@ -42,8 +44,8 @@ def braking_from(
 
     Args:
         template: Gives robot and joint names.
-        q: Where it starts, shape (n,).
-        v: How fast, shape (n,).
+        q: Initial positions, shape (n,).
+        v: Initial velocities, shape (n,).
         acceleration: Limits, shape (n,).
     """
     q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
@@ -61,7 +63,7 @@ class Nearest:
 
     Attributes:
         u: Time of the nearest sample [s].
-        distance: From it, largest over the joints [rad or m].
+        distance: Largest distance of a joint from this sample [rad or m].
         rate: Share of that sample's velocity that the robot has along it.
     """
 
@@ -71,13 +73,33 @@ class Nearest:
 
 
 @dataclass(frozen=True, eq=False)
+class Outgoing:
+    """Goal for a controller that takes whole trajectories.
+
+    Attributes:
+        trajectory: Trajectory that ends at rest.
+        begin: Time at which the first sample is due, on the executor's clock [s]; None: on arrival.
+        origin: The motion's time of its first sample [s].
+    """
+
+    trajectory: Trajectory
+    begin: float | None
+    origin: float
+
+    @property
+    def ends(self) -> float:
+        """Motion time at which the goal comes to rest [s]."""
+        return float(self.trajectory.time[-1])
+
+
+@dataclass(frozen=True, eq=False)
 class PlayedMotion:
     """Motion along a path with a slow start and a speed scale, as a function of the player's time.
 
     Attributes:
-        path: At rest at both ends, inside the acceleration limits.
+        path: Path that starts and ends at rest and respects the acceleration limits.
         acceleration: Limits, shape (n,) in the path's joint order.
-        motion: What is played of it, at equal steps.
+        motion: Played part of the motion, at equal time steps.
         places: Times on the path of the motion's samples, shape (K,).
     """
 
@@ -92,7 +114,7 @@ class PlayedMotion:
         return self.motion.duration
 
     def at(self, u: ArrayLike) -> tuple[Array, Array, Array]:
-        """q, v and a at times of shape (...), each of shape (..., n)."""
+        """Return the q, v and a at times of shape (...), each of shape (..., n)."""
         return self.motion.at(u)
 
     @property
@@ -104,25 +126,26 @@ class PlayedMotion:
         return KNOT * int(np.ceil(knots - 1e-9))
 
     def brakes_from(self, until: float) -> float:
-        """Time at which a goal that follows the motion until a given time begins to brake [s]; see
-        `goal`.
+        """Return the time at which a goal that follows the motion until a given time begins to
+        brake [s]; see `goal`.
         """
         return min(self._period * self._knot_after(until), self.duration)
 
     def place(self, u: float) -> float:
-        """Path parameter at a time [s]."""
+        """Return the path parameter at a time [s]."""
         return float(np.interp(u, self.motion.time, self.places))
 
     def goal(self, first: float, until: float, *, exact: bool = False) -> Trajectory:
-        """Piece of the motion that ends at rest: unchanged until a given time, then a stop.
+        """Return the piece of the motion that ends at rest: unchanged until a given time, then a
+        stop.
 
         Successive goals of one motion share their trajectory points where they overlap in time, so
         that a new goal replaces the one being played without a jump of the command.
 
         Args:
-            first: Its first point is at or before this [s].
-            until: From here on it brakes, or a little later [s].
-            exact: Whether its first point is at `first`.
+            first: Time at or after the first point [s].
+            until: Time from which the motion brakes, or a little later [s].
+            exact: Whether the first point is exactly at `first`.
 
         Returns:
             Times are the motion's; the stop ends within the acceleration limits, where the motion
@@ -149,8 +172,21 @@ class PlayedMotion:
         time, q, v, a = points
         return dataclasses.replace(motion, time=time, q=q, v=v, a=a, segments=())
 
+    def at_once(self, u: float, until: float) -> Outgoing:
+        """Return the goal that starts on arrival, with the motion from u [s] on."""
+        trajectory = self.goal(u, until, exact=True)
+        return Outgoing(trajectory, None, float(trajectory.time[0]))
+
+    def timed(self, u: float, until: float, at: float) -> Outgoing:
+        """Return the goal that is at u [s] at a given time of the clock [s], regardless of its
+        arrival.
+        """
+        trajectory = self.goal(u - OVERLAP, until)
+        origin = float(trajectory.time[0])
+        return Outgoing(trajectory, at + (origin - u), origin)
+
     def _stop(self, u1: float) -> tuple[Array, Array, Array, Array]:
-        """Shortest stop along the path within the limits, after time u1."""
+        """Shortest stop along the path within the limits that begins after the path time u1 [s]."""
         best, best_ratio = None, np.inf
         for T in STOP_TIMES:
             x = np.linspace(0.0, 1.0, int(np.ceil(T / STOP_PERIOD)) + 1)[1:]
@@ -169,8 +205,8 @@ class PlayedMotion:
         return time, q, v, a
 
     def nearest(self, q: ArrayLike, v: ArrayLike, since: float, until: float) -> Nearest:
-        """Sample of the motion, within a window of time, that is nearest to a measured state; q and
-        v of shape (n,).
+        """Return the sample of the motion, within a window of time, that is nearest to a measured
+        state; q and v of shape (n,).
         """
         return nearest(self.motion, q, v, since, until)
 
@@ -182,7 +218,9 @@ def whole_of(
     slow_start: float,
     begin: float = 0.0,
 ) -> PlayedMotion:
-    """Path from a given time [s] on, with a rate that increases to a fraction of full speed."""
+    """Return the path from a given time [s] on, with a rate that increases to a fraction of full
+    speed.
+    """
     follower = PathFollower(path, acceleration)
     if begin > 0.0:
         follower.move_to(begin, 0.0)
@@ -197,7 +235,8 @@ def piece_of(
     begin: float,
     lasts: float,
 ) -> PlayedMotion:
-    r"""Path from a given point on, with a rate that increases and then decreases to zero.
+    r"""Return the path from a given point on, with a rate that increases and then decreases to
+    zero.
 
     A controller sets its own time to the clock when it accepts a goal, and then runs it at the
     speed scaling `r`. A goal that arrives `dt` late therefore begins with a step of `(1 - r) dt
@@ -205,7 +244,7 @@ def piece_of(
     therefore follow each other at rest, however late they arrive.
 
     Args:
-        path: At rest at both ends, inside the acceleration limits.
+        path: Path that starts and ends at rest and respects the acceleration limits.
         acceleration: Limits, shape (n,) in the path's joint order.
         speed_scale: Largest share of its speed.
         begin: Time on the path where the piece begins [s].
@@ -214,7 +253,9 @@ def piece_of(
     limits, end = np.array(acceleration, dtype=float), float(path.time[-1])
 
     def rows(rise: float, rate: float, fall: float) -> tuple[Array, Array, Array]:
-        """q, v and a (3, K, n), the places on the path and the times (K,); no fall where it is 0."""
+        """q, v and a, (3, K, n), the path parameters and the times, (K,), for a rise, a rate and a
+        fall; no deceleration if `fall` is 0.
+        """
         time = np.linspace(0.0, lasts + fall, int(np.ceil((lasts + fall) / PERIOD)) + 1)
         x = np.clip(time / rise, 0.0, 1.0)
         way = rise * (x**3 - 0.5 * x**4) + np.clip(time - rise, 0.0, lasts - rise)
@@ -245,8 +286,8 @@ def piece_of(
 
 
 def nearest(motion: Trajectory, q: ArrayLike, v: ArrayLike, since: float, until: float) -> Nearest:
-    """Sample of a motion, within a window of time, that is nearest to a measured state; q and v of
-    shape (n,).
+    """Return the sample of a motion, within a window of time, that is nearest to a measured state;
+    q and v of shape (n,).
     """
     i0, i1 = np.searchsorted(motion.time, [since, until])
     i0 = min(int(i0), len(motion.time) - 1)

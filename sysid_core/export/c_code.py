@@ -32,7 +32,6 @@ from sysid_core.robot import (
     FrictionTerm,
     Spring,
     SpringLaw,
-    inertial_parameter_names,
 )
 
 _HEADER = """/* SPDX-License-Identifier: Apache-2.0 */
@@ -90,14 +89,14 @@ void {prefix}_regressor(const double *q, const double *v, const double *a, doubl
 
 
 def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
-    """C header and source of a robot.
+    """Return the C header and source of a robot.
 
     Args:
-        robot: With all its terms.
-        prefix: What all names begin with: a C identifier.
+        robot: Robot with all its terms.
+        prefix: Prefix of all names: a C identifier.
 
     Raises:
-        ModelError: No identifier, or a joint or body that can't be expressed.
+        ModelError: The prefix is not a C identifier, or a joint or body cannot be represented.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix):
         raise ModelError(
@@ -140,8 +139,8 @@ def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
 
 
 def c_parameters(robot: Projection) -> tuple[str, ...]:
-    """Names of the parameters that the C code accepts as data: those of the estimate."""
-    return (*inertial_parameter_names(robot.model), *robot.friction.names)
+    """Return the names of the parameters that the C code accepts as data: those of the estimate."""
+    return (*robot.model.parameter_names, *robot.friction.names)
 
 
 def write_c(folder: Path, robot: Projection, prefix: str) -> tuple[Path, Path]:
@@ -155,13 +154,13 @@ def write_c(folder: Path, robot: Projection, prefix: str) -> tuple[Path, Path]:
 
 
 def c_prefix(name: str) -> str:
-    """C identifier from the name of a robot."""
+    """Return the C identifier from the name of a robot."""
     plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
     return plain if plain[:1].isalpha() else f"robot_{plain}".rstrip("_")
 
 
 def c_compiler() -> str:
-    """Path of a C compiler.
+    """Return the path of a C compiler.
 
     Raises:
         ModelError: There is none.
@@ -208,13 +207,13 @@ class CReader:
         self._prefix, self._n, self._axes = source.stem, n, axes
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques along a motion without gaps, from rest; shapes (K, n) to (K, n) [N m]."""
+        """Return the torques along a motion without gaps, from rest; shapes (K, n) to (K, n) [N m]."""
         state = (ctypes.c_double * (3 * self._axes))()
         return self._along("torques", q, v, a, state=state)
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques of the rigid bodies alone, because the code does not separate smooth and dry
-        friction.
+        """Return the torques of the rigid bodies alone, because the code does not separate smooth
+        and dry friction.
         """
         return self.rigid_torques(q, v, a)
 
@@ -224,19 +223,19 @@ class CReader:
         return np.zeros(self._n)
 
     def rigid_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques of the rigid bodies, shapes (K, n) to (K, n) [N m]."""
+        """Return the torques of the rigid bodies, shapes (K, n) to (K, n) [N m]."""
         return self._along("rigid_torques", q, v, a)
 
     def gravity(self, q: Array) -> Array:
-        """Gravity torques, (K, n) to (K, n) [N m]."""
+        """Return the gravity torques, (K, n) to (K, n) [N m]."""
         return self._along("gravity", q)
 
     def mass_matrix(self, q: Array) -> Array:
-        """Mass matrix of the rigid bodies, (K, n) to (K, n, n)."""
+        """Return the mass matrix of the rigid bodies, (K, n) to (K, n, n)."""
         return self._along("mass_matrix", q, size=self._n**2).reshape(-1, self._n, self._n)
 
     def regressor(self, q: Array, v: Array, a: Array) -> Array:
-        """Regressor of the rigid bodies, (K, n) to (K, n, 10 n)."""
+        """Return the regressor of the rigid bodies, (K, n) to (K, n, 10 n)."""
         size = 10 * self._n**2
         return self._along("regressor", q, v, a, size=size).reshape(-1, self._n, 10 * self._n)
 
@@ -397,7 +396,7 @@ def _axis_lines(friction: FrictionModel, i: int, values: dict[str, str]) -> list
 
 
 def _spring_lines(spring: Spring, values: dict[str, str]) -> list[str]:
-    """Statements that take a spring's torque off f: the drives needn't give it."""
+    """Statements that subtract a spring's torque from f, because the drives need not produce it."""
     given = {"S_p": spring.preload, "S_k": spring.stiffness}
     factors = [
         values[f"{spring.axis}.{symbol}"] if spring.identified else _number(given[symbol])

@@ -26,9 +26,9 @@ class Geometry:
         kind: `box`, `cylinder`, `sphere` or `mesh`.
         size: Full edges of a box; radius and length of a cylinder; radius of a sphere; scale of a
             mesh, shape (3,).
-        R: Its axes in the link, shape (3, 3).
-        p: Its origin there, shape (3,) [m].
-        collides: Whether it is for contacts rather than for pictures.
+        R: Rotation from the geometry's axes to those of the link, shape (3, 3).
+        p: Origin of the geometry in the link frame, shape (3,) [m].
+        collides: Whether it is a collision geometry; otherwise it is visual.
         mesh: The URDF's name of the mesh's file.
     """
 
@@ -41,12 +41,14 @@ class Geometry:
 
 
 def geometries_of(link: ET.Element) -> list[Geometry]:
-    """Geometry of a `<link>` that can be exported."""
+    """Return the geometry of a `<link>` that can be exported."""
     return [shape for element in _shapes(link) if (shape := _geometry(element)) is not None]
 
 
 def has_other_shapes(link: ET.Element) -> bool:
-    """True if a `<link>` has invalid shapes: of another kind, without extent, or misspelt."""
+    """Return True if a `<link>` has shapes that cannot be exported: unknown kinds, without extent,
+    or misspelt.
+    """
     return any(_geometry(element) is None for element in _shapes(link))
 
 
@@ -65,7 +67,9 @@ _SIZES = {
 
 
 def _geometry(element: ET.Element) -> Geometry | None:
-    """What a `<visual>` or `<collision>` says; None where it can't be written."""
+    """Geometry of a `<visual>` or `<collision>` element; None if the export formats cannot
+    represent it.
+    """
     shape = element.find("geometry/*")
     if shape is None or shape.tag not in _SIZES:
         return None
@@ -97,7 +101,9 @@ def _geometry(element: ET.Element) -> Geometry | None:
 
 
 def _require_mesh(path: Path) -> None:
-    """Refuse a mesh that can't be read, or isn't whole as far as its format tells."""
+    """Raise an error for a mesh file that cannot be read or is incomplete, as far as its format
+    shows.
+    """
     try:
         content = _MESH.read_bytes(path, most=_MOST_BYTES)
     except SysIdError as err:
@@ -201,7 +207,7 @@ class MeshFolder:
         return [self.out / name for name in self._copied.values()]
 
     def find(self, name: str) -> Path | None:
-        """File that belongs to a mesh name in a URDF."""
+        """Return the file that belongs to a mesh name in a URDF."""
         plain = name.removeprefix("file://")
         package = plain.startswith(("package://", "model://"))
         plain = plain.removeprefix("package://").removeprefix("model://")

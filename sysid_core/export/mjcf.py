@@ -88,8 +88,8 @@ class JointFields:
         frictionloss: Dry friction [N m or N].
         offset: Torque that the drive gives for nothing [N m or N].
         servo: Position servo; None: a motor, whose control is the torque.
-        driven: Whether it has an actuator.
-        spring: Beside the drive; one at the joint itself needs a motor.
+        driven: Whether the joint has an actuator.
+        spring: Spring in parallel to the drive; a spring at the joint itself needs a motor.
     """
 
     armature: float = 0.0
@@ -102,7 +102,7 @@ class JointFields:
 
 
 def joint_fields(projection: Projection) -> dict[str, JointFields]:
-    """Attributes of every MJCF joint from the friction terms that MJCF supports."""
+    """Return the attributes of every MJCF joint from the friction terms that MJCF supports."""
     symbols = ("I_a", "F_v", "F_c", "beta", "S_p", "S_k")
     columns = [projection.of(symbol).tolist() for symbol in symbols]
     springs = {spring.axis: spring for spring in projection.friction.drives.springs}
@@ -118,7 +118,9 @@ def joint_fields(projection: Projection) -> dict[str, JointFields]:
 
 
 def chain_fields(chain: ClosedChain) -> dict[str, JointFields]:
-    """Attributes of every joint of an identified closed chain; passive joints have no drive."""
+    """Return the attributes of every joint of an identified closed chain; passive joints have no
+    drive.
+    """
     out = {}
     for joint in chain.model.joint_names:
         drive = chain.drive(joint)
@@ -199,7 +201,9 @@ class _Writer:
             ET.SubElement(element, "site", {"name": name} | _pose(R, p))
 
     def shapes(self, element: ET.Element, link: str) -> None:
-        """Write the geometry of a link; collision shapes are visible where nothing else is."""
+        """Write the geometry of a link; collision shapes are visible if the link has no visual
+        shapes.
+        """
         shapes = geometries_of(self.links[link]) if link in self.links else []
         written = [(shape, own) for shape in shapes if (own := self.shape(shape)) is not None]
         pictured = not all(shape.collides for shape, _ in written)
@@ -213,7 +217,7 @@ class _Writer:
             ET.SubElement(element, "geom", attributes | _pose(shape.R, shape.p))
 
     def shape(self, shape: Geometry) -> dict[str, str] | None:
-        """Type and size; None for a mesh that can't be had."""
+        """Type and size of a shape; None for a mesh that is not available."""
         if shape.kind == "mesh":
             copied = None if self.meshes is None else self.meshes.copy(shape.mesh)
             if copied is None:
@@ -240,16 +244,16 @@ def mjcf_of(
     meshes: MeshFolder | None = None,
     chain: ClosedChain | None = None,
 ) -> str:
-    """MJCF text of a robot.
+    """Return the MJCF text of a robot.
 
     Args:
-        model: With the inertial parameters to write.
-        fields: Joint to what is said of it.
-        meshes: Where meshes are and go, below the file's own folder; None: none are written.
+        model: Robot with the inertial parameters to be written.
+        fields: Attributes of each joint, by its name.
+        meshes: Folder of the mesh files, below the folder of the file; None: no meshes are written.
         chain: The loops that close the tree, as `<equality>`.
 
     Raises:
-        ModelError: A joint or body that MJCF can't express, or a file that MuJoCo refuses.
+        ModelError: MJCF cannot represent a joint or body, or MuJoCo refuses the file.
     """
     tree = tree_of(model)
     sites, equalities, tendons = ({}, [], []) if chain is None else _closures(chain)
@@ -322,11 +326,11 @@ class MjcfReader:
         return np.array(self._model.dof_frictionloss[self._joints])
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques along a motion, shapes (K, n) to (K, n) [N m]."""
+        """Return the torques along a motion, shapes (K, n) to (K, n) [N m]."""
         return self._torques(self._model, q, v, a)
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques without dry friction."""
+        """Return the torques without dry friction."""
         frictionless = copy.copy(self._model)
         frictionless.dof_frictionloss[:] = 0.0
         return self._torques(frictionless, q, v, a)
@@ -348,7 +352,7 @@ class ChainReader:
 
     Args:
         path: The file.
-        robot: Its loops give the passive joints' motion.
+        robot: Robot whose loops determine the motion of the passive joints.
     """
 
     def __init__(self, path: Path, robot: DrivenRobot) -> None:
@@ -360,13 +364,15 @@ class ChainReader:
         return np.array(self._tree.dry_friction[self._robot.chain.actuated_columns])
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques along a motion of the driven joints, shapes (K, n_a) to (K, n_a) [N m]."""
+        """Return the torques along a motion of the driven joints, shapes (K, n_a) to (K, n_a) [N
+        m].
+        """
         moved = self._robot.motion(q, v, a)
         tau = self._tree.torques(moved.q, moved.v, moved.a)
         return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques without dry friction."""
+        """Return the torques without dry friction."""
         moved = self._robot.motion(q, v, a)
         tau = self._tree.smooth_torques(moved.q, moved.v, moved.a)
         return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))

@@ -48,9 +48,10 @@ class Projection:
 
     Attributes:
         model: The robot, with the identified inertial parameters.
-        friction: Terms that are held, and the drives that turn torques into recorded efforts.
-        values: Their parameters, shape (p,), in the order of `friction.names`.
-        lost: What the target has no field for: friction terms, the smooth sign, couplings, springs.
+        friction: Friction terms that the format supports, and the drives that convert torques to
+            recorded efforts.
+        values: Parameters of these terms, shape (p,), in the order of `friction.names`.
+        lost: Terms that the format lacks: friction terms, the smooth sign, couplings, springs.
     """
 
     model: RobotModel
@@ -69,8 +70,8 @@ class Projection:
         object.__setattr__(self, "values", values)
 
     def of(self, symbol: str) -> Array:
-        """Values of one friction symbol, such as `F_c`, for all joints, shape (n,); 0 if a joint
-        lacks it.
+        """Return the values of one friction symbol, such as `F_c`, for all joints, shape (n,); 0 if
+        a joint lacks it.
         """
         known = dict(zip(self.friction.names, self.values.tolist(), strict=True))
         return np.array([known.get(f"{j}.{symbol}", 0.0) for j in self.model.joint_names])
@@ -86,7 +87,7 @@ class Projection:
         return replace(self, model=model, values=np.where(dry, 0.0, self.values))
 
     def friction_torques(self, q: Array, v: Array, a: Array, rigid: Array) -> Array:
-        """Torques of friction, drives and known springs; (K, n) to (K, n)."""
+        """Return the torques of friction, drives and known springs; (K, n) to (K, n)."""
         drives = self.friction.drives
         ones = replace(drives, gains=np.ones(len(drives.joint_names)))
         tau = self.friction.regressor(q, v, a, rigid) @ self.values
@@ -104,8 +105,8 @@ class Projections:
     """Robot model with the terms of a file format, and the terms that the format lacks.
 
     Attributes:
-        robot: What the target holds.
-        given_back: What is lost, by name, to the robot that has it all the same.
+        robot: Robot with the terms that the format supports.
+        given_back: For each lost term, by name, the robot that has this term in addition.
         whole: The robot that has all of it, fitted in the same way.
     """
 
@@ -115,51 +116,28 @@ class Projections:
 
 
 def inside(identification: Identification) -> Projection:
-    """Identified robot with all its terms."""
+    """Return the identified robot with all its terms."""
     values = list(identification.friction_parameters.values())
     model = identification.model.with_pi(identification.pi)
     return Projection(model, identification.friction, np.array(values))
 
 
-def projected(
-    identification: Identification,
-    recordings: Sequence[Recording],
-    target: Target,
-    *,
-    keep: Sequence[str] = (),
-) -> Projection:
-    """Identified robot with the terms of an export format, fitted again to the recorded motion.
-
-    Args:
-        identification: The result.
-        recordings: Runs with efforts, those of the fit.
-        target: Where it goes.
-        keep: Terms that the target can't hold and that are kept nevertheless, to find what they cost.
-
-    Raises:
-        SignalError: A recording can't be used.
-    """
-    if target.holds_all:
-        return inside(identification)
-    return _projected(identification, _motions(identification, recordings), target, keep)
-
-
 def projections(
     identification: Identification, recordings: Sequence[Recording], target: Target
 ) -> Projections:
-    """Model of a robot in a file format, and the same with each lost term restored."""
+    """Return the model of a robot in a file format, and the same with each lost term restored."""
     if target.holds_all:
         whole = inside(identification)
         return Projections(whole, {}, whole)
     motions = _motions(identification, recordings)
-    one = _projected(identification, motions, target, ())
+    one = _projected(identification, motions, target)
     given_back = {n: _projected(identification, motions, target, (n,)) for n in one.lost}
     whole = _projected(identification, motions, target, one.lost) if one.lost else one
     return Projections(one, given_back, whole)
 
 
 def lost_in(friction: FrictionModel, target: Target) -> tuple[str, ...]:
-    """Terms of a friction model for which the target has no field."""
+    """Return the terms of a friction model for which the target has no field."""
     if target.holds_all:
         return ()
     drives = friction.drives
@@ -174,7 +152,7 @@ def lost_in(friction: FrictionModel, target: Target) -> tuple[str, ...]:
 
 
 def _linear_springs(drives: DriveTrain) -> list[Spring]:
-    """Springs at joints as linear ones that are to be found; none of an axis that has several."""
+    """Joint springs as linear springs with unknown parameters; axes with several springs get none."""
     axes = [spring.axis for spring in drives.springs]
     return [
         Spring(spring.axis, anchors=spring.anchors, zero=spring.zero, identified=True)
@@ -211,7 +189,7 @@ def _projected(
     identification: Identification,
     motions: Sequence[_Motion],
     target: Target,
-    keep: Sequence[str],
+    keep: Sequence[str] = (),
 ) -> Projection:
     lost = tuple(name for name in lost_in(identification.friction, target) if name not in keep)
     friction = _held(identification.friction, target, lost)
@@ -295,7 +273,7 @@ def _robust_fit(Phi: Array, tau: Array, lower: Array) -> Array:
 
 
 def _separate(Phi: Array) -> list[list[int]]:
-    """Columns that share a joint, together: joints without couplings are fitted one by one."""
+    """Groups of columns that share a joint; without couplings, every joint is fitted separately."""
     joints = np.any(Phi != 0.0, axis=0)  # (n, p)
     groups: list[tuple[set[int], list[int]]] = []
     for column in range(joints.shape[1]):

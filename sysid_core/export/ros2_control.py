@@ -39,12 +39,12 @@ motion_guard:
 
 
 def controllers_of(robot: Projection, name: str, folder: Path) -> str:
-    """Parameter file for the controller_manager.
+    """Return the parameter file for the controller_manager.
 
     Args:
         robot: As exported.
-        name: What the C code's names begin with.
-        folder: Where that code is.
+        name: Prefix of the names in the C code.
+        folder: Folder of the C code.
     """
     model = robot.model
     lower, upper = model.position_limits
@@ -63,7 +63,7 @@ def controllers_of(robot: Projection, name: str, folder: Path) -> str:
 
 
 def without(model: RobotModel, limits: Array) -> list[str]:
-    """Joints whose limit the description omits or sets to zero."""
+    """Return the joints whose limit the description omits or sets to zero."""
     known = (limits > 0.0) & (limits < np.finfo(float).max)
     return [name for name, has in zip(model.joint_names, known, strict=True) if not has]
 

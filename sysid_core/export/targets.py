@@ -35,8 +35,8 @@ class Target(Kind):
         return self in (*_WHOLE, Target.MJCF)
 
     def tolerance(self, torque: float) -> float:
-        """Largest torque difference between the file and the identified model that is attributed to
-        rounding [N m].
+        """Return the largest torque difference between the file and the identified model that is
+        attributed to rounding [N m].
 
         The relative tolerance is 1e-9 for numbers in double precision, and 1e-5 for USD, whose
         numbers have single precision. For torques above 100 N m the tolerance grows in proportion,

@@ -22,10 +22,10 @@ class TreeJoint:
         name: Name of the joint.
         link: Name of the link that it moves.
         parent: Index of the joint before it, -1 for the base.
-        slides: Whether it is prismatic.
+        slides: Whether the joint is prismatic.
         axis: Unit vector in the body's frame, shape (3,).
-        R: Axes of the body at position zero in the parent's, shape (3, 3).
-        p: Its origin there, shape (3,) [m].
+        R: Axes of the body at position zero in the frame of its parent, shape (3, 3).
+        p: Origin of the body at position zero in the frame of its parent, shape (3,) [m].
         pi: Inertial parameters of the body with all that fixed joints hang on it, shape (10,).
         limits: Lower and upper position [rad or m]; infinite where there are none.
         velocity: Limit [rad/s or m/s]; 0 or infinite where there is none.
@@ -52,8 +52,8 @@ class FixedLink:
     Attributes:
         name: Name of the link.
         joint: Index of the joint that moves it, -1 for the base.
-        R: Its axes in the body, shape (3, 3).
-        p: Its origin there, shape (3,) [m].
+        R: Axes of the link in the frame of the body, shape (3, 3).
+        p: Origin of the link in the frame of the body, shape (3,) [m].
     """
 
     name: str
@@ -70,7 +70,7 @@ class Tree:
         name: The robot's name.
         joints: All n.
         links: Fixed ones.
-        gravity: In the base frame, shape (3,) [m/s^2].
+        gravity: Gravity in the base frame, shape (3,) [m/s^2].
     """
 
     name: str
@@ -80,7 +80,7 @@ class Tree:
 
 
 def tree_of(model: RobotModel) -> Tree:
-    """Tree of a robot.
+    """Return the tree of a robot.
 
     Raises:
         ModelError: A joint that no target expresses, or a body that no simulator takes.
@@ -136,7 +136,7 @@ def tree_of(model: RobotModel) -> Tree:
 def distinct_names(
     wanted: Iterable[tuple[str, str]], taken: Iterable[str], allowed: Callable[[str], str]
 ) -> dict[str, str]:
-    """Unique names within one scope, by key.
+    """Return the unique names within one scope, by key.
 
     Args:
         wanted: Keys and names; who comes first keeps its name.
@@ -173,7 +173,7 @@ def _axis(model: RobotModel, j: int) -> tuple[bool, Array]:
 
 
 def link_elements(model: RobotModel) -> dict[str, ET.Element]:
-    """`<link>` elements of the robot's URDF by name; empty without a URDF."""
+    """Return `<link>` elements of the robot's URDF by name; empty without a URDF."""
     if not model.urdf_xml:
         return {}
     return {str(e.get("name")): e for e in ET.fromstring(model.urdf_xml).findall("link")}

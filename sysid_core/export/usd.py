@@ -28,13 +28,13 @@ _DEGREES = 180.0 / np.pi
 
 
 def usd_of(robot: Projection) -> str:
-    """USD text of a robot.
+    """Return the USD text of a robot.
 
     Args:
-        robot: In the terms of PhysX.
+        robot: Robot with the terms that PhysX supports.
 
     Raises:
-        ModelError: A joint or body that USD can't express.
+        ModelError: USD cannot represent a joint or body.
     """
     tree = tree_of(robot.model)
     names = prim_names(robot.model)
@@ -68,7 +68,8 @@ def usd_of(robot: Projection) -> str:
 
 
 def actuators_of(robot: Projection) -> dict[str, dict[str, float]]:
-    """Fields of Isaac Lab's `ImplicitActuatorCfg` for each joint (by its name in USD), SI units.
+    """Return the fields of Isaac Lab's `ImplicitActuatorCfg` for each joint (by its name in USD),
+    SI units.
 
     Limits are left out, because their fields have different names in different versions of Isaac
     Lab; Isaac Lab then uses the limits in the USD file.
@@ -91,7 +92,7 @@ def actuators_of(robot: Projection) -> dict[str, dict[str, float]]:
 
 
 def prim_names(model: RobotModel) -> dict[str, str]:
-    """Valid and unique USD names for `""`, `link NAME` and `joint NAME`."""
+    """Return the valid and unique USD names for `""`, `link NAME` and `joint NAME`."""
     wanted = [("", model.name), *((f"link {n}", n) for n in model.body_names)]
     wanted += [(f"joint {n}", n) for n in model.joint_names]
 
@@ -158,7 +159,9 @@ class UsdReader(ReadTree):
                 remedy="Export again.",
             )
         armature, coulomb, viscous = np.array([rows[name] for name in joint_names]).T
-        super().__init__(tree, tuple(joint_names), coulomb, viscous, armature)
+        super().__init__(
+            RobotModel(tree.name, tree), tuple(joint_names), coulomb, viscous, armature
+        )
 
 
 def _body(name: str, pi: Array, at: pin.SE3) -> list[str]:

@@ -62,7 +62,7 @@ def write_yaml(path: str | Path, content: object, *, head: str = "") -> None:
 
 
 def yaml_text(content: object, *, compact: bool = False) -> str:
-    """Plain data as YAML in the given order; lists of numbers on one line."""
+    """Return the plain data as YAML in the given order; lists of numbers on one line."""
     style = None if compact else False
     return str(
         yaml.dump(content, Dumper=_SafeDumper, sort_keys=False, width=100, default_flow_style=style)
@@ -134,20 +134,22 @@ def _keys(name: str, field: FieldInfo) -> list[str]:
 
 
 def nearest(word: object, known: Sequence[str]) -> str:
-    """Known word that is most similar to a misspelt word; "" if none is similar."""
+    """Return the known word that is most similar to a misspelt word; "" if none is similar."""
     close = difflib.get_close_matches(str(word), known, 1, 0.6)
     return close[0] if close else ""
 
 
 def unknown_key(key: object, known: Sequence[str]) -> str:
-    """Part of an error message for an unknown key, with the most similar known key."""
+    """Return the part of an error message for an unknown key, with the most similar known key."""
     close = nearest(key, known)
     hint = f"write `{close}`?" if close else f"known: {', '.join(known)}"
     return f"has a key {key!r} that means nothing ({hint})"
 
 
 def findings_of(errors: Sequence[ErrorDetails], raw: Any) -> list[str]:
-    """One clause per place; of the branches of a union only what they say of the deepest place."""
+    """Return one clause for each place with an error; of the branches of a union, only errors at
+    the deepest place are used.
+    """
     places: dict[tuple[int | str, ...], list[str]] = {}
     for error in errors:
         clause = _clause(error)
@@ -175,7 +177,7 @@ def _place(error: ErrorDetails, raw: Any) -> tuple[int | str, ...]:
 
 
 def _path(place: tuple[int | str, ...], clause: str) -> str:
-    """A place and what is found there; what is found in the whole file stands alone."""
+    """Text with a place and its error; errors of the whole file are stated without a place."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
     subject = f"`{text.lstrip('.')}`" if text else ("" if clause.startswith(":") else "it")
     return f"{subject}{'' if clause.startswith(':') else ' '}{clause}".lstrip(": ")

@@ -34,13 +34,13 @@ _WORDS = {
 
 
 def in_words(parameter: str) -> str:
-    """Parameter name in words: `shin.Ixx` as "moment of inertia I_xx of shin"."""
+    """Write a parameter name in words: `shin.Ixx` as "moment of inertia I_xx of shin"."""
     owner, _, symbol = parameter.rpartition(".")
     return f"{_WORDS[symbol]} of {owner}" if symbol in _WORDS else parameter
 
 
 def listed(names: Sequence[str] | Array) -> str:
-    """List of parameter names, grouped by body: `m, Ixx of shin; F_c of knee`."""
+    """Return a list of parameter names, grouped by body: `m, Ixx of shin; F_c of knee`."""
     by_owner: dict[str, list[str]] = {}
     for name in map(str, names):
         owner, _, symbol = name.rpartition(".")
@@ -80,28 +80,28 @@ class BaseParameters:
         return tuple(self.names[i] for i in self.independent)
 
     def base_regressor(self, Y: ArrayLike) -> Array:
-        """Regressor of the base parameters, (..., p) to (..., b)."""
+        """Return the regressor of the base parameters, (..., p) to (..., b)."""
         return np.asarray(Y, dtype=float)[..., list(self.independent)]
 
     def base_values(self, pi: ArrayLike) -> Array:
-        """Values of the base parameters, `pi_b = R @ pi`, (..., p) to (..., b)."""
+        """Return the values of the base parameters, `pi_b = R @ pi`, (..., p) to (..., b)."""
         return np.asarray(pi, dtype=float) @ self.regrouping.T
 
     def full_values(self, pi_b: ArrayLike, prior: ArrayLike | None = None) -> Array:
-        """Full parameters with these base values, (..., b) to (..., p), as close as possible to a
-        prior (default: 0).
+        """Return the full parameters with these base values, (..., b) to (..., p), as close as
+        possible to a prior (default: 0).
         """
         prior = np.zeros(len(self.names)) if prior is None else np.asarray(prior, dtype=float)
         step = np.linalg.pinv(self.regrouping) @ (np.asarray(pi_b) - self.regrouping @ prior)
         return prior + step
 
     def combination(self, i: int) -> dict[str, float]:
-        """Terms and coefficients of the i-th base parameter."""
+        """Return the terms and coefficients of the i-th base parameter."""
         row = self.regrouping[i]
         return {self.names[j]: float(row[j]) for j in np.flatnonzero(np.abs(row) > 1e-9)}
 
     def is_alone(self, i: int) -> bool:
-        """True if the i-th base parameter is a single parameter instead of a combination."""
+        """Return True if the i-th base parameter is a single parameter instead of a combination."""
         return len(self.combination(i)) == 1
 
 
@@ -121,8 +121,8 @@ def _column_scale(Y: Array) -> Array:
 
 
 def numerical_rank(Y: ArrayLike, tolerance: float = 1e-9) -> NumericalRank:
-    """Numerical rank of a regressor (rows, p) after scaling its columns, relative to the largest
-    singular value.
+    """Return the numerical rank of a regressor (rows, p) after scaling its columns, relative to the
+    largest singular value.
 
     Examples:
         >>> numerical_rank(np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])).rank
@@ -139,8 +139,8 @@ def numerical_rank(Y: ArrayLike, tolerance: float = 1e-9) -> NumericalRank:
 def sampled_base_parameters(
     Y: ArrayLike, names: tuple[str, ...], tolerance: float = 1e-9
 ) -> BaseParameters:
-    r"""Base parameters of a regressor by rank-revealing QR; parameters of earlier columns are
-    preferred.
+    r"""Return the base parameters of a regressor by rank-revealing QR; parameters of earlier
+    columns are preferred.
 
     Args:
         Y: Stacked regressor, shape (rows, p).
@@ -178,10 +178,10 @@ def sampled_base_parameters(
 def random_states(
     model: RobotModel, n_samples: int, rng: np.random.Generator
 ) -> tuple[Array, Array, Array]:
-    """Random q (K, nq), v and a (K, nv) for rank tests; limits are not respected.
+    """Return random q (K, nq), v and a (K, nv) for rank tests; limits are not respected.
 
     Raises:
-        IdentifiabilityError: Hardly any posture of a closed chain assembles.
+        IdentifiabilityError: The loops of a closed chain close in hardly any posture.
     """
     if isinstance(model, DrivenRobot):
         q = random_postures(model.chain, n_samples, rng)[:, model.chain.actuated_columns]
@@ -194,11 +194,11 @@ def random_states(
 
 
 def random_postures(chain: ClosedChain, n_samples: int, rng: np.random.Generator) -> Array:
-    """Random postures of all joints with closed loops, (K, n), within the box of the chain or the
-    limits of the driven joints.
+    """Return random postures of all joints with closed loops, (K, n), within the box of the chain
+    or the limits of the driven joints.
 
     Raises:
-        IdentifiabilityError: Hardly any posture assembles.
+        IdentifiabilityError: The loops close in hardly any posture.
     """
     lower, upper = (limit[chain.actuated_columns] for limit in chain.model.position_limits)
     lower, upper = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)

@@ -4,12 +4,12 @@ r"""Excitation of the identifiable parameters by given data.
 The singular values of the data's base regressor `W` depend on the units of its columns. They are
 therefore taken of `W T`:
 
-- With a reference, the regressor S at random states that spans everything that can be seen,
-  `T = R_S^{-1}` with `S = Q R_S`. The singular values are then the excitation by the data relative
-  to that by vigorous motion, direction by direction, for any choice of base parameters and units.
-  Some directions are weak by the robot's build: the singular values of a leg's S spread over five
-  decades, so that no data reach its rank at a fixed tolerance.
-- Without one, T makes the columns unit length.
+- With a reference, `T = R_S^{-1}`, where `S = Q R_S` is the regressor at random states, which spans
+everything that torques can determine. The singular values are then the excitation by the data
+relative to that by vigorous motion, direction by direction, for any choice of base parameters and
+units. Some directions are weakly excited whatever the motion is: the singular values of a leg's S
+spread over five decades, so that no data reach its rank at a fixed tolerance. - Without a
+reference, T scales the columns to unit length.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Excitation:
         ratios: Singular values over the largest one, shape (b,).
         shares: Columns: torque that each base parameter has in a direction under the reference
             motion, shape (b, b).
-        alone: What the data show of each base parameter if all others were known, in the unit of
-            `ratios`, shape (b,).
+        alone: Excitation of each base parameter if all others were known, in the unit of `ratios`,
+            shape (b,).
         sizes: Lengths of the columns that count as one, shape (b,).
         factor: Triangular factor of the data's base regressor in SI units, shape (b, b).
         tolerance: Smallest ratio that counts.
@@ -106,8 +106,8 @@ class Excitation:
         return tuple(directions)
 
     def unexcited(self, limit: int = 6) -> tuple[str, ...]:
-        """Sentences on parameters without effect on any torque, then on unexcited combinations, the
-        weakest first.
+        """Return the sentences on parameters without effect on any torque, then on unexcited
+        combinations, the weakest first.
         """
         unexcited = self.alone <= self.tolerance
         out = (
@@ -135,7 +135,7 @@ class Excitation:
         )
 
     def _shortened(self, direction: dict[str, float]) -> str:
-        """A combination without what hardly counts in it, at most a few terms."""
+        """Parameter combination without its negligible terms, with at most a few terms."""
         weight = {
             name: abs(direction[name]) * float(self.sizes[self.names.index(name)])
             for name in direction
@@ -166,7 +166,7 @@ def measure_excitation(
     *,
     tolerance: float | None = None,
 ) -> Excitation:
-    """Excitation of a robot's base parameters by data.
+    """Return the excitation of a robot's base parameters by data.
 
     Args:
         structure: The answer for the robot (its `practical` one counts: rounding in the URDF is
@@ -206,7 +206,7 @@ def measure_excitation(
 
 
 def condition_number(R: Array) -> float:
-    """Condition number of a column-scaled matrix (m, p); infinite if a column is zero."""
+    """Return the condition number of a column-scaled matrix (m, p); infinite if a column is zero."""
     scale = np.linalg.norm(R, axis=0)
     if np.any(scale == 0.0):
         return float("inf")

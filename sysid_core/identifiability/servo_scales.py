@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Identifiability of gains and masses from positions and commands of position servos.
 
-A servo's torque is \\(K_j e_j\\) with the error \\(e_j\\) of its position loop, which is measured,
-and the gain \\(K_j\\), which isn't. Gains \\(\kappa_j K_j\\) explain the same motion where some
-masses make the torques \\(\kappa_j \tau_j\\) at every state. Torques come from a Lagrangian, whose
+A servo's torque is \\(K_j e_j\\) with the measured error \\(e_j\\) of its position loop and the
+unknown gain \\(K_j\\). Gains \\(\kappa_j K_j\\) explain the same motion if there are masses with
+which the torques are \\(\kappa_j \tau_j\\) at every state. Torques follow from a Lagrangian, whose
 mixed derivatives are symmetric, so that \\(\kappa_i = \kappa_j\\) wherever the inertia
 \\(M_{ij}\\), any \\(\partial M_{ik}/\partial q_j\\) or, in the potential, \\(\partial^2 V/\partial
-q_i \partial q_j\\) isn't zero everywhere. Joints that no chain of such pairs connects have
-Lagrangians of their own, each of which can be scaled. So the nullspace that unknown gains add has
-one direction for each connected group of joints; friction, drive inertia and zeros are scaled with
-their joint and connect no joints. At rest only the potential matters, and a joint without gravity
-torque is a group of its own whose gain cannot be determined.
+q_i \partial q_j\\) is not zero everywhere. Joints that no chain of such pairs connects have
+separate Lagrangians, each of which can be scaled. The nullspace that unknown gains add therefore
+has one direction for each connected group of joints; friction, drive inertia and zeros are scaled
+with their joint and connect no joints. At rest only the potential matters, and a joint without
+gravity torque is a group of its own, whose gain cannot be determined.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ class ServoScales:
 def servo_scales(
     model: RobotModel, *, still: bool = False, known: Collection[str] = ()
 ) -> ServoScales:
-    """Gains and masses that commands and positions cannot separate.
+    """Return the gains and masses that commands and positions cannot separate.
 
     The result holds for almost all masses: zero entries are detected at random bodies and postures,
     where a nonzero polynomial vanishes with probability zero.
 
     Args:
         model: The robot, all masses unknown.
-        still: Whether it was only recorded at rest.
+        still: Whether the robot was only recorded at rest.
         known: Joints whose gain, or the mass behind which, is known.
 
     Raises:

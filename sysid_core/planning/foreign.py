@@ -37,7 +37,7 @@ def read_motion(path: str | Path, model: RobotModel) -> Trajectory:
         model: The robot that it is for.
 
     Raises:
-        ExcitationError: It can't be read, or is another robot's.
+        ExcitationError: The file cannot be read, or belongs to another robot.
     """
     path = Path(path)
     if path.suffix == ".npz":
@@ -114,7 +114,7 @@ def _from_message(text: str, path: Path) -> Knots:
 
 
 def _joint_trajectory(node: Any) -> Mapping[str, Any] | None:
-    """The first JointTrajectory in a message that contains one, such as MoveIt's."""
+    """The first JointTrajectory that a message, such as one of MoveIt, contains."""
     if isinstance(node, Mapping):
         if "joint_names" in node and node.get("points"):
             return node

@@ -17,8 +17,9 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError, ModelError
+from sysid_core.files import ONLY_KNOWN_KEYS, Number, Positive
 from sysid_core.lazy import lazy_import
-from sysid_core.planning.cell import HullDistances, Hulls, Obstacle
+from sysid_core.planning.cell import Hulls, Obstacle, Vector
 from sysid_core.robot import Array, RobotModel, example_share
 
 if TYPE_CHECKING:
@@ -42,9 +43,11 @@ class HeldBox:
         mass: Evenly spread over the box; counts in the torques that limits are compared with [kg].
     """
 
-    size: tuple[float, float, float]
-    centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    mass: float = 0.0
+    __pydantic_config__ = ONLY_KNOWN_KEYS
+
+    size: tuple[Positive, Positive, Positive]
+    centre: Vector = (0.0, 0.0, 0.0)
+    mass: Number = 0.0
 
     def __post_init__(self) -> None:
         for key in ("size", "centre"):  # arrays are welcome, plain numbers are kept
@@ -55,7 +58,7 @@ class HeldBox:
             )
 
     def attached_to(self, model: RobotModel, frame: str) -> RobotModel:
-        """Copy of a robot that carries the box in one of its frames."""
+        """Return a copy of a robot that carries the box in one of its frames."""
         if not self.mass:
             return model
         at = model.pin_model.frames[model.frame_id(frame)]
@@ -67,7 +70,9 @@ class HeldBox:
 
 
 def mesh_directories() -> list[str]:
-    """Folders that are searched for `package://name/…`: ROS workspaces and installed data."""
+    """Return the folders that are searched for `package://name/…`: ROS workspaces and installed
+    data.
+    """
     found = [
         str(Path(prefix) / "share")
         for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
@@ -88,7 +93,9 @@ def _mesh_exists(filename: str, directories: Sequence[str]) -> bool:
 
 
 def _without_missing_meshes(urdf: str, directories: Sequence[str]) -> tuple[str, list[str]]:
-    """The URDF without collision elements whose mesh isn't there, and the links they were on."""
+    """URDF without the collision elements whose mesh files do not exist, and the links to which
+    these elements belonged.
+    """
     root = ET.fromstring(urdf)
     missing = []
     for link in root.iter("link"):
@@ -123,12 +130,12 @@ def _transformed(X_AB: pin.SE3, points_B: Array) -> Array:
 class RobotGeometry:
     """Collision shapes of a robot, built once for checks of many postures.
 
-    Adjacent bodies, and pairs that are in contact in nearly every posture (how the meshes are
-    drawn, not how the robot moves), are left out.
+    Pairs of adjacent bodies are not checked, nor are pairs that are in contact in nearly every
+    posture, because this contact is due to the meshes and not to the motion.
 
     Args:
         model: The robot.
-        tcp_frame: Where a held object is attached.
+        tcp_frame: Frame to which a held object is attached.
         held: Bounding box of that object; it is tested against all bodies but its carrier.
         package_dirs: Folders for `package://`, before those of the environment.
         obstacles: Fixed bodies; tested against all moving ones.
@@ -236,7 +243,7 @@ class RobotGeometry:
         self._set_pairs([*kept, *((i, o) for o in range(self._n_own, len(shapes)) for i in moving)])
 
     def _link_of(self, shape: int) -> str:
-        """Name of the link that a shape is drawn on; empty for what is held."""
+        """Name of the link to which a shape belongs; empty for a held object."""
         frames = self.model.pin_model.frames
         frame = int(self._geometry.geometryObjects[shape].parentFrame)
         return str(frames[frame].name) if frame < len(frames) else ""
@@ -268,7 +275,7 @@ class RobotGeometry:
         return tuple((joint, points.T) for joint, points in self._points)
 
     def contacts(self, q: ArrayLike) -> list[tuple[str, str]]:
-        """Pairs of shapes with a distance below the clearance; q of shape (nv,)."""
+        """Return the pairs of shapes with a distance below the clearance; q of shape (nv,)."""
         if not self._names:
             return []
         q_pin = self.model.configuration(np.asarray(q, dtype=float))
@@ -289,10 +296,11 @@ class RobotGeometry:
         return Hulls(self.model, self._geometry, CLEARANCE)
 
     @cached_property
-    def hulls(self) -> HullDistances:
+    def hulls(self) -> Hulls:
         """Smooth distances of the same pairs, for gradient-based planners."""
         postures = self._random_postures(N_HULL_POSTURES)
-        return HullDistances(self._hulls, self._touching, postures)
+        self._hulls.learn(self._touching, postures)
+        return self._hulls
 
     def _touching(self, q_pin: Array) -> Array:
         """Contact of each pair, 0 or 1, shape (n_pairs,)."""
@@ -305,7 +313,7 @@ class RobotGeometry:
         return out
 
     def _random_postures(self, n: int) -> list[Array]:
-        """Postures within the limits, always the same; none for a floating base."""
+        """Random postures within the limits, the same in every call; none for a floating base."""
         if any(joint.nv > 1 for joint in self.model.pin_model.joints):
             return []
         lower, upper = self.model.position_limits
@@ -315,18 +323,19 @@ class RobotGeometry:
         return [self.model.configuration(q) for q in drawn]
 
     def extent(self, q: ArrayLike) -> tuple[Array, Array]:
-        """Lowest and highest coordinates of all moving shapes in the base frame, each (3,) [m].
+        """Return the lowest and highest coordinates of all moving shapes in the base frame, each
+        (3,) [m].
 
-        Without shapes, those of the link frames.
+        If the robot has no collision shapes, the origins of the link frames are used.
         """
         ends = self.lowest(q, np.vstack([np.eye(3), -np.eye(3)]))
         return ends[:3], -ends[3:]
 
     def lowest(self, q: ArrayLike, normals: ArrayLike) -> Array:
-        """Smallest coordinate of all moving shapes along given directions, (nv,) and (m, 3) to
-        (m,).
+        """Return the smallest coordinate of all moving shapes along given directions, (nv,) and (m,
+        3) to (m,).
 
-        Without shapes, those of the link frames [m].
+        If the robot has no collision shapes, the origins of the link frames are used [m].
         """
         q_pin = self.model.configuration(np.asarray(q, dtype=float))
         pin.forwardKinematics(self.model.pin_model, self._data, q_pin)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sysid_core.errors import ExcitationError, require_type
 from sysid_core.planning.geometry import RobotGeometry
 from sysid_core.planning.limits import MotionLimits
-from sysid_core.planning.trajectory import Trajectory, as_played, dense_motion
+from sysid_core.planning.trajectory import Trajectory, dense_motion
 from sysid_core.planning.violations import Findings, LimitKind, MotionCheck, Violation
 from sysid_core.robot import Array, RobotModel
 
@@ -23,7 +23,9 @@ GEOMETRY_STEP = 0.01  # [rad or m] of joint motion between two postures checked 
 
 
 def _posture_rows(q: Array) -> Array:
-    """Rows between which joints move by about `GEOMETRY_STEP`, with the first and last."""
+    """Indices of samples between which joints move by about `GEOMETRY_STEP`, including the first
+    and the last.
+    """
     rows = [0]
     for k in range(1, len(q)):
         if np.max(np.abs(q[k] - q[rows[-1]])) >= GEOMETRY_STEP:
@@ -38,7 +40,7 @@ class MotionChecker:
 
     Args:
         model: The robot.
-        limits: What to keep to; with the mass of what the robot holds, if any.
+        limits: Motion limits, with the mass of a held object, if any.
 
     Attributes:
         loaded: The robot with that mass: its torques are limited.
@@ -76,7 +78,7 @@ class MotionChecker:
             )
 
     def __reduce__(self) -> tuple[type[MotionChecker], tuple[RobotModel, MotionLimits]]:
-        """Geometry isn't sent to other processes: they build it."""
+        """Support pickling without the geometry: other processes build it again."""
         return MotionChecker, (self.model, self.limits)
 
     def check(
@@ -91,14 +93,14 @@ class MotionChecker:
         Args:
             trajectory: Trajectory of this robot.
             stop_early: Whether to leave out the rest once a limit is broken (for planners).
-            progress: Called with the share that is done, 0 to 1.
+            progress: Function that is called with the completed share, 0 to 1.
 
         Raises:
             ExcitationError: The trajectory was made for another robot.
         """
         trajectory.belongs_to(self.model)
         columns = self.model.columns_from(trajectory.joint_names)
-        given, trajectory = trajectory, as_played(trajectory)
+        given, trajectory = trajectory, trajectory.as_played()
         findings = Findings()
         notes = self.limits.notes + tuple(self.geometry.notes if self.geometry else ())
         self._check_joints(trajectory, columns, findings)
@@ -134,6 +136,20 @@ class MotionChecker:
         result = findings.result(len(time), postures, notes)
         return dataclasses.replace(result, unchecked=unchecked)
 
+    def export(self, trajectory: Trajectory, path: str | Path) -> Trajectory:
+        """Check a trajectory, and write it with its limits only if it respects them.
+
+        Returns:
+            The trajectory as written.
+
+        Raises:
+            ExcitationError: A limit is violated; no file is written.
+        """
+        self.check(trajectory).raise_if_unsafe()
+        checked = dataclasses.replace(trajectory, limits=self.limits.as_dict())
+        checked.save(path)
+        return checked
+
     def _check_joints(
         self, trajectory: Trajectory, columns: NDArray[np.intp], findings: Findings
     ) -> None:
@@ -167,7 +183,7 @@ class MotionChecker:
                 )
 
     def tcp_speed(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Speed of the origin of the TCP frame, (K, n) and (K, n) to (K,) [m/s]."""
+        """Return the speed of the origin of the TCP frame, (K, n) and (K, n) to (K,) [m/s]."""
         model = self.model.pin_model
         data = model.createData()
         frame = self.model.frame_id(self.limits.tcp_frame)
@@ -221,7 +237,9 @@ class MotionChecker:
         return len(rows)
 
     def contacts(self, q: ArrayLike) -> list[tuple[str, str]]:
-        """Names of bodies in contact in one posture, shape (n,); empty if contact is not checked."""
+        """Return the names of bodies in contact in one posture, shape (n,); empty if contact is not
+        checked.
+        """
         if self.geometry is None:
             return []
         return self.geometry.contacts(q)
@@ -256,20 +274,3 @@ def check_motion(model: RobotModel, trajectory: Trajectory, limits: MotionLimits
     require_type(trajectory, Trajectory, "trajectory")
     require_type(limits, MotionLimits, "limits")
     return MotionChecker(model, limits).check(trajectory)
-
-
-def export_trajectory(
-    model: RobotModel, trajectory: Trajectory, limits: MotionLimits, path: str | Path
-) -> Trajectory:
-    """Check a trajectory, and write it with its limits only if it respects them.
-
-    Returns:
-        The trajectory as written.
-
-    Raises:
-        ExcitationError: A limit is broken; nothing is written.
-    """
-    check_motion(model, trajectory, limits).raise_if_unsafe()
-    checked = dataclasses.replace(trajectory, limits=limits.as_dict())
-    checked.save(path)
-    return checked

@@ -14,7 +14,7 @@ _ROUNDING = 1e-6
 
 
 def first_best(scores: ArrayLike) -> int:
-    """Index of the largest score; the first one if candidates differ only by rounding.
+    """Return the index of the largest score; the first one if candidates differ only by rounding.
 
     Args:
         scores: Shape (n,), at least one; NaN is never the best while there are numbers.
@@ -23,7 +23,8 @@ def first_best(scores: ArrayLike) -> int:
 
 
 def best_first(scores: ArrayLike) -> Array:
-    """Indices from the largest score to the smallest; nearly equal ones keep their order.
+    """Return the indices from the largest score to the smallest; nearly equal ones keep their
+    order.
 
     Args:
         scores: Shape (n,).

@@ -17,7 +17,8 @@ _FINGERS = "finger", "knuckle"  # in the names of links that are fixed to the ha
 
 
 def moving_joints(model: RobotModel, frame: str) -> tuple[str, ...]:
-    """Joints that move the origin of a frame, determined by its Jacobian at a few random postures.
+    """Return the joints that move the origin of a frame, determined by its Jacobian at a few random
+    postures.
 
     Raises:
         ModelError: There is no such frame.
@@ -44,14 +45,15 @@ def moving_joints(model: RobotModel, frame: str) -> tuple[str, ...]:
 
 
 def tool_frame(model: RobotModel, asked: str | None = None) -> tuple[str, str]:
-    """Frame with limited speed, and a sentence that names it.
+    """Return the frame with limited speed, and a sentence that names it.
 
     By default it is the last link of the URDF, unless another link is carried by more joints (the
     last link may be a sensor on the base). For an arm with a gripper it is the hand, not a finger,
     whether the fingers have joints or are fixed in the description.
 
     Raises:
-        ExcitationError: The frame that was asked for doesn't move: its speed limits nothing.
+        ExcitationError: The requested frame does not move, so that a limit of its speed has no
+            effect.
         ModelError: There is no such frame.
     """
     links = [f.name for f in model.pin_model.frames if f.type == pin.FrameType.BODY]
@@ -84,7 +86,7 @@ def _moving(model: RobotModel, links: Sequence[str]) -> list[str]:
 
 
 def _hand(model: RobotModel, links: Sequence[str], tip: str) -> str:
-    """The last moving link before an arm branches into fingers; "" where it doesn't."""
+    """Last moving link before an arm branches into fingers; "" if it does not branch."""
     pin_model = model.pin_model
     parents = list(pin_model.parents)
     chain = list(pin_model.supports[pin_model.frames[model.frame_id(tip)].parentJoint])
@@ -111,8 +113,8 @@ def _sentence(model: RobotModel, frame: str, movers: Sequence[str]) -> str:
 
 
 def turning_beside_tool(model: RobotModel) -> tuple[str, ...]:
-    """Joints without position limits that do not carry the tool, such as the wheels of a mobile
-    base.
+    """Return the joints without position limits that do not carry the tool, such as the wheels of a
+    mobile base.
 
     Args:
         model: The robot on a fixed base.

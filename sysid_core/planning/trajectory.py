@@ -21,7 +21,6 @@ from sysid_core.files import (
     FileSchema,
     Name,
     Number,
-    read_npz,
     written_whole,
     yaml_text,
 )
@@ -57,7 +56,7 @@ class Trajectory:
         v: Shape (K, n).
         a: Shape (K, n).
         segments: Labelled spans.
-        limits: What it was checked against, as written by the limit check.
+        limits: Limits that the motion respects, as the limit check wrote them.
         seed: Seed of the random generator that made it, or None.
         notes: Remarks, one sentence each.
         series: Basis, centre and coefficients that the samples were made from, where they were.
@@ -108,13 +107,13 @@ class Trajectory:
         return float(self.time[-1] - self.time[0])
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Interpolated q, v and a at times of shape (...), constant beyond both ends; each of shape
-        (..., n).
+        """Return the interpolated q, v and a at times of shape (...), constant beyond both ends;
+        each of shape (..., n).
         """
         return hermite(self.time, self.q, self.v, self.a, t)
 
     def in_order(self, model: RobotModel) -> Trajectory:
-        """Motion with its columns in the joint order of a robot."""
+        """Return the motion with its columns in the joint order of a robot."""
         columns = model.columns_from(self.joint_names)
         return dataclasses.replace(
             self,
@@ -123,6 +122,16 @@ class Trajectory:
             v=self.v[:, columns],
             a=self.a[:, columns],
         )
+
+    def as_played(self) -> Trajectory:
+        """Return the motion with accelerations computed from its velocities; the accelerations of the
+        file are not used.
+        """
+        if len(self.time) > 2:
+            a = np.gradient(self.v, self.time, axis=0, edge_order=2)
+        else:
+            a = np.repeat(np.diff(self.v, axis=0) / (self.time[1] - self.time[0]), 2, axis=0)
+        return dataclasses.replace(self, a=a)
 
     def belongs_to(self, model: RobotModel) -> None:
         """Raise an error if the trajectory was planned for another robot.
@@ -144,10 +153,11 @@ class Trajectory:
             )
 
     def without_held(self, model: RobotModel) -> Trajectory:
-        """Motion without locked joints, such as those of a gripper, which the plan keeps at rest.
+        """Return the motion without locked joints, such as those of a gripper, which the plan keeps
+        at rest.
 
         Raises:
-            ExcitationError: It moves one of them.
+            ExcitationError: The motion moves a locked joint.
         """
         held = [name in model.locked for name in self.joint_names]
         if not any(held):
@@ -195,9 +205,9 @@ class Trajectory:
         """Read a trajectory written by `save`.
 
         Raises:
-            ExcitationError: It is missing, damaged or another kind of file.
+            ExcitationError: The file is missing, damaged or of another kind.
         """
-        arrays = read_npz(path, _FILE, ("head", *_ARRAYS))
+        arrays = _FILE.read_npz(path, ("head", *_ARRAYS))
         raw = _FILE.parse_yaml(str(arrays.pop("head")), path)
         head = _FILE.validated(raw, _Head, path)
         for name, array in arrays.items():
@@ -226,8 +236,8 @@ class _Head(FileSchema):
 
 
 def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Array, Array, Array]:
-    """Motion at given times: q by cubic Hermite interpolation of q and v, v by its derivative's
-    chord, a linear.
+    """Interpolate a motion at given times: q by cubic Hermite interpolation of q and v, v and a
+    linearly.
 
     Between samples of at most `motion_check.LONGEST_STEP` this and the quintic of a
     joint_trajectory_controller differ by less than encoders resolve.
@@ -253,22 +263,12 @@ def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Ar
     return q_t, v_t, a_t
 
 
-def as_played(trajectory: Trajectory) -> Trajectory:
-    """Motion with accelerations computed from its velocities; the accelerations of the file are not
-    used.
-    """
-    time, v = trajectory.time, trajectory.v
-    if len(time) > 2:
-        a = np.gradient(v, time, axis=0, edge_order=2)
-    else:
-        a = np.repeat(np.diff(v, axis=0) / (time[1] - time[0]), 2, axis=0)
-    return dataclasses.replace(trajectory, a=a)
-
-
 def dense_motion(
     trajectory: Trajectory, columns: NDArray[np.intp]
 ) -> tuple[Array, Array, Array, Array]:
-    """Motion as the executor plays it (`Trajectory.at`), with samples at most `GRID` apart."""
+    """Return the motion as the executor plays it (`Trajectory.at`), with samples at most `GRID`
+    apart.
+    """
     time = trajectory.time
     pieces = np.maximum(np.ceil(np.diff(time) / GRID - 1e-6), 1).astype(int)
     starts = np.repeat(np.arange(len(pieces)), pieces)

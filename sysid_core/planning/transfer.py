@@ -22,8 +22,8 @@ RATE_HZ = 100.0  # of the samples
 
 
 def minimum_jerk(s: ArrayLike) -> tuple[Array, Array, Array]:
-    r"""Minimum-jerk profile `10 s^3 - 15 s^4 + 6 s^5` from 0 to 1, with its first two derivatives
-    with respect to s.
+    r"""Return the minimum-jerk profile `10 s^3 - 15 s^4 + 6 s^5` from 0 to 1, with its first two
+    derivatives with respect to s.
 
     Args:
         s: Share of the duration, shape (...), clipped to 0..1 (where all derivatives vanish).
@@ -45,14 +45,14 @@ def minimum_jerk(s: ArrayLike) -> tuple[Array, Array, Array]:
 
 
 def sample_times(duration: float, rate_hz: float) -> Array:
-    """Equidistant times from 0 to the duration at about this rate, shape (K,) [s]."""
+    """Return the equidistant times from 0 to the duration at about this rate, shape (K,) [s]."""
     return np.linspace(0.0, duration, max(round(duration * rate_hz), 2) + 1)
 
 
 def straight_move(
     q_start: ArrayLike, q_goal: ArrayLike, duration: float, rate_hz: float
 ) -> tuple[Array, Array, Array, Array]:
-    """Minimum-jerk move along a straight line in joint space.
+    """Return the minimum-jerk move along a straight line in joint space.
 
     Args:
         q_start: Shape (n,).
@@ -73,8 +73,8 @@ def straight_move(
 def move_duration(
     checker: MotionChecker, q_start: ArrayLike, q_goal: ArrayLike, share: float = 0.8
 ) -> float:
-    """Shortest duration of a move that uses a given fraction of the velocity, acceleration, jerk
-    and TCP limits [s].
+    """Return the shortest duration of a move that uses a given fraction of the velocity,
+    acceleration, jerk and TCP limits [s].
 
     Args:
         checker: Checker of the robot and its limits.
@@ -108,12 +108,12 @@ def plan_transfer(
 
     Args:
         checker: Checker of the robot and its limits.
-        q_start: Where the robot stands, shape (n,) in the robot's joint order.
-        q_goal: Where it shall be, shape (n,).
+        q_start: Present posture of the robot, shape (n,) in the robot's joint order.
+        q_goal: Goal posture, shape (n,).
         share: Share of the velocity, acceleration, jerk and TCP limits that is used.
 
     Raises:
-        ExcitationError: The straight way isn't safe.
+        ExcitationError: The straight path is not safe.
     """
     model = checker.model
     duration = move_duration(checker, q_start, q_goal, share)
@@ -146,7 +146,7 @@ class MotionBuilder:
 
     Args:
         checker: Checker of the robot and its limits; gives the durations of the moves.
-        q_start: Where the motion starts, shape (n,).
+        q_start: Start posture of the motion, shape (n,).
         rate_hz: Rate of the samples.
         share: Share of the limits that moves use.
     """
@@ -215,7 +215,7 @@ class MotionBuilder:
         self._segments.append(Segment(label, start, self.duration, joints))
 
     def build(self, *, seed: int | None = None, notes: Sequence[str] = ()) -> Trajectory:
-        """Trajectory composed so far, with the limits; it is not checked yet."""
+        """Return the trajectory composed so far, with the limits; it is not checked yet."""
         model = self.checker.model
         rows = np.stack(self._rows)
         return Trajectory(

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reasons as values, rendered as text at the edge, and the verdicts that they lead to."""
+"""Reasons as codes with data, from which sentences are made for display only, and verdicts that
+follow from reasons.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ class Reason:
 
     Attributes:
         code: Stable name of the kind of reason, a key of `TEXTS`.
-        severity: What it means for a result.
+        severity: Effect on the verdict.
         data: Names and numbers of the evidence in SI units, plain values only.
 
     Raises:
@@ -56,27 +58,29 @@ class Reason:
 
     @classmethod
     def failure(cls, code: str, **data: object) -> Reason:
-        """Reason that forbids the use of a result."""
+        """Create a reason that forbids the use of a result."""
         return cls(code, Severity.FAILURE, data)  # type: ignore[arg-type]
 
     @classmethod
     def warning(cls, code: str, **data: object) -> Reason:
-        """Reason that warns but permits the use of a result."""
+        """Create a reason that warns but permits the use of a result."""
         return cls(code, Severity.WARNING, data)  # type: ignore[arg-type]
 
     @classmethod
     def held(cls, code: str, **data: object) -> Reason:
-        """Reason for a check that passed."""
+        """Create a reason for a check that passed."""
         return cls(code, Severity.HELD, data)  # type: ignore[arg-type]
 
     @classmethod
     def not_judged(cls, code: str, **data: object) -> Reason:
-        """Reason for a check that was not made."""
+        """Create a reason for a check that was not made."""
         return cls(code, Severity.NOT_JUDGED, data)  # type: ignore[arg-type]
 
     @classmethod
     def missing(cls, code: str, **data: object) -> Reason:
-        """Reason for a necessary check that was not made, so that the result is not judged."""
+        """Create a reason for a necessary check that was not made, so that the result is not
+        judged.
+        """
         return cls(code, Severity.MISSING, data)  # type: ignore[arg-type]
 
     @property
@@ -95,13 +99,13 @@ class Reason:
         return f"{self.text} {self.remedy}".strip()
 
     def to_dict(self) -> dict[str, object]:
-        """Plain data for JSON."""
+        """Return the plain data for JSON."""
         data = {key: list(x) if isinstance(x, tuple) else x for key, x in self.data.items()}
         return {"code": self.code, "severity": self.severity.value, "data": data}
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, object]) -> Reason:
-        """Reason from the data of `to_dict`.
+        """Return the reason from the data of `to_dict`.
 
         Raises:
             KeyError: A key is missing, or the code is unknown.
@@ -145,7 +149,7 @@ class Verdict:
     The outcome is not judged if no check was made, or if a necessary check is missing.
 
     Attributes:
-        reasons: All of them, each once.
+        reasons: Reasons, each once.
 
     Examples:
         >>> verdict = Verdict((Reason.warning("efforts-late", ms=12.0),))
@@ -218,12 +222,14 @@ class Verdict:
         return f"{self.outcome.value}: {' '.join(reason.advice for reason in shown)}".rstrip(": ")
 
     def __add__(self, other: Verdict | Iterable[Reason]) -> Verdict:
-        """Reasons of both, each once."""
+        """Return a verdict with the reasons of both verdicts, without duplicates."""
         more = other.reasons if isinstance(other, Verdict) else tuple(other)
         return Verdict((*self.reasons, *more))
 
     def to_dict(self) -> dict[str, object]:
-        """Verdict as plain data for JSON: codes and data for programs, sentences for people."""
+        """Return a verdict as plain data for JSON: codes and data for programs, sentences for
+        people.
+        """
         return {
             "outcome": self.outcome.value,
             "reasons": [reason.to_dict() for reason in self.reasons],

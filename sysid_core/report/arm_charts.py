@@ -14,7 +14,6 @@ from sysid_core.report.charts import COLOURS, GREY, Dots, Figure, dots_with_bars
 from sysid_core.report.space import ellipsoid, points, scene, skeleton, solid_robot
 from sysid_core.robot import (
     Array,
-    inertial_scale,
     is_physically_consistent,
     pseudo_inertia_from_pi,
 )
@@ -25,8 +24,8 @@ SOLIDS = "uniform solids of the same inertia"
 
 
 def prediction_chart(prediction: Prediction) -> Figure:
-    """Chart of the measured effort, predicted effort and residual of every joint over time; all
-    time axes zoom together.
+    """Return a chart of the measured effort, predicted effort and residual of every joint over
+    time; all time axes zoom together.
     """
     joints = prediction.joints()
     titles = [
@@ -52,7 +51,9 @@ def prediction_chart(prediction: Prediction) -> Figure:
 
 
 def residual_chart(prediction: Prediction) -> Figure | None:
-    """Chart with the spectra of the residuals during motion; None if there are too few samples."""
+    """Return a chart with the spectra of the residuals during motion; None if there are too few
+    samples.
+    """
     rows = np.isfinite(prediction.predicted).all(axis=1)
     if prediction.motion.any():
         rows &= prediction.motion
@@ -67,7 +68,7 @@ def residual_chart(prediction: Prediction) -> Figure | None:
 def parameter_chart(
     identification: Identification, estimate: Estimate, *, inertial: bool
 ) -> Figure | None:
-    """Chart of estimates and URDF values, one panel per unit.
+    """Return a chart of estimates and URDF values, one panel per unit.
 
     Args:
         identification: The robot, and how large its parameters may well be.
@@ -75,7 +76,7 @@ def parameter_chart(
         inertial: Whether the links' parameters are drawn, or those of friction and drives.
     """
     found_scale, model = identification.scale, identification.model
-    natural = inertial_scale(model) if found_scale is None else found_scale
+    natural = model.inertial_scale if found_scale is None else found_scale
     scale = dict(zip(identification.names, natural.tolist(), strict=False))
     links = set(identification.names[: 10 * model.n_bodies])
     rows = [i for i, name in enumerate(estimate.names) if (name in links) == inertial]
@@ -102,7 +103,7 @@ def parameter_chart(
 
 
 def _deviation(estimate: Estimate, i: int) -> float:
-    """Standard deviation of a parameter; NaN where the data alone don't determine it."""
+    """Standard deviation of a parameter; NaN if the data alone do not determine it."""
     combined = estimate.verdicts[i] is ParameterVerdict.COMBINATION
     alone = len(terms_of(estimate, estimate.names[i])) == 1
     if estimate.verdicts[i] is ParameterVerdict.UNIDENTIFIABLE or (
@@ -113,7 +114,7 @@ def _deviation(estimate: Estimate, i: int) -> float:
 
 
 def convergence_chart(changes: Sequence[float]) -> Figure:
-    """Chart of the change of the parameters in each iteration, in standard deviations."""
+    """Return a chart of the change of the parameters in each iteration, in standard deviations."""
     rounds = np.arange(1, len(changes) + 1)
     floor = np.finfo(float).tiny  # a round that changed nothing has a place on the axis too
     line = (rounds, np.maximum(np.asarray(changes), floor))
@@ -123,20 +124,20 @@ def convergence_chart(changes: Sequence[float]) -> Figure:
 
 
 def terms_of(estimate: Estimate, name: str) -> Mapping[str, float]:
-    """Linear combination that a parameter of the result stands for: the parameter itself, or that
-    of a base parameter.
+    """Return the linear combination that a parameter of the result stands for: the parameter
+    itself, or that of a base parameter.
     """
     return estimate.combinations.get(name) or {name: 1.0}
 
 
 def combination_of(terms: Mapping[str, float]) -> str:
-    """Linear combination as text: `link2.mx + 0.43 link3.m - ...`."""
+    """Return the linear combination as text: `link2.mx + 0.43 link3.m - ...`."""
     return " ".join(f"{c:+.3g} {n}" for n, c in terms.items()).removeprefix("+1 ")
 
 
 def nominal_value(identification: Identification, terms: Mapping[str, float]) -> float:
-    """Value of a combination in the URDF; NaN if it contains friction or drive parameters, which
-    URDFs lack.
+    """Return the value of a combination in the URDF; NaN if it contains friction or drive
+    parameters, which URDFs lack.
     """
     links = identification.names[: 10 * identification.model.n_bodies]
     nominal = dict(zip(links, identification.model.pi.ravel().tolist(), strict=True))
@@ -144,7 +145,8 @@ def nominal_value(identification: Identification, terms: Mapping[str, float]) ->
 
 
 def robot_scene(identification: Identification) -> Figure:
-    """3D view of the arm at zero positions with its centres of mass in the URDF and as identified.
+    """Return the 3D view of the arm at zero positions with its centres of mass in the URDF and as
+    identified.
 
     Uniform ellipsoids with each link's mass and inertia are shown on demand: the identified ones where
     every link is physically consistent, else the URDF's.
@@ -183,8 +185,8 @@ def _solid(pi: Array, X_WB: Any, colour: str) -> Any:
 
     Args:
         pi: Inertial parameters of the body, shape (10,).
-        X_WB: Its pose.
-        colour: That it is drawn in.
+        X_WB: Pose of the body in the world.
+        colour: Colour of the line.
     """
     c = pi[1:4] / pi[0]
     spread = 5.0 * (pseudo_inertia_from_pi(pi)[:3, :3] / pi[0] - np.outer(c, c))

@@ -32,7 +32,8 @@ LONG = 16  # lines of a panel; longer ones take the whole width
 
 
 def thinned(values: ArrayLike, most: int = MOST_POINTS) -> NDArray[np.intp]:
-    """Indices of the samples to draw: the extrema of each interval, so that no peak is lost.
+    """Return the indices of the samples to draw: the extrema of each interval, so that no peak is
+    lost.
 
     Args:
         values: Lines, shape (K,) or (K, n).
@@ -54,7 +55,7 @@ class Figure:
     """Chart of one or more panels, or of one 3D view.
 
     Args:
-        titles: One per panel.
+        titles: Titles of the panels.
         columns: Columns of panels.
         height: Height of each row [px].
         linked: Whether all x axes zoom together.
@@ -102,7 +103,7 @@ class Figure:
 
         Args:
             which: `x` or `y`.
-            panel: Its index; None: all panels.
+            panel: Index of the panel; None: all panels.
             settings: `title`, `log`, `range`, `reversed`, `names` (order), `hidden`, `dates` (days).
         """
         for k, some in enumerate(self.layout["panels"]):
@@ -119,7 +120,7 @@ class Figure:
             self.axis("x", k, title="time [s]")
 
     def json(self) -> str:
-        """Data, layout and frames of the chart as JSON that is safe inside an HTML page."""
+        """Return the data, layout and frames of the chart as JSON that is safe inside an HTML page."""
         raw = {"data": self.data, "layout": self.layout, "frames": self.frames}
         return json.dumps(_packed(raw), separators=(",", ":")).replace("</", "<\\/")
 
@@ -132,7 +133,7 @@ class Figure:
         ylabel: str,
         columns: int = 2,
     ) -> Figure:
-        """Chart of time series, one panel per group (such as a joint).
+        """Return a chart of time series, one panel per group (such as a joint).
 
         Args:
             time: Shape (K,) [s].
@@ -162,7 +163,7 @@ class Figure:
         points: bool = False,
         same_y: bool = False,
     ) -> Figure:
-        """Chart of curves, one panel per group; a label has the same colour in all panels.
+        """Return a chart of curves, one panel per group; a label has the same colour in all panels.
 
         Args:
             groups: Title to {label: (x, y)}.
@@ -199,7 +200,7 @@ class Figure:
         ylabel: str,
         band: tuple[float, float] | None = None,
     ) -> Figure:
-        """Chart with a dot for every name and series, over a grey band.
+        """Return a chart with a dot for every name and series, over a grey band.
 
         Args:
             names: n of them, below the chart.
@@ -220,7 +221,7 @@ class Figure:
     def heat_map(
         cls, z: ArrayLike, x: Sequence[str], y: Sequence[str], low: float, high: float, scale: str
     ) -> Figure:
-        """Chart of a table of values (rows y, columns x) as colours between two limits."""
+        """Return a chart of a table of values (rows y, columns x) as colours between two limits."""
         figure = cls(height=max(300, min(640, 200 + 24 * len(y))))
         values = np.asarray(z, dtype=np.float32)
         figure.add(0, "heat", list(x), list(y), z=values, low=low, high=high, scale=SCALES[scale])
@@ -245,7 +246,9 @@ def _packed(value: Any) -> Any:
 
 
 def _steps(values: Array) -> Any:
-    """An array as text, or as 16-bit steps of its range when it is long; indices stay exact."""
+    """Array as text for JSON; long arrays are stored as 16-bit fractions of their range, indices
+    exactly.
+    """
     exact = values.dtype.kind in "iub" and np.ptp(values) <= STEPS if values.size else True
     values = np.asarray(values, dtype=float)
     some = np.isfinite(values)
@@ -262,8 +265,8 @@ def _steps(values: Array) -> Any:
 
 
 def spectra(residual: Array, rate: float, names: Collection[str], unit: str) -> Figure:
-    """Chart of amplitude densities of residuals (K, n) at a sampling rate [Hz], one panel each,
-    averaged over sixths of an octave (Welch's method, Hann windows that overlap by a half).
+    """Return a chart of amplitude densities of residuals (K, n) at a sampling rate [Hz], one panel
+    each, averaged over sixths of an octave (Welch's method, Hann windows that overlap by a half).
     """
     n = min(1024, len(residual))
     window = np.hanning(n + 1)[:-1]
@@ -310,8 +313,8 @@ class Dots:
 
 
 def dots_with_bars(panels: Sequence[Dots]) -> Figure:
-    """Chart of estimates with bars of ± 2 standard deviations, filled if the data determine the
-    parameter.
+    """Return a chart of estimates with bars of ± 2 standard deviations, filled if the data
+    determine the parameter.
 
     Values that the data do not determine are hollow, inside the band of values that were plausible
     before the measurement.
@@ -345,7 +348,7 @@ def dots_with_bars(panels: Sequence[Dots]) -> Figure:
 
 
 def correlation_map(names: Sequence[str], covariance: ArrayLike) -> Figure:
-    """Chart of the correlations of the estimates, from their covariance (p, p)."""
+    """Return a chart of the correlations of the estimates, from their covariance (p, p)."""
     return Figure.heat_map(_correlations(covariance), names, names, -1.0, 1.0, "two-sided")
 
 
@@ -357,7 +360,7 @@ def _correlations(covariance: ArrayLike) -> Array:
 
 
 def strong_correlations(names: Sequence[str], covariance: ArrayLike) -> list[str]:
-    """Sentences on the most strongly correlated pairs of estimates, the strongest first.
+    """Return the sentences on the most strongly correlated pairs of estimates, the strongest first.
 
     Args:
         names: p of them.
@@ -371,7 +374,7 @@ def strong_correlations(names: Sequence[str], covariance: ArrayLike) -> list[str
 
 
 def bars(shares: Mapping[str, float], *, limit: float | None = None) -> Figure:
-    """Chart of horizontal bars with their values, and a dashed line at the limit."""
+    """Return a chart of horizontal bars with their values, and a dashed line at the limit."""
     figure = Figure(height=max(180, 28 * len(shares) + 90))
     text = [f"{value:.3g} %" for value in shares.values()]
     values = list(shares.values())

@@ -13,8 +13,8 @@ from sysid_core.report.html import Report
 def export_table(
     errors: Sequence[tuple[ExportedError, str]],
 ) -> tuple[str, tuple[str, ...], list[list[str]]]:
-    """Caption, columns and rows of a table with the errors of the model and of each exported file,
-    and the effect of lost terms.
+    """Return a caption, columns and rows of a table with the errors of the model and of each
+    exported file, and the effect of lost terms.
     """
     columns = ("file", "model error", "exported error", "ratio", "cost of the missing terms")
     rows = [
@@ -64,12 +64,14 @@ _LOST = {
 
 
 def loss_sentence(loss: Loss) -> str:
-    """Sentence on a term that a file format lacks."""
+    """Return a sentence on a term that a file format lacks."""
     return f"Lost: {_LOST[loss.code]} {', '.join(loss.names)}."
 
 
 def export_warnings(errors: Sequence[tuple[ExportedError, str]]) -> tuple[Reason, ...]:
-    """Warnings about exported files that have a larger error than the model, or unexplained errors."""
+    """Return the warnings about exported files that have a larger error than the model, or
+    unexplained errors.
+    """
     return tuple(_warning(error, file) for error, file in errors if error.worth_a_warning)
 
 

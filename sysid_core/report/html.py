@@ -84,7 +84,8 @@ _PACKAGES = ("robot_sysid", "numpy", "scipy", "pin", "cvxpy", "clarabel")
 
 
 def words_in(text: str) -> list[tuple[str, str]]:
-    """Words of the glossary that a text uses, with their meanings, in the glossary's order.
+    """Return the words of the glossary that a text uses, with their meanings, in the glossary's
+    order.
 
     Args:
         text: All text of a page.
@@ -102,7 +103,9 @@ def words_in(text: str) -> list[tuple[str, str]]:
 
 
 def cell_text(value: object) -> str:
-    """Text of a number or word in a table: four significant digits, without rounding noise."""
+    """Return the text of a number or word in a table: four significant digits, without rounding
+    noise.
+    """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -111,7 +114,9 @@ def cell_text(value: object) -> str:
 
 
 def with_deviation(value: float, sd: float) -> str:
-    """Value and standard deviation with matching digits: `1.116 ± 0.007`; NaN: not measured."""
+    """Return the value and standard deviation with matching digits: `1.116 ± 0.007`; NaN: not
+    measured.
+    """
     if sd != sd:
         return f"{value:.4g} (undetermined, from the URDF)"
     if not (sd > 0 and abs(value) < 1e300):
@@ -154,7 +159,7 @@ class Report:
 
     Args:
         title: Heading of the page.
-        subtitle: One line below it.
+        subtitle: Line below the title.
 
     Examples:
         >>> from sysid_core.reasons import Outcome
@@ -204,10 +209,10 @@ class Report:
         """Add the headline of a result that has a verdict.
 
         Args:
-            verdict: Its reasons stand below the answer.
-            answer: What came out, with its uncertainty; default: the first reason.
+            verdict: Verdict, whose reasons are listed below the answer.
+            answer: Result with its uncertainty; default: the first reason.
             asked: The question, in words.
-            next_steps: What to do now.
+            next_steps: Recommended actions.
         """
         first = (*verdict.notable, *verdict.held, *verdict.not_judged)
         sentence = answer or (first[0].text if first else "")
@@ -260,7 +265,7 @@ class Report:
             columns: Names; all blank: no head.
             rows: Cells of each row; a pair of text and address is a link.
             caption: Line above it; the line to click at when it is folded.
-            folded: Whether it opens only when clicked.
+            folded: Whether the section opens only when clicked.
         """
         headed = any(columns)
         labels = [*columns, *[""] * 99]
@@ -283,9 +288,9 @@ class Report:
         keyboard.
 
         Args:
-            figure: Its data and layout.
-            caption: Its title up to the first full stop, then what it shows.
-            folded: Whether it opens only when clicked.
+            figure: Chart with data and layout.
+            caption: Title of the chart up to the first full stop, then its description.
+            folded: Whether the section opens only when clicked.
         """
         title = re.split(r"(?<=[\w)])[.;] ", caption, maxsplit=1)[0].rstrip(".") or "Chart"
         caption = caption[len(title) :].lstrip(".; ")
@@ -329,9 +334,11 @@ class Report:
         return path
 
     def _from_verdicts(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-        """The headline of a page that states verdicts and has none, and the parts below it.
+        """Headline from the verdicts of a page that has no headline, and the remaining parts of the
+        page.
 
-        Verdicts before the first heading move into the headline, others are counted.
+        Verdicts before the first section heading move into the headline; of all others, only the
+        number is stated.
         """
         verdicts = [part for part in self._parts if part["kind"] == "verdict"]
         if not verdicts:
@@ -365,7 +372,7 @@ class _Fold:
 
 
 def _all_text(*parts: Any) -> str:
-    """Everything that stands on the page, charts with their names."""
+    """All text of the page, with the names of the charts."""
     return json.dumps(parts, ensure_ascii=False, default=str)
 
 

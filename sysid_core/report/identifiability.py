@@ -18,11 +18,12 @@ _WIDE = 100  # characters of a table of a page; beyond, one line per body
 def identifiability_table(
     answer: Identifiability, weightless: Identifiability | None = None, *, width: int = _WIDE
 ) -> tuple[list[str], list[list[str]]]:
-    """Table of the identifiability of all parameters, in the form of the paper of Wensing et al.
+    """Return a table of the identifiability of all parameters, in the form of the paper of Wensing
+    et al.
 
     Args:
         answer: The structural answer.
-        weightless: The same without gravity; its dimensions come first, the others in brackets.
+        weightless: Result without gravity; its dimensions are stated first, the others in brackets.
         width: Characters that there are for a line.
 
     Returns:
@@ -51,7 +52,7 @@ def identifiability_table(
 def identifiability_summary(
     answer: Identifiability, weightless: Identifiability | None = None
 ) -> list[str]:
-    """Sentences with the numbers of identifiable parameters, and the warnings."""
+    """Return the sentences with the numbers of identifiable parameters, and the warnings."""
     base = "floating base" if answer.floating_base else "fixed base"
     gravity = (
         "no gravity" if not answer.gravity.any() else f"gravity {_vector(answer.gravity)} m/s²"
@@ -80,11 +81,11 @@ def identifiability_summary(
 def identifiability_report(
     answer: Identifiability, weightless: Identifiability | None = None
 ) -> Report:
-    """Report with the table of identifiability, the regroupings and the transfers.
+    """Return a report with the table of identifiability, the regroupings and the transfers.
 
     Args:
         answer: The structural answer.
-        weightless: The same without gravity.
+        weightless: Result without gravity.
     """
     report = Report(
         f"Structural identifiability of {answer.robot}",

@@ -77,8 +77,8 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
 
 
 def prediction_sentence(predictions: Sequence[Prediction], *, held_out: bool = True) -> str:
-    """Sentence on the error of the predicted efforts, compared with that of the URDF's inertial
-    parameters.
+    """Return a sentence on the error of the predicted efforts, compared with that of the URDF's
+    inertial parameters.
 
     Args:
         predictions: Predictions of the recordings that judge the model.
@@ -101,7 +101,9 @@ CONSISTENT = ("lmi", "entropic")  # methods whose every link is a solid body's
 
 
 def consistency_sentence(identification: Identification) -> str:
-    """Sentence on the physical consistency of the links, or on the reason why it was not checked."""
+    """Return a sentence on the physical consistency of the links, or on the reason why it was not
+    checked.
+    """
     if identification.physically_consistent:
         return "every link is physically consistent, and no friction coefficient is negative."
     if identification.estimate.method in CONSISTENT:
@@ -123,13 +125,13 @@ def identification_report(
     validation: Sequence[Prediction],
     fit: ArmFit | None = None,
 ) -> Report:
-    """Report of an identification with its data and uncertainty, without a verdict.
+    """Return a report of an identification with its data and uncertainty, without a verdict.
 
     Args:
         identification: The identified robot.
         training: Predictions of the runs that it was fitted to.
         validation: Predictions of other runs.
-        fit: What was chosen, where all joints were fitted at once.
+        fit: Chosen settings, if all joints were fitted at once.
     """
     delay = None if fit is None else fit.lags.common
     estimate = identification.estimate
@@ -178,10 +180,9 @@ def identification_report(
         if chart is not None:
             report.figure(
                 chart,
-                f"{Path(prediction.source).name}: amplitude density of the residual. Peaks: ripple"
-                " of"
-                " gears and motors; a rise towards low frequencies: model error; a flat line:"
-                " noise.",
+                f"{Path(prediction.source).name}: amplitude density of the residual. Peaks are due to"
+                " torque ripple of gears and motors, and a rise towards low frequencies to model errors;"
+                " the spectrum of noise is flat.",
             )
     if fit is not None and fit.benefits:
         _benefit_table(report, identification, fit.benefits)
@@ -191,8 +192,8 @@ def identification_report(
 
 
 def _predictions(report: Report, predictions: Sequence[Prediction]) -> None:
-    """Add charts of the efforts over time of each run with their errors; the first run is open, and
-    some are drawn.
+    """Add charts of the efforts of each run over time with their errors; the first run is unfolded,
+    and only some of the runs get charts.
     """
     for k, prediction in enumerate(predictions[:SHOWN]):
         report.figure(
@@ -261,7 +262,7 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
             chart,
             "Friction and drive parameters with bars of ± 2 standard deviations. Hollow marks: the data do"
             " not determine the value, or only in combination with the inertia of links, or only with a"
-            " standard deviation larger than the band. Band: plausible before the measurement, up to"
+            " standard deviation larger than the band. Band: values that were plausible before the measurement; its end is"
             " the value that alone would explain the torque of the joint.",
         )
     _friction_table(report, identification)

@@ -27,14 +27,14 @@ def loops_report(
     box: MotionBox,
     ranks: ConstrainedRanks,
 ) -> Report:
-    """Report of the check of a mechanism's loops.
+    """Return a report of the check of a mechanism's loops.
 
     Args:
         chain: The mechanism.
         limits: Random postures within the actuated joints' limits.
         inside: Random postures of the box.
-        box: Where motions should stay.
-        ranks: What can be identified.
+        box: Workspace box of the motions.
+        ranks: Ranks of the regressors.
     """
     report = Report(
         f"Loops of {chain.name}", f"{chain.n} joints, {chain.n_actuated} of them driven"
@@ -43,10 +43,9 @@ def loops_report(
     report.heading("Region in which the loops close")
     report.figure(
         assembly_figure(chain, box),
-        "Maps: condition number (log10) of J_u, the loop Jacobian with respect to the passive"
-        " joints;"
-        " white: the loops do not close. Curves: positions of the passive joints over the driven"
-        " joint."
+        "Maps: condition number (log10) of J_u, the Jacobian of the loop closure with respect to the"
+        " passive joints; in white areas the loops do not close. Curves: positions of the passive joints"
+        " over the driven joint."
         " All other driven joints are at their home positions.",
     )
     report.heading("Recommended range of motion")
@@ -154,7 +153,9 @@ def _ranks(report: Report, chain: ClosedChain, ranks: ConstrainedRanks) -> None:
 
 
 def assembly_figure(chain: ClosedChain, box: MotionBox) -> Figure:
-    """Chart of loop closure: a map for two driven joints that share a loop, curves for one."""
+    """Return a chart of loop closure: a map for two driven joints that share a loop, curves for
+    one.
+    """
     pairs = [group for group in coupled_drives(chain) if len(group) == 2]
     paired = {name for group in pairs for name in group}
     alone = [name for name in chain.actuated if name not in paired and _moves_loops(chain, name)]

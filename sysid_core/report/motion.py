@@ -19,8 +19,8 @@ _STILL = ("still", "settle", "transfer")  # segments that the figures don't tint
 
 
 def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> Figure:
-    """Chart of position, velocity and acceleration of every joint over time, as fractions of the
-    limits.
+    """Return a chart of position, velocity and acceleration of every joint over time, as fractions
+    of the limits.
     """
     bounded = np.isfinite(limits.upper - limits.lower) & (limits.upper > limits.lower)
     lower, upper = np.where(bounded, [limits.lower, limits.upper], [[-np.pi], [np.pi]])
@@ -44,8 +44,8 @@ def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> Figure:
 
 
 def effort_figure(model: RobotModel, checker: MotionChecker, trajectory: Trajectory) -> Figure:
-    """Chart of the rigid-body torque of every joint as a fraction of its limit, and of the TCP's
-    speed.
+    """Return a chart of the rigid-body torque of every joint as a fraction of its limit, and of the
+    TCP's speed.
     """
     step = max(1, len(trajectory.time) // 2000)
     columns = model.columns_from(trajectory.joint_names)
@@ -62,7 +62,7 @@ def effort_figure(model: RobotModel, checker: MotionChecker, trajectory: Traject
 
 
 def path_figure(checker: MotionChecker, trajectory: Trajectory) -> Figure:
-    """3D view of the robot that plays the motion in its cell, with the path of its TCP."""
+    """Return the 3D view of the robot that plays the motion in its cell, with the path of its TCP."""
     model, frame = checker.model, checker.limits.tcp_frame
     step = max(1, len(trajectory.time) // 1000)
     columns = model.columns_from(trajectory.joint_names)
@@ -84,12 +84,12 @@ def motion_report(
     remarks: Sequence[str] = (),
     figures: Sequence[tuple[Any, str]] = (),
 ) -> Report:
-    """Report of a planned motion.
+    """Return a report of a planned motion.
 
     Args:
         checker: Checker of the robot and the limits.
-        trajectory: That was planned.
-        check: Its check.
+        trajectory: Planned motion.
+        check: Result of the motion check.
         title: Heading.
         facts: Rows of the first table.
         remarks: Sentences below it.
@@ -136,7 +136,7 @@ def motion_report(
     report.heading("Use of the limits")
     report.figure(
         bars({kind: 100 * share for kind, share in sorted(check.usage.items())}, limit=100.0),
-        "Largest value of the motion relative to each limit.",
+        "Largest value of each quantity during the motion, relative to its limit.",
     )
     report.table(
         ("segment", "from [s]", "to [s]", "moving joints"),

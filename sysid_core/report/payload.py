@@ -40,7 +40,7 @@ _ROWS, _COLS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
 
 
 def payload_sentence(estimate: Estimate) -> str:
-    """Sentence with mass and centre of mass and their standard deviations."""
+    """Return a sentence with mass and centre of mass and their standard deviations."""
     if not estimate.values[0] > 0:
         return (
             f"No payload: {with_deviation(estimate.values[0], estimate.standard_deviations[0])} kg."
@@ -53,7 +53,7 @@ def payload_sentence(estimate: Estimate) -> str:
 
 
 def comparison_rows(estimate: Estimate, truth: ArrayLike | None) -> list[list[object]]:
-    """Table rows with quantity, estimate, standard deviation, truth, error; SI units.
+    """Return a table rows with quantity, estimate, standard deviation, truth, error; SI units.
 
     Args:
         estimate: Estimate of a payload.
@@ -91,8 +91,8 @@ def _in_mm(row: Sequence[object]) -> list[object]:
 
 
 def error_summary(estimate: Estimate, truth: ArrayLike, size: ArrayLike) -> dict[str, float]:
-    """Errors of a payload estimate in percent (see `payload_errors`), with the largest error of the
-    centre of mass.
+    """Return the errors of a payload estimate in percent (see `payload_errors`), with the largest
+    error of the centre of mass.
 
     Args:
         estimate: Estimate of a payload.
@@ -124,9 +124,9 @@ def payload_report(
     """Add the sections of a payload result to a report.
 
     Args:
-        report: To be filled.
+        report: Report to which the sections are added.
         estimate: The result.
-        data: That it was fitted to.
+        data: Data to which the estimate was fitted.
         shape: Shape of the object, in the sensor frame; None where it isn't known.
         recording: Raw streams.
         smoothed: Joint states as they were weighed.
@@ -174,7 +174,7 @@ def controller_block(report: Report, settings: Sequence[ControllerSetting], fram
     settings.
 
     Args:
-        report: To be filled.
+        report: Report to which the sections are added.
         settings: Settings of the payload in that frame.
         frame: Frame of the payload in the controller.
     """
@@ -182,7 +182,7 @@ def controller_block(report: Report, settings: Sequence[ControllerSetting], fram
         return
     report.heading("For your controller")
     report.paragraph(
-        f"Copy the lines of your controller. Values refer to the frame '{frame}'. Add the mass and"
+        f"Copy the lines for your controller. Values refer to the frame '{frame}'. Add the mass and"
         " inertia of parts that are mounted between the flange and this frame."
     )
     for s in settings:
@@ -197,7 +197,7 @@ def payload_numbers(
     """Add tables of the values, the standard deviations and the quality of the data.
 
     Args:
-        report: To be filled.
+        report: Report to which the sections are added.
         estimate: Estimate of a payload.
         truth: pi where it is known, shape (10,).
         frame: Name of the frame; default: the sensor's.
@@ -283,7 +283,7 @@ def _other_methods(
 
 
 def extra_torque_figure(joint_names: Sequence[str], extra: ExtraTorque) -> Figure:
-    """Chart of the payload's contribution to each joint torque: measured and estimated."""
+    """Return a chart of the payload's contribution to each joint torque: measured and estimated."""
     return Figure.time_series(
         extra.time,
         {
@@ -303,15 +303,15 @@ def loaded_arm_report(
     true_mass: float | None = None,
     settings: Sequence[ControllerSetting] = (),
 ) -> Report:
-    """Report of a payload estimated from joint torques: verdict, standard deviations, and the
-    torques that the payload explains.
+    """Return a report of a payload estimated from joint torques: verdict, standard deviations, and
+    the torques that the payload explains.
 
     Args:
         fit: The estimate and its torques.
         frame: Frame that carries the payload.
         gains: Gains of the drives, one per joint [N m/A, or 1].
-        gain_sd: Their relative standard deviation.
-        true_mass: To compare with [kg].
+        gain_sd: Relative standard deviation of the gains.
+        true_mass: True mass for comparison [kg].
         settings: The payload for vendors' controllers.
     """
     estimate = fit.estimate

@@ -20,7 +20,9 @@ AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 
 def wrench_chart(data: PayloadData, pi: ArrayLike) -> Figure:
-    """Chart of the measured wrench (without bias), the predicted wrench and the residual, per axis."""
+    """Return a chart of the measured wrench (without bias), the predicted wrench and the residual,
+    per axis.
+    """
     predicted = data.regressor @ np.asarray(pi, dtype=float)
     series = {
         f"{axis} [{'N' if i < 3 else 'N m'}]": {
@@ -34,8 +36,8 @@ def wrench_chart(data: PayloadData, pi: ArrayLike) -> Figure:
 
 
 def error_charts(data: PayloadData, estimate: Estimate) -> Iterator[tuple[Figure, str]]:
-    """Spectrum and distribution of the residual of each axis, correlation of the errors;
-    captions.
+    """Yield charts with captions: spectrum and distribution of the residual of each axis, and
+    correlation of the errors.
     """
     left = data.wrench - data.regressor @ estimate.values[:10]
     rms = np.sqrt(np.mean(left**2, axis=0))
@@ -54,8 +56,8 @@ def error_charts(data: PayloadData, estimate: Estimate) -> Iterator[tuple[Figure
 
 
 def object_scene(shape: Shape, masses: Array, estimate: Estimate) -> Figure:
-    """3D view of the object's cells, their point masses, and the centre of mass with its ellipsoid
-    of 2 sd.
+    """Return the 3D view of the object's cells, their point masses, and the centre of mass with its
+    ellipsoid of 2 sd.
 
     Args:
         shape: Shape of the object, in the sensor frame.
@@ -77,7 +79,7 @@ def object_scene(shape: Shape, masses: Array, estimate: Estimate) -> Figure:
 
 
 def signal_charts(recording: Recording, smoothed: JointStream) -> tuple[Figure, Figure, Figure]:
-    """Charts of joint positions, raw and smoothed velocities, and the raw wrench."""
+    """Return the charts of joint positions, raw and smoothed velocities, and the raw wrench."""
     raw = recording.joints.ordered(smoothed.names)
     t0 = int(raw.stamps_ns[0])
     t_raw, t = (raw.stamps_ns - t0) * 1e-9, (smoothed.stamps_ns - t0) * 1e-9

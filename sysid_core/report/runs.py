@@ -77,7 +77,7 @@ class SavedRun:
 
     Attributes:
         name: Name of the folder.
-        folder: With estimate.yaml, result.json and perhaps parameters.yaml.
+        folder: Folder with estimate.yaml, result.json and perhaps parameters.yaml.
         estimate: The result.
         result: Content of result.json.
         settings: Names and values of everything that was set.
@@ -94,7 +94,7 @@ class SavedRun:
         """Read the folder that `sysid identify` or `sysid payload` wrote.
 
         Raises:
-            SysIdError: It isn't there, or holds no result.
+            SysIdError: The folder does not exist, or contains no result.
         """
         folder = Path(folder)
         if not (folder / "estimate.yaml").is_file():
@@ -121,7 +121,9 @@ class SavedRun:
         return frozenset(f.sha256 for f in files if f.role in ("recordings", "loaded"))
 
     def errors(self, kind: str) -> dict[str, float]:
-        """Relative error of the predicted efforts for each recording; kind: training or validation."""
+        """Return the relative error of the predicted efforts for each recording; kind: training or
+        validation.
+        """
         runs = self.result.validation if kind == "validation" else self.result.training
         return {
             Path(run.source).stem: run.relative_error
@@ -139,7 +141,7 @@ def _text(value: object) -> str:
 
 
 def differences_from_first(runs: Sequence[SavedRun]) -> list[EstimateDifference]:
-    """Difference of each further run from the first.
+    """Return the difference of each further run from the first.
 
     Raises:
         SignalError: Fewer than two runs.
@@ -151,8 +153,8 @@ def differences_from_first(runs: Sequence[SavedRun]) -> list[EstimateDifference]
 
 
 def comparison_report(runs: Sequence[SavedRun], found: Sequence[EstimateDifference]) -> Report:
-    """Report that compares parameters, errors, verdicts and settings of several runs with the first
-    run.
+    """Return a report that compares parameters, errors, verdicts and settings of several runs with
+    the first run.
 
     Args:
         runs: Results; the first is what the others are compared with.
@@ -195,7 +197,7 @@ def comparison_report(runs: Sequence[SavedRun], found: Sequence[EstimateDifferen
 
 
 def comparison_sentence(a: SavedRun, b: SavedRun, found: EstimateDifference) -> str:
-    """Sentence on the difference of two runs."""
+    """Return a sentence on the difference of two runs."""
     count, many = len(found.differing), len(found.names)
     which = f" ({', '.join(found.differing[:3])}{', …' if count > 3 else ''})" if count else ""
     errors = [run.errors("validation") or run.errors("training") for run in (a, b)]
@@ -404,7 +406,7 @@ def save_and_list(report: Report, path: str | Path) -> Path:
 
 
 def read_summary(file: Path) -> dict[str, str] | None:
-    """Title, time, verdict and headline of a report; None for other pages."""
+    """Return the title, time, verdict and headline of a report; None for other pages."""
     try:
         with _PAGE.open(file) as stream:
             match = _SUMMARY.search(stream.read(_HEAD).decode("utf-8", errors="replace"))
@@ -417,6 +419,6 @@ def read_summary(file: Path) -> dict[str, str] | None:
 
 
 def is_index(file: Path) -> bool:
-    """True if a page is a list of reports."""
+    """Return True if a page is a list of reports."""
     summary = read_summary(file) if file.is_file() else None
     return summary is not None and summary["title"].startswith(_TITLE)

@@ -15,11 +15,13 @@ from sysid_core.validation import Prediction
 
 
 def error_growth_figure(fit: SequentialFit) -> Figure:
-    """Chart of the standard deviation of every constant, by the step that contributes the noise.
+    """Return a chart of the standard deviation of every constant, by the step that contributes the
+    noise.
 
     Upper chart: standard deviations in units of the constant's natural scale, for this sequential
     estimate and for an estimate from all rows at once. Lower chart: shares of the variance. The
-    constants are in the order of the recursion.
+    constants are in the order in which the recursion estimates them, from the last joint to the
+    first.
     """
     steps = [step.name for step in fit.solution.steps]
     place = {name: i for i, name in enumerate(steps)}  # coupled axes come last
@@ -63,7 +65,7 @@ STEP_COLUMNS = (
 
 
 def sequential_report(result: SequentialIdentification, validation: Sequence[Prediction]) -> Report:
-    """Report of a sequential identification with its data, verdict and uncertainty.
+    """Return a report of a sequential identification with its data, verdict and uncertainty.
 
     Args:
         result: The identified robot.

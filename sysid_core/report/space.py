@@ -28,14 +28,14 @@ MOST_POINTS = 400  # of a mesh
 
 
 def scene(traces: Sequence[Trace], height: int = 480) -> Figure:
-    """3D view with equal axes [m]."""
+    """Return the 3D view with equal axes [m]."""
     figure = Figure(height=height)
     figure.data = list(traces)
     return figure
 
 
 def points(where: Array, name: str, **style: Any) -> Trace:
-    """Trace of points (K, 3) [m], or of lines if `mode` is lines; NaN interrupts a line."""
+    """Return the trace of points (K, 3) [m], or of lines if `mode` is lines; NaN interrupts a line."""
     x, y, z = np.round(np.asarray(where, dtype=float).reshape(-1, 3), 4).T
     return {"type": "points3d", "x": x, "y": y, "z": z, "name": name, **style}
 
@@ -43,8 +43,8 @@ def points(where: Array, name: str, **style: Any) -> Trace:
 def ellipsoid(
     centre: ArrayLike, matrix: ArrayLike, *, name: str, colour: str, opacity: float = 0.35
 ) -> Trace:
-    """Trace of the surface `(x - c)^T M^-1 (x - c) = 1`: M is 4 P for two standard deviations of a
-    covariance P.
+    """Return the trace of the surface `(x - c)^T M^-1 (x - c) = 1`: M is 4 P for two standard
+    deviations of a covariance P.
 
     Args:
         centre: c, shape (3,) [m].
@@ -63,8 +63,8 @@ def ellipsoid(
 
 
 def skeleton(model: RobotModel, q: Array, frame: str = "") -> Array:
-    """Coordinates of lines from joint to joint in every posture, shape (K, rows, 3), separated by
-    NaN [m].
+    """Return the coordinates of lines from joint to joint in every posture, shape (K, rows, 3),
+    separated by NaN [m].
 
     Args:
         model: The robot.
@@ -89,7 +89,7 @@ def skeleton(model: RobotModel, q: Array, frame: str = "") -> Array:
 
 
 def hull(where: Array, *, name: str, colour: str, opacity: float = 1.0) -> Trace:
-    """Trace of the convex hull of points (K, 3) [m]."""
+    """Return the trace of the convex hull of points (K, 3) [m]."""
     from scipy.spatial import ConvexHull, QhullError
 
     try:
@@ -107,8 +107,8 @@ def _solid(where: Array, corners: Array, **style: Any) -> Trace:
 
 
 def link_points(model: RobotModel) -> list[tuple[int, Array]]:
-    """Joint of every collision shape, and the outermost points of the shape in many directions, (K,
-    3) [m].
+    """Return the joint of every collision shape, and the outermost points of the shape in many
+    directions, (K, 3) [m].
 
     The result is empty if the description has no shapes, or if its meshes are not on this computer.
     """
@@ -131,7 +131,9 @@ def link_points(model: RobotModel) -> list[tuple[int, Array]]:
 
 
 def solid_robot(model: RobotModel, q: Array, opacity: float = 1.0) -> list[Trace]:
-    """Traces of a robot in one posture, (n,): its links as convex hulls of their collision shapes."""
+    """Return the traces of a robot in one posture, (n,): its links as convex hulls of their
+    collision shapes.
+    """
     placed = _placed(model, link_points(model), np.atleast_2d(q))[0]
     return [
         hull(some, name=model.name, colour=LINKS[k % 2], opacity=opacity)
@@ -161,8 +163,8 @@ def moving_robot(
     traces: Sequence[Trace] = (),
     most: int = 60,
 ) -> Figure:
-    """Traces of a robot as solids or lines from joint to joint, played over time by a button and a
-    slider.
+    """Return the traces of a robot as solids or lines from joint to joint, played over time by a
+    button and a slider.
 
     Args:
         model: The robot.
@@ -215,10 +217,10 @@ def moving_robot(
 
 
 def cell_traces(limits: MotionLimits, around: Array) -> list[Trace]:
-    """Traces of the obstacles in the robot's cell.
+    """Return the traces of the obstacles in the robot's cell.
 
     Args:
-        limits: Its obstacles, ground, planes and workspace.
+        limits: Limits with the obstacles, ground, planes and workspace.
         around: Points of the robot and its path, shape (K, 3): how far endless planes are drawn [m].
     """
     traces = [

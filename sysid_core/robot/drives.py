@@ -71,7 +71,7 @@ class Spring:
             )
         if self.anchors is not None and not (min(self.anchors) > 0.0 and len(self.anchors) == 2):
             raise ModelError(
-                f"The anchors of the spring at '{self.axis}' are {self.anchors}.",
+                f"The anchor distances {self.anchors} of the spring at '{self.axis}' are invalid.",
                 remedy="Give the two ends' distances from the joint's axis, in metres.",
             )
         if not self.identified and self.preload == 0.0 and self.stiffness == 0.0:
@@ -85,7 +85,9 @@ class Spring:
         return 0.0 if self.anchors is None else 2.0 * min(self.anchors)
 
     def extension(self, q: Array) -> tuple[Array, Array]:
-        """Extension x and its derivative dx/dq at positions q of the axis, each of the shape of q."""
+        """Return the extension x and its derivative dx/dq at positions q of the axis, each of the
+        shape of q.
+        """
         angle = q - self.zero
         if self.anchors is None:
             return angle, np.ones_like(angle)
@@ -95,8 +97,8 @@ class Spring:
         return length - abs(d1 - d2), d1 * d2 * np.sin(angle) / length
 
     def functions(self, q: Array) -> tuple[Array, ...]:
-        """Regressor functions of preload and stiffness in the torque on the axis, each of the shape
-        of q.
+        """Return the regressor functions of preload and stiffness in the torque on the axis, each
+        of the shape of q.
 
         A preload at the joint itself is equivalent to its constant offset and has no separate
         function.
@@ -121,8 +123,8 @@ class Spring:
         return tuple(f"{force}/{per}" if s == "S_k" else force for s in self.symbols)
 
     def torque(self, q: Array) -> Array:
-        """Torque of a known spring on its axis, with the shape of q; zero if the spring is to be
-        identified.
+        """Return the torque of a known spring on its axis, with the shape of q; zero if the spring
+        is to be identified.
         """
         if self.identified:
             return np.zeros_like(q)
@@ -223,7 +225,7 @@ class DriveTrain:
 
     @classmethod
     def direct(cls, joint_names: Sequence[str]) -> DriveTrain:
-        """DriveTrain whose efforts are the joint torques."""
+        """Return the DriveTrain whose efforts are the joint torques."""
         n = len(joint_names)
         return cls(tuple(joint_names), np.ones(n))
 
@@ -244,7 +246,7 @@ class DriveTrain:
         return np.vstack([np.eye(len(self.joint_names)), extra])
 
     def torques(self, efforts: ArrayLike, q: ArrayLike) -> Array:
-        """Torques on the joints: those of the drives and of known springs.
+        """Return the torques on the joints: those of the drives and of known springs.
 
         Args:
             efforts: As recorded, shape (K, n).
@@ -253,8 +255,8 @@ class DriveTrain:
         return np.asarray(efforts, dtype=float) * self.gains + self._of_springs(q)
 
     def efforts(self, torques: ArrayLike, q: ArrayLike) -> Array:
-        """Efforts of the drives that, together with known springs, produce given torques, shape (K,
-        n).
+        """Return the efforts of the drives that, together with known springs, produce given
+        torques, shape (K, n).
         """
         return (np.asarray(torques, dtype=float) - self._of_springs(q)) / self.gains
 
@@ -269,11 +271,11 @@ class DriveTrain:
         return out
 
     def waves_of(self, kind: str, axis: str) -> tuple[float, ...]:
-        """Numbers of waves per turn of an axis, for one of the `WAVE_KINDS`."""
+        """Return the numbers of waves per turn of an axis, for one of the `WAVE_KINDS`."""
         return tuple(self.waves.get(kind, {}).get(axis, ()))
 
     def ordered(self, names: Sequence[str]) -> DriveTrain:
-        """Copy with the joints in another order.
+        """Return a copy with the joints in another order.
 
         Raises:
             ModelError: A joint is missing.
@@ -289,5 +291,5 @@ class DriveTrain:
         return replace(self, joint_names=tuple(names), gains=self.gains[k])
 
     def with_gains(self, gains: ArrayLike) -> DriveTrain:
-        """Copy with other gains, shape (n,)."""
+        """Return a copy with other gains, shape (n,)."""
         return replace(self, gains=np.asarray(gains, dtype=float))

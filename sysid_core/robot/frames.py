@@ -56,13 +56,13 @@ class StaticTransform:
 
     @classmethod
     def of(cls, stamped: Any) -> StaticTransform:
-        """Static transform from a `geometry_msgs/TransformStamped` of a bag or of rclpy.
+        """Return the static transform from a `geometry_msgs/TransformStamped` of a bag or of rclpy.
 
         Args:
             stamped: The message.
 
         Raises:
-            ModelError: It isn't a rigid transform.
+            ModelError: The transform is not rigid.
         """
         p, r = stamped.transform.translation, stamped.transform.rotation
         return cls(
@@ -80,8 +80,8 @@ class StaticTransform:
 
 
 def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple[str, ...], Array]:
-    """URDF of a gantry with a spherical wrist that carries the frame `sensor`, and joint positions
-    for given poses of that frame.
+    """Return the URDF of a gantry with a spherical wrist that carries the frame `sensor`, and joint
+    positions for given poses of that frame.
 
     The wrist's axes are turned such that its singularity stays away from all poses: a path passes
     it by if there is a way.
@@ -94,7 +94,7 @@ def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple
         URDF, joint names (6,), positions (K, 6) [m, rad].
 
     Raises:
-        ModelError: The arrays don't belong together, or aren't rotations.
+        ModelError: The arrays have inconsistent shapes, or are not rotations.
     """
     p, matrices = np.asarray(position, dtype=float), np.asarray(rotation, dtype=float)
     if p.ndim != 2 or p.shape[1:] != (3,) or matrices.shape != (len(p), 3, 3) or not len(p):

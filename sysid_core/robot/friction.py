@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Friction and drive inertia as torques that are linear in their parameters.
 
-Every axis (a joint, or a drive coupled to several) resists with a sum of switchable terms.
-`F_c sign(v) + F_v v + I_a a + beta` is the field's usual model (Zhang et al. 2024, section III);
-the others are what real geared arms show. `s = tanh(v / v_0)` is the smooth sign.
+Every axis (a joint, or a drive that moves several joints) has a friction torque that is a sum of
+selectable terms. The usual model is `F_c sign(v) + F_v v + I_a a + beta` (Zhang et al. 2024,
+section III); further terms describe effects that were measured on real geared arms. `s = tanh(v /
+v_0)` is the smooth sign.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class FrictionTerm(Kind):
 
     @classmethod
     def listed(cls, text: str) -> tuple[FrictionTerm, ...]:
-        """Friction terms of a comma-separated list; 'usual' and 'geared' stand for several terms.
+        """Return the friction terms of a comma-separated list; 'usual' and 'geared' stand for
+        several terms.
 
         Raises:
             EstimationError: One of them is unknown.
@@ -249,7 +251,7 @@ class FrictionModel:
         return tuple(term for term in FrictionTerm if term in used)
 
     def with_terms(self, more: Sequence[FrictionTerm]) -> FrictionModel:
-        """Copy with additional terms at every axis."""
+        """Return a copy with additional terms at every axis."""
 
         def joined(terms: Sequence[FrictionTerm]) -> tuple[FrictionTerm, ...]:
             return tuple(dict.fromkeys((*terms, *more)))
@@ -258,14 +260,16 @@ class FrictionModel:
         return replace(self, terms=joined(self.terms), own_terms=own)
 
     def terms_of(self, axis: str) -> tuple[FrictionTerm, ...]:
-        """Terms of an axis."""
+        """Return the terms of an axis."""
         return self._terms_of(self.drives.axis_names.index(axis))
 
     def _asked(self, axis: int) -> tuple[FrictionTerm, ...]:
         return self.own_terms.get(self.drives.axis_names[axis], self.terms)
 
     def _terms_of(self, axis: int) -> tuple[FrictionTerm, ...]:
-        """A coupled axis has only the terms that its own motion separates from its joints'."""
+        """Terms of an axis; a coupled axis has only those that can be distinguished from the
+        friction of its joints.
+        """
         name = self.drives.axis_names[axis]
         terms = tuple(
             t for t in self._asked(axis) if not t.waves or self.drives.waves_of(t.value, name)
@@ -286,12 +290,12 @@ class FrictionModel:
 
     @property
     def _found_springs(self) -> tuple[Spring, ...]:
-        """Springs that are identified: their columns follow those of friction."""
+        """Springs with unknown parameters, whose regressor columns follow those of friction."""
         return tuple(spring for spring in self.drives.springs if spring.identified)
 
     def parameters_of(self, axis: str, term: FrictionTerm) -> tuple[str, ...]:
-        """Names of the parameters of one term at an axis, such as `elbow_joint.F_rc_202` for a
-        wave.
+        """Return the names of the parameters of one term at an axis, such as `elbow_joint.F_rc_202`
+        for a wave.
         """
         if not term.waves:
             return tuple(f"{axis}.{symbol}" for symbol in term.symbols)
@@ -305,7 +309,7 @@ class FrictionModel:
         return self.units_of(())
 
     def units_of(self, sliding: Sequence[str]) -> tuple[str, ...]:
-        """Unit of each parameter, with forces for prismatic axes.
+        """Return the unit of each parameter, with forces for prismatic axes.
 
         Args:
             sliding: Joints that slide: their efforts are forces, their positions metres.
@@ -332,7 +336,7 @@ class FrictionModel:
     def regressor(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, load: ArrayLike | None = None
     ) -> Array:
-        r"""Regressor Phi of one span without gaps, `tau_friction = Phi @ parameters`.
+        r"""Return the regressor Phi of one span without gaps, `tau_friction = Phi @ parameters`.
 
         Args:
             q: Joint positions, shape (K, n).
@@ -407,8 +411,8 @@ class FrictionModel:
         return (np.abs(load[:, i]) * sign,)
 
     def slopes(self, v: Array) -> dict[FrictionTerm, Array]:
-        """Derivatives with respect to velocity of the terms that depend smoothly on it, each (K,
-        n).
+        """Return the derivatives with respect to velocity of the terms that depend smoothly on it,
+        each (K, n).
         """
         sign = smooth_sign(v, self.coulomb_velocity)
         sharp = (1.0 - sign**2) / self.coulomb_velocity
@@ -429,7 +433,7 @@ def smooth_sign(v: Array, width: float) -> Array:
 
 
 def usual_friction(parameters: Array, v: Array, a: Array) -> Array:
-    """Usual friction torque of all joints, `F_c sign(v) + F_v v + I_a a + beta`.
+    """Return the usual friction torque of all joints, `F_c sign(v) + F_v v + I_a a + beta`.
 
     Args:
         parameters: `[F_c, F_v, I_a, beta]` of every joint, shape (n, 4).

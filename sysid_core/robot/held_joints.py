@@ -14,7 +14,7 @@ from sysid_core.robot.model import RobotModel
 
 
 def lock_positions(texts: Sequence[str]) -> dict[str, float | None]:
-    """Joints to lock from `JOINT` or `JOINT=POSITION`; None without a position.
+    """Return the joints to lock from `JOINT` or `JOINT=POSITION`; None without a position.
 
     Raises:
         ModelError: A position is not a finite number.
@@ -42,7 +42,7 @@ def hold_joints(
     measured: Sequence[str] | None = None,
     positions: Mapping[str, float] | None = None,
 ) -> RobotModel:
-    """Robot in which only the requested or measured joints can move.
+    """Return the robot in which only the requested or measured joints can move.
 
     Args:
         model: As described.
@@ -76,7 +76,7 @@ def hold_joints(
     if not moving:
         raise ModelError(
             f"All joints of '{model.name}' would be held.",
-            remedy="Correct the parameters `joints` and `lock`; is this the robot's own description?",
+            remedy="Correct the parameters `joints` and `lock`, and check that the description belongs to this robot.",
         )
     given = {name: value for name in held for p, value in texts.items() if fnmatchcase(name, p)}
     described = _described_positions(model)
@@ -87,12 +87,12 @@ def hold_joints(
 
 
 def _first(*values: float | None) -> float:
-    """The first that is given."""
+    """First of the given values that is not None."""
     return next(float(value) for value in values if value is not None)
 
 
 def _described_positions(model: RobotModel) -> dict[str, float]:
-    """Zero, or the nearest position that the limits allow, of joints with one degree of freedom."""
+    """Zero, or the nearest position within the limits, for joints with one degree of freedom."""
     lower, upper = model.position_limits
     out, at = {}, 0
     for name, nv in zip(model.joint_names, model.degrees_of_freedom, strict=True):
@@ -102,13 +102,5 @@ def _described_positions(model: RobotModel) -> dict[str, float]:
 
 
 def lock_options(joints: Iterable[str]) -> str:
-    """Options of a command that lock these joints, quoted for a shell."""
+    """Return the options of a command that lock these joints, quoted for a shell."""
     return " ".join(f"--lock {shlex.quote(joint)}" for joint in joints)
-
-
-def held_text(model: RobotModel) -> str:
-    """Text with the locked joints and their positions; "" if there are none."""
-    if not model.locked:
-        return ""
-    parts = (f"{name} at {position:.4g}" for name, position in model.locked.items())
-    return f"Joints held, neither measured nor driven: {', '.join(parts)} (rad or m)."

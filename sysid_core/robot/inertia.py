@@ -36,7 +36,7 @@ _I_COLS = np.array([0, 1, 1, 2, 2, 2])
 
 
 def skew(u: ArrayLike) -> Array:
-    r"""Cross-product matrix of a vector: `skew(u) @ w == np.cross(u, w)`.
+    r"""Return the cross-product matrix of a vector: `skew(u) @ w == np.cross(u, w)`.
 
     Args:
         u: Vectors, shape (..., 3).
@@ -53,7 +53,7 @@ def skew(u: ArrayLike) -> Array:
 
 
 def inertia_matrix_from_pi(pi: ArrayLike) -> Array:
-    """Rotational inertia about the frame origin, shape (..., 3, 3) [kg m^2]."""
+    """Return the rotational inertia about the frame origin, shape (..., 3, 3) [kg m^2]."""
     pi = np.asarray(pi, dtype=float)
     out = np.empty((*pi.shape[:-1], 3, 3))
     out[..., _I_ROWS, _I_COLS] = pi[..., 4:]
@@ -62,7 +62,8 @@ def inertia_matrix_from_pi(pi: ArrayLike) -> Array:
 
 
 def pseudo_inertia_from_pi(pi: ArrayLike) -> Array:
-    r"""Pseudo-inertia `P = [[tr(I)/2 1 - I, h], [h^T, m]]` (Wensing, Kim, Slotine 2018, eq. 13).
+    r"""Return the pseudo-inertia `P = [[tr(I)/2 1 - I, h], [h^T, m]]` (Wensing, Kim, Slotine 2018,
+    eq. 13).
 
     The ten parameters are those of Wensing, Niemeyer and Slotine (2023), eq. (35), in
     pinocchio's order.
@@ -86,7 +87,7 @@ def pseudo_inertia_from_pi(pi: ArrayLike) -> Array:
 
 
 def pi_from_pseudo_inertia(P: ArrayLike) -> Array:
-    """Inverse of `pseudo_inertia_from_pi`: (..., 4, 4) to (..., 10)."""
+    """Return the inverse of `pseudo_inertia_from_pi`: (..., 4, 4) to (..., 10)."""
     P = np.asarray(P, dtype=float)
     sigma = P[..., :3, :3]
     inertia = np.trace(sigma, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - sigma
@@ -94,14 +95,17 @@ def pi_from_pseudo_inertia(P: ArrayLike) -> Array:
 
 
 def pin_inertia(pi: Array) -> pin.Inertia:
-    """Ten parameters, shape (10,), as pinocchio has them; no body is without mass and not at its origin."""
+    """Convert the ten parameters, shape (10,), to pinocchio's inertia; a body without mass has its
+    centre of mass at the origin.
+    """
     if pi[0] == 0.0:  # there is no centre of mass to divide for
         return pin.Inertia(0.0, np.zeros(3), inertia_matrix_from_pi(pi))
     return pin.Inertia.FromDynamicParameters(pi)
 
 
 def pi_from_mass_com_inertia(mass: ArrayLike, p_BC: ArrayLike, I_C: ArrayLike) -> Array:
-    r"""Inertial parameters from mass, centre of mass, and the inertia about the centre of mass.
+    r"""Return the inertial parameters from mass, centre of mass, and the inertia about the centre
+    of mass.
 
     Nadeau, Giamou and Kelly (2022), eq. (1).
 
@@ -128,7 +132,8 @@ def pi_from_mass_com_inertia(mass: ArrayLike, p_BC: ArrayLike, I_C: ArrayLike) -
 
 
 def mass_com_inertia_from_pi(pi: ArrayLike) -> tuple[Array, Array, Array]:
-    r"""Mass, centre of mass, and inertia about the centre of mass, from inertial parameters.
+    r"""Return the mass, centre of mass, and inertia about the centre of mass, from inertial
+    parameters.
 
     Args:
         pi: Shape (..., 10), mass not zero.
@@ -145,7 +150,8 @@ def mass_com_inertia_from_pi(pi: ArrayLike) -> tuple[Array, Array, Array]:
 
 
 def consistency_margin(pi: ArrayLike) -> Array:
-    r"""Smallest eigenvalue of the pseudo-inertia, relative to the size of the body; shape (...).
+    r"""Return the smallest eigenvalue of the pseudo-inertia, relative to the size of the body;
+    shape (...).
 
     Lengths are scaled by the radius of gyration, so that the sign and the relative size do not
     depend on units. A positive margin means physically consistent.
@@ -167,14 +173,16 @@ def consistency_margin(pi: ArrayLike) -> Array:
     return np.linalg.eigvalsh(P)[..., 0]
 
 
-def is_physically_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
-    """True if the pseudo-inertia is positive (semi-)definite, within a relative tolerance of 1e-9.
+def is_physically_consistent(pi: ArrayLike, tolerance: float = 1e-9) -> NDArray[np.bool_]:
+    """Return True if the pseudo-inertia is positive (semi-)definite, within a relative tolerance of
+    1e-9.
 
     A massless body (all ten parameters zero) is consistent, and so is a limit case such as a rod
     without thickness.
 
     Args:
         pi: Shape (..., 10).
+        tolerance: Of the smallest eigenvalue of the pseudo-inertia, relative to the body's size.
 
     Returns:
         Shape (...).
@@ -186,13 +194,14 @@ def is_physically_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
         [True, False]
     """
     pi = np.asarray(pi, dtype=float)
-    return np.where(np.any(pi != 0.0, axis=-1), consistency_margin(pi) >= -1e-9, True) & (
+    return np.where(np.any(pi != 0.0, axis=-1), consistency_margin(pi) >= -tolerance, True) & (
         pi[..., 0] >= 0.0
     )
 
 
 def parameter_transform(X_AB: ArrayLike) -> Array:
-    r"""Matrix `B` with `pi_A = B @ pi_B`, for parameters of the same body in the frames A and B.
+    r"""Return the matrix `B` with `pi_A = B @ pi_B`, for parameters of the same body in the frames
+    A and B.
 
     The pseudo-inertia transforms by congruence, `P_A = X_AB P_B X_AB^T`.
 
@@ -208,14 +217,14 @@ def parameter_transform(X_AB: ArrayLike) -> Array:
 
 
 def transform_pi(X_AB: ArrayLike, pi_B: ArrayLike) -> Array:
-    """Inertial parameters of a body in frame A, from those in frame B; (4, 4), (..., 10) to (...,
-    10).
+    """Return the inertial parameters of a body in frame A, from those in frame B; (4, 4), (..., 10)
+    to (..., 10).
     """
     return np.asarray(pi_B, dtype=float) @ parameter_transform(X_AB).T
 
 
 def wrench_regressor(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike) -> Array:
-    r"""Regressor A of the Newton-Euler wrench of a rigid body: `[f; tau] = A @ pi`.
+    r"""Return the regressor A of the Newton-Euler wrench of a rigid body: `[f; tau] = A @ pi`.
 
     Nadeau, Giamou and Kelly (2022), eqs. (2), (3).
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robot descriptions: their sources, their validation, and pairs of links that may touch (SRDF).
 
-URDF parsers leave out in silence what they don't understand: a mass of "4,0" becomes zero, a link
-that is its own parent ends the chain. Here such a description is refused before they see it.
+URDF parsers silently ignore what they do not understand: a mass of "4,0" becomes zero, and a link
+that is its own parent ends the chain. In this module such descriptions are refused before a parser
+reads them.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ _SRDF = FileKind("SRDF", "Give the SRDF file that MoveIt reads.", ModelError)
 
 
 def example_robots() -> dict[str, Path]:
-    """Names and files of all URDFs of `example-robot-data` (empty if it is not installed)."""
+    """Return the names and files of all URDFs of `example-robot-data` (empty if it is not
+    installed).
+    """
     share = example_share()
     if share is None:
         return {}
@@ -67,7 +70,7 @@ def example_robots() -> dict[str, Path]:
 
 
 def example_share() -> Path | None:
-    """Folder of the files of `example-robot-data`; None if it is not installed."""
+    """Return the folder of the files of `example-robot-data`; None if it is not installed."""
     try:
         package = metadata.distribution("example-robot-data")
     except metadata.PackageNotFoundError:
@@ -76,13 +79,14 @@ def example_share() -> Path | None:
 
 
 def urdf_text(source: str | Path) -> str:
-    """URDF text of a robot: from a file, from a text, or from a name in `example-robot-data`.
+    """Return the URDF text of a robot: from a file, from a text, or from a name in
+    `example-robot-data`.
 
     Args:
         source: A path, a string of XML, or a name such as "xarm7".
 
     Raises:
-        ModelError: Nothing of that name exists, or it isn't a URDF.
+        ModelError: There is no robot of this name, or the text is not a URDF.
     """
     text = str(source)
     if "<robot" not in text:
@@ -112,24 +116,24 @@ def _example(name: str) -> Path:
 
 
 def received_urdf(text: str) -> str:
-    """Robot description received from the network: only its text is accepted, never a path or a
-    name.
+    """Return the robot description received from the network: only its text is accepted, never a
+    path or a name.
 
     Raises:
-        ModelError: It isn't a URDF, or larger than any.
+        ModelError: The text is not a URDF, or is too large.
     """
     if "<robot" not in text or len(text) > _LONGEST_TEXT:
         what = f"{len(text)} characters" if "<robot" in text else "no <robot> element"
         raise ModelError(
             f"The received robot description has {what}.",
-            remedy="Who publishes it? See `ros2 topic info -v`.",
+            remedy="Find the node that publishes on this topic with `ros2 topic info -v`.",
         )
     return text
 
 
 def urdf_digest(text: str) -> str:
-    """First 16 hex digits of the SHA-256 of the canonical XML; white space and comments have no
-    effect.
+    """Return the first 16 hex digits of the SHA-256 of the canonical XML; white space and comments
+    have no effect.
     """
     try:
         canonical = ET.canonicalize(text, strip_text=True)
@@ -139,7 +143,7 @@ def urdf_digest(text: str) -> str:
 
 
 def _without_comments(text: str) -> str:
-    """In linear time, also where thousands of comments begin and none ends."""
+    """XML text without comments, in linear time even if thousands of comments begin and none ends."""
     kept, at = [], 0
     while (begin := text.find("<!--", at)) >= 0:
         kept.append(text[at:begin])
@@ -152,10 +156,11 @@ def _without_comments(text: str) -> str:
 
 @lru_cache(maxsize=32)
 def sound_urdf(text: str) -> ET.Element:
-    """Root element of a URDF after a check of its content; it must not be modified.
+    """Check the content of a URDF and return its root element, which must not be modified.
 
     Raises:
-        ModelError: It isn't XML, declares entities, isn't one tree, or a number can't be one.
+        ModelError: The text is not XML, declares entities, is not a single tree, or contains
+            impossible numbers.
     """
     root = urdf_root(text)
     _require_tree(root)
@@ -163,10 +168,10 @@ def sound_urdf(text: str) -> ET.Element:
 
 
 def urdf_root(text: str) -> ET.Element:
-    """Root element of a description or of a part of one, with valid numbers.
+    """Parse a description or a part of one, check its numbers, and return the root element.
 
     Raises:
-        ModelError: It isn't XML, declares entities, or a number can't be one.
+        ModelError: The text is not XML, declares entities, or contains impossible numbers.
     """
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise ModelError(
@@ -228,7 +233,7 @@ def _require_numbers(owner: ET.Element, element: ET.Element, attribute: str, cou
         )
     if element.tag == "origin" and attribute == "xyz" and max(map(abs, values)) > _FARTHEST:
         raise ModelError(
-            f"{where} is far outside any robot.",
+            f"{where} is far outside the plausible range for a robot.",
             remedy="Check the number in the URDF: lengths are in metres.",
         )
     if element.tag == "axis" and owner.get("type") in _TYPES[:3] and not any(values):
@@ -298,7 +303,7 @@ def _require_tree(root: ET.Element) -> None:
 
 
 def _ends(joint: ET.Element, known: set[str]) -> tuple[str, str]:
-    """Parent and child link of a joint, which there must be."""
+    """Parent and child link of a joint; an error if one is missing."""
     kind, name = joint.get("type", ""), joint.get("name", "")
     if kind not in _TYPES:
         raise ModelError(
@@ -324,7 +329,7 @@ def _ends(joint: ET.Element, known: set[str]) -> tuple[str, str]:
 
 @lru_cache(maxsize=32)
 def doubtful_units(text: str) -> tuple[str, ...]:
-    """Sentences on values that are probably in a wrong unit."""
+    """Return the sentences on values that are probably in a wrong unit."""
     doubts: list[str] = []
     unlimited: dict[str, list[str]] = {"velocity": [], "effort": []}
     for owner, parent, element in _elements(sound_urdf(text)):

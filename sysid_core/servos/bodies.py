@@ -40,12 +40,12 @@ class Loads:
     turns: NDArray[np.bool_]
 
     def gravity(self, q: ArrayLike) -> Array:
-        """Torque that holds the robot at positions q of shape (K, n), same shape [N m]."""
+        """Return the torque that holds the robot at positions q of shape (K, n), same shape [N m]."""
         q = np.where(self.turns, np.asarray(q, dtype=float), 0.0)
         return np.asarray(self.a * np.cos(q) + self.b * np.sin(q))
 
     def beside(self, torque: Array, q: ArrayLike) -> Loads:
-        """Copy with a torque in addition to gravity, to second order about constant
+        """Return a copy with a torque in addition to gravity, to second order about constant
         positions q, both of (K, n).
         """
         q = np.where(self.turns, np.asarray(q, dtype=float), 0.0)
@@ -117,13 +117,14 @@ class BodyTree:
         return -self._gravity / max(float(np.linalg.norm(self._gravity)), 1e-12)
 
     def turned(self, rotation: Array) -> BodyTree:
-        """Copy with gravity rotated in the axes of the base, shape (3, 3)."""
+        """Return a copy with gravity rotated in the axes of the base, shape (3, 3)."""
         other = copy(self)
         other._gravity = rotation @ self._gravity
         return other
 
     def unit_of_torque(self, motions: Sequence[Array]) -> float:
-        """Largest gravity torque on a joint in given motions, for any mounting of the base [N m].
+        """Return the largest gravity torque on a joint in given motions, for any mounting of the
+        base [N m].
 
         Args:
             motions: Positions, each of shape (K, n) [rad, m].
@@ -150,7 +151,7 @@ class BodyTree:
         return Loads(a, b, inertia, self.turns)
 
     def coupling(self, t: ArrayLike, q: ArrayLike) -> Array:
-        """Torque on each joint due to the motion of the others: coupled inertia,
+        """Return the torque on each joint due to the motion of the others: coupled inertia,
         centrifugal and Coriolis.
 
         Args:
@@ -181,7 +182,9 @@ class BodyTree:
 
 
 def unwritten(x: ArrayLike, dtype: DTypeLike = float) -> NDArray[Any]:
-    """Copy of the values as one read-only block, as the compiled functions require."""
+    """Return a copy of the values as one contiguous read-only block, as the compiled functions
+    require.
+    """
     view = np.ascontiguousarray(x, dtype=dtype).view()
     view.setflags(write=False)
     return view
@@ -221,7 +224,7 @@ def _sweep(
     q: Array, parent: Array, R0: Array, p0: Array, axis: Array, turns: Array,
     mass: Array, com: Array, inertia: Array, gravity: Array,
 ) -> tuple[Array, Array, Array]:  # pragma: no cover - compiled  # fmt: skip
-    """Gravity's two coefficients and the inertia about each joint, for each sample.
+    """For each sample, the two coefficients of the gravity torque and the inertia about each joint.
 
     An outward pass computes the poses of the bodies. An inward pass sums mass, first moment and
     second moment about the base's origin over the subtree of each joint; these sums determine the

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
-from sysid_core.files import FileKind, read_npz
+from sysid_core.files import FileKind
 from sysid_core.servos.formats import GRIPPER, is_gripper, is_lerobot, read_lerobot
 from sysid_core.servos.recording import Array, ServoRecording
 
@@ -51,7 +51,7 @@ def read_recordings(
         calibration: LeRobot's JSON file of these ranges; None: they are the limits in the URDF.
 
     Raises:
-        SignalError: Nothing can be read, or a motion isn't there.
+        SignalError: A file cannot be read, or contains no such motion.
     """
     found: list[ServoRecording] = []
     for path in map(Path, paths):
@@ -82,7 +82,7 @@ def read_recordings(
 
 
 def _calibration(path: Path) -> dict[str, float]:
-    """Half of each joint's range in LeRobot's file [rad]."""
+    """Half of each joint's range [rad], from LeRobot's calibration file."""
     content = KIND.read_json(path)
     try:
         return {
@@ -99,7 +99,9 @@ def _calibration(path: Path) -> dict[str, float]:
 
 
 def _shares(r: ServoRecording, ranges: dict[str, float]) -> ServoRecording:
-    """With the columns marked that are shares of ranges; those of known ranges, about the middle, in radians."""
+    """Recording with a mark for columns that are fractions of a joint's range; columns with known
+    ranges are converted to radians about the middle of the range.
+    """
     q, target = r.q.copy(), r.target.copy()
     full: list[tuple[float, float] | None] = []
     for i in range(q.shape[1]):
@@ -134,7 +136,9 @@ def _read(path: Path, wanted: frozenset[str], percent: bool) -> list[ServoRecord
 
 
 def _sage(folder: Path) -> ServoRecording:
-    """SAGE's folder of a motion: lists as JSON in a cell, times in microseconds."""
+    """Read the folder of a motion in the format of SAGE: lists as JSON in a cell, times in
+    microseconds.
+    """
     t_target, target = _sage_table(folder / "control.csv")
     t, q = _sage_table(folder / "state_motor.csv")
     listed = folder / "joint_list.txt"
@@ -164,7 +168,7 @@ def _sage_table(path: Path) -> tuple[Array, Array]:
 
 
 def _csv(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
-    """A table with a time, positions and commands, one column each."""
+    """Read a table with time, positions and commands, one column each."""
     lines = KIND.read_text(path).splitlines()
     names = [name.strip().strip('"') for name in lines[0].split(",")] if lines else []
     try:
@@ -224,7 +228,9 @@ def _npz_names(path: Path) -> list[str]:
 
 
 def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
-    """`NAME/t`, `NAME/q`, `NAME/t_target`, `NAME/target` of each motion, or one without names."""
+    """Read an NPZ file with the arrays `NAME/t`, `NAME/q`, `NAME/t_target` and `NAME/target` of
+    each motion, or one motion without names.
+    """
     names = _npz_names(path)
     if {"position_ticks", "goal_quarter_ticks", "length"} <= set(names):
         yield from _ticks(path, wanted)
@@ -247,9 +253,9 @@ def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
             if motion == "" and len(motions) > 1:
                 continue  # facts beside the motions, such as the joints' names
             raise KIND.refusal(path, f"'{label}' has no {', '.join(missing)}: {sorted(have)}")
-        arrays = read_npz(path, KIND, {have[name] for name in keys.values() if name})
+        arrays = KIND.read_npz(path, {have[name] for name in keys.values() if name})
         listed = have.get("joints") or ("joints" if "joints" in names else None)
-        joints = tuple(map(str, read_npz(path, KIND, [listed])[listed])) if listed else ()
+        joints = tuple(map(str, KIND.read_npz(path, [listed])[listed])) if listed else ()
         t, q, t_target, target = (arrays[have[str(keys[key])]] for key in keys)
         yield ServoRecording(label, joints, t, q, t_target, target)
 
@@ -259,9 +265,9 @@ def _first(have: Iterable[str], names: Iterable[str]) -> str | None:
 
 
 def _ticks(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
-    """Runs of one servo behind each other, in the increments of its encoder."""
+    """Read consecutive runs of one servo in increments of its encoder."""
     names = ("length", "t", "position_ticks", "goal_quarter_ticks", "filename")
-    content: dict[str, NDArray[Any]] = read_npz(path, KIND, names)
+    content: dict[str, NDArray[Any]] = KIND.read_npz(path, names)
     ends = np.cumsum(content["length"])
     for end, length, name in zip(ends, content["length"], content["filename"], strict=True):
         label = Path(str(name)).stem
@@ -275,7 +281,9 @@ def _ticks(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
 
 
 def _json(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
-    """A run of a pendulum bench (Rhoban's BAM): entries with timestamp, position, goal_position."""
+    """Read a run of a pendulum test bench (Rhoban's BAM): entries with timestamp, position,
+    goal_position.
+    """
     content = KIND.read_json(path)
     entries = content.get("entries") if isinstance(content, dict) else content
     if not isinstance(entries, list) or not entries or not isinstance(entries[0], dict):

@@ -126,10 +126,11 @@ def examine(recordings: Sequence[ServoRecording], robot: RobotModel) -> Iterator
 
 
 def _correlations(recordings: Sequence[ServoRecording]) -> Array:
-    """Correlation of each command's speed (row) with each position's (column), over all motions.
+    """Correlation of each command's velocity (row) with each position's velocity (column), over all
+    motions.
 
-    The speeds are averaged over a fifth of a second, which removes slow drifts that all joints
-    share.
+    The velocities are averaged over a fifth of a second, and slow drifts that all joints share are
+    removed.
     """
     n = recordings[0].q.shape[1]
     sums = np.zeros((n, n)), np.zeros(n), np.zeros(n)
@@ -148,7 +149,9 @@ def _correlations(recordings: Sequence[ServoRecording]) -> Array:
 def examine_fit(
     servo: JointServo, weight: float, held_out: float, baseline: float, zero: float, zero_sd: float
 ) -> Iterator[Finding]:
-    """Findings about a fitted servo, given the largest gravity torque in its recording."""
+    """Examine a fitted servo, given the largest gravity torque in its recording, and yield the
+    findings.
+    """
     if abs(zero) - SURE * zero_sd > HALF_TOOTH:
         yield Finding(ServoReason.ZERO, servo.joint, zero)
     compliance = servo.values.get(Term.COMPLIANCE, 0.0)

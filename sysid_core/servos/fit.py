@@ -58,7 +58,7 @@ class JointMotion(Drive):
     weight: float
 
     def part(self, some: slice) -> JointMotion:
-        """Copy with some of the samples; all commands are kept."""
+        """Return a copy with some of the samples; all commands are kept."""
         L = self.loads
         loads = replace(L, a=L.a[some], b=L.b[some], inertia=L.inertia[some])
         between = self.between[0][some], self.between[1][some]
@@ -72,7 +72,7 @@ class JointMotion(Drive):
         )
 
     def error(self, p: Array, step: float = STEP) -> Array:
-        """Simulation error from the first position on, shape (K,) [rad]."""
+        """Return the simulation error from the first position on, shape (K,) [rad]."""
         return self.rollout(p, float(self.q[0]), step) - self.q
 
 
@@ -95,7 +95,7 @@ class JointFit:
         values: Values of the free terms.
         sum_of_squares: Sum of squared residuals of the fitted samples [rad²].
         data: Number of independent data that they are worth.
-        priors: What was known of the terms before.
+        priors: Prior of the terms.
         cost: Minus twice the logarithm of the likelihood, up to a constant of the data.
     """
 
@@ -112,7 +112,7 @@ class JointFit:
 
 
 def errors(motions: Sequence[JointMotion], p: Array, step: float = STEP) -> Array:
-    """Simulation errors of all motions as one array [rad]."""
+    """Return the simulation errors of all motions as one array [rad]."""
     return np.concatenate([motion.error(p, step) for motion in motions])
 
 
@@ -129,11 +129,11 @@ def solve_joint(
     """Fit the servo parameters in `start` to the motion of one joint, from their values on.
 
     Args:
-        motions: What is to be replayed.
+        motions: Motions to be simulated.
         start: The servo's terms, and where to begin.
-        weights: What each sample counts, at most 1, shape (K,); None: all count.
+        weights: Weight of each sample, at most 1, shape (K,); None: all have weight 1.
         trial: Whether it is only to be compared with others: ends sooner, at a coarser step.
-        priors: What is known of the terms.
+        priors: Prior of the terms.
         data: Number of independent data that all samples are worth; None: each is one.
         fitted: Those of the terms that are fitted.
     """
@@ -193,8 +193,8 @@ def jacobian(
     terms: Sequence[Term],
     step: float = STEP,
 ) -> Array:
-    """Derivatives of the errors with respect to each term, in units of the term's scale, shape (K,
-    len(terms)).
+    """Return the derivatives of the errors with respect to each term, in units of the term's scale,
+    shape (K, len(terms)).
     """
     columns = []
     for term in terms:
@@ -207,7 +207,8 @@ def jacobian(
 def _secants(
     motions: Sequence[JointMotion], p: Array, terms: Sequence[Term], probes: Array
 ) -> Array:
-    """Mean change of the errors within each term's probe to both sides, in units of its scale.
+    """Mean change of the errors if a term is changed by its probe step to both sides, in units of
+    the term's scale.
 
     A small change of a parameter shifts the instants at which sticking begins or ends, where the
     errors jump. These jumps would dominate a derivative, so that differences over about one standard
@@ -225,7 +226,7 @@ def _secants(
 
 
 def block_weights(motions: Sequence[JointMotion], fit: JointFit) -> Array:
-    """Weight of each sample according to the simulation error of its block, shape (K,).
+    """Return the weight of each sample according to the simulation error of its block, shape (K,).
 
     These are Cauchy weights with the median block as their scale, so that blocks in which the robot
     leaned on a table or a stop have little influence.
@@ -238,7 +239,7 @@ def block_weights(motions: Sequence[JointMotion], fit: JointFit) -> Array:
 
 
 def independent_data(motions: Sequence[JointMotion], fit: JointFit) -> float:
-    """Effective number of independent data, from the variation of scores between blocks.
+    """Return the effective number of independent data, from the variation of scores between blocks.
 
     With the scores \\(g_b\\) of B blocks, residuals of variance \\(\\sigma^2\\) and k terms, K samples are
     worth \\(K k / \\mathrm{tr}(H^{-1} \\sum g_b g_b^T / \\sigma^2)\\), at least B and at most K.
@@ -261,7 +262,7 @@ def block_covariance(
     *,
     whole: bool = False,
 ) -> tuple[tuple[Term, ...], Array]:
-    """Terms that are not at a bound, and their covariance from blocks of time.
+    """Return the terms that are not at a bound, and their covariance from blocks of time.
 
     With the scores \\(g_b = J_b^T W r_b\\) of blocks and the prior's precision P,
     \\(A^{-1} (\\sum g_b g_b^T N^2/S^2 + P) A^{-1}\\) where \\(A = J^T W J N/S + P\\).
@@ -291,6 +292,6 @@ def block_covariance(
 
 
 def at_bound(fit: JointFit, term: Term) -> bool:
-    """True if the search ended at the bound of the term, so that it is not determined."""
+    """Return True if the search ended at the bound of the term, so that it is not determined."""
     value, facts = fit.values[term], TERMS[term]
     return value >= facts.most or value <= facts.least

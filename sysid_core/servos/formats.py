@@ -37,14 +37,14 @@ _STEP = (
 
 
 def is_lerobot(folder: Path) -> bool:
-    """True if a folder is a LeRobot dataset."""
+    """Return True if a folder is a LeRobot dataset."""
     return (folder / "meta" / "info.json").is_file()
 
 
 def read_lerobot(
     path: Path, wanted: frozenset[str], percent: bool = False
 ) -> Iterator[ServoRecording]:
-    """Episodes of a LeRobot dataset, named `episode_000000` and so on.
+    """Yield the episodes of a LeRobot dataset, named `episode_000000` and so on.
 
     Args:
         path: The dataset's folder, or one of its Parquet files.
@@ -52,7 +52,7 @@ def read_lerobot(
         percent: Whether the positions are shares of the joints' ranges, which stay as they are.
 
     Raises:
-        SignalError: It can't be read, or pyarrow isn't installed.
+        SignalError: The file cannot be read, or pyarrow is not installed.
     """
     info: dict[str, Any] = KIND.read_json(path / "meta" / "info.json") if path.is_dir() else {}
     try:
@@ -89,14 +89,16 @@ def read_lerobot(
 
 
 def is_gripper(joint: str) -> bool:
-    """True if LeRobot gives a joint in the range 0 to 100, as for all grippers."""
+    """Return True if LeRobot gives a joint in the range 0 to 100, as for all grippers."""
     return joint.split(".")[0].endswith("gripper")
 
 
 def _both(
     commanded: tuple[str, ...], seen: tuple[str, ...], action: Any, state: Any
 ) -> tuple[tuple[str, ...], Any, Any]:
-    """Names, commands and positions of the joints that have both, in the commands' order."""
+    """Names, commands and positions of the joints that have both commands and positions, in the
+    order of the commands.
+    """
     if not commanded or not seen or len(commanded) != action.shape[1]:
         return commanded, action, state
     only = any(name.endswith(_POSITION) for name in commanded)
@@ -142,7 +144,8 @@ _Row = tuple[float, tuple[str, ...], list[float]]
 
 
 def read_bag_commands(path: str | Path) -> ServoRecording:
-    """Joint states, and the commands of a controller's state, a trajectory or an array of numbers.
+    """Read joint states and commands from a bag; commands are those of a controller's state, a
+    trajectory or an array of numbers.
 
     In a bag of the data logger, the commands are the targets that it was configured to record;
     otherwise they are the first targets found. Joint states with names of their own topic
@@ -223,7 +226,9 @@ _Points = list[tuple[float, list[float]]]
 
 
 def _between(points: _Points, rows: list[_Row], names: tuple[str, ...]) -> _Points:
-    """Positions on the straight way from the last command through a trajectory's points."""
+    """Positions that are interpolated linearly from the last command through the points of a
+    trajectory.
+    """
     if points[-1][0] <= _STEP:
         return points[-1:]
     if points[0][0] > 0.0 and rows and rows[-1][1] == names:

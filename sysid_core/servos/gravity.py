@@ -64,7 +64,9 @@ class Witness:
 
 @dataclass(frozen=True)
 class _Convention:
-    """Joint j is column `order[j]`, its position `sign[j]` times that plus `zero[j]`."""
+    """Assumed order, signs and zeros of the columns: the position of joint j is `sign[j]` times
+    column `order[j]`, plus `zero[j]`.
+    """
 
     sign: Array
     zero: Array
@@ -108,7 +110,7 @@ class _Odds:
 
 
 class _Court:
-    """Log likelihoods of conventions, relative to that of the recording as it is."""
+    """Log-likelihoods of alternative conventions, relative to the convention of the recording."""
 
     def __init__(
         self,
@@ -128,7 +130,7 @@ class _Court:
         self._own = [self._cost(j, self._loads) for j in range(n)]
 
     def against(self, convention: _Convention) -> _Odds:
-        """Decrease of the likelihood of the recordings under a convention."""
+        """Decrease of the log-likelihood of the recordings under a convention."""
         loads, total, data = self._all_loads(convention), 0.0, 0
         felt = np.maximum(self._ranges(convention), self._felt) > GRAVITY
         for j, own in enumerate(self._own):
@@ -186,7 +188,9 @@ class _Court:
 def _thinned(
     recordings: Sequence[ServoRecording], witnesses: Sequence[Witness | None]
 ) -> tuple[list[ServoRecording], list[Witness | None]]:
-    """The first part of each motion, at samples a servo's time constant apart: gravity changes no sooner."""
+    """First part of each motion, sampled at intervals of a servo's time constant, because gravity
+    does not change faster.
+    """
     share = min(_ENOUGH / sum(r.duration for r in recordings), 1.0)
     few = []
     for r in recordings:
@@ -206,11 +210,12 @@ def examine_conventions(
     witnesses: Sequence[Witness | None],
     named: bool,
 ) -> Iterator[Finding]:
-    """Conventions that are more likely than those of the recordings, or that cannot be determined.
+    """Yield findings on conventions that are more likely than those of the recordings, or that
+    gravity does not determine.
 
     Args:
         tree: The bodies.
-        recordings: In the tree's order.
+        recordings: Recordings with the joints in the order of the tree.
         witnesses: Witness of each joint; None where no servo was fitted.
         named: Whether the recordings name their columns, so that their order isn't in doubt.
     """
@@ -257,7 +262,8 @@ def examine_conventions(
 
 
 def _zero(court: _Court, j: int) -> tuple[float, float, _Odds]:
-    """Angle that gravity would have added to a joint [rad], its deviation, and the odds against it.
+    """Zero error of a joint according to gravity [rad], its standard deviation, and the odds
+    against it.
 
     The angle is the maximum of a parabola through the likelihoods of three angles, half a tooth of
     the servo horn apart; the middle one is moved until it is the best of the three.

@@ -39,7 +39,7 @@ class Surface:
 
     Attributes:
         body: Number of the joint that moves each point, shape (P,).
-        points: In that joint's frame, shape (P, 3) [m].
+        points: Points in the frame of that joint, shape (P, 3) [m].
     """
 
     body: NDArray[np.int64]
@@ -47,8 +47,8 @@ class Surface:
 
     @classmethod
     def of_robot(cls, robot: RobotModel) -> Surface:
-        """Collision points of the robot; none if it has no collision shapes or meshes are
-        missing.
+        """Return the collision points of the robot; none if it has no collision shapes or meshes
+        are missing.
         """
         body, points = [np.empty(0, dtype=np.int64)], [np.empty((0, 3))]
         geometry = RobotGeometry(robot, robot.body_names[-1], self_collision=False)
@@ -73,8 +73,8 @@ class Ground:
 
 
 def clearance(tree: BodyTree, surface: Surface, q: ArrayLike) -> tuple[Array, Array]:
-    """Height of the lowest point above the origin of the base, and its derivative with respect to
-    each joint.
+    """Return the height of the lowest point above the origin of the base, and its derivative with
+    respect to each joint.
 
     Args:
         tree: The bodies.
@@ -95,7 +95,7 @@ def clearance(tree: BodyTree, surface: Surface, q: ArrayLike) -> tuple[Array, Ar
 
 
 def reach(tree: BodyTree, ground: Ground, q: Array) -> tuple[Array, Array]:
-    """Range of each joint until contact with the surface, with the other joints fixed.
+    """Return the range of each joint until contact with the surface, with the other joints fixed.
 
     Returns:
         Least and largest positions, both of shape (K, n) [rad]; q lies always between them.
@@ -111,8 +111,8 @@ def arm_rollout(
     tree: BodyTree, ground: Ground, parameters: Array, t_target: Array, target: Array, t: Array,
     q0: Array, loads: Loads, step: float,
 ) -> Array:  # fmt: skip
-    """Simulated positions of all joints above a surface, with gravity along a motion, shape (K, n)
-    [rad].
+    """Return the simulated positions of all joints above a surface, with gravity along a motion,
+    shape (K, n) [rad].
 
     Args:
         tree: The bodies.
@@ -157,13 +157,13 @@ def find_ground(
     blocks: Sequence[NDArray[np.int64]],
     step: float,
 ) -> Ground | None:
-    """Level surface that explains why the arm did not reach positions that its drives would have
-    reached.
+    """Return the level surface that explains why the arm did not reach positions that its drives
+    would have reached.
 
-    Each block of time of each joint has an error variance of its own and counts as one datum, so
-    that it contributes half the logarithm of the factor by which the surface reduces its squared
-    error; errors below the usual error of the joint do not count. A surface is accepted if it is
-    more likely than none, with its height unknown.
+    The recordings are divided into blocks of time. Each block of each joint has an error variance
+    of its own, and contributes to the log-likelihood half the logarithm of the ratio of its squared
+    errors without and with the surface; errors below the usual error of the joint are not counted.
+    A surface is accepted if it is more likely than no surface, with its height unknown.
 
     Args:
         tree: The bodies.
@@ -188,7 +188,7 @@ def find_ground(
         return arm_rollout(tree, ground, parameters, r.t_target, r.target, r.t, r.q[0], load, step)
 
     def squares(height: float) -> Array:
-        """Mean squared error of each block and joint, shape (blocks, n)."""
+        """Return the mean squared error of each block and joint, shape (blocks, n)."""
         total = np.zeros((int(blocks[-1][-1]) + 1, len(tree.joints)))
         for k in near:
             r, count = recordings[k], np.bincount(blocks[k])
@@ -222,7 +222,7 @@ def _lowest(
     q: Array, parent: Array, R0: Array, p0: Array, axis: Array, turns: Array, up: Array,
     body: Array, points: Array, R: Array, p: Array, change: Array,
 ) -> float:  # pragma: no cover - compiled  # fmt: skip
-    """Height of the lowest point, and its change with each joint into `change`."""
+    """Height of the lowest point; its derivative with respect to each joint is written to `change`."""
     n = q.size
     Rq, local, shift = np.eye(3), np.eye(3), np.zeros(3)
     for j in range(n):
@@ -353,7 +353,9 @@ def _normal_force(
     stiffness: float, depth: float, height: float, way: Array, P: Array, row: Array,
     push: Array, impulse: Array, below: Array, w: Array, h: float,
 ) -> float:  # pragma: no cover - compiled  # fmt: skip
-    """The force that leaves the deepest point on the surface [N], and the drives' speeds into w."""
+    """Normal force [N] with which the deepest point stays on the surface; the resulting speeds of
+    the drives are written to w.
+    """
     if stiffness <= 0.0:
         return 0.0
     low, high = 0.0, depth / stiffness

@@ -78,11 +78,11 @@ class JointResult:
     """Result of the identification of one joint's servo.
 
     Attributes:
-        servo: Its model.
+        servo: Model of the servo.
         held_out: Error on blocks that were kept out of the fit, root mean square [rad].
         baseline: Error of "the position is the command" on the same samples [rad].
         free_zero: The zero where it may be any angle, and its deviation [rad].
-        witness: Its fit; None where it can't be fitted.
+        witness: Fit of the servo; None if it cannot be fitted.
     """
 
     servo: JointServo
@@ -98,11 +98,11 @@ class ServoIdentification:
 
     Attributes:
         model: The simulator.
-        joints: What was found of each joint.
-        findings: What speaks against the recordings or the result.
-        motions: Names of what was fitted.
+        joints: Results of the joints.
+        findings: Findings about the recordings or the result.
+        motions: Names of the fitted motions.
         seconds: Recorded time [s].
-        notes: What was assumed.
+        notes: Assumptions.
     """
 
     model: ServoModel
@@ -144,7 +144,7 @@ def identify_servos(
         gains: Stiffness that was set, of joints by name [N m/rad].
         ground: Height of the surface below the robot over its base's origin [m]; None: it is found
             where the motions show one.
-        progress: Called with what is going on.
+        progress: Function that is called with a description of the step.
 
     Raises:
         SignalError: The recordings' joints differ, don't fit the robot's, or are sampled too seldom.
@@ -230,7 +230,7 @@ def _results(
     known: Mapping[str, Mapping[Term, Prior]],
     progress: Callable[[str], None],
 ) -> list[JointResult]:
-    """Results of all joints; those that are dead have servos without terms."""
+    """Results of all joints; joints that do not move at all get servos without terms."""
     moved: dict[str, _Drive] = {}
     rest: dict[str, _Drive] = {}
     for joint, m in zip(joints, motions, strict=True):
@@ -257,7 +257,9 @@ def _blocks(recordings: Sequence[ServoRecording]) -> list[NDArray[np.int64]]:
 def joint_motions(
     recordings: Sequence[ServoRecording], tree: BodyTree, ground: Ground | None = None
 ) -> list[list[JointMotion]]:
-    """Part of the recordings that belongs to each joint, in the order of the tree, above a surface."""
+    """Return the part of the recordings that belongs to each joint, in the order of the tree, above
+    a surface.
+    """
     out: list[list[JointMotion]] = [[] for _ in tree.joints]
     for r, block in zip(recordings, _blocks(recordings), strict=True):
         still = tree.loads(r.q)
@@ -278,7 +280,7 @@ def joint_motions(
 
 @dataclass(frozen=True)
 class _Drive:
-    """A joint that moved, with its data."""
+    """Joint that moved, with its data."""
 
     motions: list[JointMotion]
     priors: Mapping[Term, Prior]
@@ -338,7 +340,9 @@ class _Drive:
 
     @cached_property
     def reached(self) -> dict[Term, float]:
-        """Limits that these motions would just reach: beyond them a search has no gradient."""
+        """Values of the limits (torque, speed) that these motions would just reach; beyond them a
+        limit has no effect, so that a search has no gradient.
+        """
         grids = [np.arange(m.t[0], m.t[-1], 0.5 * _SELDOM) for m in self.motions]
         q = [np.interp(grid, m.t, m.q) for grid, m in zip(grids, self.motions, strict=True)]
         speeds = [np.abs(x[2:] - x[:-2]) / _SELDOM for x in q]
@@ -348,7 +352,7 @@ class _Drive:
         return {term: 1.0 / x for term, x in found.items() if x > ROUNDING}
 
     def shows(self, fit: JointFit, term: Term) -> bool:
-        """True if a term has an effect; a limit that no motion reaches has none."""
+        """True if a term has an effect on these motions; a limit that no motion reaches has none."""
         without = replace(fit, values={**fit.values, term: 0.0})
         ours, others = (errors(self.motions, x.vector) for x in (fit, without))
         return term not in self.reached or not np.array_equal(ours, others)
@@ -356,7 +360,9 @@ class _Drive:
     def try_terms(
         self, fits: Sequence[JointFit], more: Mapping[Term, float], weights: Array
     ) -> list[JointFit]:
-        """Fits of each half of the blocks with more terms, starting from the most probable ones."""
+        """Fit each half of the blocks with additional terms, starting from the most probable
+        values.
+        """
         starts = [[{**f.values, **more} for f in fits]]
         limits = {term: x for term, x in self.reached.items() if term in more}
         if limits or not more:
@@ -368,14 +374,14 @@ class _Drive:
     def solve(
         self, starts: Sequence[Mapping[Term, float]], weights: Array | float = 1.0
     ) -> list[JointFit]:
-        """A fit of each half of the blocks."""
+        """Fit each half of the blocks."""
         return [
             self.fit(start, half * weights, trial=True)
             for start, half in zip(starts, self.halves, strict=True)
         ]
 
     def squares(self, fits: Sequence[JointFit]) -> Array:
-        """Mean squared error of each block by the fit that hasn't seen it."""
+        """Mean squared error of each block, by the fit in which the block was not used."""
         counts = np.maximum(np.bincount(self.blocks), 1)
         total = np.zeros(len(counts))
         for fit, seen in zip(fits, self.halves, strict=True):
@@ -385,7 +391,7 @@ class _Drive:
 
 
 def _known(gain: float) -> Mapping[Term, Prior]:
-    """Priors of a drive whose stiffness is known as well as the masses that load it."""
+    """Priors of the parameters of a drive whose stiffness is known."""
     return {**COMMON, Term.COMPLIANCE: Prior(1.0 / gain, _GAIN / gain)}
 
 
@@ -401,7 +407,9 @@ def _baseline(motions: Sequence[JointMotion]) -> float:
 def _identify_drives(
     moved: Mapping[str, _Drive], resting: Mapping[str, _Drive], progress: Callable[[str], None]
 ) -> dict[str, JointResult]:
-    """Terms, then values of each drive, then once more with what the drives say of each other."""
+    """Select the terms, fit the values of each drive, and fit them again with a prior from the
+    values of all drives.
+    """
     drives = list(moved.values())
     chosen, squares = choose_terms([drive.beginning for drive in drives], progress)
     progress("fitting the servos")
@@ -430,7 +438,9 @@ def _identify_drives(
 def _at_rest(
     drive: _Drive, terms: Collection[Term], kin: Mapping[Term, Prior], joint: str
 ) -> JointResult:
-    """A joint that was never sent elsewhere: the others' servo, as far from its command as gravity holds it."""
+    """Servo of a joint that was never commanded to move: mean parameters of the other servos, and
+    the compliance that explains its deflection under gravity.
+    """
     priors = {**drive.priors, **kin}
     felt = (Term.COMPLIANCE, Term.LOAD_FRICTION)
     start = dict(drive.start)
@@ -498,7 +508,8 @@ def _deviations(
 
 
 def _kin(fits: Sequence[JointFit], deviations: Sequence[Mapping[Term, float]]) -> dict[Term, Prior]:
-    """Common values of the drives of a robot, and their spread.
+    """Mean values of the parameters of a robot's drives, and their standard deviations between
+    drives.
 
     The random-effects mean and variance of DerSimonian and Laird (1986): drives of the same type,
     bus and firmware differ little, so that the data of each drive also improve the estimates of the
@@ -525,7 +536,8 @@ def _kin(fits: Sequence[JointFit], deviations: Sequence[Mapping[Term, float]]) -
 def choose_terms(
     drives: Sequence[_Drive], progress: Callable[[str], None] = lambda phase: None
 ) -> tuple[list[JointFit], list[float]]:
-    """Terms that improve the prediction of held-out blocks, the same terms for all drives.
+    """Return the terms that improve the prediction of held-out blocks, the same terms for all
+    drives.
 
     Every second block is held out of one fit, and fitted by the other. A group of terms is added if
     it makes the held-out blocks three times as likely in all, and if a one-sided test at 10 % over
@@ -581,5 +593,5 @@ def choose_terms(
 
 
 def rms(x: Array) -> float:
-    """Root mean square."""
+    """Return the root mean square."""
     return float(np.sqrt(np.mean(np.square(x))))

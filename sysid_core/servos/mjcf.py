@@ -70,7 +70,7 @@ class ServoMjcf:
 
 
 def servo_mjcf(model: ServoModel) -> ServoMjcf:
-    """MJCF of a robot with a position actuator for each servo.
+    """Return the MJCF of a robot with a position actuator for each servo.
 
     Damping is written to the joint, because the force limit of the drive applies to the spring
     alone, as in the simulation of this package. The dead time is the actuator's delay, whose buffer
@@ -121,11 +121,11 @@ def servo_mjcf(model: ServoModel) -> ServoMjcf:
 
 
 def servo_plant(model: ServoModel) -> PositionPlant:
-    """MuJoCo simulation of a robot from its MJCF, with the encoder offsets and the backlash that
-    MJCF cannot describe.
+    """Return the MuJoCo simulation of a robot from its MJCF, with the encoder offsets and the
+    backlash that MJCF cannot describe.
 
     Args:
-        model: Its true servos.
+        model: True servos of the simulated robot.
 
     Raises:
         ModelError: As `servo_mjcf`.

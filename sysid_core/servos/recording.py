@@ -28,9 +28,9 @@ class ServoRecording:
         q: Positions, shape (K, n) [rad].
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L, n) [rad].
-        notes: What was assumed when it was read.
-        full: For columns that are shares of their joint's range, the values at its lower and upper limit;
-            None for those in radians; empty: all are.
+        notes: Assumptions that were made during reading.
+        full: For each column that is a fraction of its joint's range, the values at the lower and
+            upper limit; None for columns in radians; empty: all are in radians.
     """
 
     name: str
@@ -88,15 +88,15 @@ class ServoRecording:
         return float(self.t[-1] - self.t[0])
 
     def of_joints(self, columns: Sequence[int], joints: tuple[str, ...]) -> ServoRecording:
-        """Copy with some of the columns, named after the joints of a robot."""
+        """Return a copy with some of the columns, named after the joints of a robot."""
         wanted = list(columns)
         full = tuple(self.full[i] for i in wanted) if self.full else ()
         q, target = self.q[:, wanted], self.target[:, wanted]
         return replace(self, joints=joints, q=q, target=target, full=full)
 
     def in_radians(self, robot: RobotModel) -> ServoRecording:
-        """Copy with positions in radians instead of shares of the range, and columns named after
-        the joints of a robot.
+        """Return a copy with positions in radians instead of shares of the range, and columns named
+        after the joints of a robot.
 
         Raises:
             SignalError: Such a joint has no limits.
@@ -132,7 +132,9 @@ _FASTER = 10.0
 
 
 def _misread(t: Array, q: Array) -> NDArray[np.bool_]:
-    """Samples from which a joint returns as fast as it came, far faster than it ever moves, shape (K,)."""
+    """Mask of samples that differ strongly from both neighbours, far more than the joint ever moves
+    in one step, shape (K,).
+    """
     out = np.zeros(len(t), dtype=bool)
     if len(t) < _FEWEST:
         return out
@@ -148,7 +150,8 @@ _FEWEST = 10  # samples: a fit of five parameters needs more than them
 
 
 def match_joints(recording: ServoRecording, robot: RobotModel) -> ServoRecording:
-    """Recording with its columns in the order and with the names of the robot's joints, in radians.
+    """Return the recording with its columns in the order and with the names of the robot's joints,
+    in radians.
 
     The columns are matched by name if all names agree except for case and a suffix after a dot
     (`elbow_flex.pos`). Otherwise they are matched by order, if there are as many columns as joints
@@ -161,8 +164,8 @@ def match_joints(recording: ServoRecording, robot: RobotModel) -> ServoRecording
 
 
 def taken_by_place(recording: ServoRecording, robot: RobotModel) -> bool:
-    """True if some columns have other names than the robot's joints, so that only their position
-    identifies them.
+    """Return True if some columns have other names than the robot's joints, so that only their
+    position identifies them.
     """
     known = {_plain(name) for name in robot.joint_names}
     common = [name for name in recording.joints if _plain(name) in known]
@@ -195,5 +198,7 @@ def _matched(recording: ServoRecording, robot: RobotModel) -> ServoRecording:
 
 
 def _plain(name: str) -> str:
-    """A joint's name without case, the `main_` of followers and what stands behind a dot."""
+    """Name of a joint in lower case, without the prefix `main_` of follower arms and without a
+    suffix after a dot.
+    """
     return name.lower().split(".")[0].removeprefix("main_")

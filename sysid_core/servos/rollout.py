@@ -8,10 +8,10 @@ gravity g and dry friction f,
 
 \[ m\dot v + \tau v = r - z - q - g(q) - f s, \qquad s \in \mathrm{Sign}(v) . \]
 
-The step is the implicit midpoint rule, with the second backward difference of velocities, and the
-complementarity of Coulomb's law solved exactly: the velocity is that without friction, reduced by
-the friction impulse, and zero if this impulse is larger (Moreau; Stewart and Trinkle 1996). A drive
-that sticks has the velocity 0.0, not a small one.
+Each step uses the implicit midpoint rule, with the second-order backward difference of velocities.
+Coulomb's law is solved exactly as a complementarity problem: the velocity is the one without
+friction, reduced by the friction impulse, and zero if this impulse is larger (Moreau; Stewart and
+Trinkle 1996). A drive that sticks has the velocity 0.0, not a small one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ RESTED = 4.0
 
 
 def time_steps(t: Array, step: float) -> NDArray[np.int64]:
-    """Fewest equal time steps of at most `step` between the times t of shape (K,), shape (K - 1,)."""
+    """Return the fewest equal time steps of at most `step` between the times t of shape (K,), shape
+    (K - 1,).
+    """
     return np.maximum(np.ceil(np.diff(t) / step - _SAME), 1.0).astype(np.int64)
 
 
@@ -92,7 +94,9 @@ def follow_commands(
 
 @njit(cache=True, error_model="numpy", inline="always")
 def spring_share(m: float, tau: float, h: float) -> float:  # pragma: no cover - compiled
-    """Spring force at the middle of a step, or at its end if the middle would overshoot."""
+    """Return the point of a time step, from 0.5 (its middle) to 1 (its end), at which the spring
+    force is evaluated: the middle, or a later point if the motion would otherwise overshoot.
+    """
     return max(0.5, 1.0 - (m / h + tau) / h)
 
 
@@ -108,12 +112,12 @@ def drive_forces(
     h: float,
     theta: float,
 ) -> tuple[float, float, float]:  # pragma: no cover - compiled
-    """Impulse without friction, friction impulse, and the denominator of the speed.
+    """Return the impulse without friction, the friction impulse, and the denominator of the speed.
 
     Args:
         error: From the position to the reference without its zero, and the error's integral [rad].
         w: Speed in the last step [rad/s].
-        last: In the one before [rad/s].
+        last: Velocity in the previous step [rad/s].
         p: The drive's parameters in the order of `TERMS`.
         g: Gravity over the stiffness [rad].
         load: All that loads the gears, over the stiffness [rad].
@@ -137,7 +141,9 @@ def drive_forces(
 def drive_speed(
     push: float, impulse: float, denominator: float
 ) -> float:  # pragma: no cover - compiled
-    """Speed with Coulomb friction: the frictionless speed, reduced; 0.0 if the drive sticks."""
+    """Return the speed with Coulomb friction: the frictionless speed, reduced; 0.0 if the drive
+    sticks.
+    """
     if push > impulse:
         return (push - impulse) / denominator
     if push < -impulse:
@@ -147,7 +153,9 @@ def drive_speed(
 
 @njit(cache=True, error_model="numpy", inline="always")
 def held_error(error: float, g: float, p: Terms) -> float:  # pragma: no cover - compiled
-    """Integral term of the position loop after a rest, at which it balances gravity [rad]."""
+    """Return the integral term of the position loop after a rest, at which it balances gravity
+    [rad].
+    """
     return (g - error) * (1.0 - np.exp(-p[13] * RESTED))
 
 
@@ -155,8 +163,8 @@ def held_error(error: float, g: float, p: Terms) -> float:  # pragma: no cover -
 def sum_error(
     total: float, error: float, p: Terms, h: float
 ) -> float:  # pragma: no cover - compiled
-    """Integral term of the position loop after one time step; it does not increase while the drive
-    saturates [rad].
+    """Return the integral term of the position loop after one time step; it does not increase while
+    the drive saturates [rad].
     """
     if p[13] <= 0.0:
         return 0.0

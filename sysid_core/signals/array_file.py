@@ -19,7 +19,7 @@ _REMEDY = "Give a CSV, NPZ, Parquet or MAT file (MATLAB's version 7.3 is HDF5: s
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
-    """Columns of a binary table by name, shape (K,) each.
+    """Return the columns of a binary table by name, shape (K,) each.
 
     Raises:
         SignalError: The file can't be read.
@@ -39,7 +39,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
 
 
 def stored_arrays(path: Path) -> dict[str, Any]:
-    """Arrays of an NPZ or MAT file by name.
+    """Return the arrays of an NPZ or MAT file by name.
 
     Raises:
         SignalError: The file can't be read.
@@ -57,7 +57,7 @@ def stored_arrays(path: Path) -> dict[str, Any]:
 
 
 def _unnested(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Arrays with the fields of MATLAB's structs, called `struct.field`."""
+    """Yield all arrays of a MAT file, with the fields of MATLAB structs as `struct.field`."""
     for name, value in stored.items():
         if isinstance(value, dict):
             yield from ((f"{name}.{field}", array) for field, array in _unnested(value))
@@ -66,7 +66,9 @@ def _unnested(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def flat_columns(arrays: Mapping[str, Any]) -> dict[str, Array]:
-    """Columns of shape (K,); arrays (K, n) become `name.0`, …; non-numeric ones are omitted."""
+    """Return the columns of shape (K,); arrays (K, n) become `name.0`, …; non-numeric ones are
+    omitted.
+    """
     out: dict[str, Array] = {}
     for name, values in arrays.items():
         array = np.asarray(values)
@@ -88,7 +90,7 @@ def export_recording(recording: Recording, out: str | Path) -> tuple[Path, ...]:
     have one file for each stream (`run.csv`, `run.wrench.csv`) and no marks.
 
     Args:
-        recording: To write.
+        recording: Recording to be written.
         out: File that ends in .npz, .csv or .parquet; it mustn't exist.
 
     Returns:

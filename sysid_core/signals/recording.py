@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -47,7 +48,7 @@ class EffortKind(Kind):
 
 
 def frozen_array(values: object, *, dtype: type = np.float64) -> NDArray[Any]:
-    """Read-only array of the values: themselves if they are read-only, otherwise a copy."""
+    """Return the values as a read-only array: the same array if it is read-only, otherwise a copy."""
     if isinstance(values, np.ndarray) and values.dtype == dtype and _is_frozen(values):
         return values
     out: NDArray[Any] = np.array(values, dtype=dtype)
@@ -74,7 +75,7 @@ class JointStream:
         v: Velocities, shape (K, n), or None where not measured.
         a: Accelerations, shape (K, n), or None.
         effort: Shape (K, n) in the unit of `effort_kind`, or None.
-        effort_kind: What `effort` means.
+        effort_kind: Kind of `effort`.
     """
 
     names: tuple[str, ...]
@@ -112,7 +113,7 @@ class JointStream:
         return (self.stamps_ns - self.stamps_ns[0]) * 1e-9 if len(self) else np.empty(0)
 
     def ordered(self, names: Sequence[str]) -> Self:
-        """Copy with the columns of the joints `names`, in that order.
+        """Return a copy with the columns of the joints `names`, in that order.
 
         Raises:
             SignalError: A joint is missing.
@@ -134,12 +135,29 @@ class JointStream:
         return dataclasses.replace(self, names=tuple(names), **columns)
 
     def select(self, rows: slice | NDArray) -> Self:
-        """Copy with some of the samples, given by a slice, a mask (K,) or indices."""
+        """Return a copy with some of the samples, given by a slice, a mask (K,) or indices."""
         columns: dict[str, Any] = {
             key: None if getattr(self, key) is None else getattr(self, key)[rows]
             for key in self.COLUMNS
         }
         return dataclasses.replace(self, stamps_ns=self.stamps_ns[rows], **columns)
+
+    def split_at_gaps(self, max_gap_s: float) -> tuple[Self, ...]:
+        """Split a stream into spans without a gap longer than `max_gap_s`, so that nothing is
+        interpolated over a gap.
+        """
+        steps = np.diff(self.stamps_ns)
+        if np.any(steps <= 0):
+            k = int(np.argmax(steps <= 0)) + 1
+            raise SignalError(
+                f"Stamps of the recording don't increase at sample {k}"
+                f" ({self.stamps_ns[k - 1]} ns, then {self.stamps_ns[k]} ns).",
+                remedy="Repair the recording first (`sysid bag`), or sort it.",
+                sample=k,
+            )
+        cuts = np.flatnonzero(steps > max_gap_s * 1e9) + 1
+        bounds = [0, *cuts.tolist(), len(self)]
+        return tuple(self.select(slice(a, b)) for a, b in pairwise(bounds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +193,7 @@ class WrenchStream:
         return (self.stamps_ns - self.stamps_ns[0]) * 1e-9 if len(self) else np.empty(0)
 
     def select(self, rows: slice | NDArray) -> WrenchStream:
-        """Copy with some of the samples, given by a slice, a mask (K,) or indices."""
+        """Return a copy with some of the samples, given by a slice, a mask (K,) or indices."""
         return dataclasses.replace(self, stamps_ns=self.stamps_ns[rows], wrench=self.wrench[rows])
 
 
@@ -233,7 +251,7 @@ class Recording:
         wrench_frame: str = "",
         source: str = "arrays",
     ) -> Recording:
-        """Recording of K samples of n joints, with a common stamp for all signals.
+        """Return the recording of K samples of n joints, with a common stamp for all signals.
 
         Args:
             names: Joint names, n of them.
@@ -278,7 +296,8 @@ class Recording:
         return cls(joints, readings, source=source)
 
     def between(self, start: str, end: str) -> Recording:
-        """Part of the recording from the (last) mark `start` to the first mark `end` after it.
+        """Return the part of the recording from the (last) mark `start` to the first mark `end`
+        after it.
 
         Raises:
             SignalError: A mark is missing.
@@ -296,7 +315,7 @@ class Recording:
         return self.window(t0, ends[0])
 
     def window(self, start_ns: int, end_ns: int) -> Recording:
-        """Part of the recording with start <= stamp <= end."""
+        """Return the part of the recording with start <= stamp <= end."""
 
         def inside(stamps: Stamps) -> NDArray[np.bool_]:
             return (stamps >= start_ns) & (stamps <= end_ns)
@@ -312,10 +331,10 @@ class Recording:
 
 
 def _numbers(argument: str, values: ArrayLike) -> Array:
-    """An argument as an array of numbers.
+    """Convert an argument to an array of numbers.
 
     Raises:
-        SignalError: It is something else.
+        SignalError: The argument is not an array of numbers.
     """
     try:
         return np.asarray(values, dtype=float)

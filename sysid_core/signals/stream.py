@@ -20,7 +20,7 @@ _WINDOW = 1000  # samples that rate, jitter and latency are taken over
 
 
 def is_measured(values: ArrayLike) -> bool:
-    """True if all values are plausible measurements."""
+    """Return True if all values are plausible measurements."""
     return bool(np.all(np.abs(values) < MOST))  # not so for NaN
 
 
@@ -46,11 +46,11 @@ class FilterCounts:
 
     Attributes:
         accepted: Samples used.
-        duplicates: Refused, same stamp.
-        backward: Refused, earlier stamp.
-        invalid: Refused, NaN or infinite.
+        duplicates: Number of samples refused because their stamp repeats.
+        backward: Number of samples refused because their stamp decreases.
+        invalid: Number of samples refused because of NaN or infinite values.
         gaps: Starts after a gap longer than the limit.
-        resets: Starts after the clock went back by more than the limit.
+        resets: Number of restarts because the clock went back by more than the limit.
         outliers: With a position too far from what was expected; it was left out.
         jumps: Starts (of one joint or all) after three outliers in a row.
     """
@@ -66,7 +66,7 @@ class FilterCounts:
 
 
 class StreamClock:
-    """Decision on a sample by its stamp.
+    """Acceptance or rejection of samples by their stamps.
 
     Args:
         max_gap_s: A longer step forward is a gap, a longer step back a reset of the clock;
@@ -76,7 +76,7 @@ class StreamClock:
     def __init__(self, max_gap_s: float) -> None:
         if not max_gap_s > 0.0:
             raise SignalError(
-                f"The longest gap to filter across is {max_gap_s} s.",
+                f"{max_gap_s} s is invalid as the longest gap across which the filter continues.",
                 remedy="Give a positive time, about ten sample periods.",
             )
         self.max_gap_s = max_gap_s
@@ -90,7 +90,9 @@ class StreamClock:
         return FilterCounts(**self._counts)
 
     def judge(self, stamp_ns: int, finite: bool) -> tuple[SampleOutcome, float]:
-        """Decision on a sample, and the time since the last accepted one [s]."""
+        """Accept or reject a sample by its stamp; return the decision and the time since the last
+        accepted sample [s].
+        """
         try:
             stamp_ns = operator.index(stamp_ns)
         except TypeError as err:
@@ -119,7 +121,7 @@ class StreamClock:
         return outcome, dt
 
     def begins_anew(self, dt: float) -> bool:
-        """True if an accepted step [s] resets everything learnt before: a reset or long gap."""
+        """Return True if an accepted step [s] resets everything learnt before: a reset or long gap."""
         return dt < -self.max_gap_s or dt > max(_ANEW_S, self.max_gap_s)
 
     def take_back(self) -> SampleOutcome:
@@ -140,7 +142,7 @@ class StreamStatistics:
 
     Attributes:
         received: Messages in all.
-        rate_hz: By stamps.
+        rate_hz: Rate according to the stamps [Hz].
         period_jitter_ms: Standard deviation of the periods [ms].
         latency_ms: Median age at arrival [ms]; NaN where arrival isn't known.
         duplicates: Repeated stamps in all.
@@ -176,7 +178,7 @@ class StreamMonitor:
     def __init__(self, *, max_gap_s: float = 0.1, stale_s: float = 0.5) -> None:
         if not (max_gap_s > 0.0 and stale_s > 0.0):
             raise SignalError(
-                f"Limits of a stream: gap {max_gap_s} s, silence {stale_s} s.",
+                f"The limits of a stream are invalid: longest gap {max_gap_s} s, longest silence {stale_s} s.",
                 remedy="Give positive times.",
             )
         self._max_gap_s = max_gap_s
@@ -195,9 +197,9 @@ class StreamMonitor:
         """Add one sample to the statistics.
 
         Args:
-            stamp_ns: When it was measured.
-            arrived_ns: When it came, on the same clock; None: unknown.
-            valid: Whether its values are finite.
+            stamp_ns: Time of the measurement [ns].
+            arrived_ns: Time of arrival on the same clock [ns]; None: unknown.
+            valid: Whether the values are finite.
         """
         self._received += 1
         self._arrived_ns = stamp_ns if arrived_ns is None else arrived_ns
@@ -231,7 +233,7 @@ class StreamMonitor:
             self._since_learnt = 0
 
     def statistics(self, now_ns: int) -> StreamStatistics:
-        """Statistics of the stream at `now_ns`, by the clock of the arrivals."""
+        """Return the statistics of the stream at `now_ns`, by the clock of the arrivals."""
         steps = np.array(self._steps)
         regular = steps[steps <= self._max_gap_s]
         silent = self._arrived_ns is None or (now_ns - self._arrived_ns) * 1e-9 > self._stale_s

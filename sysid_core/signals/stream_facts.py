@@ -21,7 +21,8 @@ _NOISE_SAMPLES = 30_000  # say enough about the noise
 
 
 def stream_facts(recording: Recording) -> dict[str, dict[str, Any]]:
-    """Facts of the joint states and of the wrench, if there is one, by the name of the stream.
+    """Return the facts of the joint states and of the wrench, if there is one, by the name of the
+    stream.
 
     Args:
         recording: As it was read, with the timing of its stamps.

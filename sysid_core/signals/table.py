@@ -38,7 +38,7 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
 
     Args:
         path: A CSV, NPZ, Parquet or MAT file; a folder where the map lists `files`.
-        columns: What is in it.
+        columns: Column map of the table.
 
     Raises:
         SignalError: No table, columns that aren't there, or too many bad rows, the first of them
@@ -52,11 +52,11 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
 def table_recording(
     table: Mapping[str, ArrayLike], columns: ColumnMap, source: str = "table"
 ) -> Recording:
-    """Recording from columns in memory: a pandas DataFrame, or arrays by name.
+    """Return the recording from columns in memory: a pandas DataFrame, or arrays by name.
 
     Args:
         table: Arrays of shape (K,), or (K, n), whose columns are then named `name.0`, …
-        columns: What is in it.
+        columns: Column map of the table.
         source: Named in errors.
 
     Raises:
@@ -68,7 +68,7 @@ def table_recording(
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """One table, not read yet.
+    """Table that has not been read yet.
 
     Attributes:
         names: Names of its columns; empty strings where it has no header.
@@ -143,7 +143,7 @@ def _refuse(
     problem: str,
     first_row: int,
 ) -> NoReturn:
-    """The first row that is bad, with what to do."""
+    """Error for the first invalid row, with the recommended action."""
     most = f"more than {100 * MOST_LOST:g} % of the rows are bad"
     if problem:
         raise SignalError(
@@ -190,7 +190,9 @@ def _forward(time: Array) -> tuple[NDArray[np.bool_], int | None]:
 
 
 def _require_usual_step(time: Array, path: Path) -> None:
-    """Refuse time of another unit."""
+    """Raise an error if the time step shows that the time column is probably in another unit than
+    seconds.
+    """
     step = np.diff(time)
     usual = float(np.median(step[step > 0])) if np.any(step > 0) else 1.0
     if not LEAST_STEP < usual < LONGEST_STEP:
@@ -202,7 +204,9 @@ def _require_usual_step(time: Array, path: Path) -> None:
 
 
 def _first_jumps(q: Array, time: Array) -> int:
-    """Number of first rows to leave out: a position jumps there as it never does again."""
+    """Number of samples to remove at the beginning, before a jump of a position that is larger than
+    any later one.
+    """
     head = min(_HEAD, len(q) // 4)
     if head == 0:
         return 0
@@ -215,7 +219,9 @@ def _first_jumps(q: Array, time: Array) -> int:
 def _used_columns(
     tables: Sequence[_Table], path: Path, columns: ColumnMap
 ) -> tuple[dict[Column, Array], str]:
-    """The columns that the map names, each (K,), from tables side by side; and the first bad row."""
+    """Columns that the column map names, each of shape (K,), from tables side by side; and the
+    first invalid row.
+    """
     first = np.cumsum([0, *(len(table.names) for table in tables)])  # of each table's columns
     if columns.n_columns and first[-1] != columns.n_columns:
         raise SignalError(
@@ -261,7 +267,7 @@ def _of_arrays(flat: Mapping[str, Array]) -> _Table:
 
 
 def _opened_table(path: Path, columns: ColumnMap) -> _Table:
-    """A table of any kind, by the ending of its name."""
+    """Open a table in the format of its file extension."""
     if path.suffix in ARRAY_ENDINGS:
         with _kind(columns).open(path):
             pass  # refuses what is no file
@@ -300,7 +306,7 @@ def _joint_signals(
 
 
 def _head(path: Path, columns: ColumnMap) -> list[str]:
-    """Names of a table's columns, empty strings where it has no header."""
+    """Names of the columns of a table; empty strings if there is no header."""
     delimiter = _delimiter(columns)
     with _opened(path, columns) as file:
         lines = [_line(file).strip().lstrip("#")] if columns.header else []
@@ -324,7 +330,8 @@ def _line(file: TextIO) -> str:
 
 
 def _read_columns(path: Path, columns: ColumnMap, which: list[int]) -> tuple[dict[int, Array], str]:
-    """Some columns of a table, NaN in rows that can't be read; what is in the others is free.
+    """Read some columns of a table, with NaN in unreadable rows; the other columns may have any
+    content.
 
     Returns:
         The columns, and what is wrong with the first row that can't be read.
@@ -349,7 +356,7 @@ def _read_columns(path: Path, columns: ColumnMap, which: list[int]) -> tuple[dic
 
 
 def _rows_alike(file: Iterable[str], delimiter: str | None) -> Iterator[str]:
-    """Lines of a table; after its header all must have as many cells."""
+    """Yield the lines of a table; after the header, all lines must have the same number of cells."""
     cells = 0
     for number, line in enumerate(file, start=1):
         if (row := line.partition("#")[0].strip()) and number > 1:
@@ -367,7 +374,9 @@ def _count(row: str, delimiter: str | None) -> int:
 def _damaged(
     file: TextIO, delimiter: str | None, header: int, which: list[int]
 ) -> tuple[Array, str]:
-    """Columns row by row: NaN in rows of another length than most, or without a number."""
+    """Read columns row by row, with NaN in rows that have another length than most rows, or no
+    number.
+    """
     rows: list[tuple[int, list[str]]] = []
     number = 0
     while line := _line(file):
@@ -396,7 +405,7 @@ def _delimiter(columns: ColumnMap) -> str | None:
 
 @contextmanager
 def _opened(path: Path, columns: ColumnMap) -> Iterator[TextIO]:
-    """The table's text; what goes wrong with it, in words."""
+    """Provide the text of a table, and convert reading errors to messages."""
     with TextIOWrapper(_kind(columns).open(path), encoding=_ENCODING) as file:
         try:
             yield file

@@ -37,7 +37,7 @@ class TableLayout:
     """Layout of a table, inferred from its header.
 
     Attributes:
-        delimiter: Between columns; "whitespace" for any number of blanks.
+        delimiter: Delimiter between columns; "whitespace" for any number of blanks.
         names: Names in its header; empty strings where it has none.
         header: Whether the first line holds names.
         time: Column of time; None where no column rises steadily.
@@ -153,7 +153,9 @@ def _time(values: Array, names: tuple[str, ...]) -> tuple[int | None, str, float
 
 
 def _by_names(names: tuple[str, ...], joints: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Columns of each kind: those whose names are a root with the joints' names or with numbers."""
+    """Columns of each signal kind, found by names that consist of a known word and the joint's name
+    or number.
+    """
     found: dict[str, tuple[int, ...]] = {}
     for kind, roots in _WORDS.items():
         for root in roots:
@@ -167,7 +169,7 @@ def _by_names(names: tuple[str, ...], joints: Sequence[str]) -> dict[str, tuple[
 
 
 def _matching(names: tuple[str, ...], root: str, joint: str, k: int, n: int) -> int:
-    """Column of joint number k of n whose name has this root; -1 without one."""
+    """Column of joint number k of n whose name contains this word; -1 if there is none."""
     sep = r"[\W_]*"
     by_joint = rf"^(?:{root}{sep}{re.escape(joint)}|{re.escape(joint)}{sep}{root}){sep}$"
     for pattern in (by_joint, *_numbered(root, k, n, names)):
@@ -178,7 +180,9 @@ def _matching(names: tuple[str, ...], root: str, joint: str, k: int, n: int) -> 
 
 
 def _numbered(root: str, k: int, n: int, names: tuple[str, ...]) -> Iterator[str]:
-    """Patterns of names with the joint's number: `q1`, `joint_1_position`, `actual_q_0`."""
+    """Yield patterns of names that contain the number of the joint: `q1`, `joint_1_position`,
+    `actual_q_0`.
+    """
     sep = r"[\W_]*"
     zero = any(re.match(rf"^{root}{sep}0{sep}$", name.strip(), re.I) for name in names)
     number = k if zero else k + 1
@@ -187,7 +191,9 @@ def _numbered(root: str, k: int, n: int, names: tuple[str, ...]) -> Iterator[str
 
 
 def _by_derivatives(values: Array, time: int | None, n: int) -> dict[str, tuple[int, ...]]:
-    """Positions and velocities: the pair of blocks of n columns of which one is the other's slope."""
+    """Position and velocity columns: the two blocks of n columns of which one is the derivative of
+    the other.
+    """
     t = np.arange(len(values), dtype=float) if time is None else values[:, time]
     starts = [k for k in range(values.shape[1] - n + 1) if time is None or not k <= time < k + n]
     keep = np.concatenate([[True], np.diff(t) > 0])
@@ -207,7 +213,7 @@ def _by_derivatives(values: Array, time: int | None, n: int) -> dict[str, tuple[
 
 
 def _correlation(a: Array, b: Array) -> float:
-    """Mean over columns of their correlation, of those that move; shapes (K, n)."""
+    """Mean correlation of the columns that change; shapes (K, n)."""
     moving = (np.ptp(a, axis=0) > 0) & (np.ptp(b, axis=0) > 0)
     if not np.any(moving) or not np.all(np.isfinite(a)) or not np.all(np.isfinite(b)):
         return 0.0

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
-from sysid_core.signals.filters import split_at_gaps
 from sysid_core.signals.recording import Array, JointStream, Stamps, WrenchStream
 
 Stream = TypeVar("Stream", JointStream, WrenchStream)
@@ -33,7 +32,7 @@ class TimingReport:
 
     Attributes:
         samples: As recorded.
-        kept: Left after dropping what is disordered or invalid.
+        kept: Number of samples that remain after removal of disordered and invalid ones.
         duplicates: Samples with the stamp of the last one kept.
         backward: Samples stamped before the last one kept, by no more than the reset limit.
         resets: Times that the clock went back by more; what follows is kept only after the last.
@@ -63,7 +62,7 @@ class TimingReport:
         return 1.0 / self.period_s if self.period_s > 0.0 else 0.0
 
     def notes(self, what: str) -> tuple[str, ...]:
-        """Sentences on the timing faults of the stream `what`."""
+        """Return the sentences on the timing faults of the stream `what`."""
         counts = (
             (self.invalid, "samples with NaN or infinite values dropped"),
             (self.duplicates, "samples with a repeated stamp dropped"),
@@ -85,7 +84,7 @@ def check_timing(
 
     Args:
         stamps_ns: Shape (K,).
-        valid: Which samples have finite values, shape (K,); None: all.
+        valid: Mask of the samples with finite values, shape (K,); None: all.
         max_gap_s: Longer steps are gaps; None: five median steps.
         reset_s: A longer step back is a reset of the clock, not a late sample.
 
@@ -131,7 +130,8 @@ def check_timing(
 
 
 def in_order(stream: Stream) -> tuple[Stream, TimingReport]:
-    """Stream without invalid, repeated and decreasing stamps, and the number of removed samples.
+    """Return the stream without invalid, repeated and decreasing stamps, and the number of removed
+    samples.
 
     Args:
         stream: Joint states or wrenches.
@@ -149,14 +149,15 @@ def in_order(stream: Stream) -> tuple[Stream, TimingReport]:
 def interpolate_at(
     at_ns: ArrayLike, stamps_ns: ArrayLike, values: ArrayLike, *, max_gap_s: float
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Values at other stamps, interpolated linearly between neighbours that are close enough in
-    time.
+    """Return the values at other stamps, interpolated linearly between neighbours that are close
+    enough in time.
 
     Args:
         at_ns: Wanted stamps, shape (M,).
         stamps_ns: Strictly increasing, shape (K,).
         values: Shape (K,) or (K, n).
-        max_gap_s: Nothing is interpolated between neighbours further apart, nor beyond the ends.
+        max_gap_s: Largest time between neighbours across which values are interpolated; there is no
+            extrapolation beyond the ends.
 
     Returns:
         Values, shape (M,) or (M, n), NaN where unknown; and where they are known, shape (M,).
@@ -185,7 +186,8 @@ def interpolate_at(
 
 
 def quantisation(values: ArrayLike) -> Array:
-    """Quantisation step of each column, shape (n,); 0 if the values are not on a grid.
+    """Return the quantisation step of each column, shape (n,); 0 if the values are not multiples of
+    a step.
 
     Args:
         values: Shape (K, n).
@@ -206,8 +208,8 @@ def quantisation(values: ArrayLike) -> Array:
 
 
 def saturated_share(values: ArrayLike) -> Array:
-    """Share of samples that stay at the extreme value of a column three or more times in a row,
-    shape (n,).
+    """Return the share of samples that stay at the extreme value of a column three or more times in
+    a row, shape (n,).
 
     Args:
         values: Shape (K, n).
@@ -226,7 +228,7 @@ def saturated_share(values: ArrayLike) -> Array:
 
 
 def standstill_share(time: ArrayLike, q: ArrayLike) -> float:
-    """Share of the time in which no joint moves faster than 0.01 rad/s or m/s.
+    """Return the share of the time in which no joint moves faster than 0.01 rad/s or m/s.
 
     Args:
         time: Shape (K,) [s].
@@ -248,18 +250,19 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
 
     Args:
         stream: Joint states, with all of the robot's joints.
-        model: Its position limits count, where it has some.
+        model: Robot model, whose position limits are used if it has some.
         source: Named in errors.
 
     Raises:
-        SignalError: With the joint, and what to do.
+        SignalError: The unit of a joint is implausible; the error names the joint and the
+            recommended action.
     """
     stream = stream.ordered(model.joint_names)
     lower, upper = model.position_limits
     reach = np.maximum(upper - lower, 0.1)
 
     def beyond(q: Array) -> Array:
-        """How far positions go beyond the limits, in ranges of the joints, shape (n,)."""
+        """Distance of the positions beyond the limits, relative to the joint ranges, shape (n,)."""
         out = np.max(np.maximum(lower - q, q - upper), axis=0, initial=-np.inf)
         return np.asarray(out / np.where(np.isfinite(reach), reach, 1.0))
 
@@ -294,7 +297,8 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
 
 
 def velocity_ratio(stream: JointStream) -> Array:
-    """Measured velocity over the derivative of the position, joint by joint, shape (n,).
+    """Return the ratio of the measured velocity to the derivative of the position for each joint,
+    shape (n,).
 
     Args:
         stream: Joint states.
@@ -303,7 +307,7 @@ def velocity_ratio(stream: JointStream) -> Array:
         NaN where there is no velocity or hardly any motion.
     """
     product, square, told = np.zeros((3, len(stream.names)))
-    for part in split_at_gaps(stream, 0.1) if stream.v is not None else ():
+    for part in stream.split_at_gaps(0.1) if stream.v is not None else ():
         if part.v is None or len(part) < 2:
             continue
         step = np.diff(part.time)[:, None]

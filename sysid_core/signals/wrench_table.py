@@ -55,7 +55,7 @@ class WrenchColumns:
         wrench: Six names, force then torque.
         joints: Names, in the order of the robot's joints.
         pose: x y z, then a rotation: six or seven names; or only a quaternion, four.
-        rotation: What the numbers of the rotation are.
+        rotation: Format of the rotation columns.
         still: Every row is a still posture.
     """
 
@@ -78,7 +78,7 @@ def read_wrench_table(
 
     Args:
         path: File; of an exported CSV or Parquet that of the joints, the wrench's lies beside it.
-        columns: What isn't found by name.
+        columns: Columns that are not found by their names.
         joint_names: Joints of the robot, where there is one; else poses are looked for, and carried by a robot
             of their own (`robot_of_poses`), the wrench's frame being `sensor`.
 
@@ -141,7 +141,8 @@ def read_wrench_table(
 
 
 def read_any_table(path: Path) -> dict[str, Array]:
-    """Columns of a table by name, shape (K,) each; arrays (K, n) become n columns `name.0`, …
+    """Return the columns of a table by name, shape (K,) each; arrays (K, n) become n columns
+    `name.0`, …
 
     Raises:
         SignalError: The file can't be read.
@@ -182,7 +183,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _part(table: Mapping[str, Array], has: str, prefix: str) -> dict[str, Array]:
-    """The columns of one stream of an exported NPZ, their prefix left out."""
+    """Columns of one stream of an exported NPZ file, without the prefix of their names."""
     if has not in table:
         return {}
     return {name[len(prefix) :]: x for name, x in table.items() if name.startswith(prefix)}
@@ -212,20 +213,22 @@ def _named(table: Mapping[str, Array], names: Sequence[str], count: int) -> tupl
 
 
 def _plain(name: str) -> str:
-    """A column's name without units, in small letters."""
+    """Name of a column in lower case, without its unit."""
     name = re.sub(r"\s*[\[(].*?[\])]\s*$", "", name).strip().lower()
     return re.sub(r"_(deg|rad|mm)$", "", name)
 
 
 def unit_factor(name: str) -> float:
-    """SI units in the unit at the end of a column's name, such as `x [mm]`, `j1_deg`; else 1."""
+    """Return the factor to SI units for the unit at the end of a column's name, such as `x [mm]` or
+    `j1_deg`; 1 without a unit.
+    """
     found = re.search(r"[\[(]([^\])]*)[\])]\s*$|_(deg|mm)$", name.strip().lower())
     unit = re.sub(r"[\s.*·]", "", found.group(1) or found.group(2) or "") if found else ""
     return _FACTORS.get(unit, 1.0)
 
 
 def _groups(table: Mapping[str, Array], patterns: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Columns that belong together, by what stands before: one for each pattern."""
+    """Columns that belong together because their names have the same prefix, one for each pattern."""
     found: dict[str, dict[int, str]] = {}
     for name in table:
         if _COMMANDED.search(name):
@@ -255,7 +258,8 @@ def _indexed(table: Mapping[str, Array], count: int, words: str) -> dict[str, tu
 
 
 def find_wrench(table: Mapping[str, Array]) -> tuple[str, ...]:
-    """Columns of the wrench, force then torque; raw readings are preferred to processed ones.
+    """Return the columns of the wrench, force then torque; raw readings are preferred to processed
+    ones.
 
     Raises:
         SignalError: There are none, or several that could be.
@@ -288,7 +292,7 @@ def find_wrench(table: Mapping[str, Array]) -> tuple[str, ...]:
 
 
 def find_joints(table: Mapping[str, Array], joint_names: Sequence[str]) -> tuple[str, ...]:
-    """Columns of the joint positions, by joint names or numbers; () if there are none."""
+    """Return the columns of the joint positions, by joint names or numbers; () if there are none."""
     by_name = {}
     for joint in joint_names:
         for form in (
@@ -315,7 +319,8 @@ def find_joints(table: Mapping[str, Array], joint_names: Sequence[str]) -> tuple
 
 
 def find_pose(table: Mapping[str, Array]) -> tuple[str, ...]:
-    """Columns of poses: x y z and a quaternion (order from the names), or UR's rotation vector.
+    """Return the columns of poses: x y z and a quaternion (order from the names), or UR's rotation
+    vector.
 
     Returns:
         Position, then x y z w of the quaternion or the rotation vector; () where there are none.
@@ -359,7 +364,7 @@ def _rotations(values: Array, names: Sequence[str], columns: WrenchColumns) -> A
 
 
 def _stamps(table: Mapping[str, Array], columns: WrenchColumns) -> tuple[Stamps, bool]:
-    """Stamps [ns], and whether the rows are still postures."""
+    """Stamps [ns], and whether the rows are static postures."""
     count = len(next(iter(table.values())))
     if columns.still:
         return np.arange(count, dtype=np.int64) * 1_000_000_000, True
@@ -400,7 +405,7 @@ _UNITS = {1e-3: "ms", 1e-6: "us", 1e-9: "ns"}
 def _rows(
     table: Mapping[str, Array], names: Sequence[str], stamps: Stamps
 ) -> tuple[Array, Stamps, tuple[str, ...]]:
-    """Columns side by side, (K, n), in time order; rows that can't be used are left out and counted."""
+    """Columns side by side, (K, n), in time order; unusable rows are removed and counted."""
     values = np.column_stack([unit_factor(name) * np.asarray(table[name], float) for name in names])
     newest = np.maximum.accumulate(np.concatenate([[np.iinfo(np.int64).min], stamps[:-1]]))
     good = np.isfinite(values).all(axis=1) & (stamps > newest)
@@ -418,7 +423,9 @@ def _rows(
 
 
 def _not_held(values: Array) -> Array:
-    """Rows that don't repeat the row before, but for longer rests; shape (K,), bool."""
+    """Mask of rows that do not repeat the previous row, except during longer rests; shape (K,),
+    bool.
+    """
     same = np.concatenate([[False], np.all(values[1:] == values[:-1], axis=1)])
     edges = np.flatnonzero(np.diff(np.concatenate([[0], same.astype(int), [0]])))
     keep = ~same

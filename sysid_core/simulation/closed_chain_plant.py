@@ -59,7 +59,8 @@ _MASSLESS = np.array([1e-8, 0, 0, 0, 1e-10, 0, 1e-10, 0, 0, 1e-10])  # MuJoCo re
 def build_closed_chain_spec(
     chain: ClosedChain, settings: SolverSettings | None = None
 ) -> mujoco.MjSpec:
-    """MuJoCo model of the chain with its parameters and drives; loops are equality constraints.
+    """Return the MuJoCo model of the chain with its parameters and drives; loops are equality
+    constraints.
 
     Points become `connect` and welds `weld` between sites; rods become tendons of fixed length.
     """
@@ -90,7 +91,7 @@ class ClosedChainPlant(MujocoStepper):
     period.
 
     Args:
-        chain: Its true parameters and drives.
+        chain: Closed chain with the true parameters and drives.
         settings: Settings of the solver.
         substeps: Time steps per control period.
     """
@@ -140,8 +141,8 @@ class ClosedChainPlant(MujocoStepper):
         v_d: ArrayLike,
         a_d: ArrayLike,
     ) -> Array:
-        """Effort of the robot's position controller: inverse dynamics along the reference plus PD
-        feedback.
+        """Return the effort of the robot's position controller: inverse dynamics along the
+        reference plus PD feedback.
 
         Args:
             q_d: Desired positions, of the actuated joints (n_a,) or of all (n,).
@@ -172,7 +173,7 @@ class ClosedChainPlant(MujocoStepper):
         return out
 
     def braking_effort(self, rate: float) -> Array:
-        """Effort that brakes every joint at the same relative rate.
+        """Return the effort that brakes every joint at the same relative rate.
 
         Returns:
             Torques of the actuated joints, within their limits, shape (n_a,).
@@ -185,7 +186,7 @@ class ClosedChainPlant(MujocoStepper):
         return largest_within(going_on, braking - going_on, self.chain.torque_limits)
 
     def limited(self, effort: ArrayLike) -> Array:
-        """Effort limited by the drives, shape (n_a,)."""
+        """Return the effort limited by the drives, shape (n_a,)."""
         limits = self.chain.torque_limits
         return np.clip(self._actuated_part(effort)[0], -limits, limits)
 
@@ -194,7 +195,7 @@ class ClosedChainPlant(MujocoStepper):
         return (x[self._columns] if x.shape == (self.chain.n,) else x)[None]
 
     def loop_error(self) -> float:
-        """Largest closure error of a loop now [m]."""
+        """Return the largest closure error of a loop now [m]."""
         return float(np.max(np.abs(self.mj_data.efc_pos[: self.mj_data.ne]), initial=0.0))
 
 
@@ -246,7 +247,9 @@ def _add_site(spec: mujoco.MjSpec, chain: ClosedChain, loop: Loop, end: LoopEnd,
 
 
 def _distance_at_zero(chain: ClosedChain, loop: Loop) -> float:
-    """Distance of a rod's ends at zero joint positions, MuJoCo's reference posture [m]."""
+    """Distance between the ends of a rod at zero joint positions, which is MuJoCo's reference
+    posture [m].
+    """
     i = chain.loops.index(loop)
     p = chain.ends.poses(np.zeros((1, chain.n))).p
     return float(np.linalg.norm(p[2 * i] - p[2 * i + 1]))

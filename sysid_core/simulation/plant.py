@@ -27,7 +27,8 @@ _BANDWIDTH = 60.0  # of the critically damped error dynamics [rad/s]
 
 
 def largest_within(fixed: Array, more: Array, limits: Array) -> Array:
-    """Vector `fixed + s * more` with the largest s in [0, 1] that respects the limits, shape (n,).
+    """Return the vector `fixed + s * more` with the largest s in [0, 1] that respects the limits,
+    shape (n,).
 
     If the fixed part alone exceeds a limit, s is zero and that joint gets its limit.
     """
@@ -60,10 +61,11 @@ def build_mujoco_spec(
     armature: ArrayLike | None = None,
     timestep: float = 1e-3,
 ) -> mujoco.MjSpec:
-    """MuJoCo model with the tree, inertias and frames of a `RobotModel`, without contacts.
+    """Return the MuJoCo model with the tree, inertias and frames of a `RobotModel`, without
+    contacts.
 
     Args:
-        model: With revolute, continuous and prismatic joints.
+        model: Robot with revolute, continuous and prismatic joints.
         sensor_frame: Frame of a force-torque sensor; its load side is a body of its own.
         payload: `pi` of what the sensor carries, in the sensor frame, shape (10,).
         friction: Coulomb friction per joint, shape (n,) [N m].
@@ -72,7 +74,7 @@ def build_mujoco_spec(
         timestep: [s].
 
     Raises:
-        ModelError: A joint type or a body that MuJoCo can't have.
+        ModelError: MuJoCo does not support a joint type or a body.
     """
     n = model.nv
     zeros = np.zeros(n)
@@ -149,9 +151,9 @@ class MujocoPlant(MujocoStepper):
     """MuJoCo simulation of a robot, driven by joint efforts or by a position controller.
 
     Args:
-        model: Its true parameters.
+        model: Robot with the true parameters.
         sensor_frame: Frame of a force-torque sensor.
-        payload: What the sensor carries, `pi` in the sensor frame, shape (10,).
+        payload: Load on the sensor, `pi` in the sensor frame, shape (10,).
         friction: Coulomb, shape (n,) [N m].
         damping: Viscous, shape (n,) [N m s/rad].
         armature: Drive inertia, shape (n,) [kg m^2].
@@ -193,7 +195,8 @@ class MujocoPlant(MujocoStepper):
         v_d: ArrayLike,
         a_d: ArrayLike,
     ) -> Array:
-        """Effort of the position controller of an industrial arm: computed torque with PD feedback.
+        """Return the effort of the position controller of an industrial arm: computed torque with
+        PD feedback.
 
         Args:
             q_d: Desired positions, shape (n,).
@@ -210,8 +213,8 @@ class MujocoPlant(MujocoStepper):
         return bias + M_a
 
     def braking_effort(self, rate: float) -> Array:
-        """Effort, shape (n,), that brakes every joint at the same relative rate, within the torque
-        limits.
+        """Return the effort, shape (n,), that brakes every joint at the same relative rate, within
+        the torque limits.
 
         `v' = -s rate v` with the largest s of [0, 1] that the limits allow: the motion only loses
         energy, and no joint is accelerated in order to stop another. The joint friction brakes
@@ -223,7 +226,7 @@ class MujocoPlant(MujocoStepper):
         return largest_within(*self._inverse_dynamics(-rate * self.mj_data.qvel), self._limits)
 
     def limited(self, effort: ArrayLike) -> Array:
-        """Effort limited by the drives, shape (n,)."""
+        """Return the effort limited by the drives, shape (n,)."""
         return np.clip(effort, -self._limits, self._limits)
 
     def _inverse_dynamics(self, a: Array) -> tuple[Array, Array]:
@@ -240,8 +243,8 @@ class PositionPlant(MujocoStepper):
     """MuJoCo simulation of a robot that is driven by position targets.
 
     Args:
-        mjcf: With a position actuator of each joint, under the joint's name.
-        joint_names: Its joints.
+        mjcf: MJCF with a position actuator for each joint, under the name of the joint.
+        joint_names: Names of the robot's joints.
         zero: Target at which each joint rests at zero without a load, shape (n,) [rad or m].
         backlash: Half of each gap between motor and encoder, shape (n,) [rad or m].
     """

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_core.robot import Array, inertia_matrix_from_pi, mass_com_inertia_from_pi
+from sysid_core.robot import Array, mass_com_inertia_from_pi
 
 
-def payload_errors(
-    pi: Array, truth: Array, size: Array, *, about_origin: bool = False
-) -> tuple[float, float, float]:
-    r"""Errors of mass, centre of mass and inertia tensor in percent.
+def payload_errors(pi: Array, truth: Array, size: Array) -> tuple[float, float, float]:
+    r"""Return the errors of mass, centre of mass and inertia tensor in percent.
 
     Nadeau, Giamou and Kelly (2022), eqs. (10), (11), (12).
 
@@ -22,15 +20,12 @@ def payload_errors(
         pi: Estimated parameters, shape (10,).
         truth: True parameters, shape (10,).
         size: Bounding box, shape (3,) [m].
-        about_origin: Compare the inertia about the frame's origin instead of about the COM.
 
     Returns:
         Three percentages.
     """
     mass, com, inertia = mass_com_inertia_from_pi(pi)
     mass_0, com_0, inertia_0 = mass_com_inertia_from_pi(truth)
-    if about_origin:
-        inertia, inertia_0 = inertia_matrix_from_pi(pi), inertia_matrix_from_pi(truth)
     scale = np.abs(mass_0 / 12.0 * (np.eye(3) * (size @ size) - np.outer(size, size)))
     upper = np.triu_indices(3)
     return (

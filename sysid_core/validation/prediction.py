@@ -30,7 +30,7 @@ class Prediction:
         time: Shape (K,) [s].
         measured: As recorded, unfiltered, shape (K, n).
         predicted: Shape (K, n).
-        velocity: For the standstill masks, shape (K, n) [rad/s].
+        velocity: Velocities, from which standstill is detected, shape (K, n) [rad/s].
         band_hz: Highest frequency that the fit looked at.
         motion: Samples between start and end of the motion, without the ends that impacts and
             filters spoil, shape (K,).
@@ -50,7 +50,7 @@ class Prediction:
     nominal: Array | None = None
 
     def beside(self) -> Prediction:
-        """Prediction of the same run by the nominal model.
+        """Return the prediction of the same run by the nominal model.
 
         Raises:
             EstimationError: There is none.
@@ -58,13 +58,13 @@ class Prediction:
         if self.nominal is None:
             raise EstimationError(
                 f"'{self.source}' was not predicted by the nominal model.",
-                remedy="Make the prediction by `Prediction.of`.",
+                remedy="Create the prediction with `Prediction.of`, which also stores the prediction of the nominal model.",
             )
         return replace(self, predicted=self.nominal, nominal=None)
 
     def relative_error(self, *, whole: bool = False) -> float:
-        r"""Relative error `||measured - predicted|| / ||measured||`, during motion or over all
-        samples.
+        r"""Return the relative error `||measured - predicted|| / ||measured||`, during motion or
+        over all samples.
 
         Joints with efforts of zero throughout are excluded, because they are not measured.
         """
@@ -74,13 +74,13 @@ class Prediction:
         return float(np.linalg.norm(measured - predicted) / np.linalg.norm(measured))
 
     def joints(self, *, whole: bool = False) -> dict[str, dict[str, float]]:
-        """RMS and R^2 of every joint."""
+        """Return the RMS and R^2 of every joint."""
         rows = self._rows(whole)
         return residual_statistics(self.joint_names, self.measured[rows], self.predicted[rows])
 
     def joints_below(self, cutoff_hz: float) -> dict[str, dict[str, float]]:
-        """RMS and R^2 during motion below a frequency; measured and predicted efforts are filtered
-        alike.
+        """Return the RMS and R^2 during motion below a frequency; measured and predicted efforts
+        are filtered alike.
         """
         known = np.isfinite(self.predicted).all(axis=1)
         rate = (len(self.time) - 1) / float(self.time[-1] - self.time[0])
@@ -92,14 +92,14 @@ class Prediction:
         return residual_statistics(self.joint_names, measured[inside], predicted[inside])
 
     def bands(self) -> dict[float, dict[str, dict[str, float]]]:
-        """Errors below the cut-off frequency of the fit, and below the lower frequencies of
-        `BANDS_HZ`.
+        """Return the errors below the cut-off frequency of the fit, and below the lower frequencies
+        of `BANDS_HZ`.
         """
         lower = [hz for hz in BANDS_HZ if hz < 0.9 * self.band_hz]
         return {hz: self.joints_below(hz) for hz in (self.band_hz, *lower)}
 
     def columns(self, joint: str, *, whole: bool = False) -> tuple[Array, Array]:
-        """Measured and predicted efforts of one joint, each of shape (samples,)."""
+        """Return the measured and predicted efforts of one joint, each of shape (samples,)."""
         j, rows = self.joint_names.index(joint), self._rows(whole)
         return self.measured[rows, j], self.predicted[rows, j]
 
@@ -110,7 +110,7 @@ class Prediction:
         return rows
 
     def to_dict(self) -> dict[str, object]:
-        """Prediction errors as plain data for JSON."""
+        """Return the prediction errors as plain data for JSON."""
         return {
             "source": self.source,
             "unit": self.unit,
@@ -184,6 +184,6 @@ class EffortModel(Protocol):
         """Settings of the preprocessing: cut-off frequencies, and the definition of motion."""
 
     def predict_beside_nominal(self, recording: Recording) -> tuple[Array, Array | None]:
-        """Efforts at the stamps of the recording by the identified and by the nominal model, each
-        of shape (K, n).
+        """Return the efforts at the stamps of the recording by the identified and by the nominal
+        model, each of shape (K, n).
         """

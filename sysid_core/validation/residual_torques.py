@@ -21,7 +21,7 @@ class ResidualTorques:
 
     Args:
         model: The robot; its URDF predicts where nothing is identified, without friction.
-        identification: What predicts; None: the URDF.
+        identification: Model that predicts the efforts; None: the URDF.
     """
 
     def __init__(self, model: RobotModel, identification: Identification | None = None) -> None:
@@ -33,7 +33,8 @@ class ResidualTorques:
         self._samples.append((np.asarray(q), np.asarray(v), np.asarray(a)))
 
     def residual(self, effort: ArrayLike, kind: EffortKind) -> Array | None:
-        """Residual efforts of the newest sample, shape (n,), in the unit of the measured efforts.
+        """Return the residual efforts of the newest sample, shape (n,), in the unit of the measured
+        efforts.
 
         The result is None if no model predicts efforts of this kind, such as currents before an
         identification.

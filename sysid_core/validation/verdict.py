@@ -33,7 +33,8 @@ DISAGREEMENT = 4.0  # variance of the residual in held-out runs over that in tho
 
 
 def judge_estimate(estimate: Estimate) -> Verdict:
-    """Verdict on an estimate without predictions: finite values, physical consistency, excitation.
+    """Return a verdict on an estimate without predictions: finite values, physical consistency,
+    excitation.
 
     Live estimates must pass these checks before they are used.
 
@@ -51,8 +52,8 @@ def judge_identification(
     spread: PredictionSpread | None = None,
     lags: ArmLags | None = None,
 ) -> Verdict:
-    """Verdict on an identified arm from its data, its fit and its predictions, for all joints and
-    for each.
+    """Return a verdict on an identified arm from its data, its fit and its predictions, for all
+    joints and for each.
 
     The limits depend on the data: the error is compared with that of the mean effort, of the URDF's
     masses with friction, and of free masses (as found by `examine`).
@@ -94,7 +95,9 @@ def judge_identification(
 
 
 def _judge_followers(identification: Identification) -> tuple[Reason, ...]:
-    """Joints that follow others are fitted as if they were driven on their own."""
+    """Warning about joints that follow other joints but are fitted as if they were driven
+    independently.
+    """
     followers = [f"{m.joint} ({m.leader})" for m in mimic_joints(identification.model)]
     return (Reason.warning("followers", joints=followers),) if followers else ()
 
@@ -133,9 +136,10 @@ def _judge_efforts(
 
 
 def _most_weight(model: RobotModel) -> NDArray[np.float64]:
-    """Largest torques of the description's weight in some postures around its home, shape (n,).
+    """Largest gravity torques of the robot as described, over some postures around its home
+    posture, shape (n,).
 
-    Of a closed chain, only the home posture is known to close the loops.
+    For a closed chain, only the home posture is used, because the loops are known to close there.
     """
     if isinstance(model, DrivenRobot):
         q = model.home[None]
@@ -149,8 +153,8 @@ def _most_weight(model: RobotModel) -> NDArray[np.float64]:
 def _judge_joints(
     predictions: Sequence[Prediction], which: str, say: Callable[..., Reason], moved: set[str]
 ) -> tuple[Reason, ...]:
-    """Joints that moved in the fitted runs and are predicted worse than by their mean, all runs
-    together.
+    """Reasons for joints that moved in the fitted runs and whose mean effort predicts all runs
+    better than the model does.
     """
     left: dict[str, float] = {}
     spread: dict[str, float] = {}
@@ -171,7 +175,7 @@ def _judge_joints(
 def _judge_lags(
     identification: Identification, common: TorqueDelay, joints: Sequence[JointDelay]
 ) -> tuple[Reason, ...]:
-    """Efforts that come late, of all joints or of one."""
+    """Reasons for delayed efforts, of all joints or of one."""
     corrected = identification.processing.delay
     reasons: tuple[Reason, ...] = ()
     if common.worth_correcting:
@@ -191,7 +195,7 @@ def _judge_lags(
 
 
 def judge_spread(spread: PredictionSpread | None) -> Verdict:
-    """Verdict on whether the fitted recordings determine the torques of other motions.
+    """Return a verdict on whether the fitted recordings determine the torques of other motions.
 
     Args:
         spread: Spread of the predictions of typical motion; None: not known.
@@ -210,11 +214,11 @@ def judge_spread(spread: PredictionSpread | None) -> Verdict:
 def judge_predictions(
     predictions: Sequence[Prediction], which: str, fitted: float | None = None
 ) -> Verdict:
-    """Verdict on the accuracy of the predicted efforts.
+    """Return a verdict on the accuracy of the predicted efforts.
 
     Args:
         predictions: Predictions of some runs; those at rest say nothing and are left out.
-        which: What the runs are called.
+        which: Names of the runs.
         fitted: Share of variance left in the runs that were fitted, to compare with.
     """
     left = unexplained(predictions)
@@ -238,7 +242,8 @@ def judge_predictions(
 
 
 def unexplained(predictions: Sequence[Prediction]) -> float:
-    """Unexplained share of the variance of the efforts during motion, over all runs and joints.
+    """Return the unexplained share of the variance of the efforts during motion, over all runs and
+    joints.
 
     Only frequencies below the cut-off of the fit count; joints are weighted by their efforts.
     """

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identification in a separate process: `python -m sysid_core.workflows JOB.json`.
 
-The job holds `settings` (plain data of `IdentifySettings`, or of `ServoSettings` where `servos` is
-true) and `out`, the folder of the results.
-Standard output has one JSON object a line: `{"step", "share"}` while it runs, at the end
-`{"outcome"}` or `{"error", "remedy"}`. Exit status 0 for a result that may be used, 1 for one that
-must not be, 2 for an error.
+The job contains `settings` (plain data of `IdentifySettings`, or of `ServoSettings` if `servos` is
+true) and `out`, the folder of the results. Standard output has one JSON object per line: `{"step",
+"share"}` during the run, and at the end `{"outcome"}` or `{"error", "remedy"}`. The exit status is
+0 for a result that may be used, 1 for one that must not be used, and 2 for an error.
 """
 
 from __future__ import annotations

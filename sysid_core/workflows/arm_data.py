@@ -50,7 +50,7 @@ _GRAVITY_SAMPLES = 800  # the fit of three numbers takes no more
 
 
 def is_bag(path: Path) -> bool:
-    """True if a path is a rosbag2 recording rather than a table."""
+    """Return True if a path is a rosbag2 recording rather than a table."""
     if path.is_dir():  # a killed logger leaves no metadata.yaml
         return (path / "metadata.yaml").exists() or any(path.glob("*.mcap"))
     return path.suffix in (".mcap", ".db3")
@@ -62,13 +62,13 @@ def load_recording(
     """Load a recording from a bag or a table.
 
     Args:
-        path: What the user gave.
-        columns: Needed for tables; for bags it may declare what the efforts mean.
-        effort_kind: Declared on the command line; wins for bags.
+        path: Path that the user gave.
+        columns: Column map, needed for tables; for bags it may declare the kind of the efforts.
+        effort_kind: Kind declared on the command line; for bags it has priority.
         model: The robot; of bags of a closed chain, its driven joints and encoders are read.
 
     Raises:
-        SignalError: It can't be read.
+        SignalError: The recording cannot be read.
     """
     if not path.exists():
         raise SignalError(f"There is no recording '{path}'.", remedy="Check the path.")
@@ -94,7 +94,7 @@ def load_recording(
 
 
 def samples_key(run: Recording) -> str:
-    """Hash of a recording's positions and efforts, independent of its file."""
+    """Return the hash of a recording's positions and efforts, independent of its file."""
     found = hashlib.sha256()
     for values in (run.joints.q, run.joints.effort):
         found.update(np.ascontiguousarray(0.0 if values is None else values + 0.0).tobytes())
@@ -102,7 +102,7 @@ def samples_key(run: Recording) -> str:
 
 
 def require_unseen(judging: Iterable[Recording], fitted: Mapping[str, str]) -> None:
-    """Raise an error if a recording for validation was fitted, whatever its file name.
+    """Raise an error if a validation recording was used in the fit, whatever its file name.
 
     Args:
         judging: Recordings that are predicted.
@@ -124,7 +124,8 @@ def require_unseen(judging: Iterable[Recording], fitted: Mapping[str, str]) -> N
 def _read_loop_bag(
     path: str | Path, chain: ClosedChain, effort_kind: EffortKind | None
 ) -> Recording:
-    """A bag's driven joints, and those passive ones that have an encoder, mapped by name.
+    """Recording of the driven joints of a bag, and of those passive joints that have an encoder,
+    mapped by name.
 
     The efforts of passive joints in the bag (NaN, zero or none) are ignored. If the passive joints
     are published in other messages than the driven joints, their positions are interpolated.
@@ -158,11 +159,12 @@ def _read_loop_bag(
 
 
 def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = True) -> DriveTrain:
-    """Drives in the order of the robot's joints; without a column map, efforts count as torques.
+    """Return the drives in the order of the robot's joints; without a column map, efforts count as
+    torques.
 
     Args:
         model: The robot.
-        columns: What is known of the drives.
+        columns: Known drive data.
         gains: Whether they must be known.
 
     Raises:
@@ -215,10 +217,10 @@ class ArmData:
         others: Recordings that are only predicted.
         load: Known load, if any.
         columns: Column map of tables, if any.
-        columns_path: Its file.
+        columns_path: Path of the column map.
         gravity: Gravity as the recordings show it, where that was asked for.
         plan: The sequential motion that was played, if it is known.
-        unexcited: What the sequential method does with constants that no step shows.
+        unexcited: Treatment of constants that no step of the sequential method excites.
     """
 
     model: RobotModel
@@ -246,7 +248,7 @@ class ArmData:
         plan: Trajectory | None = None,
         progress: Progress = silent,
     ) -> ArmData:
-        """Input data from objects in memory.
+        """Return the input data from objects in memory.
 
         Args:
             model: The robot as it is mounted.
@@ -258,7 +260,7 @@ class ArmData:
             progress: Shows steps.
 
         Raises:
-            SysIdError: Recordings that can't be used with this robot.
+            SysIdError: A recording cannot be used with this robot.
         """
         terms = FrictionTerm.listed("usual" if settings.friction == "auto" else settings.friction)
         for run in (*runs, *others):
@@ -347,7 +349,7 @@ class ArmData:
 
 
 def chain_of(robot: str, loops: str) -> DrivenRobot:
-    """Mechanism from the file of its loops, as a robot of its driven joints.
+    """Return the mechanism from the file of its loops, as a robot of its driven joints.
 
     Args:
         robot: URDF; "" or the loops' own name where their file names one.
@@ -357,7 +359,7 @@ def chain_of(robot: str, loops: str) -> DrivenRobot:
 
 
 def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
-    """Robot with a fixed base, and with some joints locked.
+    """Return the robot with a fixed base, and with some joints locked.
 
     Args:
         robot: URDF file, or a robot of example-robot-data.
@@ -384,7 +386,7 @@ def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
 
 
 def known_load(model: RobotModel, settings: LoadSettings) -> KnownLoad | None:
-    """Known load from the settings; None if no run carries one.
+    """Return the known load from the settings; None if no run carries one.
 
     Raises:
         EstimationError: Settings that don't go together, or no numbers.
@@ -399,7 +401,7 @@ def known_load(model: RobotModel, settings: LoadSettings) -> KnownLoad | None:
         return None
     if not mass > 0.0:
         raise EstimationError(
-            "The loaded runs need the load's mass.",
+            "The mass of the load in the loaded runs is missing.",
             remedy="Weigh the load, and give its mass: --load-mass KG.",
         )
     centre = np.array(numbers(com, (3,), "--load-com", EstimationError)) if com else None

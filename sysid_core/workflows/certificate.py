@@ -2,8 +2,8 @@
 """Certificates of identifications: results and hashes of the inputs, which can be repeated from the
 data.
 
-A certificate isn't signed: `verify` repeats all that it states from the data. To prove who issued
-it, sign the file with another tool, such as `minisign` or `gpg --detach-sign`.
+A certificate is not signed: `verify` computes all its numbers again from the data. To prove who
+issued it, sign the file with another tool, such as `minisign` or `gpg --detach-sign`.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class CertificateCheck:
     """Result of one check of a certificate.
 
     Attributes:
-        name: What was checked.
-        ok: Whether it holds.
-        detail: In words.
+        name: Name of the check.
+        ok: Whether the check passed.
+        detail: Explanation in words.
     """
 
     name: str
@@ -57,7 +57,7 @@ class CertificateCheck:
 def certify(
     folder: Path, *, robot: str = "", earlier: Path | None = None, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Contents of a certificate; all numbers are recomputed from the data.
+    """Return the contents of a certificate; all numbers are recomputed from the data.
 
     Args:
         folder: Folder that `sysid identify` wrote.
@@ -67,7 +67,7 @@ def certify(
         progress: Shows steps.
 
     Raises:
-        EstimationError: The result can't be repeated, or it failed its own verdict.
+        EstimationError: The result cannot be repeated, or its verdict is *fail*.
     """
     result = RESULT.read_json(folder / "result.json")
     inputs = result.get("inputs") if isinstance(result, dict) else None
@@ -108,7 +108,7 @@ def verify_certificate(
         progress: Shows steps.
 
     Raises:
-        SysIdError: It is no certificate.
+        SysIdError: The file is not a certificate.
     """
     content = _CERTIFICATE.read_json(path)
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
@@ -138,7 +138,7 @@ def verify_certificate(
 def _repeated(
     inputs: Mapping[str, Any], listed: list[dict[str, str]], progress: Progress
 ) -> dict[str, Any]:
-    """The part of a certificate that follows from the data alone.
+    """Part of a certificate that can be computed from the data alone.
 
     Raises:
         EstimationError: The estimate in the result's folder isn't what its recordings give, or its
@@ -194,8 +194,7 @@ def _errors_before(found: IdentifiedArm, earlier: Path | None) -> dict[int, floa
         return {}
     model = found.data.model
     if earlier is not None:
-        estimate = Estimate.load(earlier / "estimate.yaml")
-        before = Identification.load(earlier / "parameters.yaml", model, estimate)
+        before = Identification.load(earlier, model)
     else:
         parameters = np.zeros(len(found.identification.names))
         parameters[: 10 * model.n_bodies] = model.pi.ravel()  # without friction
@@ -205,7 +204,9 @@ def _errors_before(found: IdentifiedArm, earlier: Path | None) -> dict[int, floa
 
 
 def _budget(estimate: Estimate, gain_sd: float) -> list[dict[str, Any]]:
-    """Parts of every estimated parameter's standard uncertainty (GUM: root of summed squares)."""
+    """Contributions to the standard uncertainty of every estimated parameter (GUM: root of the sum
+    of squares).
+    """
     rows = []
     for name, value, sd, unit, verdict in estimate.rows():
         gain = abs(value) * gain_sd
@@ -262,7 +263,7 @@ def _differences(stated: Mapping[str, Any], found: Mapping[str, Any]) -> list[st
 
 
 def _require_same(stated: Estimate, found: Estimate, path: Path) -> None:
-    """Refuse an estimate that isn't the stated one."""
+    """Raise an error for an estimate that differs from the stated one."""
     sd = found.standard_deviations
     room = SAME_SHARE * np.where(np.isfinite(sd), sd, np.abs(found.values)) + 1e-9
     if stated.names != found.names or np.any(np.abs(stated.values - found.values) > room):
@@ -277,7 +278,7 @@ def _results_in(role: str, folder: Path) -> list[dict[str, str]]:
 
 
 def _found(file: Mapping[str, str], beside: Path, data: Path | None) -> dict[str, str]:
-    """The file where it was, beside the certificate, or in the folder with data."""
+    """Path of the file: the stated one, or beside the certificate, or in the folder with data."""
     name = Path(file["path"]).name
     places = [] if data is None else sorted(data.rglob(name))
     if len(places) > 1:  # recordings of one name in several folders

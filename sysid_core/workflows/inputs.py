@@ -20,7 +20,8 @@ _MAY_NAME_FILES = ("robot", "description", "loops", "columns", "shape")  # optio
 
 
 def inputs_of(settings: Any, **more: Sequence[Path]) -> dict[str, Any]:
-    """Entry `inputs` of result.json: files with their hashes, options, and the key of the work.
+    """Return an entry `inputs` of result.json: files with their hashes, options, and the key of the
+    work.
 
     Args:
         settings: Settings of a workflow, a dataclass or plain data.
@@ -39,14 +40,14 @@ def inputs_of(settings: Any, **more: Sequence[Path]) -> dict[str, Any]:
 
 
 def _words(name: str, value: Any) -> list[str]:
-    """Words of an option that may be files; a path with blanks is one."""
+    """Words of an option that may be file names; a path with blanks is one word."""
     if name not in _MAY_NAME_FILES or not isinstance(value, str):
         return []
     return [value] if Path(value).is_file() else value.split()
 
 
 def _placed(name: str, value: Any) -> Any:
-    """An option whose files are named by absolute paths: it is read in another folder, too."""
+    """Option with absolute paths, so that it is valid in another folder too."""
     words = _words(name, value)
     if not any(Path(word).is_file() for word in words):
         return value
@@ -63,7 +64,7 @@ def _files_in(name: str, value: Any) -> list[Path]:
 
 
 def _without_files(value: Any, paths: Collection[str]) -> Any:
-    """An option without the paths of its files, whose content counts instead."""
+    """Option without the paths of its files, whose content is hashed instead."""
     if isinstance(value, list):
         return [_without_files(one, paths) for one in value]
     if isinstance(value, Mapping):
@@ -76,7 +77,7 @@ def _without_files(value: Any, paths: Collection[str]) -> Any:
 
 
 def work_key(options: Mapping[str, Any], files: Sequence[Mapping[str, str]]) -> str:
-    """Key of a piece of work, which changes with its data, settings or code.
+    """Return the key of a piece of work, which changes with its data, settings or code.
 
     Files enter the key by their content, independent of place and date; robots of
     example-robot-data by their description.
@@ -105,8 +106,8 @@ def _described(robot: str) -> str:
 
 @cache
 def code_hash() -> str:
-    """SHA-256 of the source code of this version, on which results depend besides data and
-    settings.
+    """Return the SHA-256 of the source code of this version, on which results depend besides data
+    and settings.
     """
     whole = hashlib.sha256()
     for package in ("sysid_core", "sysid_fleet", "sysid_studies"):
@@ -119,12 +120,12 @@ def code_hash() -> str:
 
 
 def hashed(role: str, paths: Sequence[Path]) -> list[dict[str, str]]:
-    """Entries of files with their SHA-256."""
+    """Return the entries of files with their SHA-256."""
     return [{"role": role, "path": str(path.resolve()), "sha256": hash_of(path)} for path in paths]
 
 
 def paths_by_role(listed: Sequence[Mapping[str, str]]) -> dict[str, list[Path]]:
-    """Paths of the entries by role."""
+    """Return the paths of the entries by role."""
     out: dict[str, list[Path]] = {}
     for file in listed:
         out.setdefault(file["role"], []).append(Path(file["path"]))
@@ -137,6 +138,8 @@ RESULT = FileKind(
 
 
 def mesh_places(robot: str) -> tuple[Path, ...]:
-    """Folders that may contain the meshes of a robot: that of its description, if this is a file."""
+    """Return the folders that may contain the meshes of a robot: that of its description, if this
+    is a file.
+    """
     description = Path(example_robots().get(robot, robot))
     return (description.resolve().parent,) if description.is_file() else ()

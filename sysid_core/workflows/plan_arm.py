@@ -15,11 +15,11 @@ from sysid_core.estimation import Estimate
 from sysid_core.planning import (
     ArmPlan,
     Trajectory,
-    Unknowns,
     plan_arm_motion,
     plan_validation_motion,
     turning_beside_tool,
 )
+from sysid_core.planning.design import Unknowns
 from sysid_core.report import Figure
 from sysid_core.robot import FrictionTerm, RobotModel, lock_options
 from sysid_core.settings import numbers
@@ -95,10 +95,11 @@ def _other_motion(settings: ArmPlanSettings, planning: Planning, found: ArmPlan)
 
 
 def _refuse_fingers(model: RobotModel) -> None:
-    """Refuse grippers' joints, which no arm's motion excites, and wheels, with what locks them.
+    """Raise an error for joints of grippers and for wheels, which no motion of the arm excites, and
+    name the options that lock them.
 
     Raises:
-        ExcitationError: With the joints.
+        ExcitationError: The robot has joints of a gripper, or wheels; the error names them.
     """
     fingers = [
         name for name in model.joint_names if any(word in name.lower() for word in HELD_STILL)
@@ -118,7 +119,7 @@ def _refuse_fingers(model: RobotModel) -> None:
 
 
 def _targets(model: RobotModel, given: Sequence[str]) -> tuple[tuple[str, ...], Any]:
-    """Names of parameters, or the motion of a file."""
+    """Names of parameters, or the motion in a file."""
     files = [text for text in given if Path(text).suffix == ".npz"]
     if not files:
         return tuple(given), None
@@ -135,7 +136,7 @@ def _targets(model: RobotModel, given: Sequence[str]) -> tuple[tuple[str, ...], 
 
 
 def _known_before(unknowns: Unknowns, path: Path, columns: Path | None = None) -> Unknowns:
-    """The unknowns, once what a file shows is known.
+    """Unknown parameters after the information of an earlier file is used.
 
     Args:
         unknowns: Before.
@@ -172,7 +173,7 @@ def _known_before(unknowns: Unknowns, path: Path, columns: Path | None = None) -
 def _planned_motion(
     found: ArmPlan, unknowns: Unknowns, series: str, others: Mapping[str, Trajectory]
 ) -> Planned:
-    """The plan as it is shown and written.
+    """Plan in the form in which it is shown and written.
 
     Args:
         found: The motion and what it will show.
@@ -244,12 +245,12 @@ def _result(found: ArmPlan, unknowns: Unknowns) -> dict[str, object]:
 
 
 def _random_deviation(found: ArmPlan) -> float:
-    """Mean deviation after the best of a few random motions."""
+    """Mean standard deviation after the best of a few random motions."""
     return found.random.mean_deviation if found.random else float("nan")
 
 
 def _curve(found: ArmPlan) -> list[tuple[str, str, str]]:
-    """Expected gain from a longer or faster motion of the same shape."""
+    """Expected standard deviations for a longer or faster motion of the same shape."""
     rows = []
     for label, expectation in found.alternatives():
         well = int((expectation.relative <= 0.1).sum())
@@ -264,7 +265,7 @@ def _curve(found: ArmPlan) -> list[tuple[str, str, str]]:
 
 
 def _progress_figure(found: ArmPlan) -> Figure:
-    """Criterion over the iterations of the run that won."""
+    """Chart of the criterion over the iterations of the best search run."""
     name = f"criterion '{found.criterion.value}'"
     return Figure.curves(
         {name: {name: (range(len(found.history)), found.history)}}, xlabel="iteration", height=220

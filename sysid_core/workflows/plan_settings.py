@@ -25,7 +25,7 @@ class PlanSettings:
             from `sysid limits init`, the bringup file, or MoveIt's joint_limits.yaml.
         tcp_frame: Link whose speed is limited; default: the last moving link.
         tcp_speed: TCP speed limit [m/s].
-        acceleration: Acceleration limit of every joint [rad/s² or m/s²]; URDFs have none.
+        acceleration: Acceleration limit of every joint [rad/s² or m/s²]; URDFs contain none.
         jerk: Jerk limit of every joint [rad/s³ or m/s³].
         velocity_share: Share of the URDF's velocity limits to use.
         effort_share: Share of the URDF's effort limits that rigid-body torques may use; the rest is for friction.
@@ -71,14 +71,15 @@ class PlanSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class FastPlanSettings(PlanSettings):
-    """Nearly all of the velocity limits is used."""
+    """Settings of fast motions, which use nearly the whole velocity limits."""
 
     velocity_share: float = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArmPlanSettings:
-    """A motion after which all that an arm's dynamics can show is known best.
+    """Settings of a motion that determines all identifiable parameters of an arm with the smallest
+    expected errors.
 
     Attributes:
         period: Period of the Fourier series [s].
@@ -92,7 +93,7 @@ class ArmPlanSettings:
         friction: Friction terms to be estimated: usual, none, or a list separated by commas.
         effort_sd: Standard deviation of the efforts' noise, one for all or one per joint separated
             by commas [N m]; default: 1 % of the limits.
-        after: Existing knowledge: estimate.yaml, an executed trajectory, or a recording. The
+        after: Earlier data about the parameters: estimate.yaml, an executed trajectory, or a recording. The
             motion excites the parameters that are still uncertain. May be repeated.
         columns: Column map of recordings given by --after.
         validation: Also plan a different motion for validation.
@@ -199,7 +200,7 @@ class PosturePlanSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class SequentialPlanSettings:
-    """Single-joint swings in the postures that show most.
+    """Settings of single-joint swings in the most informative postures of the other joints.
 
     Attributes:
         moves: Number of single-joint swings; 0: five per joint.
@@ -226,7 +227,8 @@ class SequentialPlanSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ServoPlanSettings:
-    """A slow and a full pass of a series that shows position servos; torques are not used.
+    """Settings of a motion for position servos: a slow and a fast pass of one series; torques are
+    not used.
 
     Attributes:
         period: Duration of the motion at full speed [s].

@@ -47,7 +47,7 @@ class ServoFiles:
         """Read all motions of the files.
 
         Raises:
-            SignalError: Nothing can be read, or a motion isn't there.
+            SignalError: A file cannot be read, or contains no such motion.
         """
         return self._read(self.recordings, _names(self.motions))
 
@@ -76,7 +76,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class ServoSettings:
-    """An identification of position servos from files.
+    """Settings of the identification of position servos from files.
 
     Attributes:
         files: Options that name the recordings.
@@ -125,7 +125,7 @@ class IdentifiedServos:
 
     Attributes:
         result: Identified servos of the robot.
-        replays: Motions beside their simulation, for the report.
+        replays: Recorded motions with their simulation, for the report.
     """
 
     result: ServoIdentification
@@ -137,7 +137,7 @@ class IdentifiedServos:
         return Verdict(tuple(finding.as_reason for finding in self.result.findings))
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain data for result.json."""
+        """Return the result as plain data for result.json."""
         result = self.result
         ground = result.model.ground
         return {
@@ -176,7 +176,7 @@ def identify_servos(
     """Identify position servos from recordings in files.
 
     Args:
-        settings: What is read.
+        settings: Settings of the identification.
         progress: Shows steps.
         phase: Shows what goes on within the fit.
 

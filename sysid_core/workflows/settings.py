@@ -48,7 +48,7 @@ class SequentialSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class IdentifySettings:
-    """Options of an identification from files.
+    """Settings of an identification from files.
 
     Attributes:
         recordings: Tables (CSV) or rosbag2 bags.
@@ -100,7 +100,7 @@ class IdentifySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidateSettings:
-    """Options of a validation from files.
+    """Settings of a validation from files.
 
     Attributes:
         identified: Result folder of `sysid identify`.
@@ -121,7 +121,7 @@ class ValidateSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class TorqueWeighingSettings:
-    """A payload weighed by joint torques, from files.
+    """Settings of the estimation of a payload from joint torques in files.
 
     Attributes:
         loaded: Tables (CSV) or rosbag2 bags.
@@ -221,7 +221,7 @@ class SensorSettings:
         """Pose of the sensor, six numbers [m, rad].
 
         Raises:
-            ModelError: It isn't that.
+            ModelError: The text is not six numbers.
         """
         try:
             return [float(x) for x in self.sensor_pose.split()] or [0.0] * 6
@@ -260,7 +260,7 @@ class TableSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class WeighSettings:
-    """A payload weighed by a force-torque sensor, from a file.
+    """Settings of the estimation of a payload from a file with force-torque readings.
 
     Attributes:
         sensor_frame: Frame of the force-torque sensor.
@@ -313,7 +313,7 @@ class WeighSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class TareSettings:
-    """Bias, tool and delay of a force-torque sensor, from a recording.
+    """Settings of a tare: bias, tool and delay of a force-torque sensor from a recording.
 
     Attributes:
         recording: rosbag2 bag with at least three tilted postures of one second each.
@@ -322,7 +322,7 @@ class TareSettings:
         tool: Declares that the sensor carries only the tool, which later payload results exclude.
         calibrate: Also estimate gains, mounting, direction of gravity and drift; needs at least 8
             postures.
-        dress_pack: Also learn the pull of cables and hoses, with the empty gripper in at least 12 static
+        dress_pack: Also estimate the pull of cables and hoses, with the empty gripper in at least 12 static
             postures over the workspace; implies tool.
         check: Stored calibration to check: only its bias is estimated again, from one or more static
             postures without a load.

@@ -38,8 +38,8 @@ class Tared:
         full: Gains, mounting, gravity and drift, where they were asked for.
         kept: The calibration whose bias was taken anew, if any.
         change: Change of the kept calibration's bias, shape (6,) [N, N m], or None.
-        remarks: What was assumed and found on the way, one sentence each.
-        no_delay: Why the wrench's delay isn't known; "" where it is, or wasn't asked.
+        remarks: Assumptions and findings, one sentence each.
+        no_delay: Reason why the wrench's delay is unknown; "" if it is known, or was not requested.
     """
 
     calibration: SensorCalibration
@@ -62,7 +62,7 @@ class Tared:
         return self.calibration.temperature - self.kept.temperature
 
     def to_dict(self) -> dict[str, Any]:
-        """Calibration as plain numbers, for comparisons."""
+        """Return the calibration as plain numbers, for comparisons."""
         out = tare_dict(self.calibration)
         if self.change is not None:
             out |= {
@@ -82,7 +82,7 @@ def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
         progress: Shows steps.
 
     Raises:
-        SysIdError: There are too few postures, or what they show can't be.
+        SysIdError: There are too few postures, or the result is implausible.
     """
     progress(Step.READING)
     run = bags.read_bag(settings.recording)
@@ -118,7 +118,7 @@ def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
 def _fit(
     settings: TareSettings, postures: StaticPostures
 ) -> tuple[SensorCalibration, FullCalibration | None]:
-    """Bias and load, with `--calibrate` gains, mounting and drift as well."""
+    """Bias and load; with `--calibrate` also gains, mounting and drift."""
     full = None
     if settings.calibrate:
         reversed_ = is_reversed(postures.wrench[:, :3], postures.gravity_S, postures.R_WS)
@@ -152,7 +152,7 @@ def _fit(
 
 
 def tare_dict(calibration: SensorCalibration) -> dict[str, object]:
-    """Calibration as plain numbers for comparisons."""
+    """Return the calibration as plain numbers for comparisons."""
     mass, mass_sd = calibration.tare_mass
     com, com_sd = calibration.tare_com
     delay, delay_sd = calibration.delay

@@ -47,10 +47,10 @@ class WeighedByTorques:
 
     Attributes:
         fit: The payload, as the difference of loaded and unloaded torques.
-        drives: With the gains in use.
+        drives: Drives with the gains in use.
         gain_sd: Relative standard deviation of each gain, shape (n,).
-        verdict: Whether it may be sent to a controller.
-        true_mass: To compare with [kg], or None.
+        verdict: Verdict on whether the payload may be sent to a controller.
+        true_mass: True mass for comparison [kg], or None.
         frame: Frame that carries the payload.
     """
 
@@ -71,7 +71,7 @@ class WeighedByTorques:
         return controller_settings(ControllerPayload.from_pi(pi))
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain data for result.json."""
+        """Return the result as plain data for result.json."""
         estimate, truth = self.fit.estimate, self.true_mass
         out: dict[str, Any] = {
             "verdict": self.verdict.to_dict(),
@@ -134,7 +134,7 @@ def weigh_by_torques(
     """Estimate a payload from joint torques, as the difference to the unloaded arm.
 
     Args:
-        settings: What is read, and how it is fitted.
+        settings: Settings of reading and fit.
         progress: Shows steps.
 
     Raises:
@@ -202,8 +202,8 @@ def weigh_by_torques(
 
 
 def judge_added(mass: float, sd: float) -> Verdict:
-    """Failure if the loaded runs carry less than the unloaded ones, warning if they carry nothing;
-    in kg.
+    """Judge the mass in the loaded runs minus that in the unloaded runs [kg]: failure if it is
+    negative, warning if it does not differ from zero.
     """
     if mass < -3.0 * sd:
         return Verdict((Reason.failure("load-negative", mass=-mass, sd=sd),))
@@ -213,7 +213,9 @@ def judge_added(mass: float, sd: float) -> Verdict:
 
 
 def _gain_deviations(model: RobotModel, columns: ColumnMap | None, given: float | None) -> Array:
-    """Relative standard deviation of each gain, (n,): as given, of the column map, or 5 %."""
+    """Relative standard deviation of each gain, (n,): the given one, that of the column map, or 5
+    %.
+    """
     if given is None and columns is not None and columns.gain_sd is not None:
         return np.array([columns.gain_sd[columns.joints.index(j)] for j in model.joint_names])
     return np.full(model.nv, 0.05 if given is None else given)
@@ -226,7 +228,9 @@ def _target_gains(
     current: str,
     torque: str,
 ) -> DriveGains:
-    """Drive gains that the controller itself uses, from the first recording, robot's order."""
+    """Drive gains that the controller itself uses, from the first recording, in the order of the
+    robot's joints.
+    """
     if columns is None or not (current and torque):
         raise SignalError(
             "Gains from the controller's targets need a table, a column map and both"

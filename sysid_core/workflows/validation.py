@@ -10,7 +10,6 @@ from typing import Any
 
 from sysid_core.diagnosis import require_fit
 from sysid_core.errors import SysIdError
-from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification
 from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
@@ -36,7 +35,7 @@ class ValidatedArm:
 
     Attributes:
         identification: The identified robot.
-        predictions: One of each recording.
+        predictions: Predictions, one of each recording.
         verdict: Whether the result holds for them.
         name: Name of the identification.
         inputs: Files with their hashes, settings, and the key of the work.
@@ -49,7 +48,7 @@ class ValidatedArm:
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain data for validation.json."""
+        """Return the result as plain data for validation.json."""
         return {
             "schema": "robot_sysid/validation/1",
             "inputs": self.inputs,
@@ -58,7 +57,7 @@ class ValidatedArm:
         }
 
     def report(self) -> Report:
-        """Report of the validation."""
+        """Return a report of the validation."""
         found = self.identification
         report = Report(
             f"Validation of {found.model.name}",
@@ -90,10 +89,9 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
             fails the verdict: the others count all the same.
     """
     progress(Step.READING)
-    estimate = Estimate.load(settings.identified / "estimate.yaml")
     robot, loops = settings.robot, settings.loops
     model = chain_of(robot, loops) if loops else RobotModel.from_urdf(robot)
-    found = Identification.load(settings.identified / "parameters.yaml", model, estimate)
+    found = Identification.load(settings.identified, model)
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
     progress(Step.PREDICTING)
     runs: list[Recording] = []
@@ -145,13 +143,13 @@ def _predict(found: Identification, run: Recording) -> Prediction:
 
 
 def _fitted_share(identified: Path) -> float | None:
-    """Share of variance that the model left in the runs that it was fitted to, if it is known."""
+    """Share of the variance that the model left unexplained in the fitted runs, if it is known."""
     share = _result(identified).get("unexplained")
     return float(share) if isinstance(share, int | float) else None
 
 
 def _result(identified: Path) -> Mapping[str, Any]:
-    """Contents of result.json; empty where it can't be read."""
+    """Content of result.json; empty if it cannot be read."""
     try:
         found = RESULT.read_json(identified / "result.json")
     except SysIdError:

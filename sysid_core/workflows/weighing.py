@@ -15,7 +15,6 @@ from sysid_core.controller_payload import (
     ControllerSetting,
     LoadDiagram,
     controller_settings,
-    fixed_pose,
 )
 from sysid_core.errors import SignalError, SysIdError
 from sysid_core.estimation import Estimate
@@ -45,7 +44,7 @@ from sysid_core.report import (
     payload_sentence,
     save_and_list,
 )
-from sysid_core.robot import POSE_FRAME, Array, RobotModel, held_text, hold_joints, transform_pi
+from sysid_core.robot import POSE_FRAME, Array, RobotModel, hold_joints, transform_pi
 from sysid_core.robot.shapes import Shape, load_shape
 from sysid_core.signals import (
     TABLE_ENDINGS,
@@ -83,7 +82,7 @@ class Weighed:
 
     Attributes:
         estimate: The ten parameters about the sensor's origin, with covariance.
-        verdict: Whether it may be sent to a controller.
+        verdict: Verdict on whether the payload may be sent to a controller.
     """
 
     estimate: Estimate
@@ -104,16 +103,16 @@ class WeighedRecording(Weighed):
     """Payload identified from a recording, by all requested methods.
 
     Attributes:
-        recording: Its path.
-        run: Its content.
+        recording: Path of the recording.
+        run: Content of the recording.
         model: The robot.
-        weighing: By the default estimator.
+        weighing: Result of the default estimator.
         method: Name of the method that was asked for.
         others: Estimates of the other methods.
         shape: Shape of the object, or None.
         truth: pi, shape (10,), or None.
         flange_frame: The controller's frame; "": the sensor's.
-        remarks: What was assumed, found and done on the way, one sentence each.
+        remarks: Assumptions, findings and corrections, one sentence each.
         inputs: Files with their hashes, settings, and the key of the work.
     """
 
@@ -154,11 +153,11 @@ class WeighedRecording(Weighed):
             return ()
         if self.flange_frame:
             sensor = self.weighing.sensor_frame
-            pi = transform_pi(fixed_pose(self.model, self.flange_frame, sensor), pi)
+            pi = transform_pi(self.model.fixed_pose(self.flange_frame, sensor), pi)
         return controller_settings(ControllerPayload.from_pi(pi))
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain data for result.json."""
+        """Return the result as plain data for result.json."""
         errors = None
         if self.truth is not None:
             size = object_size(self.summary) if self.shape is None else self.shape.size
@@ -199,7 +198,7 @@ def weigh(
         progress: Shows steps.
 
     Raises:
-        SysIdError: The recording can't be read or weighed, or a setting isn't one.
+        SysIdError: The recording cannot be read or used, or a setting is invalid.
     """
     progress(Step.READING)
     diagram = LoadDiagram.from_text(settings.load_diagram) if settings.load_diagram else None
@@ -240,7 +239,7 @@ def weigh(
         verdict += diagnosis.compare_with_torques(model, run, float(pi[0]))
     if diagram is not None and pi[0] > 0:
         sensor_frame = weighing.sensor_frame
-        X = fixed_pose(model, settings.flange_frame or sensor_frame, sensor_frame)
+        X = model.fixed_pose(settings.flange_frame or sensor_frame, sensor_frame)
         verdict += Verdict((_rated(diagram, PayloadSummary.of(estimate), X),))
     progress(Step.WRITING)
     return WeighedRecording(
@@ -261,7 +260,9 @@ def weigh(
 
 
 def _rated(diagram: LoadDiagram, payload: PayloadSummary, X: Array) -> Reason:
-    """Judgement by the robot's load diagram, with the pose X (4, 4) of the sensor in the flange."""
+    """Verdict from the robot's load diagram, with the pose X (4, 4) of the sensor in the flange
+    frame.
+    """
     com = X[:3, :3] @ payload.com + X[:3, 3]
     distance = float(np.linalg.norm(com))
     away = X[:3, :3].T @ com / max(distance, np.finfo(float).tiny)
@@ -275,7 +276,7 @@ class FoundPart:
 
     Attributes:
         probabilities: Probabilities of each load, of no load and of an unknown load, the likeliest first.
-        verdict: Whether it is the expected one.
+        verdict: Verdict on whether the load is the expected one.
     """
 
     probabilities: Mapping[str, float]
@@ -294,7 +295,7 @@ def which_part(
         expected: The load that should be held; "": any of them, or none.
 
     Raises:
-        SysIdError: A file can't be read, or nobody has tared the sensor.
+        SysIdError: A file cannot be read, or the sensor is not tared.
     """
     known = load_parts(parts)
     if settings.calibration is None:
@@ -313,7 +314,7 @@ def which_part(
 
 
 def _told(settings: WeighSettings) -> tuple[WrenchSign, WrenchAxes]:
-    """Sign and axes of the wrench, as far as they are said."""
+    """Declared sign and axes of the wrench, as far as they are given."""
     sign, axes = settings.sensor_robot.wrench_sign, settings.table.wrench_axes
     return (
         WrenchSign.named(sign, "The wrench's sign", SignalError),
@@ -324,7 +325,7 @@ def _told(settings: WeighSettings) -> tuple[WrenchSign, WrenchAxes]:
 def robot_on_sensor(
     run: Recording, settings: SensorSettings, sensor_frame: str
 ) -> tuple[Recording, RobotModel, tuple[str, ...]]:
-    """Recording with its wrench in the sensor frame, the robot, and the assumptions.
+    """Return the recording with its wrench in the sensor frame, the robot, and the assumptions.
 
     Args:
         run: Joint states, and maybe wrench and description.
@@ -346,7 +347,7 @@ def robot_on_sensor(
     model, mounting = mount_sensor(
         model, sensor_frame, run.transforms, parent=settings.sensor_parent, pose=settings.pose
     )
-    sentences = [held_text(model), mounting]
+    sentences = [model.held_text, mounting]
     if run.wrench is not None:
         frame = run.wrench.frame
         sentences.append(check_wrench_frame(model, frame, sensor_frame, settings.wrench_frame))
@@ -357,7 +358,9 @@ def robot_on_sensor(
 def _opened(
     settings: WeighSettings, path: Path
 ) -> tuple[Recording, RobotModel, str, bool, tuple[str, ...]]:
-    """Recording, robot, frame of the sensor, whether there are still postures only, and remarks."""
+    """Recording, robot, frame of the sensor, whether the recording contains only static postures,
+    and remarks.
+    """
     still, robot, frame = False, settings.sensor_robot.robot, settings.sensor_frame
     if path.suffix.lower() in TABLE_ENDINGS:
         joints = RobotModel.from_urdf(robot).joint_names if robot else ()
@@ -393,7 +396,7 @@ def _columns(table: TableSettings) -> WrenchColumns:
 
 
 def _marked(bag: bags.StoredBag) -> tuple[int, int] | None:
-    """The marked part of a long bag, which is all that is read of it, every sample; else None."""
+    """Marked part of a long bag, of which every sample is read; None without marks."""
     if max((topic.count for topic in bag.topics), default=0) < _MANY:
         return None
     stamps = [mark.stamp_ns for mark in bags.read_marks(bag)]
@@ -404,7 +407,7 @@ def _marked(bag: bags.StoredBag) -> tuple[int, int] | None:
 
 
 def _others(method: str, weighing: Weighing, shape: Shape | None) -> dict[str, Estimate]:
-    """The answers of the other methods, by their names on the command line."""
+    """Estimates of the other methods, by their names on the command line."""
     e = estimators_of
     estimators: dict[str, Callable[[], Any]] = {
         "ols": e.PayloadOLS,
@@ -423,7 +426,7 @@ def _others(method: str, weighing: Weighing, shape: Shape | None) -> dict[str, E
     if weighing.running is None and method == "map-running":
         raise SignalError(
             "The running estimate needs a tare.",
-            remedy="Leave out --method, or give --calibration.",
+            remedy="Omit --method, or give --calibration.",
         )
     results = {} if weighing.running is None else {"map-running": weighing.running}
     for name, make in estimators.items():
@@ -436,7 +439,7 @@ def _others(method: str, weighing: Weighing, shape: Shape | None) -> dict[str, E
 
 
 def _read_truth(path: Path) -> Array:
-    """The ten parameters that a result is compared with, shape (10,)."""
+    """True values of the ten parameters, with which a result is compared, shape (10,)."""
     kind = FileKind(
         "file of true parameters",
         "Write: pi: [m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz], about the sensor's origin.",

@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parallel execution with Dask: one function over many items, in this process, in worker processes,
 or on a cluster.
-
-Short work items are sent in bundles for one worker, because each message costs the Dask scheduler some
-milliseconds.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import threading
-import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -23,8 +17,6 @@ from typing import Any, Generic, TypeVar
 
 from sysid_core.errors import BatchError, SysIdError
 
-WORK = 0.25  # [s] in one bundle: a hundred times what its message costs
-MOST = 32  # items of a bundle
 ADDRESS = "DASK_SCHEDULER_ADDRESS"
 LEAN = {  # what Dask's workers do beside the work cost a quarter of their processor time
     "distributed.worker.profile.enabled": False,  # looks at the stack every 10 ms
@@ -35,73 +27,7 @@ LEAN = {  # what Dask's workers do beside the work cost a quarter of their proce
     "distributed.nanny.pre-spawn-environ": {},
 }
 FETCH = 30.0  # [s] for a result that is there
-AHEAD = 4  # bundles of items handed out for each worker: it is busy, and little is lost
-
-
-@dataclass(frozen=True)
-class Bundled:
-    """Function that a worker applies to all items of a bundle.
-
-    Attributes:
-        function: On one item.
-    """
-
-    function: Callable[[Any], Any]
-
-    def __call__(self, items: Sequence[Any]) -> tuple[list[tuple[Any, Exception | None]], float]:
-        """Result or error of each item, and the total duration [s].
-
-        Raises:
-            Exception: What the function raises of an item that is alone.
-        """
-        begun = time.perf_counter()
-        if len(items) == 1:
-            found: list[tuple[Any, Exception | None]] = [(self.function(items[0]), None)]
-        else:
-            found = [self._attempt(item) for item in items]
-        return found, time.perf_counter() - begun
-
-    def _attempt(self, item: Any) -> tuple[Any, Exception | None]:
-        try:
-            return self.function(item), None
-        except Exception as err:
-            try:
-                pickle.loads(pickle.dumps(err))
-            except Exception:  # whatever an error that can't be sent makes of it
-                return None, RuntimeError(f"{type(err).__name__}: {err}")
-            return None, err
-
-
-class Bundles:
-    """Division of work items into bundles, which grow until each takes long enough.
-
-    Args:
-        items: Are taken as they are wanted.
-    """
-
-    def __init__(self, items: Iterable[Any]) -> None:
-        self._items = iter(items)
-        self._again: deque[Any] = deque()
-        self._size = 1
-
-    def take(self, count: int) -> Iterator[tuple[Any, ...]]:
-        """Take at most `count` bundles."""
-        for _ in range(count):
-            if self._again:
-                yield (self._again.popleft(),)
-            elif bundle := tuple(islice(self._items, self._size)):
-                yield bundle
-            else:
-                return
-
-    def learn(self, count: int, seconds: float) -> None:
-        """Update the bundle size from the duration of `count` items; it grows at most by a factor of 2."""
-        fitting = int(WORK * count / max(seconds, 1e-9))
-        self._size = max(1, min(fitting, 2 * self._size, MOST))
-
-    def again(self, items: Sequence[Any]) -> None:
-        """Queue the items of a worker that died, each to be repeated alone to find the cause."""
-        self._again += items
+AHEAD = 4  # items handed out for each worker: it is busy, and little is lost
 
 
 Item = TypeVar("Item")
@@ -125,7 +51,7 @@ class Outcome(Generic[Item, Result]):
     lost: bool = False
 
     def unwrap(self) -> Result:
-        """Result of the item; raises its error.
+        """Return the result of the item; or raise its error.
 
         Raises:
             BaseException: What the function raised.
@@ -232,10 +158,10 @@ class Engine:
     def map(
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[Outcome[Item, Result]]:
-        """Outcomes of all items, in the order of completion.
+        """Yield the outcomes of all items, in the order of completion.
 
         At most a few items per worker are sent at a time, so that memory does not depend on their
-        number. Short items are sent in bundles.
+        number. Each costs the Dask scheduler some milliseconds.
 
         Args:
             function: Importable where the workers run.
@@ -247,26 +173,30 @@ class Engine:
             return
         from distributed import as_completed, wait
 
-        bundles, bundled = Bundles(items), Bundled(function)
-        out: dict[str, tuple[Item, ...]] = {}
+        rest, out = iter(items), {}
 
-        def submit() -> Iterator[Any]:
-            wanted = AHEAD * max(2, self.workers or len(self.addresses)) - len(out)
-            for bundle in bundles.take(wanted):
-                future = self._client.submit(bundled, bundle, pure=False)
-                out[future.key] = bundle
+        def sent(some: Iterable[Item]) -> Iterator[Any]:
+            for item in some:
+                future = self._client.submit(function, item, pure=False)
+                out[future.key] = item
                 yield future
 
-        finished = as_completed(submit(), loop=self._client.loop)
+        def next_items() -> Iterator[Item]:
+            most = AHEAD * max(2, self.workers or len(self.addresses))
+            return islice(rest, most - len(out))
+
+        finished = as_completed(sent(next_items()), loop=self._client.loop)
         try:
             for future in finished:
-                bundle = out.pop(future.key)
+                item = out.pop(future.key)
                 while future.status in ("lost", "pending"):  # its worker died with the result:
                     with self._client.as_current():
                         wait([future])  # the scheduler has it computed again
-                yield from _outcomes(future, bundle, bundles)
+                outcome = _outcome(future, item)
                 future.release()
-                for more in submit():
+                if outcome is not None:
+                    yield outcome
+                for more in sent([item] if outcome is None else next_items()):
                     finished.add(more)
         finally:
             if out:  # stopped early
@@ -275,7 +205,7 @@ class Engine:
 
 @contextmanager
 def _ctrl_c_ignored() -> Iterator[None]:
-    """Context manager in which new worker processes ignore Ctrl-C, so that only this process
+    """Provide a context in which new worker processes ignore Ctrl-C, so that only this process
     handles it.
     """
     if threading.current_thread() is not threading.main_thread():
@@ -295,32 +225,22 @@ def _attempt(function: Callable[[Item], Result], item: Item) -> Outcome[Item, Re
         return Outcome(item, None, err)
 
 
-def _outcomes(
-    future: Any, bundle: tuple[Item, ...], bundles: Bundles
-) -> Iterator[Outcome[Item, Any]]:
-    """Outcomes of the items of a bundle; if its workers died, each item is run again alone."""
+def _outcome(future: Any, item: Item) -> Outcome[Item, Any] | None:
+    """Outcome of an item whose work has ended; None if the result was lost on its way."""
     from distributed import KilledWorker
     from distributed import TimeoutError as Late
 
     if future.status == "finished":
         try:
-            found, seconds = future.result(timeout=FETCH)
+            return Outcome(item, future.result(timeout=FETCH))
         except Late:  # its worker died with the result, which Dask may wait for without end
-            bundles.again(bundle)
-            return
-        bundles.learn(len(bundle), seconds)
-        for item, (result, error) in zip(bundle, found, strict=True):
-            yield Outcome(item, result, error)
-        return
+            return None
     error = future.exception() if future.status == "error" else None
     killed = isinstance(error, KilledWorker)
-    if killed and len(bundle) > 1:
-        bundles.again(bundle)
-        return
+    if error is not None and not killed:
+        return Outcome(item, None, error)
     how = "every worker that processed it ended" if killed else f"it was {future.status}"
-    for item in bundle:
-        lost = error is None or killed
-        yield Outcome(item, None, _lost(how) if lost else error, lost=lost)
+    return Outcome(item, None, _lost(how), lost=True)
 
 
 def _lost(how: str) -> SysIdError:

@@ -130,7 +130,8 @@ class PayloadComponent:
         self._parts = load_parts(Path(c.parts)) if c.parts else None
         if self._parts is not None:
             node.create_service(Trigger, "~/which_part", self._on_which)
-            self._held = node.create_publisher(DiagnosticArray, "~/part", LATCHED)
+            # Not latched: a decision of the past says nothing of what is held now.
+            self._held = node.create_publisher(DiagnosticArray, "~/part", 1)
         self._kept = KeptCalibration(node, c.directory, c.sensor_frame, c.keep_tare_s)
         self._payload = node.create_publisher(InertiaStamped, "~/payload", LATCHED)
         self._running = node.create_publisher(PayloadEstimate, "~/payload_estimate", LATCHED)
@@ -143,7 +144,7 @@ class PayloadComponent:
             self._sensor.got_robot(model)
 
     def _begin(self, model: RobotModel) -> None:
-        """Begin a session with a robot on which the place of the sensor is known."""
+        """Begin a session with a robot on which the mounting of the sensor is known."""
         self._published, self.latest = 0, None
         kept = self._kept.load() if self._calibration is None else None
         online = OnlinePayload(self._shape, sensor=self._quality)
@@ -228,6 +229,8 @@ class PayloadComponent:
         return response
 
     def _publish_part(self) -> None:
+        if not self._held.get_subscription_count():
+            return
         status = DiagnosticStatus(name="part", hardware_id=self.config.sensor_frame)
         try:
             judged, found = self._part()

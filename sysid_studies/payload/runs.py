@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -82,11 +81,10 @@ class Result:
         case: The case.
         method: Name of the method.
         mass, com, inertia: Errors in percent (inertia about the centre of mass).
-        inertia_origin: The same about the sensor's origin.
         consistent: Whether the result is physically consistent.
         nees: Mean normalised squared error of mass, centre of mass and inertia (10 numbers).
-        solve_ms: Time of the method, its preparation included.
-        failure: The error's message where it gave no result (then errors are infinite).
+
+    Where the method gave no result, errors are infinite.
     """
 
     case: Case
@@ -94,15 +92,12 @@ class Result:
     mass: float
     com: float
     inertia: float
-    inertia_origin: float
     consistent: bool
     nees: float
-    solve_ms: float
-    failure: str = ""
 
 
 def simulate(case: Case) -> tuple[StudyObject, Experiment]:
-    """Simulated data of a case; the same case always gives the same data."""
+    """Return the simulated data of a case; the same case always gives the same data."""
     thing = modular_objects()[case.thing]
     rng = np.random.default_rng([case.seed, *case.thing.encode()])
     noise = NOISE_LEVELS[case.noise]
@@ -118,7 +113,7 @@ def solvers(
     sensor: SensorModel,
     poses: Array | None,
 ) -> dict[str, Callable[[], Estimate]]:
-    """All methods by name, applied to the same data.
+    """Apply all methods, by name, to the same data.
 
     The other methods receive the filtered motion, as in the paper; the default method receives
     encoders and wrench.
@@ -157,22 +152,20 @@ def run_case(case: Case, methods: Sequence[str] = PAYLOAD_METHODS) -> list[Resul
 
 def judge(case: Case, method: str, solve: Callable[[], Estimate], thing: StudyObject) -> Result:
     """Estimate with one method and compare with the true parameters."""
-    start = time.perf_counter()
     try:
         estimate = solve()
-        elapsed = 1e3 * (time.perf_counter() - start)
         nees = normalised_squared_error(estimate, thing.pi)
-    except SysIdError as err:
+    except SysIdError:
         inf = float("inf")
-        return Result(case, method, inf, inf, inf, inf, False, inf, 0.0, err.message)
+        return Result(case, method, inf, inf, inf, False, inf)
     mass, com, inertia = payload_errors(estimate.values, thing.pi, thing.size)
-    origin = payload_errors(estimate.values, thing.pi, thing.size, about_origin=True)[2]
-    consistent = bool(estimate.physically_consistent)
-    return Result(case, method, mass, com, inertia, origin, consistent, nees, elapsed)
+    return Result(case, method, mass, com, inertia, bool(estimate.physically_consistent), nees)
 
 
 def normalised_squared_error(estimate: Estimate, truth: Array) -> float:
-    """Mean of (error / standard deviation)^2 over mass, centre of mass and inertia about it."""
+    """Return the mean of (error / standard deviation)^2 over mass, centre of mass and inertia about
+    it.
+    """
     payload = PayloadSummary.of(estimate)
     mass, com, inertia = mass_com_inertia_from_pi(truth)
     upper = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
@@ -193,7 +186,7 @@ def run_cases(
 def table_cases(
     seeds: int, names: Sequence[str], *, faults: bool = False, paper: bool = False
 ) -> list[Case]:
-    """Cases of table III: 150 samples, moderate noise, motion from encoders."""
+    """Return the cases of table III: 150 samples, moderate noise, motion from encoders."""
     return [
         Case(thing, speed, "moderate", "encoders", 1.5, seed, faults, paper)
         for thing in names
@@ -203,8 +196,8 @@ def table_cases(
 
 
 def noise_cases(seconds: float, speeds: Sequence[float], names: Sequence[str]) -> list[Case]:
-    """Cases of figure 6: noise on all signals, 8 objects, 5 speeds, 4 noise levels; 640 runs in
-    all.
+    """Return the cases of figure 6: noise on all signals, 8 objects, 5 speeds, 4 noise levels; 640
+    runs in all.
     """
     return [
         Case(thing, speed, noise, "accelerations", seconds, 0)
@@ -214,8 +207,8 @@ def noise_cases(seconds: float, speeds: Sequence[float], names: Sequence[str]) -
     ]
 
 
-def goal3_cases(seeds: int, names: Sequence[str]) -> list[Case]:
-    """Cases with 150 samples and independent moderate noise on the accelerations."""
+def accelerometer_cases(seeds: int, names: Sequence[str]) -> list[Case]:
+    """Return the cases with 150 samples and independent moderate noise on the accelerations."""
     return [
         Case(thing, speed, "moderate", "accelerations", 1.5, seed)
         for thing in names
@@ -248,7 +241,7 @@ class Extent:
 
     @classmethod
     def of(cls, full: bool, objects: Sequence[str] | None) -> Extent:
-        """Extent of a full or quick study, with all objects or some.
+        """Return the extent of a full or quick study, with all objects or some.
 
         Raises:
             EstimationError: An object isn't one of the eight.
@@ -306,7 +299,7 @@ def _run_all(extent: Extent, engine: Engine, progress: Progress) -> Runs:
     in_base, rivals = table_cases(seeds, chosen, paper=True), (BASELINE, *RIVALS)
     runs.base = run("table III, base convention", in_base, rivals)
     runs.faulty = run("faulty sensor", table_cases(seeds, chosen, faults=True), PAYLOAD_METHODS)
-    runs.noisy = run("noisy accelerations", goal3_cases(seeds, chosen), PAYLOAD_METHODS)
+    runs.noisy = run("noisy accelerations", accelerometer_cases(seeds, chosen), PAYLOAD_METHODS)
     noisy = noise_cases(extent.seconds, extent.speeds, extent.names)
     runs.figure6 = run("figure 6", noisy, FIGURE_METHODS)
     return runs

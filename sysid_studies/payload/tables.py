@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the payload study, compared with the numbers of the paper and with the goals of this
-project.
-"""
+"""Tables of the payload study, compared with the numbers of the paper."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_studies.payload.runs import BASELINE, BEST, SPEEDS, Result
+from sysid_studies.payload.runs import SPEEDS, Result
 from sysid_studies.table import StudyTable
 
 TABLE_SPEEDS = SPEEDS[:3]
@@ -35,37 +32,15 @@ PAPER_TABLE_IV = {
 }
 
 
-@dataclass(frozen=True)
-class Goal:
-    """Limit for an accuracy, and the results cell by cell.
-
-    Attributes:
-        name: What is asked.
-        limits: One per cell.
-        values: One per cell.
-        cells: Names of the cells.
-    """
-
-    name: str
-    cells: tuple[str, ...]
-    limits: tuple[float, ...]
-    values: tuple[float, ...]
-
-    @property
-    def reached(self) -> bool:
-        """True if all cells reach their goals."""
-        return all(v <= limit for v, limit in zip(self.values, self.limits, strict=True))
-
-
 Means = dict[tuple[str, float], dict[str, float]]
 
 
 def means(results: Iterable[Result]) -> Means:
-    """Mean errors over objects and seeds, by method and speed."""
+    """Return the mean errors over objects and seeds, by method and speed."""
     groups: dict[tuple[str, float], list[Result]] = defaultdict(list)
     for result in results:
         groups[result.method, result.case.speed].append(result)
-    keys = ("mass", "com", "inertia", "inertia_origin", "consistent", "nees", "solve_ms")
+    keys = ("mass", "com", "inertia", "consistent", "nees")
     return {
         group: {key: float(np.mean([getattr(r, key) for r in rows])) for key in keys}
         for group, rows in groups.items()
@@ -80,7 +55,7 @@ def table_iii(
     *,
     with_paper: bool = True,
 ) -> StudyTable:
-    """Mean errors by method, with three speeds in each cell as in the paper.
+    """Return the mean errors by method, with three speeds in each cell as in the paper.
 
     `with_paper`: the case is that of the paper, whose numbers are printed below ours.
     """
@@ -103,82 +78,19 @@ def table_iii(
 
 
 def as_printed(value: float) -> str:
-    """Number of the paper's tables; 500 stands for '> 500'."""
+    """Return the number of the paper's tables; 500 stands for '> 500'."""
     return ">500" if value == 500.0 else f"{value:g}"
 
 
 def short(value: float) -> str:
-    """Number with three significant digits, or '>500' as in the paper."""
+    """Return the number with three significant digits, or '>500' as in the paper."""
     if not value <= 500.0:
         return ">500"
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
 
 
-def accuracy_goals(
-    clean: Sequence[Result], faults: Sequence[Result], noisy: Sequence[Result]
-) -> list[Goal]:
-    """First three accuracy goals of the project for its default estimator."""
-    goals = []
-    for name, results, limits in (
-        ("clean", clean, {"mass": (0.10,) * 3, "com": (0.15,) * 3, "inertia": (7.0, 4.0, 3.0)}),
-        (
-            "bias 0.3 N / 15 mN m, delay 10 ms, crosstalk 1 %",
-            faults,
-            {"mass": (1.0,) * 3, "com": (0.6,) * 3, "inertia": (7.0, 6.0, 5.0)},
-        ),
-        ("noise on accelerations", noisy, {"com": (0.2,) * 3, "inertia": (7.0, 5.0, 4.0)}),
-    ):
-        m = means(results)
-        for key, bounds in limits.items():
-            values = tuple(m[BEST, s][key] for s in TABLE_SPEEDS)
-            goals.append(Goal(f"{name}: {key} [%]", _speed_names(), bounds, values))
-    m = means(faults)
-    nees = tuple(m[BEST, s]["nees"] for s in TABLE_SPEEDS)
-    goals.append(Goal("faulty sensor: (error/sd)² at most 2", _speed_names(), (2.0,) * 3, nees))
-    inverse = tuple(1.0 / x for x in nees)
-    goals.append(
-        Goal("faulty sensor: 1/(error/sd)² at most 1/0.3", _speed_names(), (1 / 0.3,) * 3, inverse)
-    )
-    m = means(clean)
-    for rival in ("PMD", BASELINE):
-        cells = [(s, key) for s in TABLE_SPEEDS for key in ("mass", "com", "inertia")]
-        goals.append(
-            Goal(
-                f"clean: better than {rival}",
-                tuple(f"{key} {s:g}" for s, key in cells),
-                tuple(m[rival, s][key] for s, key in cells),
-                tuple(m[BEST, s][key] for s, key in cells),
-            )
-        )
-    share = min(m[BEST, s]["consistent"] for s in TABLE_SPEEDS)
-    goals.append(Goal("clean: inconsistent results [%]", ("all",), (0.0,), (100 * (1 - share),)))
-    return goals
-
-
-def _speed_names() -> tuple[str, ...]:
-    return tuple(f"{s:g} rad/s" for s in TABLE_SPEEDS)
-
-
-def goals_table(goals: Sequence[Goal], seeds: int) -> StudyTable:
-    """Table of all goals with their results."""
-    note = (
-        "At 1 / 1.5 / 2 rad/s; where two methods are compared: mass / COM / inertia at each speed."
-        f" {seeds} seed(s) per object; the goals are set for four (--full)."
-    )
-    rows = tuple(
-        (
-            goal.name,
-            " / ".join(f"{x:.3g}" for x in goal.limits),
-            " / ".join(f"{x:.3g}" for x in goal.values),
-            "reached" if goal.reached else "missed",
-        )
-        for goal in goals
-    )
-    return StudyTable("Goals", ("goal", "limit", "value", "verdict"), rows, note)
-
-
 def noise_table(results: Sequence[Result], methods: Sequence[str]) -> StudyTable:
-    """Table of figure 6: inertia errors by noise level and speed."""
+    """Return a table of figure 6: inertia errors by noise level and speed."""
     groups: dict[tuple[str, str, float], list[float]] = defaultdict(list)
     for r in results:
         groups[r.method, r.case.noise, r.case.speed].append(r.inertia)

@@ -29,7 +29,7 @@ class Unsendable(Exception):
         super().__init__(f"{a} and {b}")
 
 
-def alone_or_together(number: int) -> int:
+def itself(number: int) -> int:
     """13 is corrupt, 17 an error that can't be sent."""
     if number == 13:
         raise SignalError("13 is corrupt.", remedy="Record it again.")

@@ -31,11 +31,13 @@ POLICY = Path(__file__).resolve().parents[2] / "config" / "security" / "policy.x
 
 @pytest.mark.ros
 @pytest.mark.slow
-def test_the_policy_is_that_of_the_running_graph(start_nodes: Start) -> None:
+def test_the_policy_is_that_of_the_running_graph(start_nodes: Start, tmp_path: Path) -> None:
+    loads = tmp_path / "parts.yaml"
+    loads.write_text("parts: {part: {mass: 1, mass_sd: 0.1, com: [0, 0, 0], size: 0.1}}")
     specs = demo_graph(
         robot=simulated(),
         executor={"command_mode": "setpoint_stream"},
-        estimator={"sensor_frame": FRAME, "shape": "box 0.1 0.1 0.1"},
+        estimator={"sensor_frame": FRAME, "shape": "box 0.1 0.1 0.1", "parts": str(loads)},
         controller={},
     )
     bridge = {"service_type": "std_srvs/srv/Trigger", "service_name": "vendor/set_payload"}

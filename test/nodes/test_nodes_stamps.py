@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stamps of the future wipe out no weighing; joint states that come late are compared with tf."""
+"""Stamps of the future wipe out no weighing; joint states that come late are compared with tf; parts are
+recognised for listeners alone.
+"""
 
 from __future__ import annotations
 
@@ -68,6 +70,12 @@ def test_before_simulated_time_begins_every_stamp_is_let_in() -> None:
     component.session = PayloadSession(MODEL, "tool0", OnlinePayload(None))
     component._sensor = SENSOR
     component._on_joints(joints(NOW_S))
+
+
+def test_nothing_is_decided_about_parts_while_nobody_listens() -> None:
+    component = PayloadComponent(node(NOW_S))
+    component._held = SimpleNamespace(get_subscription_count=lambda: 0)  # cannot publish
+    component._publish_part()
 
 
 def test_a_tool_is_noticed_though_joint_states_come_two_seconds_late(

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+import trimesh
 import yaml
 from typer.testing import CliRunner
 
@@ -95,9 +96,10 @@ def test_mujoco_confirms_the_whole_chain(rng):
 
 
 def test_standing_still_weighs_and_balances_exactly():
-    table, goals = stop_and_go_table()
-    assert len(table.rows) == 4
-    assert all(goal.reached for goal in goals)
+    table = stop_and_go_table()
+    worst = {(method, noise): errors for method, noise, *errors in table.rows}
+    assert len(worst) == 4
+    assert max(worst["MAP", "none"]) < 1e-6 and max(worst["MAP", "moderate"]) < 0.1
 
 
 @pytest.mark.parametrize("kind", ["hull", "turned", "shifted", "elsewhere"])
@@ -115,7 +117,7 @@ def test_a_wrong_shape_costs_inertia_but_keeps_mass_and_centre(kind):
     shape = thing.shape.posed(X)
     if kind == "hull":
         corners = np.array(np.meshgrid([-0.1, 0.1], [-0.15, 0.15], [0.0, 0.05])).reshape(3, -1).T
-        shape = Shape.from_points(corners)
+        shape = Shape.from_mesh(trimesh.Trimesh(corners), hull=True)
     estimate = PayloadMAP(shape).fit(experiment.smoothed, experiment.belief)
     mass, com, inertia = payload_errors(estimate.values, thing.pi, thing.size)
     assert mass < 1.5 and com < 1.0 and inertia < 25.0
@@ -142,5 +144,4 @@ def test_the_command_prints_pure_json_and_writes_its_report(tmp_path):
     assert study["schema"] == "robot_sysid/payload_study/1"
     titles = [table["title"] for table in study["tables"]]
     assert "Table III" in titles and any(title.startswith("Table IV") for title in titles)
-    assert {goal["reached"] for goal in study["goals"]} <= {True, False}
     assert "Table III" in report.read_text()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cross-validation with normal equations of blocks of time: any choice of columns and prior is
-judged on held-out blocks.
+"""Cross-validation on blocks of time: choices of regressor columns and of the prior are judged on
+held-out blocks.
 
 Jackknife test of whether the recordings determine the torques of other motions: the fit is repeated
 with each block of time left out (delete-a-block jackknife, Künsch 1989). If the recordings are too
@@ -20,7 +20,7 @@ from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.arm.spans import Estimator, filled
 from sysid_core.estimation.fit import LeastSquares, Regression
-from sysid_core.robot import Array, RobotModel, joint_torque_regressor
+from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.loops import DrivenRobot, try_assemble
 
 N_BLOCKS = 6  # of time, each held out once: fits keep five sixths of the data
@@ -39,15 +39,16 @@ _SAMPLES = 200  # random states: the spread's own error is 5 %
 
 @dataclass(frozen=True, eq=False)
 class BlockScores:
-    r"""Normal equations of blocks of time, with which any choice of columns can be cross-validated.
+    r"""Normal equations of each block of time, for the cross-validation of any choice of regressor
+    columns.
 
-    Every block is predicted unfiltered, from a weighted fit to all other blocks, which are
-    filtered; the prior is that of `ConsistentLeastSquares`, without its constraints.
+    Every held-out block is predicted without filtering, from a weighted fit to all other blocks,
+    which are filtered. The prior is that of `ConsistentLeastSquares`, without its constraints.
 
     Attributes:
         regression: The filtered equations (names, structure, prior).
         filtered: `[Y tau]^T [Y tau]` per block and joint, shape (blocks, n, p+1, p+1).
-        raw: The same before filtering.
+        raw: Normal equations before filtering.
         gains: Gains of the drives, shape (n,): errors are weighed in the efforts' own unit.
     """
 
@@ -58,7 +59,7 @@ class BlockScores:
 
     @classmethod
     def build(cls, equations: ArmEquations, pi: Array, n_blocks: int = N_BLOCKS) -> BlockScores:
-        """Normal equations of blocks of equal time in motion.
+        """Return the normal equations of blocks of equal time in motion.
 
         Blocks are divided by time, because recordings with different rates are decimated
         differently.
@@ -66,7 +67,7 @@ class BlockScores:
         Args:
             equations: The data.
             pi: Inertial parameters that loads are taken from, shape (10 N,).
-            n_blocks: How many blocks.
+            n_blocks: Number of blocks.
         """
         filtered = equations.regression(pi)
         raw = equations.regression(pi, raw=True)
@@ -81,7 +82,7 @@ class BlockScores:
     def relative_error(
         self, keep: Sequence[bool] | None = None, prior_weight: float = 1.0
     ) -> float:
-        r"""Relative error `||e|| / ||effort||` over all held-out blocks and joints.
+        r"""Return the relative error `||e|| / ||effort||` over all held-out blocks and joints.
 
         Args:
             keep: Columns in use, shape (p,); None: all.
@@ -90,24 +91,24 @@ class BlockScores:
         return float(np.sqrt(self.block_errors(keep, prior_weight).sum()))
 
     def block_errors(self, keep: Sequence[bool] | None = None, prior_weight: float = 1.0) -> Array:
-        """Contribution of each block to the squared relative error, shape (blocks,)."""
+        """Return the contribution of each block to the squared relative error, shape (blocks,)."""
         error, signal = self._squares(keep, prior_weight)
         return np.asarray(np.sum(error / self.gains**2, axis=1) / np.sum(signal / self.gains**2))
 
     def joint_errors(self, keep: Sequence[bool] | None = None, prior_weight: float = 1.0) -> Array:
-        """Relative error of each joint, shape (n,)."""
+        """Return the relative error of each joint, shape (n,)."""
         error, signal = self._squares(keep, prior_weight)
         return np.sqrt(error.sum(axis=0) / np.maximum(signal, _least(signal)))
 
     def fits_without_blocks(
         self, prior_weight: float, parameters: Array, fixed: Sequence[str] = ()
     ) -> Array:
-        """Parameters of the fits that each omit one block, shape (blocks, p).
+        """Return the parameters of the fits that each omit one block, shape (blocks, p).
 
         Args:
             prior_weight: rho of the prior.
             parameters: All parameters of the fit to everything, shape (p,).
-            fixed: What the fit held, as in an estimator's `fixed`.
+            fixed: Parameters that the fit kept fixed, as in an estimator's `fixed`.
         """
         free = self.regression.free_columns(fixed)
         prior, sd = self.regression.prior[free], self.regression.prior_sd[free]
@@ -124,7 +125,7 @@ class BlockScores:
         return out
 
     def residual(self, parameters: Array) -> Array:
-        """RMS residual of every joint for given parameters, shape (n,) [N m]."""
+        """Return the RMS residual of every joint for given parameters, shape (n,) [N m]."""
         squares = _quadratic(np.append(-parameters, 1.0), self.filtered.sum(axis=0))
         return np.sqrt(np.maximum(squares, 0.0) / np.maximum(self.regression.counts, 1.0))
 
@@ -157,7 +158,7 @@ class BlockScores:
 
 
 def is_better(new: Array, old: Array, least_gain: float) -> bool:
-    """True if one choice predicts better than another by more than chance.
+    """Return True if one choice predicts better than another by more than chance.
 
     The mean gain over the blocks must exceed its standard error (Breiman's one-standard-error rule,
     Hastie et al. 2009, section 7.10), because a gain on some blocks with a loss on others does not
@@ -165,8 +166,8 @@ def is_better(new: Array, old: Array, least_gain: float) -> bool:
 
     Args:
         new: Squared held-out errors of blocks, shape (blocks,).
-        old: The same of what is to be replaced.
-        least_gain: Relative drop of the error that is wanted beside.
+        old: Squared held-out errors of the present choice, shape (blocks,).
+        least_gain: Relative reduction of the error that is required in addition.
     """
     gains = old - new
     clear = np.sum(gains) > np.sqrt(len(gains)) * np.std(gains, ddof=1)
@@ -174,7 +175,9 @@ def is_better(new: Array, old: Array, least_gain: float) -> bool:
 
 
 def _least(signal: Array) -> Array:
-    """Lower bound of the sums of squares, (n,): the efforts of a joint may be zero or noise-free."""
+    """Lower bound of each joint's sum of squares, shape (n,), for joints whose efforts are zero or
+    noise-free.
+    """
     return _EXACT * np.maximum(signal, _EXACT * max(float(np.max(signal)), 1e-200))
 
 
@@ -227,7 +230,8 @@ def _solve(products: Array, weights: Array, prior: Array, sd: Array, rho: float)
 def choose_prior_weight(
     equations: ArmEquations,
 ) -> tuple[float, dict[float, float]]:
-    """Weight of the prior with the smallest held-out error, and the errors of all candidates.
+    """Return the weight of the prior with the smallest held-out error, and the errors of all
+    candidates.
 
     The result is the largest weight whose error is not clearly larger than the smallest (Breiman's
     one-standard-error rule, Hastie et al. 2009, section 7.10), because the blocks of one recording
@@ -247,7 +251,8 @@ def lowered_prior_weight(
     weight: float,
     estimator: Callable[[float], Estimator],
 ) -> float:
-    """Weight of the prior, reduced until physical consistency no longer contradicts the prior.
+    """Return the weight of the prior, reduced until physical consistency no longer contradicts the
+    prior.
 
     `choose_prior_weight` judges fits without constraints. If the drive gains contradict each other,
     a strong prior fits the data only with physically inconsistent bodies; consistent bodies then
@@ -275,7 +280,7 @@ def lowered_prior_weight(
 
 
 def rough_loads(equations: ArmEquations) -> Array:
-    """Inertial parameters that are accurate enough for the load torque in friction terms.
+    """Estimate inertial parameters that are accurate enough for the load torque in friction terms.
 
     Without measured efforts of a joint, the least-squares estimate of the bodies that it carries is
     arbitrary.
@@ -294,8 +299,8 @@ class PredictionSpread:
 
     Attributes:
         spread: Standard deviation of predicted efforts, in units of the fit's residual.
-        relative: The same in units of the efforts of typical motion.
-        joints: Joint to its own spread.
+        relative: Spread relative to the efforts of typical motion.
+        joints: Spread of each joint, by its name.
     """
 
     spread: float
@@ -316,7 +321,8 @@ def prediction_spread(
     *,
     fixed: Sequence[str] = (),
 ) -> PredictionSpread:
-    r"""Scatter of predictions of a typical motion over fits that each omit one block of time.
+    r"""Return the scatter of predictions of a typical motion over fits that each omit one block of
+    time.
 
     With predictions y_b, b = 1 … B, of the fits without block b, the jackknife's variance is
     `(B - 1) / B sum_b (y_b - mean(y))^2`; root mean squares over samples and joints, joints in the
@@ -326,13 +332,13 @@ def prediction_spread(
         equations: The recordings.
         parameters: All parameters of the fit, inertial then friction, shape (p,).
         prior_weight: rho of the fit's prior.
-        fixed: What the fit held, as in an estimator's `fixed`.
+        fixed: Parameters that the fit kept fixed, as in an estimator's `fixed`.
     """
     split = equations.model.n_bodies * 10
     scores = BlockScores.build(equations, parameters[:split])
     fits = scores.fits_without_blocks(prior_weight, parameters, fixed)
     q, v, a = _typical_motion(equations)
-    rigid = joint_torque_regressor(equations.model, q, v, a)
+    rigid = equations.model.torque_regressor(q, v, a)
     Y = np.concatenate(
         [rigid, equations.friction.regressor(q, v, a, rigid @ parameters[:split])], axis=2
     )

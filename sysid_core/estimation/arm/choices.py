@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Smoothing and source of the motion, and friction terms, selected within the training runs on
-held-out blocks of time.
+"""Selection of the motion's smoothing, the source of velocities, and friction terms, by
+cross-validation on blocks of time of the training recordings.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def choose_motion_cutoff(
     friction: FrictionModel,
     processing: Processing,
 ) -> tuple[ArmEquations, dict[float, float]]:
-    """Equations with the low-pass cut-off of the motion that predicts held-out blocks best.
+    """Choose the low-pass cut-off of the motion with the smallest held-out error, and return the
+    equations with it.
 
     Slow sensors and slow motions need a low cut-off, fast and accurately measured ones a high
     cut-off.
@@ -41,7 +42,7 @@ def choose_motion_cutoff(
     Args:
         model: The robot.
         recordings: Runs that are fitted together.
-        friction: Terms that resist.
+        friction: Friction terms.
         processing: Rates and cut-offs; its own cut-off stays unless another is clearly better. Those
             above 0.4 of the regressor's rate are left out.
 
@@ -72,7 +73,8 @@ def choose_motion_cutoff(
 def choose_differentiation(
     equations: ArmEquations, recordings: Sequence[Recording]
 ) -> tuple[ArmEquations, dict[str, float]]:
-    """Equations with the source of velocities and accelerations that predicts held-out blocks best.
+    """Choose the source of velocities and accelerations with the smallest held-out error, and
+    return the equations with it.
 
     Velocities computed from positions alone are used if they predict held-out blocks clearly
     better, because the velocities that a drive reports may be delayed, coarse or smoothed. These
@@ -80,7 +82,7 @@ def choose_differentiation(
     splines with a cut-off per joint.
 
     Args:
-        equations: With the filter and its best cut-off.
+        equations: Equations with the filter and its best cut-off.
         recordings: As these were made from.
 
     Returns:
@@ -106,12 +108,16 @@ def choose_differentiation(
 
 
 def held_out_error(equations: ArmEquations) -> float:
-    """Relative error on held-out blocks for the settings of the equations."""
+    """Return the relative error of the predicted efforts on held-out blocks, for the settings of
+    the equations.
+    """
     return _root(held_out_blocks(equations))
 
 
 def held_out_blocks(equations: ArmEquations) -> Array:
-    """Contribution of each held-out block to the squared relative error, shape (N_BLOCKS,)."""
+    """Return the contribution of each held-out block to the squared relative error, shape
+    (N_BLOCKS,).
+    """
     return BlockScores.build(equations, rough_loads(equations)).block_errors()
 
 
@@ -136,10 +142,10 @@ def choose_terms(
     *,
     prior_weight: float = 1.0,
 ) -> tuple[FrictionModel, tuple[Choice, ...]]:
-    """Friction terms of every axis, by forward selection on held-out data.
+    """Choose the friction terms of every axis by forward selection on held-out data.
 
     Args:
-        equations: With the terms to start from.
+        equations: Equations with the initial friction terms.
         candidates: Terms that may be added.
         prior_weight: rho of the prior.
 
@@ -178,7 +184,7 @@ def choose_terms(
 def term_benefits(
     equations: ArmEquations, *, prior_weight: float = 1.0
 ) -> dict[str, dict[str, float]]:
-    """Reduction of the held-out error by each friction term at each joint.
+    """Return the reduction of the held-out error by each friction term at each joint.
 
     Returns:
         Term to {joint: relative rise of the held-out error without the term}; `all` joins them.
@@ -219,7 +225,9 @@ def _columns(
     friction: FrictionModel,
     terms: Mapping[str, Sequence[FrictionTerm]],
 ) -> list[bool]:
-    """Columns in use: all inertial ones, and those of the selected friction terms."""
+    """Mask of the regressor columns in use: all inertial parameters, springs, and the selected
+    friction terms.
+    """
     used = {
         name for axis, ts in terms.items() for t in ts for name in friction.parameters_of(axis, t)
     }

@@ -37,9 +37,6 @@ from sysid_core.robot import (
     FrictionModel,
     FrictionTerm,
     RobotModel,
-    inertial_parameter_names,
-    inertial_scale,
-    joint_torque_regressor,
 )
 from sysid_core.robot.loops import DrivenRobot
 from sysid_core.signals import JointStream, Recording
@@ -54,7 +51,8 @@ HELD = 32e6  # bytes of rigid-body regressors, and of filtered ones, that are he
 
 
 def arm_structural_rows(model: RobotModel, friction: FrictionModel) -> Array:
-    """Triangular factor of the rigid-body and friction regressor at random states, shape (p, p).
+    """Return the triangular factor of the rigid-body and friction regressor at random states, shape
+    (p, p).
 
     Rounded angles of the URDF are replaced by exact ones, because a tilt of 1e-6 rad has no
     measurable effect.
@@ -66,9 +64,9 @@ def arm_structural_rows(model: RobotModel, friction: FrictionModel) -> Array:
     angles = rng.uniform(-np.pi, np.pi, (n_samples, model.nv))
     if q.shape[1] == model.nv:
         angles = q
-    Y = joint_torque_regressor(model, q, v, a)
+    Y = model.torque_regressor(q, v, a)
     # Loads as the robot's own masses cause them, or masses of natural size where it has none.
-    load = Y @ (model.pi.ravel() + 0.1 * inertial_scale(model))
+    load = Y @ (model.pi.ravel() + 0.1 * model.inertial_scale)
     # Slow and fast samples, so that the terms near standstill differ from Coulomb friction.
     slow = v * np.where(rng.random(v.shape) < 0.5, 2e-3, 1.0)
     Phi = friction.regressor(angles, slow, a, load * rng.choice([-1.0, 1.0], v.shape))
@@ -87,11 +85,12 @@ def arm_structural_rows(model: RobotModel, friction: FrictionModel) -> Array:
 def _turning_over(
     friction: FrictionModel, v: Array, a: Array, rng: np.random.Generator
 ) -> tuple[list[int], Array]:
-    """Columns of terms that turn over, and the regressor of a walk by small and large steps.
+    """Columns of friction terms with memory, and the friction regressor along a random walk with
+    small and large steps.
 
-    Terms that turn over are friction terms with memory: after a reversal, they change over some
-    distance. Successive random states are further apart than this distance, so that the columns of
-    all terms with memory would be equal. These terms are therefore evaluated along a walk.
+    After a reversal, friction terms with memory change over some distance. Successive random states
+    are further apart than this distance, so that the columns of all terms with memory would be
+    equal. These terms are therefore evaluated along a walk.
     """
     widths = friction.play_width, friction.breakaway_width
     sizes = np.exp(rng.uniform(np.log(0.1 * min(widths)), np.log(10.0 * max(widths)), v.shape))
@@ -107,8 +106,8 @@ def _turning_over(
 
 
 def first_times(motions: Sequence[JointStream]) -> tuple[Array, ...]:
-    """Time at which the state (position and velocity) of each sample was first reached, one array
-    (K_i,) per motion [s]; of a repeated motion, the times of its first repetition.
+    """Return the time at which the state (position and velocity) of each sample was first reached,
+    one array (K_i,) per motion [s]; of a repeated motion, the times of its first repetition.
 
     Args:
         motions: Gapless motions with velocities.
@@ -143,14 +142,14 @@ class ArmEquations:
 
     Attributes:
         model: The robot.
-        friction: Terms that resist.
-        processing: Rates and cut-offs.
+        friction: Friction terms.
+        processing: Sampling rates and cut-off frequencies.
         spans: The data.
         Y: Unfiltered rigid-body regressor of each span, (K_i, n, 10 N); None for long recordings,
             where it is computed anew whenever it is needed.
         structure: Regressor at random states, shape (s, p).
         prior: Inertial parameters to start from, shape (10 N,).
-        scale: Their natural scale, shape (10 N,).
+        scale: Natural scale of the inertial parameters, shape (10 N,).
     """
 
     model: RobotModel
@@ -184,28 +183,26 @@ class ArmEquations:
             None,
             arm_structural_rows(model, friction),
             model.pi.ravel(),
-            inertial_scale(model),
+            model.inertial_scale,
         ).with_spans(parts)
 
     def with_spans(self, spans: Sequence[Span]) -> ArmEquations:
-        """Copy with other gapless spans of data."""
+        """Return a copy with other spans of data without gaps."""
         size = sum(len(s.tau) for s in spans) * self.model.nv * 10 * self.model.n_bodies
         Y = None
         if 8 * size <= HELD:
             Y = tuple(
-                joint_torque_regressor(
-                    self.model, s.motion.q, filled(s.motion.v), filled(s.motion.a)
-                )
+                self.model.torque_regressor(s.motion.q, filled(s.motion.v), filled(s.motion.a))
                 for s in spans
             )
         return replace(self, spans=tuple(spans), Y=Y)
 
     def with_friction(self, friction: FrictionModel) -> ArmEquations:
-        """Copy with other friction terms."""
+        """Return a copy with other friction terms."""
         return replace(self, friction=friction, structure=arm_structural_rows(self.model, friction))
 
     def with_delay(self, delay: float) -> ArmEquations:
-        """Copy in which each effort belongs to the motion `delay` [s] earlier."""
+        """Return a copy in which each effort is assigned to the motion `delay` [s] earlier."""
         by = delay - self.processing.delay
         Y = self.Y and tuple(
             shifted(Y, s.motion.time, by) for Y, s in zip(self.Y, self.spans, strict=True)
@@ -218,7 +215,7 @@ class ArmEquations:
         )
 
     def with_efforts_earlier(self, shifts: Array) -> ArmEquations:
-        """Copy with the torques of each joint advanced by `shifts` [s], shape (n,)."""
+        """Return a copy with the torques of each joint advanced by `shifts` [s], shape (n,)."""
         spans = []
         for span in self.spans:
             time, tau = span.motion.time, span.tau.copy()
@@ -228,8 +225,8 @@ class ArmEquations:
         return replace(self, spans=tuple(spans))
 
     def spread(self, samples: int) -> ArmEquations:
-        """About `samples` samples in pieces that are evenly distributed over the recordings, or all
-        if there are fewer.
+        """Return about `samples` samples in pieces that are evenly distributed over the recordings;
+        all samples if there are fewer.
         """
         pieces = evenly_spread([len(s.tau) for s in self.spans], samples)
         if sum(len(s.tau) for s in self.spans) <= samples:
@@ -243,7 +240,7 @@ class ArmEquations:
         )
 
     def unmeasured(self) -> NDArray[np.bool_]:
-        """Mask of joints whose efforts are zero throughout, shape (n,)."""
+        """Return a mask of joints whose efforts are zero throughout, shape (n,)."""
         return unmeasured_joints([span.tau for span in self.spans])
 
     @cached_property
@@ -252,13 +249,15 @@ class ArmEquations:
         return first_times([span.motion for span in self.spans])
 
     def moving(self) -> list[NDArray[np.bool_]]:
-        """Mask of the samples in which at least one joint moves, for every span, each (K_i,)."""
+        """Return a mask of the samples in which at least one joint moves, for every span, each
+        (K_i,).
+        """
         return [
             np.any(np.abs(filled(s.motion.v)) > self.processing.moving, axis=1) for s in self.spans
         ]
 
     def moving_share(self) -> float:
-        """Share of the samples in which at least one joint moves."""
+        """Return the share of the samples in which at least one joint moves."""
         return float(np.mean(np.concatenate(self.moving())))
 
     def regression(
@@ -269,7 +268,7 @@ class ArmEquations:
         raw: bool = False,
         fast: float = 0.0,
     ) -> Regression:
-        """Regression from the filtered, trimmed and decimated samples.
+        """Return the regression from the filtered, trimmed and decimated samples.
 
         Args:
             pi: Inertial parameters that the load-dependent friction is taken from, (10 N,).
@@ -291,7 +290,7 @@ class ArmEquations:
         model, friction = self.model, self.friction
         sd = friction_scale_from_squares(blocks.friction_squares(), tau, friction.names)
         regression = Regression(
-            names=inertial_parameter_names(model) + friction.names,
+            names=model.parameter_names + friction.names,
             units=INERTIAL_UNITS * model.n_bodies + friction.units_of(model.prismatic_joints),
             bodies=model.body_names,
             prior=np.concatenate([self.prior, np.zeros(len(sd))]),

@@ -22,17 +22,17 @@ from sysid_core.estimation.arm.spans import (
 from sysid_core.files import ONLY_KNOWN_KEYS, Number
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
-from sysid_core.robot.loops import DrivenRobot, project_velocities
+from sysid_core.robot.loops import DrivenRobot
 from sysid_core.settings import require_bounds
 from sysid_core.signals import EffortKind, JointStream, Recording
-from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion, split_at_gaps
+from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion
 
 _FEWEST = 20  # samples of a span: twice what filters need, fewer say nothing beside their ends
 _SAMPLES_PER_PERIOD = 6.0  # of the filter's cut-off: three times what carries it
 
 
 def unmeasured_joints(efforts: Sequence[Array]) -> NDArray[np.bool_]:
-    """Mask of joints without measured efforts, shape (n,).
+    """Return a mask of joints without measured efforts, shape (n,).
 
     Args:
         efforts: Efforts of every span, each (K_i, n).
@@ -54,7 +54,9 @@ def refuse_unmeasured(unmeasured: NDArray[np.bool_]) -> None:
 
 
 def unmeasured_notes(names: Sequence[str], unmeasured: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Sentence for the result about joints without measured efforts; empty if there are none."""
+    """Return a sentence for the result about joints without measured efforts; empty if there are
+    none.
+    """
     joints = [name for name, none in zip(names, unmeasured, strict=True) if none]
     if not joints:
         return ()
@@ -86,12 +88,12 @@ class Processing:
         end_trim: Cut at both ends of a span, where filters and impacts spoil it [s].
         moving: A joint moves above this speed [rad/s]; at standstill friction is anywhere between
             its limits.
-        rate_hz: At which the regressor is built (or the recording's own rate, if lower).
+        rate_hz: Sampling rate of the regressor (or the recording's own rate, if lower) [Hz].
         motion_cutoff_hz: Cut-off of the filter for positions, velocities and accelerations.
-        differentiate: How velocities and accelerations are found: `filter`; `positions`, which
-            leaves measured velocities out; or `spline`, smoothing splines of positions whose
-            cut-off the data choose (`motion_cutoff_hz` isn't used then).
-        delay: By how much the efforts lag behind the positions [s].
+        differentiate: Source of velocities and accelerations: `filter`; `positions`, without
+            measured velocities; or `spline`, smoothing splines of the positions whose cut-off is
+            chosen by cross-validation (`motion_cutoff_hz` is then not used).
+        delay: Time by which the efforts lag behind the positions [s].
     """
 
     __pydantic_config__ = ONLY_KNOWN_KEYS
@@ -128,7 +130,7 @@ class Processing:
         return ZeroPhaseFilter(self.torque_cutoff_hz)
 
     def kept(self, K: int, rate_hz: float, step: int | None = None) -> slice:
-        """Slice of the samples of a span of K that enter the fit.
+        """Return the slice of the samples that enter the fit, of a span of K samples.
 
         Args:
             K: Samples of the span.
@@ -143,13 +145,13 @@ class Processing:
 def prepare(
     model: RobotModel, recording: Recording, friction: FrictionModel, processing: Processing
 ) -> tuple[Span, ...]:
-    """Filtered gapless spans of a recording, with the joints in the order of the robot.
+    """Return the filtered gapless spans of a recording, with the joints in the order of the robot.
 
     Args:
         model: The robot.
         recording: Joint states with declared efforts.
-        friction: Its drives turn efforts into torques.
-        processing: Rates and cut-offs.
+        friction: Friction model, whose drives convert efforts to torques.
+        processing: Sampling rates and cut-off frequencies.
 
     Raises:
         SignalError: The recording can't be used.
@@ -167,12 +169,13 @@ def prepare(
 def prepare_motion(
     model: RobotModel, recording: Recording, processing: Processing
 ) -> Iterator[tuple[JointStream, float]]:
-    """Filtered motion of every gapless span with its sampling rate [Hz]; efforts are not required.
+    """Yield the filtered motion of every span without gaps, with its sampling rate [Hz]; efforts
+    are not required.
 
     Args:
         model: The robot, whose order the joints get.
         recording: Joint states.
-        processing: Rates and cut-offs.
+        processing: Sampling rates and cut-off frequencies.
 
     Raises:
         SignalError: Values aren't finite, or no span is long enough.
@@ -185,7 +188,7 @@ def prepare_motion(
     splined = way is Differentiation.SPLINE
     low_pass = None if splined else ZeroPhaseFilter(processing.motion_cutoff_hz)
     found = False
-    for part in in_pieces(split_at_gaps(stream, processing.max_gap_s), processing.rate_hz):
+    for part in in_pieces(stream.split_at_gaps(processing.max_gap_s), processing.rate_hz):
         if len(part) < _FEWEST:
             continue
         native = (len(part) - 1) / part.time[-1]
@@ -204,7 +207,7 @@ def prepare_motion(
 
 
 def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
-    """Joint states of the driven joints only, in the order of the robot.
+    """Return the joint states of the driven joints only, in the order of the robot.
 
     If passive joints of a closed chain have encoders that are used, they determine the positions of
     the driven joints.
@@ -225,7 +228,7 @@ def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
     seen = stream.ordered((*chain.actuated, *chain.measured))
     require_finite(replace(seen, effort=None), "")
     q = model.postures_of(seen.names, seen.q)
-    v = None if seen.v is None else project_velocities(chain, q, seen.names, seen.v)
+    v = None if seen.v is None else model.velocities_of(q, seen.names, seen.v)
     driven = seen.ordered(chain.actuated)
     return replace(driven, q=q[:, chain.actuated_columns], v=v, a=None)
 
@@ -237,15 +240,16 @@ def predicted_efforts(
     drives: DriveTrain,
     torques: Callable[[Array, Array, Array], Sequence[Array]],
 ) -> tuple[Array, ...]:
-    """Efforts predicted by several models, at the stamps and in the unit of the recording; NaN in
-    gaps.
+    """Return the efforts predicted by several models, at the stamps and in the unit of the
+    recording; NaN in gaps.
 
     Args:
         model: The robot, whose order the joints get.
         recording: Joint states; the efforts aren't looked at.
-        processing: Rates and cut-offs.
+        processing: Sampling rates and cut-off frequencies.
         drives: They turn torques into efforts.
-        torques: From q, v, a of a gapless motion, each (K, n), to torques (K, n), one of each model.
+        torques: Functions from q, v, a of a motion without gaps, each (K, n), to torques (K, n),
+            one for each model.
 
     Returns:
         Shape (K, n), one of each model.
@@ -267,6 +271,6 @@ def predicted_efforts(
 
 
 def earlier(motion: JointStream, shift: float) -> JointStream:
-    """Motion advanced by `shift` [s]; the efforts are unchanged."""
+    """Return the motion advanced by `shift` [s]; the efforts are unchanged."""
     q, v, a = (shifted(filled(x), motion.time, shift) for x in (motion.q, motion.v, motion.a))
     return replace(motion, q=q, v=v, a=a)

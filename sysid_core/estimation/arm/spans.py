@@ -14,7 +14,7 @@ from scipy.interpolate import make_interp_spline
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import Regression
-from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regressor
+from sysid_core.robot import Array, FrictionModel, RobotModel
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
@@ -29,7 +29,7 @@ class Span:
         motion: Motion of all joints, as it was `delay` before the torques.
         tau: Torques of the n measured joints, unfiltered, shape (K, n) [N m].
         rate_hz: Samples per second.
-        source: Which recording it comes from.
+        source: Name of the recording.
     """
 
     motion: JointStream
@@ -44,10 +44,10 @@ def shifted(values: Array, time: Array, shift: float) -> Array:
 
 
 def filled(values: Array | None) -> Array:
-    """Array of a span after `smooth_motion` has filled it, with the same shape.
+    """Return an array of a span that `smooth_motion` has filled; the shape is unchanged.
 
     Raises:
-        SignalError: It hasn't.
+        SignalError: The array is None.
     """
     if values is None:
         raise SignalError(
@@ -81,7 +81,7 @@ def require_torques(stream: JointStream, source: str, *, currents: bool = False)
     if stream.effort is None:
         raise SignalError(
             f"'{source}' has no efforts.",
-            remedy="Identification needs measured currents or torques: record them too.",
+            remedy="Record the motor currents or joint torques as well; identification needs them.",
         )
     kind = stream.effort_kind
     if kind.is_torque or (currents and kind is EffortKind.MOTOR_CURRENT):
@@ -131,8 +131,8 @@ class Estimator(Protocol):
 
 
 def full_parameters(regression: Regression, estimate: Estimate, fixed: Sequence[str]) -> Array:
-    """Full parameter vector from an estimate of base or full parameters, (p,); what the data leave
-    open is closest to the prior.
+    """Return all parameters, (p,), from an estimate of base or full parameters; undetermined
+    directions are as close as possible to the prior.
     """
     if estimate.names == regression.names:
         return estimate.values
@@ -155,7 +155,7 @@ class RegressorBlocks:
 
     Attributes:
         model: The robot.
-        friction: Terms that resist.
+        friction: Friction terms.
         spans: Motions, without gaps.
         rigid: Rigid-body regressor of each span, (K_i, n, 10 N), where it is held.
         rows: Samples of each span that are used.
@@ -186,7 +186,7 @@ class RegressorBlocks:
                 yield self._filtered(i, rows)
 
     def predict(self, parameters: Array) -> Array:
-        """Filtered torques `Y @ parameters` of all rows, shape (K, n)."""
+        """Return the filtered torques `Y @ parameters` of all rows, shape (K, n)."""
         split, out = 10 * self.model.n_bodies, []
         for i, rows in enumerate(self.rows):
             Y, Phi = self._raw(i)
@@ -198,7 +198,9 @@ class RegressorBlocks:
         return np.concatenate(out)
 
     def friction_squares(self) -> Array:
-        """Mean square of every unfiltered friction column over the rows in use, shape (n, p_f)."""
+        """Return the mean square of every unfiltered friction column over the rows in use, shape
+        (n, p_f).
+        """
         total = np.zeros((self.model.nv, len(self.friction.names)))
         for i, rows in enumerate(self.rows):
             Phi = self._raw(i)[1] if self.friction.needs_load else self._friction(i, None)
@@ -209,7 +211,7 @@ class RegressorBlocks:
         """Unfiltered rigid-body and friction regressors of a span."""
         motion = self.spans[i].motion
         Y = (
-            joint_torque_regressor(self.model, motion.q, filled(motion.v), filled(motion.a))
+            self.model.torque_regressor(motion.q, filled(motion.v), filled(motion.a))
             if self.rigid is None
             else self.rigid[i]
         )
@@ -236,11 +238,11 @@ class RegressorBlocks:
 
 
 def evenly_spread(lengths: Sequence[int], total: int) -> list[list[slice]]:
-    """Pieces of several spans, about `total` samples in all, distributed evenly.
+    """Select pieces of several spans, about `total` samples in all, that are distributed evenly.
 
     Args:
         lengths: Samples of each span.
-        total: How many are wanted.
+        total: Number of samples wanted.
 
     Returns:
         Slices of each span; whole spans where there are no more samples than wanted.

@@ -5,8 +5,9 @@
 regression; Gauss-Newton steps repeat this with the motion shifted by the delay found so far.
 
 At a reversal, real friction changes its sign later than the smooth sign of the model; without
-further terms, this resembles a delay of ten milliseconds. Equations near a joint's reversal are
-therefore left out here, and the friction terms of geared arms are estimated beside the delay.
+further terms, this resembles a delay of about ten milliseconds. Equations near a joint's reversal
+are therefore left out of the estimation of the delay, and the friction terms of geared arms are
+estimated together with it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from sysid_core.robot import GEARED_ARM_TERMS, Array
 _DELAY = "delay"
 _FIT = LeastSquares("joint")
 # Lags of right recordings' single joints beside the common one: friction that isn't modelled and
-# elastic joints look like some milliseconds. Learned from six arms (benchmarks/recordings/delays.py).
+# elastic joints look like some milliseconds. Learned from six arms.
 USUAL_S = 5e-3  # [s] standard deviation
 LATE_S = 50e-3  # [s] of a channel that is late: another topic, a filter, an average
 LATE_ODDS = 0.01  # one joint's channel in a hundred
@@ -53,7 +54,7 @@ class TorqueDelay:
         seconds: Delay, positive where torques lag behind positions [s].
         sd: Standard deviation, with the residuals' correlation in time [s].
         error: Relative error on held-out blocks of time as the equations are.
-        corrected_error: The same with the motion shifted by the delay.
+        corrected_error: Held-out error with the motion shifted by the delay.
     """
 
     seconds: float
@@ -63,7 +64,7 @@ class TorqueDelay:
 
     @property
     def shows(self) -> bool:
-        """True if the motion contains enough information about the delay."""
+        """True if the motion determines the delay."""
         return bool(self.sd < LATE_S)
 
     @property
@@ -118,8 +119,8 @@ class JointDelay:
 def settled_delay(
     step: Callable[[float], tuple[float, float]], start: float, rounds: int
 ) -> TorqueDelay:
-    """Delay after Gauss-Newton iterations, until the step is small compared with its standard
-    deviation.
+    """Return the delay after Gauss-Newton iterations, until the step is small compared with its
+    standard deviation.
 
     Args:
         step: From a delay that is taken out to what is left of it, and the deviation of that [s].
@@ -138,7 +139,8 @@ def settled_delay(
 def delay_step(
     regression: Regression, torque_change: Callable[[Array], Array]
 ) -> tuple[float, float]:
-    """Remaining delay and its standard deviation [s]; 0 and infinity where nothing is known of it.
+    """Return the remaining delay and its standard deviation [s]; 0 and infinity if the data do not
+    determine it.
 
     Args:
         regression: Equations with the delay that is known taken out.
@@ -152,7 +154,7 @@ def delay_step(
 def joint_delays(
     regression: Regression, torque_change: Callable[[Array], Array]
 ) -> tuple[JointDelay, ...]:
-    """Delays of the efforts of all joints, estimated together.
+    """Return the delays of the efforts of all joints, estimated together.
 
     Args:
         regression: Equations with the common delay taken out.
@@ -267,7 +269,9 @@ def torque_lags(equations: ArmEquations) -> ArmLags:
 
 
 def _judged(joints: Sequence[JointDelay], equations: ArmEquations) -> tuple[JointDelay, ...]:
-    """Delays of joints, those that seem late with their gain on held-out blocks of time."""
+    """Delays of the joints; for joints that seem late, with the improvement on held-out blocks of
+    time if their efforts are advanced.
+    """
     if not any(lag.late for lag in joints):
         return tuple(joints)
     before, out = held_out_error(equations), list(joints)
@@ -279,7 +283,9 @@ def _judged(joints: Sequence[JointDelay], equations: ArmEquations) -> tuple[Join
 
 
 def _with_geared_friction(equations: ArmEquations) -> tuple[ArmEquations, ArmEquations, Array]:
-    """Few samples, the same with the friction of geared arms, and inertial parameters for loads."""
+    """A subset of the samples, the same with the friction terms of geared arms, and inertial
+    parameters for load-dependent friction.
+    """
     few = equations.spread(ENOUGH)
     rich = few.with_friction(few.friction.with_terms(GEARED_ARM_TERMS))
     pi = few.prior if np.any(few.unmeasured()) else identify_equations(few, _FIT).pi.ravel()

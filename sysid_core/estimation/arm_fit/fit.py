@@ -71,7 +71,8 @@ def _load_dict(found: LoadedIdentification) -> dict[str, object]:
 
 
 def estimator_of(settings: FitSettings, prior_weight: float) -> Estimator:
-    """Estimator of the method ('auto' is 'lmi'), with this weight of the prior, if it has one.
+    """Return the estimator of a method ('auto' is 'lmi'), with the given weight of the prior if the
+    method has one.
 
     Raises:
         EstimationError: The method has no prior but `prior_sd` is given, or it doesn't fit all
@@ -98,7 +99,7 @@ def estimator_of(settings: FitSettings, prior_weight: float) -> Estimator:
 
 
 def processing_of(settings: FitSettings) -> Processing:
-    """Preprocessing (rates and filters) of the settings.
+    """Return the preprocessing (rates and filters) of the settings.
 
     Raises:
         EstimationError: An unknown way to differentiate, or a delay that is not a number.
@@ -128,12 +129,12 @@ class ArmFit:
     Attributes:
         identification: The result.
         lags: Estimated delays of the efforts.
-        prior_weight: In use; None where the method has no prior.
-        benefits: What each friction term buys on held-out blocks.
+        prior_weight: Weight of the prior in use; None if the method has no prior.
+        benefits: Reduction of the held-out error by each friction term.
         load: Known load, if any.
         loaded: The result with its drive gains and load; None without loaded runs.
         spread: Whether the recordings determine the torques of other motions.
-        differentiations: Held-out error of each way to differentiate, where several were tried.
+        differentiations: Held-out error of each source of velocities, if several were tried.
     """
 
     identification: Identification
@@ -146,7 +147,7 @@ class ArmFit:
     differentiations: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
-        """Identification as plain data for result.json."""
+        """Return the identification as plain data for result.json."""
         return {
             "delay": self.lags.common.seconds,
             "delay_sd": self.lags.common.sd,
@@ -177,15 +178,15 @@ def fit_arm(
         model: The robot.
         runs: Recordings that are fitted together.
         friction: Friction terms and drives.
-        settings: What isn't left open. Positions alone or splines may replace measured velocities
-            where neither cut-off nor way to differentiate is given, and the recordings have no more
-            than `MOST_TRIED` samples.
+        settings: Settings that are given; all others are chosen. Positions alone or splines may
+            replace measured velocities if neither the cut-off nor the source of velocities is
+            given, and if the recordings have at most `MOST_TRIED` samples.
         load: Known load of the loaded recordings.
         loaded: Recordings with the load.
         progress: Shows steps.
 
     Raises:
-        EstimationError: The recordings don't determine what is asked.
+        EstimationError: The recordings do not determine the requested parameters.
     """
 
     def estimator(weight: float | None) -> Estimator:
@@ -244,7 +245,8 @@ def _equations(
     processing: Processing,
     progress: Progress,
 ) -> tuple[ArmEquations, dict[str, float]]:
-    """Equations with the given smoothing of the motion, or with what predicts best.
+    """Equations with the given smoothing of the motion, or otherwise with the smoothing that
+    predicts held-out data best.
 
     Returns:
         The equations, and the errors of all ways to differentiate where several were tried.
@@ -266,7 +268,9 @@ def _equations(
 def _with_gains_of_load(
     equations: ArmEquations, carrying: ArmEquations, load: KnownLoad
 ) -> tuple[ArmEquations, ArmEquations]:
-    """Both data with the drives' gains that the known load gives."""
+    """Equations of the runs without and with the load, with the drive gains that follow from the
+    known load.
+    """
     gains = identify_with_load(equations, carrying, load, LeastSquares("joint")).gains.gains
     return with_gains(equations, gains), with_gains(carrying, gains)
 
@@ -278,7 +282,9 @@ def _prior_weight(
     estimator: Callable[[float | None], Estimator],
     progress: Progress,
 ) -> float | None:
-    """The weight of the prior: as given, or chosen where 0 was given; None: there is no prior."""
+    """Weight of the prior: the given value, or, for 0, the one with the smallest held-out error;
+    None if the method has no prior.
+    """
     if not settings.has_prior:
         return None
     if settings.prior_weight > 0.0:

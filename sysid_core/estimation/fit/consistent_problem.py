@@ -30,13 +30,13 @@ _ZERO = 1e-9  # eigenvalues below this part of the largest count as zero
 
 
 def symmetric(M: Array) -> Array:
-    """Symmetric part of a matrix."""
+    """Return the symmetric part of a matrix."""
     return 0.5 * (M + M.T)
 
 
 def root(M: Array) -> Array:
-    """Square root R of a symmetric matrix, with `R^T R` the nearest positive semi-definite matrix
-    (after scaling its diagonal to one).
+    """Return the square root R of a symmetric matrix, with `R^T R` the nearest positive
+    semi-definite matrix (after scaling its diagonal to one).
 
     Args:
         M: Shape (n, n).
@@ -48,15 +48,15 @@ def root(M: Array) -> Array:
 
 
 def inverse(M: Array) -> Array:
-    """Inverse of a positive definite matrix after scaling its diagonal to one."""
+    """Return the inverse of a positive definite matrix after scaling its diagonal to one."""
     scale = 1.0 / np.sqrt(np.diag(M))
     factor = scipy.linalg.cho_factor(symmetric(M * np.outer(scale, scale)))
     return scipy.linalg.cho_solve(factor, np.diag(scale)) * scale[:, None]
 
 
 def pseudo_inertia_expression(pi: cp.Expression, length: float = 1.0) -> cp.Expression:
-    r"""Pseudo-inertia `P(pi)` of one body as an affine 4 x 4 expression: Zhang et al. (2024), eq.
-    (30), (31).
+    r"""Return the pseudo-inertia `P(pi)` of one body as an affine 4 x 4 expression: Zhang et al.
+    (2024), eq. (30), (31).
 
     Args:
         pi: Inertial parameters, shape (10,).
@@ -142,8 +142,8 @@ def solve_convex(problem: cp.Problem, what: str) -> Certificate:
 
 
 def nearest_consistent(pi: Array, covariance: Array, length: float) -> Array:
-    r"""Physically consistent parameters nearest to pi: `argmin_x (x - pi)^T C^{-1} (x - pi)` with
-    `P(x) > 0` for all bodies.
+    r"""Return the physically consistent parameters nearest to pi: `argmin_x (x - pi)^T C^{-1} (x -
+    pi)` with `P(x) > 0` for all bodies.
 
     Args:
         pi: Estimated parameters, shape (10,).
@@ -169,7 +169,7 @@ def nearest_consistent(pi: Array, covariance: Array, length: float) -> Array:
 def bounded_fit(
     regression: Regression, free: NDArray[np.bool_], R: Array, r: Array, rho: Array
 ) -> Array:
-    r"""Least squares with a prior and non-negative parameters: minimise `||R pi - r||^2 +
+    r"""Solve least squares with a prior and non-negative parameters: minimise `||R pi - r||^2 +
     ||sqrt(rho) (pi - pi_0)/s||^2`.
 
     If only friction and drive parameters are estimated, no matrix inequality is needed; this
@@ -298,7 +298,7 @@ def build_consistent_problem(
 
 
 def solve_consistent(problem: ConsistentProblem) -> tuple[Array, Certificate]:
-    """Optimal values of all parameters, shape (p,), and the certificate of the solver.
+    """Return the optimal values of all parameters, shape (p,), and the certificate of the solver.
 
     Raises:
         SolverError: No optimum was found.

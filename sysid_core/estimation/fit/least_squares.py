@@ -32,7 +32,7 @@ class LeastSquares:
     r"""Least squares on the base parameters, without physical consistency.
 
     Args:
-        weighting: How residuals are weighted: `none` (OLS), `joint` (WLS) or `robust` (IRLS).
+        weighting: Weighting of the residuals: `none` (OLS), `joint` (WLS) or `robust` (IRLS).
         fixed: Parameters that keep their prior values (see `Regression.free_columns`).
 
     References:
@@ -114,8 +114,8 @@ class LeastSquares:
 def excitation_rows(
     regression: Regression, compressed: Compressed, free: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
-    """Rows of the data and of ideal motion in the free columns, unweighted, for the measure of
-    excitation.
+    """Return the unweighted rows of the data and of ideal motion in the free columns, from which
+    the excitation is measured.
     """
     R = compressed.weighted(np.ones(len(regression.joints)))[0]
     return R[:, free], regression.structure[:, free]
@@ -124,7 +124,7 @@ def excitation_rows(
 def base_verdicts(
     base: BaseParameters, uncertainty: ParameterUncertainty
 ) -> tuple[ParameterVerdict, ...]:
-    """Identifiability verdict of every base parameter."""
+    """Return the identifiability verdict of every base parameter."""
     weak = uncertainty.prior_dominated
     return tuple(
         ParameterVerdict.PRIOR_DOMINATED
@@ -135,7 +135,9 @@ def base_verdicts(
 
 
 def combinations_of(base: BaseParameters) -> dict[str, dict[str, float]]:
-    """Linear combination that each base parameter stands for, except single parameters."""
+    """Return the linear combination of parameters that each base parameter represents, except where
+    it is a single parameter.
+    """
     return {
         name: base.combination(i) for i, name in enumerate(base.base_names) if not base.is_alone(i)
     }
@@ -145,16 +147,16 @@ class ConsistentLeastSquares:
     r"""Least squares over all parameters, with every body physically consistent.
 
     `min sum_k w_k ||tau_k - Y_k pi||^2 + rho d(pi, pi_0)` subject to a positive definite
-    pseudo-inertia of every body and `F_c, F_v, I_a >= 0` (Zhang et al. 2024, eq. 30-32, as the
-    convex program that it is). The prior determines only the parameters that the data leave
-    undetermined. With `Prior.ENTROPIC`, d is `tr(P_0^-1 P) - log det(P_0^-1 P) - 4` per body (Lee,
-    Wensing and Park 2020), which doesn't depend on frames or units.
+    pseudo-inertia of every body and `F_c, F_v, I_a >= 0` (Zhang et al. 2024, eq. 30-32, solved as a
+    convex program). The prior determines only the parameters that the data leave undetermined. With
+    `Prior.ENTROPIC`, d is `tr(P_0^-1 P) - log det(P_0^-1 P) - 4` per body (Lee, Wensing and Park
+    2020), which does not depend on frames or units.
 
     The estimate without prior is stored in `measured`: base parameters with standard deviations. A
     parameter has a standard deviation if the data determine it alone, or if a prior was declared.
 
     Args:
-        prior: How the distance to the URDF's values is measured.
+        prior: Metric of the distance to the URDF's values.
         prior_weight: rho. 1 takes the natural scales of `Regression.prior_sd` as standard
             deviations; it is weak against thousands of samples. A weight chosen for prediction is
             no belief: deviations don't depend on it.
@@ -162,7 +164,7 @@ class ConsistentLeastSquares:
         prior_sd: Declared belief: standard deviation of the URDF's inertial parameters relative to
             their natural scale (a CAD tolerance of .05, say), or link, joint or symbol to one. It
             replaces rho by `1 / prior_sd^2`.
-        weighting: How residuals are weighted.
+        weighting: Weighting of the residuals.
         fixed: Parameters that keep their prior values (see `Regression.free_columns`).
     """
 
@@ -284,7 +286,9 @@ class ConsistentLeastSquares:
         return values, certificate.notes
 
     def _prior(self, regression: Regression) -> tuple[Array, NDArray[np.bool_]]:
-        """Weight of every parameter's prior, shape (p,), and for which it is a declared belief."""
+        """Weight of every parameter's prior, shape (p,), and a mask of the parameters whose prior
+        the user has declared as known.
+        """
         rho = np.full(len(regression.names), self.prior_weight)
         for name, weight in self.prior_weights.items():
             rho[regression.columns_of(name)] = weight
@@ -343,7 +347,8 @@ def _lifted_covariance(regrouping: Array, seen: ParameterUncertainty, s: Array) 
 def _shrunken_covariance(
     normal: Array, M: Array, rho: Array, declared: NDArray[np.bool_], s: Array
 ) -> Array:
-    """Sandwich of the estimate that a declared prior shrinks (Huber 1981, 7.6), shape (p, p).
+    """Covariance of the estimate that a declared prior pulls towards its mean (sandwich formula,
+    Huber 1981, 7.6), shape (p, p).
 
     The error of the prior itself is included: its declared uncertainty, or the natural scale s if
     none is declared.
@@ -362,7 +367,9 @@ def _consistency(regression: Regression, values: Array) -> dict[str, bool]:
 def _verdicts(
     regression: Regression, free: NDArray[np.bool_], base: BaseParameters, measured: Estimate
 ) -> tuple[ParameterVerdict, ...]:
-    """From the structure first, then from what the data say of the base parameters."""
+    """Identifiability verdicts of the parameters: from the structure first, then from the standard
+    deviations of the base parameters.
+    """
     # The row space of the regrouping is what motion can show; a parameter alone lies inside it.
     Q = np.linalg.qr(base.regrouping.T)[0]
     shown = np.zeros(len(free))

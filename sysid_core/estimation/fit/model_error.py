@@ -42,8 +42,8 @@ class ModelError:
         factors: Factors of the deviations of the base parameters, shape (b,).
         between: Variances that are added: by how much friction differs between recordings, (b,).
         days: The relative deviation of friction between recordings that this comes from.
-        inertial: Which of them are inertial, shape (b,).
-        recordings: How many recordings the friction was compared between.
+        inertial: Mask of the inertial parameters, shape (b,).
+        recordings: Number of recordings between which the friction was compared.
     """
 
     factors: Array
@@ -54,7 +54,7 @@ class ModelError:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on the model error for the result."""
+        """Return sentences on the model error, for the notes of the result."""
         groups = (self.factors[of] for of in (self.inertial, ~self.inertial))
         inertial, friction = (float(np.median(x)) if len(x) else 1.0 for x in groups)
         out = []
@@ -82,7 +82,7 @@ def model_error(
     weights: Weights,
     alone: ParameterUncertainty,
 ) -> ModelError:
-    r"""Scatter of fits that each omit one block of motion, relative to their covariance.
+    r"""Return the scatter of fits that each omit one block of motion, relative to their covariance.
 
     The blocks have equal numbers of samples, and no motion occurs in two of them; otherwise a model
     error that repeats in every period would occur in all.
@@ -90,9 +90,9 @@ def model_error(
     Args:
         regression: K samples of n torques.
         columns: The b columns that were estimated: base parameters.
-        values: Their estimates, shape (b,).
+        values: Estimates of the parameters, shape (b,).
         residual: Shape (K, n).
-        weights: Those of the fit.
+        weights: Weights of the fit.
         alone: Covariance of the b parameters, from the residuals' correlation in time alone.
     """
     inertial = np.asarray(columns) < regression.n_inertial
@@ -113,7 +113,7 @@ def model_error(
 
 
 def spread_between(size: Array, own: Array, scatter: Array | None, count: int) -> float:
-    r"""Relative standard deviation of friction between recordings.
+    r"""Return the relative standard deviation of friction between recordings.
 
     The variance of an estimate, computed from the influences of R recordings, is `V_j = C_j + tau^2
     theta_j^2 / R` with the wanted deviation `tau`. Each parameter gives a value of `tau^2`,
@@ -139,7 +139,8 @@ def spread_between(size: Array, own: Array, scatter: Array | None, count: int) -
 def scatter_factors(
     H: Array, right: Array, covariance: Array, natural: Array, *, leave_out: bool = True
 ) -> Array:
-    r"""Ratio of the scatter of the estimates over blocks to their standard deviations, shape (b,).
+    r"""Return the ratio of the scatter of the estimates over blocks to their standard deviations,
+    shape (b,).
 
     Measured ratios of variances have a chi-square distribution about the true ones, which differ
     between parameters; the measured ones are therefore shrunk towards their common distribution
@@ -166,8 +167,8 @@ def scatter_factors(
 
 
 def block_scatter(H: Array, right: Array, natural: Array, *, leave_out: bool) -> Array:
-    r"""Variances of the estimate from all blocks, computed from the scatter of fits to single
-    blocks, shape (b,).
+    r"""Return the variances of the estimate from all blocks, computed from the scatter of fits to
+    single blocks, shape (b,).
 
     Without block k of B the estimate moves by `d_k = -(H - H_k + w N^{-1})^{-1} Y_k^T psi_k`, N the
     natural covariance and w small; the delete-a-block jackknife's variance (Kuensch 1989) is
@@ -191,7 +192,8 @@ def block_scatter(H: Array, right: Array, natural: Array, *, leave_out: bool) ->
 
 
 def moderated(ratios: Array, dof: int) -> Array:
-    """Variance estimates with few degrees of freedom, shrunk towards their common distribution.
+    """Return the variance estimates with few degrees of freedom, shrunk towards their common
+    distribution.
 
     True ratios are inverse-gamma; its two parameters come from mean and variance of the logarithms
     (Smyth 2004, "Linear models and empirical Bayes methods", section 6.2). The errors of the

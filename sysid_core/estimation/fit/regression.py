@@ -20,15 +20,15 @@ BLOCK = 8192  # samples of a regressor that are held at once
 
 
 def friction_scale(Phi: Array, tau: Array, names: Sequence[str] = ()) -> Array:
-    """Natural scale of friction parameters from the friction regressor, shape (K, n, p); see
-    `friction_scale_from_squares`.
+    """Return the natural scale of friction parameters from the friction regressor, shape (K, n, p);
+    see `friction_scale_from_squares`.
     """
     return friction_scale_from_squares(np.mean(Phi**2, axis=0), tau, names)
 
 
 def friction_scale_from_squares(squares: Array, tau: Array, names: Sequence[str] = ()) -> Array:
-    r"""Natural scale of friction parameters: the value with which the parameter alone would explain
-    the joint's torque.
+    r"""Return the natural scale of friction parameters: the value with which the parameter alone
+    would explain the joint's torque.
 
     Args:
         squares: Mean square of every column of the friction regressor, shape (n, p).
@@ -70,7 +70,7 @@ class RegressorBlocks(Protocol):
         ...
 
     def predict(self, parameters: Array) -> Array:
-        """Torques `Y @ parameters`, shape (K, n)."""
+        """Return the torques `Y @ parameters`, shape (K, n)."""
         ...
 
 
@@ -89,11 +89,10 @@ class Regression:
         units: Units of the p parameters.
         joints: Names of the n measured joints.
         bodies: Names of the bodies.
-        prior: What is known of the parameters beforehand (the URDF's values; 0 for friction),
-            shape (p,).
+        prior: Prior values of the parameters (those of the URDF; 0 for friction), shape (p,).
         prior_sd: Natural scale of the parameters' distance from it (see `inertial_scale` and
             `friction_scale`), shape (p,).
-        non_negative: Which parameters physics forbids to be negative, shape (p,).
+        non_negative: Mask of the parameters that physics requires to be non-negative, shape (p,).
         structure: Rows that span what ideal motion shows, shape (s, p): a regressor at random
             states, or its triangular factor.
         starts: First sample of every gapless span; noise is correlated only within one.
@@ -178,8 +177,8 @@ class Regression:
         return np.full(n, float(K)) if self.used is None else self.used.sum(axis=0).astype(float)
 
     def motion_blocks(self, count: int) -> NDArray[np.intp]:
-        """Block number of each sample, (K,), for cross-validation: blocks of equal size, and no
-        motion in two blocks.
+        """Return a block number of each sample, (K,), for cross-validation: blocks of equal size,
+        and no motion in two blocks.
         """
         time = np.arange(len(self.tau)) if self.motion_time is None else self.motion_time
         edges = np.quantile(time, np.arange(1, count) / count)
@@ -196,8 +195,8 @@ class Regression:
         return 10 * len(self.bodies)
 
     def base_of(self, free: NDArray[np.bool_]) -> BaseParameters:
-        """Base parameters of the free columns (mask of shape (p,)), computed from the structure and
-        not from the data.
+        """Return the base parameters of the free columns (mask of shape (p,)), computed from the
+        structure and not from the data.
         """
         names = tuple(name for name, f in zip(self.names, free, strict=True) if f)
         return sampled_base_parameters(self.structure[:, free], names)
@@ -208,8 +207,8 @@ class Regression:
         return self.base_of(np.ones(len(self.names), dtype=bool))
 
     def free_columns(self, fixed: Sequence[str]) -> NDArray[np.bool_]:
-        """Mask of the columns that are estimated, shape (p,); the other parameters keep their prior
-        values.
+        """Return a mask of the columns that are estimated, shape (p,); the other parameters keep
+        their prior values.
 
         Args:
             fixed: Parameter names, symbols (`I_a`), joints or links, or the groups `inertials`
@@ -229,8 +228,8 @@ class Regression:
         return free
 
     def columns_of(self, entry: str) -> NDArray[np.bool_]:
-        """Mask of the columns that belong to a parameter, symbol (`I_a`), joint, link or group,
-        shape (p,).
+        """Return a mask of the columns that belong to a parameter, symbol (`I_a`), joint, link or
+        group, shape (p,).
 
         Raises:
             EstimationError: The name fits nothing.
@@ -251,7 +250,7 @@ class Regression:
         return hit
 
     def predict(self, pi: ArrayLike) -> Array:
-        """Predicted torques `Y @ pi`, shape (K, n)."""
+        """Return the predicted torques `Y @ pi`, shape (K, n)."""
         pi, out = np.asarray(pi, dtype=float), np.empty_like(self.tau)
         if not isinstance(self.Y, np.ndarray):
             return self.Y.predict(pi)
@@ -260,7 +259,9 @@ class Regression:
         return out
 
     def residual_rms(self, residual: Array) -> dict[str, float]:
-        """RMS of the residuals of every joint that has equations in use [N m]; from (K, n)."""
+        """Return the RMS of the residuals of every joint that has equations in use [N m]; from (K,
+        n).
+        """
         squares = np.sum(residual**2, axis=0)
         return {
             joint: float(np.sqrt(total / count))
@@ -277,7 +278,7 @@ class Compressed:
     Attributes:
         R: Factors, each of shape (m_j, p).
         r: Right-hand sides, each of shape (m_j,).
-        rest: What no parameter explains, shape (n,).
+        rest: Squared residual of the torques that no parameter values reduce, shape (n,).
         counts: Equations of every joint, for variances, shape (n,).
     """
 
@@ -287,8 +288,8 @@ class Compressed:
     counts: Array
 
     def of(self, columns: Sequence[int], known: Array) -> Compressed:
-        """Equations of some columns, with the contribution `R @ known` of the others moved
-        to the right-hand side.
+        """Return the equations of some columns, with the contribution `R @ known` of the others
+        moved to the right-hand side.
 
         Args:
             columns: Indices of the columns that stay.
@@ -299,7 +300,8 @@ class Compressed:
         return Compressed(tuple(R[:, index] for R in self.R), r, self.rest, self.counts)
 
     def weighted(self, weights: ArrayLike) -> tuple[Array, Array]:
-        """Triangular factor of all joints, each with its weight: R (m, p) and r (m,) with m <= p.
+        """Return the triangular factor of all joints, each with its weight: R (m, p) and r (m,)
+        with m <= p.
 
         Args:
             weights: Weights of the squared residuals, shape (n,).
@@ -312,14 +314,14 @@ class Compressed:
         return np.triu(R[:m, :-1]), R[:m, -1]
 
     def variances(self, pi: ArrayLike) -> Array:
-        """Mean squared residual of every joint, shape (n,)."""
+        """Return the mean squared residual of every joint, shape (n,)."""
         pi = np.asarray(pi, dtype=float)
         squares = [np.sum((R @ pi - r) ** 2) for R, r in zip(self.R, self.r, strict=True)]
         return (np.array(squares) + self.rest) / np.maximum(self.counts, 1.0)
 
 
 def compress(regression: Regression, weights: Array | None = None) -> Compressed:
-    """Triangular factors of the equations of every joint, computed block by block.
+    """Return the triangular factors of the equations of every joint, computed block by block.
 
     Args:
         regression: K samples of n torques in p parameters.
@@ -356,8 +358,8 @@ def _factor(rows: Array) -> Array:
 
 
 def solve_compressed(R: Array, r: Array) -> Array:
-    """Least-squares solution after scaling the columns; the minimum-norm solution if they are
-    dependent.
+    """Return the least-squares solution after scaling the columns; the minimum-norm solution if
+    they are dependent.
 
     Args:
         R: Shape (m, p).

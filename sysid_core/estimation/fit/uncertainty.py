@@ -23,7 +23,7 @@ _OPEN = 1e4  # natural scales: deviation of a direction that the data don't touc
 
 
 def span_slices(starts: Sequence[int], n_samples: int) -> list[slice]:
-    """Ranges of the samples of each gapless span."""
+    """Return the ranges of the samples of each gapless span."""
     bounds = [*starts, n_samples]
     return [slice(a, b) for a, b in pairwise(bounds) if b > a]
 
@@ -31,8 +31,8 @@ def span_slices(starts: Sequence[int], n_samples: int) -> list[slice]:
 def autocovariance(
     residual: ArrayLike, starts: Sequence[int], max_lag: int, count: float | None = None
 ) -> Array:
-    r"""Autocovariance of residuals over all spans, `gamma_l = mean_k e_k e_{k+l}`, l = 0 ..
-    max_lag; (K,) to (max_lag+1,).
+    r"""Return the autocovariance of residuals over all spans, `gamma_l = mean_k e_k e_{k+l}`, l = 0
+    .. max_lag; (K,) to (max_lag+1,).
 
     Args:
         residual: Shape (K,); zero where an equation was left out.
@@ -51,7 +51,7 @@ def autocovariance(
 
 
 def correlation_lag(gamma: Array) -> int:
-    """First lag at which the correlation falls below 5 %."""
+    """Return the first lag at which the correlation falls below 5 %."""
     below = np.flatnonzero(np.abs(gamma) < 0.05 * gamma[0])
     return int(below[0]) if len(below) else len(gamma) - 1
 
@@ -64,8 +64,8 @@ def score_covariance(
     counts: Array | None = None,
     columns: Sequence[int] | None = None,
 ) -> Array:
-    r"""Covariance `M_j = Cov(sum_k y_jk psi_jk)` of scores that are stationary but correlated in
-    time.
+    r"""Return the covariance `M_j = Cov(sum_k y_jk psi_jk)` of scores that are stationary but
+    correlated in time.
 
     `M_j = sum_l kappa_l gamma_j(l) sum_k y_jk y_{j,k+l}^T`: each joint's autocovariance gamma of the
     weighted residuals psi, tapered by the Parzen window kappa (Newey and West 1987, with the
@@ -159,8 +159,8 @@ class ParameterUncertainty:
 
     @classmethod
     def from_data(cls, R: Array, M: Array, prior: Array) -> ParameterUncertainty:
-        r"""Sandwich covariance `H^-1 M H^-1` from the normal matrix `H = R^T R` and the score
-        covariance M.
+        r"""Return the sandwich covariance `H^-1 M H^-1` from the normal matrix `H = R^T R` and the
+        score covariance M.
 
         The columns are scaled first, because they may differ by many orders of magnitude without
         being dependent.
@@ -191,7 +191,7 @@ class ParameterUncertainty:
         return cls(covariance, prior, np.maximum(ratios, 0.0), natural @ U)
 
     def widened(self, factors: Array, added: Array) -> ParameterUncertainty:
-        """Copy with scaled standard deviations and added variances, shapes (b,)."""
+        """Return a copy with scaled standard deviations and added variances, shapes (b,)."""
         wider = self.covariance * np.outer(factors, factors) + np.diag(added)
         return self._of(wider, self.prior)
 
@@ -206,7 +206,7 @@ class ParameterUncertainty:
         return np.asarray(np.diag(self.covariance) >= self.tolerance * np.diag(self.prior))
 
     def sentences(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Sentences on weakly excited directions with their parameters, the weakest first."""
+        """Return sentences on weakly excited directions with their parameters, the weakest first."""
         out = []
         order = np.argsort(self.ratios)[::-1]
         unseen = [i for i in order if self.ratios[i] >= self.tolerance]
@@ -230,17 +230,17 @@ def scores_of_joints(
     weights: Weights,
     normal: Array,
 ) -> Array:
-    r"""Covariance of the weighted right-hand side `sum_j Y_j^T psi_j`, shape (b, b).
+    r"""Return the covariance of the weighted right-hand side `sum_j Y_j^T psi_j`, shape (b, b).
 
-    Residuals are smaller than the noise, because the fit has absorbed a part of it: `T_j =
-    tr(H^{-1} M_j)` of the sum of squares S_j of joint j. The variance of the residuals is corrected
-    by the factor `S_j / (S_j - T_j)`, which is K / (K - p) for white noise.
+    Residuals are smaller than the noise, because the fit has absorbed a part of it: of the sum of
+    squares S_j of joint j, the part `T_j = tr(H^{-1} M_j)`. The variance of the residuals is
+    therefore multiplied by `S_j / (S_j - T_j)`, which is K / (K - p) for white noise.
 
     Args:
         regression: K samples of n torques.
         columns: The b columns that were estimated.
         residual: Shape (K, n).
-        weights: Those of the fit.
+        weights: Weights of the fit.
         normal: Factor of the normal matrix H, shape (m, b).
     """
     scores = weights.scores(residual)

@@ -29,12 +29,14 @@ _TUKEY = 4.685  # standard deviations beyond which a residual counts nothing: 95
 
 
 def tukey_weights(u: Array) -> Array:
-    """Weights w(u) of squared scaled residuals u = e / sigma, in [0, 1] (Holland and Welsch 1977)."""
+    """Return the weights w(u) of squared scaled residuals u = e / sigma, in [0, 1] (Holland and
+    Welsch 1977).
+    """
     return np.asarray((1.0 - np.minimum(np.abs(u) / _TUKEY, 1.0) ** 2) ** 2)
 
 
 def tukey_slope(u: Array) -> Array:
-    """Derivative of the score `psi(u) = w(u) u`."""
+    """Return the derivative of the score `psi(u) = w(u) u`."""
     x = np.minimum(np.abs(u) / _TUKEY, 1.0) ** 2
     return np.asarray((1.0 - x) * (1.0 - 5.0 * x))
 
@@ -51,7 +53,8 @@ class Weights:
         R: Weighted triangular factor of the columns in question, shape (m, q).
         r: Its right side, shape (m,).
         settled: Whether the rounds of reweighting came to rest.
-        changes: How far the values moved in each of them, RMS in deviations of independent noise.
+        changes: RMS change of the values in each iteration, in standard deviations for independent
+            noise.
     """
 
     of_joints: Array
@@ -63,13 +66,13 @@ class Weights:
     changes: tuple[float, ...] = ()
 
     def scores(self, residual: Array) -> Array:
-        """Weighted residuals `psi_k`, (K, n) to (K, n)."""
+        """Return the weighted residuals `psi_k`, (K, n) to (K, n)."""
         return residual * (self.of_joints if self.of_samples is None else self.of_samples)
 
     def normal(
         self, regression: Regression, compressed: Compressed, columns: list[int], known: Array
     ) -> Array:
-        r"""Triangular factor of the normal matrix in the covariance, shape (m, q).
+        r"""Return the triangular factor of the normal matrix in the covariance, shape (m, q).
 
         With robust weights it is the factor of `sum_k w_k y_k y_k^T`, times each joint's ratio of
         the mean slope of the score to the mean weight. The weights of the samples are kept, because
@@ -82,7 +85,7 @@ class Weights:
         return compress(regression, weights).of(columns, known).weighted(ones)[0]
 
     def of_equations(self, regression: Regression) -> Array:
-        """Weights of the squared residuals in the normal matrix, shape (K, n)."""
+        """Return the weights of the squared residuals in the normal matrix, shape (K, n)."""
         if self.of_samples is None:
             return np.broadcast_to(self.slopes, regression.tau.shape)
         mean = np.sum(self.of_samples, axis=0) / np.maximum(regression.counts, 1.0)
@@ -112,12 +115,12 @@ def settled_weights(
     known: Array,
     prior: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Weights]:
-    """Iteratively reweighted least squares without constraints, until the parameters converge.
+    """Iterate reweighted least squares without constraints until the parameters converge.
 
     Args:
         regression: Measurement equations.
         compressed: Their factors, all columns.
-        weighting: How residuals are weighted.
+        weighting: Weighting of the residuals.
         columns: Indices of the q columns that are solved for.
         known: Values of the others, zero for the columns, shape (p,).
         prior: Rows and right side that are added to the equations, (q, q) and (q,).
@@ -171,7 +174,8 @@ def settled_weights(
 
 class Extrapolation:
     """Anderson's acceleration of a fixed-point iteration x -> g(x) (Walker and Ni, SIAM J. Numer.
-    Anal. 49, 2011): the next x is the combination of the last ones whose steps cancel best.
+    Anal. 49, 2011): the next x is the affine combination of the last iterates with the smallest
+    combined step.
     """
 
     def __init__(self, memory: int = 5) -> None:
@@ -179,7 +183,9 @@ class Extrapolation:
         self._steps: deque[Array] = deque(maxlen=memory + 1)
 
     def next(self, value: Array, step: Array) -> Array:
-        """The next x from `g(x)`, shape (q,), and the step `g(x) - x` in any metric, shape (m,)."""
+        """Return the next x, shape (q,), from `g(x)`, shape (q,), and the step `g(x) - x` in any
+        metric, shape (m,).
+        """
         self._values.append(value)
         self._steps.append(step)
         if len(self._steps) == 1:
@@ -190,8 +196,8 @@ class Extrapolation:
 
 
 def robust_scales(residual: Array, used: Array | None, floor: Array) -> Array:
-    """Standard deviation of every joint from the median of its absolute residuals, shape (n,); (K,
-    n) residuals.
+    """Return the standard deviation of every joint from the median of its absolute residuals, shape
+    (n,); (K, n) residuals.
     """
     size = np.abs(residual if used is None else np.where(used, residual, np.nan))
     empty = np.isnan(size).all(axis=0)

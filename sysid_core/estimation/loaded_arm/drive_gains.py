@@ -32,12 +32,13 @@ def joint_regression(
     loaded_structure: Array,
     parameters: Array | None,
 ) -> Regression:
-    """Regression for the bodies of the arm, the load, friction, and relative changes of the gains.
+    """Return the regression for the bodies of the arm, the load, friction, and relative changes of
+    the gains.
 
     Args:
         parts: Equations of the runs without and with load.
         X_L: The load's parameters to those of the bodies, shape (10 N, 10).
-        load: What is known of it.
+        load: Known parameters of the load.
         loaded_structure: Structural rows with the load's weight in the friction, shape (s, p).
         parameters: Parameters of the round before, gains left out; None: gains are fixed in this one.
     """
@@ -94,7 +95,7 @@ def _structure(unloaded: Array, loaded: Array, X_L: Array, tau: Array) -> Array:
 def _one_after_the_other(
     first: tuple[int, ...], second: tuple[int, ...], n_first: int
 ) -> tuple[int, ...]:
-    """Samples of two recordings in one sequence."""
+    """Samples of two recordings, joined in one sequence."""
     return first + tuple(index + n_first for index in second)
 
 

@@ -44,7 +44,7 @@ class LoadedIdentification:
     Attributes:
         identification: The arm without load; its drives have the gains that were found. Its
             estimate holds the load (`load.mx` ...) and the gains (`elbow.gain`) as well.
-        loaded: The same arm with the load, to predict the loaded runs.
+        loaded: Model of the arm with the load, for the prediction of the loaded runs.
         gains: Gains of the drives, in the robot's order of joints.
         payload: The load alone, in its frame.
     """
@@ -66,8 +66,8 @@ def identify_with_load(
     Args:
         unloaded: Runs without load; its drives' gains are the starting point only.
         loaded: Runs with it, of the same robot with the same friction terms.
-        load: What is known.
-        estimator: One of this room's whole-robot estimators.
+        load: Known parameters of the load.
+        estimator: Whole-robot estimator, such as `ConsistentLeastSquares`.
 
     Raises:
         EstimationError: The gains don't settle, a joint has no efforts, or a link has the load's
@@ -99,7 +99,7 @@ def identify_with_load(
 
 @dataclass(frozen=True, eq=False)
 class _Settled:
-    """The last round: gains (n,), estimate, all parameters (p,) and their names."""
+    """Result of the last iteration: gains (n,), estimate, all parameters (p,) and their names."""
 
     gains: Array
     estimate: Estimate
@@ -148,7 +148,7 @@ def _settled_gains(
 
 
 def with_gains(equations: ArmEquations, gains: ArrayLike) -> ArmEquations:
-    """Copy of the recordings with other drive gains, shape (n,)."""
+    """Return a copy of the recordings with other drive gains, shape (n,)."""
     drives = equations.friction.drives
     found = drives.with_gains(gains)
     return replace(
@@ -162,7 +162,9 @@ def with_gains(equations: ArmEquations, gains: ArrayLike) -> ArmEquations:
 
 
 def _require_gains(model: RobotModel, silent: NDArray[np.bool_]) -> None:
-    """Refuse joints whose gains nothing shows, and a robot that has a link called as the load is."""
+    """Raise an error if no data determine the gain of a joint, or if a link has the name of the
+    load.
+    """
     if LOAD in model.body_names:
         raise EstimationError(
             f"A link of '{model.name}' has the name '{LOAD}', which is reserved for the known"
@@ -180,7 +182,9 @@ def _require_gains(model: RobotModel, silent: NDArray[np.bool_]) -> None:
 
 
 def _with_known_load(estimator: Estimator, load: KnownLoad) -> Estimator:
-    """The estimator that keeps what is known, and whose URDF says nothing of load and gains."""
+    """Copy of the estimator that keeps the known parameters of the load, and has no prior from the
+    URDF for load and gains.
+    """
     estimator = copy(estimator)
     estimator.fixed = (*estimator.fixed, *load.fixed)
     if isinstance(estimator, ConsistentLeastSquares):

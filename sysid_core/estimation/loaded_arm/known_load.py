@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known load in the hand of an arm: its use in an identification, and the joint torques of any carried body."""
+"""Known load held by an arm: its use in an identification, and the joint torques of any carried
+body.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ class KnownLoad:
     def __post_init__(self) -> None:
         if not self.mass > 0.0:
             raise EstimationError(
-                f"The load's mass is {self.mass} kg.",
+                f"A mass of the load of {self.mass} kg is invalid.",
                 remedy="Weigh the load, and give its mass in kilograms.",
             )
         if self.com is not None:
@@ -85,8 +87,8 @@ class KnownLoad:
 
 
 def load_estimate(estimate: Estimate, pi_L: Array, load: KnownLoad) -> Estimate:
-    """Estimate of the load. Directions that are identifiable only in combination have their natural
-    scale as standard deviation.
+    """Return the estimate of the load. Directions that are identifiable only in combination have
+    their natural scale as standard deviation.
     """
     names = [f"{LOAD}.{name}" for name in INERTIAL_NAMES]
     index = {name: i for i, name in enumerate(estimate.names)}
@@ -119,11 +121,11 @@ def load_estimate(estimate: Estimate, pi_L: Array, load: KnownLoad) -> Estimate:
 
 @dataclass(frozen=True)
 class SupposedLoad:
-    """Assumption about a load: a ball about the frame, or a shape of known density.
+    """Assumption about a load: a ball about the origin of the frame, or a shape of known density.
 
     Attributes:
         frame: Frame that carries the load.
-        reach: How far from the frame its centre of mass may well be [m].
+        reach: Largest plausible distance of the centre of mass from the frame [m].
         size: Radius of a ball as large as the load [m].
         density: Prior on its density where its shape is known; replaces `reach` and `size`.
     """
@@ -134,7 +136,7 @@ class SupposedLoad:
     density: DensityPrior | None
 
     def prior(self, pi: Array) -> tuple[Array, Array]:
-        """Prior mean and covariance of the load."""
+        """Return the prior mean and covariance of the load."""
         if self.density is not None:
             mass = max(float(pi[0]), MIN_MASS)
             shape = self.density.cells
@@ -147,7 +149,9 @@ class SupposedLoad:
     def consistent(
         self, pi: Array, covariance: Array, information: Array, mean: Array, prior: Array
     ) -> tuple[Array, list[str]]:
-        """Physically consistent payload nearest to the solution, or the most likely for its density; with notes."""
+        """Return the physically consistent payload nearest to the solution, or the most likely for
+        its density; with notes.
+        """
         notes = [f"In the axes of '{self.frame}', about its origin."]
         score = information @ pi + np.linalg.solve(prior, pi - mean)
         R = root(information)
@@ -174,7 +178,8 @@ class SupposedLoad:
 
 
 def _surprise(R: Array, innovation: Array, prior: Array) -> float:
-    """Squared distance of data from prior, chi-squared with ten degrees of freedom at most.
+    """Squared Mahalanobis distance of the data from the prior, chi-squared with at most ten degrees
+    of freedom.
 
     The distance is `innovation^T (1 + R P R^T)^-1 innovation`, computed from the singular values of
     `R P^(1/2)`: if the data are far more accurate than the prior, the matrix `1 + R P R^T` itself
@@ -185,7 +190,9 @@ def _surprise(R: Array, innovation: Array, prior: Array) -> float:
 
 
 def structural_verdicts(model: RobotModel, frame: str) -> tuple[int, tuple[ParameterVerdict, ...]]:
-    """Structural rank of the ten load parameters at a frame of this arm, with a verdict for each."""
+    """Return the structural rank of the ten load parameters at a frame of this arm, with a verdict
+    for each.
+    """
     states = random_states(model, 40, np.random.default_rng(0))
     Y = payload_torque_regressor(model, frame, *states).reshape(-1, 10)
     length = np.linalg.norm(Y, axis=0)
@@ -207,14 +214,14 @@ def torque_streams(
     friction: FrictionModel,
     processing: Processing,
 ) -> tuple[JointStream, ...]:
-    """Filtered gapless spans of motion and joint torques, with trimmed ends, for
+    """Return the filtered gapless spans of motion and joint torques, with trimmed ends, for
     `PayloadFromTorques`.
 
     Args:
         model: The robot.
         recording: Joint states with declared efforts.
-        friction: Its drives turn efforts into torques.
-        processing: Rates and cut-offs.
+        friction: Friction model, whose drives convert efforts to torques.
+        processing: Sampling rates and cut-off frequencies.
     """
     out = []
     for span in prepare(model, recording, friction, processing):
@@ -231,7 +238,7 @@ def require_filtered(stream: JointStream, source: str) -> None:
     """Raise an error for a stream without velocities, accelerations or true joint torques.
 
     Raises:
-        SignalError: Says what is missing.
+        SignalError: Velocities, accelerations or joint torques are missing.
     """
     require_torques(stream, source)
     require_finite(stream, source)

@@ -28,7 +28,7 @@ class LoadWatch:
     Args:
         noise: Root mean square of the torque residual of each joint, shape (n,) [N m].
         prior: Covariance of the payload before anything is known, shape (10, 10).
-        period_s: Between samples [s].
+        period_s: Time between samples [s].
     """
 
     def __init__(self, noise: Array, prior: Array, period_s: float) -> None:
@@ -72,7 +72,7 @@ class LoadWatch:
 def load_changes(
     time: Array, extra: Array, Y: Array, noise: Array, prior: Array
 ) -> tuple[PayloadChange, ...]:
-    """All changes of the load in one recording.
+    """Return all changes of the load in one recording.
 
     Args:
         time: Shape (K,) [s].
@@ -106,8 +106,8 @@ Part = tuple[Array, Array] | None  # mass and moments, (4,), and their covarianc
 
 
 def _fit(rows: Array, time: Array, extra: Array, Y: Array, weights: Array, prior: Array) -> Part:
-    """Load during a part of the run, with the scatter between its seconds; None if the part is too
-    short.
+    """Load during a part of the run, with its scatter from second to second; None if the part is
+    too short.
     """
     if not rows.any() or np.ptp(time[rows]) < _SETTLED_S:
         return None
@@ -124,7 +124,9 @@ def _fit(rows: Array, time: Array, extra: Array, Y: Array, weights: Array, prior
 
 
 def _contrast(before: Part, after: Part) -> float:
-    """Squared deviations by which two parts carry different loads; infinite for the run's short end."""
+    """Squared Mahalanobis distance between the loads of two parts of a run; infinite if the second
+    part is too short.
+    """
     if before is None or after is None:
         return 0.0 if before is None else float("inf")
     change = after[0] - before[0]
@@ -134,7 +136,7 @@ def _contrast(before: Part, after: Part) -> float:
 def change_note(
     stream: JointStream, extra: Array, Y: Array, noise: Array, prior: Array, run: Recording | None
 ) -> tuple[str, ...]:
-    """Note about the largest change of the load in a span; empty without a change.
+    """Return a note about the largest change of the load in a span; empty without a change.
 
     Args:
         stream: The span, K samples; the other arrays as for `load_changes`.

@@ -9,8 +9,8 @@ from sysid_core.robot import Array, pi_from_pseudo_inertia, pseudo_inertia_from_
 
 
 def affine_derivatives(pi: Array, centre: Array) -> Array:
-    """Derivatives of a body's parameters with respect to an affine map of the body (shift, scaling,
-    rotation) about a centre.
+    """Return the derivatives of a body's parameters with respect to an affine map of the body
+    (shift, scaling, rotation) about a centre.
 
     `dP = G P + P G^T` with the generators G of `X` in `P -> X P X^T`.
 

@@ -30,7 +30,8 @@ def ball_prior(
     mass_spread: float = _MASS_SPREAD,
     inertia_spread: float = 1.0,
 ) -> tuple[Array, Array]:
-    r"""Mean and covariance of `pi` for a body of the size of a ball at an uncertain position.
+    r"""Return the mean and covariance of `pi` for a body of the size of a ball at an uncertain
+    position.
 
     Mass, centre of mass and inertia about it are independent: any mass, a centre at 0 ± reach, and
     the inertia of a uniform ball with a standard deviation of its own size. This distribution is
@@ -67,11 +68,11 @@ def ball_prior(
 
 
 def ball_first(R: Array, r: Array, extent: float) -> Array:
-    """First guess of a fit: parameters of a physically consistent body near the mean of the prior, in
-    which a load is a homogeneous ball of unknown size and place; shape (10,).
+    """Return the initial value of a fit, shape (10,): a physically consistent body near the mean of
+    the prior, in which the load is a homogeneous ball of unknown size and position.
 
     Raises:
-        EstimationError: Neither weight nor acceleration: no mass shows.
+        EstimationError: There is neither weight nor acceleration, so that the mass is undetermined.
     """
     if not np.any(R[:, 0]):
         raise EstimationError(
@@ -96,14 +97,14 @@ def ball_first(R: Array, r: Array, extent: float) -> Array:
 
 
 def probabilities(logs: Array) -> Array:
-    """Normalised probabilities from unnormalised log-probabilities."""
+    """Return the normalised probabilities from unnormalised log-probabilities."""
     found = np.exp(logs - logs.max())
     return np.asarray(found / found.sum())
 
 
 def conditioned(R: Array, r: Array, means: Array, covariances: Array) -> tuple[Array, Array, Array]:
-    """Means (H, 10), covariances and log-evidences of H Gaussian priors given the data `r = R
-    pi + N(0, I)`.
+    """Return the means (H, 10), covariances and log-evidences of H Gaussian priors given the data
+    `r = R pi + N(0, I)`.
     """
     RC = R @ covariances  # (H, p, 10)
     S = RC @ R.T + np.eye(len(r))
@@ -116,7 +117,7 @@ def conditioned(R: Array, r: Array, means: Array, covariances: Array) -> tuple[A
 
 
 def nearest_body(pi: Array) -> Array:
-    """Nearest physically consistent body with the same mass and centre of mass."""
+    """Return the nearest physically consistent body with the same mass and centre of mass."""
     if is_physically_consistent(pi):
         return pi
     P = pseudo_inertia_from_pi(pi)

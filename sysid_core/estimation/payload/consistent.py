@@ -3,7 +3,8 @@ r"""Payload by least squares under physical consistency (Wensing, Kim and Slotin
 
     min |A pi - b|^2   s.t.  P(pi) > 0,  and, where a shape is given,  tr(P(pi) Q) >= 0
 
-where Q describes an ellipsoid around the shape: some density inside it can have these parameters.
+where Q describes an ellipsoid around the shape; the second condition holds if and only if some
+density inside the ellipsoid has these parameters.
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ class PayloadLMI(WrenchEstimator):
 
 
 def _triangle(matrix: ArrayLike) -> Array:
-    """Upper triangles of symmetric matrices (..., 4, 4) as Clarabel's cone of definite ones has them, (..., 10).
+    """Upper triangles of symmetric matrices (..., 4, 4) in the form of Clarabel's semidefinite
+    cone, (..., 10).
 
     The entries are ordered by columns; those off the diagonal are multiplied by the square root of
     two.

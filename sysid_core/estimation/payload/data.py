@@ -37,17 +37,18 @@ class PayloadData:
 
     Attributes:
         time: Shape (K,) [s], increasing.
-        wrench: That the sensor exerts on the object, force then torque, shape (K, 6) [N, N m].
+        wrench: Wrench that the sensor exerts on the object, force then torque, shape (K, 6) [N, N
+            m].
         a: Proper acceleration of the sensor's origin, shape (K, 3) [m/s^2].
         omega: Angular velocity, shape (K, 3) [rad/s].
         alpha: Angular acceleration, shape (K, 3) [rad/s^2].
         gravity: Shape (K, 3) [m/s^2].
-        source: Where it came from.
+        source: Name of the data source.
         R_WS: Orientation of the sensor, shape (K, 3, 3); lets an error of gravity's direction be
             estimated along. None where it isn't known.
         p_WS: Position of the sensor, shape (K, 3) [m], or None.
-        covariance: Of (a, omega, alpha), shape (K, 9, 9), NaN where the filter gives none; None
-            where nothing is known of the motion's error.
+        covariance: Covariance of (a, omega, alpha), shape (K, 9, 9), NaN for samples without one;
+            None if the error of the motion is unknown.
     """
 
     time: Array
@@ -70,7 +71,7 @@ class PayloadData:
             if array.shape != (K, *of_one):
                 raise EstimationError(
                     f"'{key}' has shape {array.shape}, expected {(K, *of_one)}.",
-                    remedy="Give arrays that belong to the same parameters and samples.",
+                    remedy="Give arrays for the same parameters and the same samples.",
                 )
             bad = np.flatnonzero(~np.isfinite(array.reshape(K, -1)).all(axis=1))
             if len(bad) and key != "covariance":
@@ -98,8 +99,8 @@ class PayloadData:
         source: str = "",
         covariance: Array | None = None,
     ) -> PayloadData:
-        """Payload data from stamps (K,) [s], wrenches (K, 6) and the motion of the sensor frame;
-        covariance of the motion (K, 9, 9).
+        """Return the payload data from stamps (K,) [s], wrenches (K, 6) and the motion of the
+        sensor frame; covariance of the motion (K, 9, 9).
         """
         vectors = (motion.a, motion.omega, motion.alpha, motion.gravity)
         t, b = np.asarray(time, dtype=float), np.asarray(wrench, dtype=float)
@@ -107,7 +108,9 @@ class PayloadData:
 
     @classmethod
     def joined(cls, parts: Sequence[PayloadData]) -> PayloadData:
-        """Concatenation of several parts; a value missing in one part is missing in the result."""
+        """Return the concatenation of several parts; a value missing in one part is missing in the
+        result.
+        """
         columns = {key: [getattr(part, key) for part in parts] for key in _SHAPES}
         known = {k: x for k, x in columns.items() if not any(one is None for one in x)}
         return cls(**{k: np.concatenate(x) for k, x in known.items()}, source=parts[0].source)
@@ -121,14 +124,14 @@ class PayloadData:
         return wrench_regressor(self.a, self.omega, self.alpha)
 
     def select(self, rows: slice | Array) -> PayloadData:
-        """Copy with some of the samples, given by a slice, a mask (K,) or indices."""
+        """Return a copy with some of the samples, given by a slice, a mask (K,) or indices."""
         columns = {key: getattr(self, key) for key in _SHAPES}
         known = {key: x[rows] for key, x in columns.items() if x is not None}
         return replace(self, **known)
 
 
 def dynamism(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike, gravity: ArrayLike) -> Array:
-    r"""Magnitude of the motion (Nadeau et al. 2022, eq. 4), n1 = n2 = 1, n3 = 0.5.
+    r"""Return the magnitude of the motion (Nadeau et al. 2022, eq. 4), n1 = n2 = 1, n3 = 0.5.
 
     It is `nu = |a + g|^2 + |alpha|^2 + |omega / 0.5|^2`, with gravity removed from the
     acceleration.
@@ -158,14 +161,14 @@ class CompressedWrenches:
             (Nadeau et al. 2022, eq. 9); None: no weighted factors.
 
     Attributes:
-        n_samples: How many samples are in it.
+        n_samples: Number of samples.
     """
 
     def __init__(self, dynamism_scale: float | None = None) -> None:
         if dynamism_scale is not None and not dynamism_scale > 0:
             raise EstimationError(
                 "The dynamism scale c_1 must be greater than zero.",
-                remedy="Omit it to use the value of the paper.",
+                remedy="Omit the argument to use the value of the paper.",
             )
         self.dynamism_scale = dynamism_scale
         self._factors = [np.zeros((size, size)) for size in (11, 11, 11, 15)]
@@ -264,7 +267,9 @@ class CompressedWrenches:
         return float(s[0] / s[-1]) if s[-1] > 0 else float("inf")
 
     def residual_rms(self, pi: Array) -> dict[str, float]:
-        """RMS of the residual `A pi - b` of force and of torque [N, N m]; pi of shape (10,)."""
+        """Return the RMS of the residual `A pi - b` of force and of torque [N, N m]; pi of shape
+        (10,).
+        """
         y = np.append(pi, -1.0)
         count = np.sqrt(max(1, 3 * self.n_samples))
         return {
@@ -273,8 +278,8 @@ class CompressedWrenches:
         }
 
     def noise_sd(self) -> tuple[float, float]:
-        """Standard deviation of force and torque noise [N, N m], from the residual of the
-        unconstrained fit.
+        """Return the standard deviation of force and torque noise [N, N m], from the residual of
+        the unconstrained fit.
         """
         R = np.vstack([self.force, self.torque])
         length = np.linalg.norm(R[:, :10], axis=0)
@@ -292,15 +297,15 @@ class CompressedWrenches:
 
 
 def positive_mass(moment: float, power: float) -> float:
-    """Mass `moment / power` of a least-squares problem in the mass alone [kg].
+    """Return the mass `moment / power` of a least-squares problem in the mass alone [kg].
 
     Raises:
-        EstimationError: It isn't positive.
+        EstimationError: The mass is not positive.
     """
     mass = moment / power if power > 0 else 0.0
     if not mass > 0:
         raise EstimationError(
-            f"The forces correspond to a mass of {mass:.4g} kg.",
+            f"The forces correspond to a mass of {mass:.4g} kg, which is not positive.",
             remedy="Check that the wrench is the one exerted by the sensor on the object, and the direction of gravity."
             " Reversed signs or a sensor mounted upside down have this effect.",
             mass=mass,

@@ -27,10 +27,10 @@ _SAME_MASS = 1e-12  # relative
 
 
 def shape_covariance(shape: Shape, mass: float, contrast: float) -> Array:
-    """Prior covariance of `pi` for densities that vary independently between cells.
+    """Return the prior covariance of `pi` for densities that vary independently between cells.
 
     Args:
-        shape: In the sensor frame.
+        shape: Shape in the sensor frame.
         mass: Mass of the whole body [kg].
         contrast: Relative standard deviation of the density between regions of 1/56 volume.
 
@@ -47,7 +47,7 @@ class DensityPrior:
     """Relative-entropy prior on the density of a shape.
 
     Attributes:
-        shape: In the sensor frame.
+        shape: Shape in the sensor frame.
         contrast: Relative standard deviation of the density between regions of 1/56 volume.
     """
 
@@ -63,7 +63,7 @@ class DensityPrior:
         if self.shape.fingers is not None:
             raise EstimationError(
                 "The opening of a gripper is not a shape and has no density.",
-                remedy="Give the complete shape, or none.",
+                remedy="Give the complete shape of the object, or omit the shape.",
             )
 
     @cached_property
@@ -74,11 +74,12 @@ class DensityPrior:
         return self.shape.refined()
 
     def covariance(self, mass: float) -> Array:
-        """Covariance of `pi` to second order, shape (10, 10)."""
+        """Return the covariance of `pi` to second order, shape (10, 10)."""
         return shape_covariance(self.cells, mass, self.contrast)
 
     def most_likely_masses(self, R: Array, r: Array, near: Array | None = None) -> Array:
-        """Cell masses that minimise the data misfit plus the relative entropy to the prior masses.
+        """Return the cell masses that minimise the data misfit plus the relative entropy to the
+        prior masses.
 
         The homogeneous body has the same mass as the solution, which is found by iteration.
 

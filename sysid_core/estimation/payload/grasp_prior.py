@@ -15,8 +15,8 @@ _ALONG, _ACROSS = 0.3, 0.4  # how far it may be stretched along the closing axis
 
 
 def grasp_priors(pi: Array, grasp: Shape, extent: float) -> list[tuple[Array, Array]]:
-    """Priors of boxes as wide as the opening of the gripper, with any length, centred at the centre
-    of mass.
+    """Return the priors of boxes as wide as the opening of the gripper, with any length, centred at
+    the centre of mass.
 
     Args:
         pi: Parameters found so far, shape (10,); mass and centre of mass are used.

@@ -49,7 +49,7 @@ class PayloadOLS(WrenchEstimator):
 
 
 def least_squares_solution(wrenches: CompressedWrenches) -> Array:
-    """Unconstrained, unweighted solution, shape (10,)."""
+    """Return the unconstrained, unweighted solution, shape (10,)."""
     R = np.vstack([wrenches.force, wrenches.torque])
     length = np.linalg.norm(R[:, :10], axis=0)
     length = np.where(length > 0, length, 1.0)
@@ -58,8 +58,8 @@ def least_squares_solution(wrenches: CompressedWrenches) -> Array:
 
 
 def least_squares_covariance(wrenches: CompressedWrenches) -> Array:
-    """Covariance of the unconstrained solution for independent noise of forces and torques, shape
-    (10, 10).
+    """Return the covariance of the unconstrained solution for independent noise of forces and
+    torques, shape (10, 10).
 
     Directions that the data do not determine get a variance of 1e6 in the units of the parameters.
     """

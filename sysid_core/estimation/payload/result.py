@@ -25,10 +25,11 @@ PAYLOAD_NAMES = tuple(f"payload.{name}" for name in INERTIAL_NAMES)
 
 
 def linear_error_covariance(response: Array, noise: Array, pi: Array, spread: Array) -> Array:
-    """Expected squared error of an estimator that is biased towards a prior.
+    """Return the expected squared error of an estimator that is biased towards a prior.
 
     Args:
-        response: How the estimate follows the truth, `d pi_hat / d pi`, shape (10, 10).
+        response: Derivative of the estimate with respect to the true parameters, `d pi_hat / d pi`,
+            shape (10, 10).
         noise: Covariance that comes from the sensor's noise, shape (10, 10).
         pi: The estimate, shape (10,).
         spread: Covariance of what the truth may be around it, shape (10, 10).
@@ -51,7 +52,7 @@ def payload_estimate(
     source: str = "",
     warnings: tuple[Reason, ...] = (),
 ) -> Estimate:
-    """`Estimate` of a payload, as all payload estimators return it."""
+    """Return `Estimate` of a payload, as all payload estimators return it."""
     return Estimate(
         method=method,
         names=PAYLOAD_NAMES,
@@ -79,7 +80,9 @@ def shrunk_estimate(
     wrenches: CompressedWrenches,
     source: str,
 ) -> Estimate:
-    """Result of an estimator that is biased towards a prior with covariance `prior`, (10, 10)."""
+    """Return the result of an estimator that is biased towards a prior with covariance `prior`,
+    (10, 10).
+    """
     verdicts = verdicts_from_prior(covariance, prior)
     return payload_estimate(method, pi, covariance, verdicts, wrenches, source=source)
 
@@ -87,8 +90,8 @@ def shrunk_estimate(
 def verdicts_from_prior(
     covariance: Array, prior_covariance: Array, mass_sd: float | None = None
 ) -> tuple[ParameterVerdict, ...]:
-    """Verdict of each parameter: prior-dominated unless the data reduced the prior variance to less
-    than a half.
+    """Return a verdict of each parameter: prior-dominated unless the data reduced the prior
+    variance to less than a half.
 
     Moments of inertia are judged for given mass and centre of mass: if these are known from gravity
     alone, the inertia about the sensor's origin becomes more certain, although nothing is known
@@ -122,7 +125,7 @@ def _given_first_moments(covariance: Array) -> Array:
 
 
 def verdicts_from_rank(information: CompressedWrenches) -> tuple[ParameterVerdict, ...]:
-    """Verdicts from the data alone: identifiable alone, in combination, or not at all."""
+    """Return the verdicts from the data alone: identifiable alone, in combination, or not at all."""
     R = np.vstack([information.force[:, :10], information.torque[:, :10]])
     length = np.linalg.norm(R, axis=0)
     _, s, Vt = np.linalg.svd(R / np.where(length > 0, length, 1.0))
@@ -143,7 +146,7 @@ class PayloadSummary:
     Attributes:
         mass: [kg].
         com: Centre of mass in the sensor frame, shape (3,) [m].
-        inertia: About the centre of mass, axes of the sensor, shape (3, 3) [kg m^2].
+        inertia: Inertia about the centre of mass, axes of the sensor, shape (3, 3) [kg m^2].
         mass_sd: [kg].
         com_sd: Shape (3,) [m].
         inertia_sd: Shape (3, 3) [kg m^2].
@@ -160,16 +163,16 @@ class PayloadSummary:
 
     @classmethod
     def of(cls, estimate: Estimate) -> PayloadSummary:
-        """Mass, centre of mass and inertia about the centre of mass, with first-order standard
-        deviations.
+        """Return the mass, centre of mass and inertia about the centre of mass, with first-order
+        standard deviations.
 
         Raises:
-            EstimationError: It isn't a payload estimate, or the mass is not positive.
+            EstimationError: The estimate is not that of a payload, or the mass is not positive.
         """
         if estimate.names != PAYLOAD_NAMES:
             raise EstimationError(
                 f"An estimate of {len(estimate.names)} parameters is not that of a payload.",
-                remedy="Give the result of a payload estimator.",
+                remedy="Give an estimate with the ten parameters of a payload, as the payload estimators return it.",
             )
         pi = estimate.values
         if not pi[0] > 0:

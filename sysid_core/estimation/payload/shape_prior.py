@@ -43,7 +43,7 @@ from sysid_core.robot import (
     parameter_transform,
     pi_from_mass_com_inertia,
 )
-from sysid_core.robot.shapes import TYPED_SD, Shape, surface_of
+from sysid_core.robot.shapes import TYPED_SD, Shape
 
 # All chosen on random objects and the families of `studies.payload.CHOICE_FAMILIES`.
 CONTRASTS = (0.25, 0.5, 1.0, 2.0)  # of densities that vary independently
@@ -171,7 +171,7 @@ class ShapePrior:
         if self.shape is None:
             return np.zeros((0, 10)), np.zeros((0, 10, 10)), np.zeros((2, 0))
         solid = self.shape.homogeneous(1.0)
-        cells, surface = self.solids[0].cells, surface_of(self.shape)
+        cells, surface = self.solids[0].cells, self.shape.surface()
         skin = surface.homogeneous(1.0)
         free = shape_covariance(cells, 1.0, 1.0)
         skin_free = shape_covariance(surface, 1.0, 1.0)
@@ -214,7 +214,8 @@ class ShapePrior:
         return np.array(bodies * (n + 1)), np.array(spreads), logs
 
     def posterior(self, R: Array, r: Array) -> PayloadPosterior:
-        """Posterior mean and covariance of the payload parameters from compressed data (R, r).
+        """Compute the posterior mean and covariance of the payload parameters from compressed data
+        (R, r).
 
         Args:
             R: Whitened factor of the data, shape (p, 10).
@@ -257,8 +258,8 @@ class ShapePrior:
         return PayloadPosterior(nearest_body(pi), covariance, spread, wrong, total)
 
     def moments(self, about: Array, R: Array, r: Array) -> tuple[Array, Array]:
-        """Mean (10,) and covariance (10, 10) over all hypotheses, weighted by their evidence in the
-        data.
+        """Return the mean (10,) and covariance (10, 10) over all hypotheses, weighted by their
+        evidence in the data.
 
         Args:
             about: Parameters found so far, shape (10,).
@@ -273,8 +274,8 @@ class ShapePrior:
         return mean, np.einsum("h,hij->ij", weights, spreads + off[:, :, None] * off[:, None, :])
 
     def log_evidences(self, data: Sequence[tuple[Array, Array]], first: Array) -> list[float]:
-        """Log-evidences of several compressed data sets (R, r) near a first solution, shape (10,);
-        faster than `posterior`.
+        """Return the log-evidences of several compressed data sets (R, r) near a first solution,
+        shape (10,); faster than `posterior`.
         """
         means, spreads, logs = self._hypotheses(first)
         wide = spreads + MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
@@ -310,8 +311,8 @@ class ShapePrior:
         ]
 
     def first(self, R: Array, r: Array) -> Array:
-        """Fast, physically consistent first estimate: the body of medium density contrast, or a
-        ball; shape (10,).
+        """Return the fast, physically consistent first estimate: the body of medium density
+        contrast, or a ball; shape (10,).
         """
         if self.shape is not None:
             solid = self.solids[self._middle]
@@ -322,8 +323,8 @@ class ShapePrior:
         return ball_first(R, r, self.extent)
 
     def gaussian(self, R: Array, r: Array, mass: float) -> tuple[Array, Array]:
-        """Gaussian approximation of the prior for a known mass, about the estimate of `first`: mean
-        and covariance.
+        """Return the Gaussian approximation of the prior for a known mass, about the estimate of
+        `first`: mean and covariance.
 
         A shape that the data contradict is not used.
         """
@@ -345,7 +346,8 @@ class ShapePrior:
 
 
 def _even(C: Array, centre: Array) -> Array:
-    """Covariance of `pi` of bodies that are symmetric about a centre, from that of free ones.
+    """Covariance of `pi` for bodies that are symmetric about a centre, from that of bodies without
+    this symmetry.
 
     Adding the mirror image of each cell doubles moments that are even functions of the position,
     and cancels odd ones.

@@ -71,15 +71,16 @@ def weigh_motion(
         model: The robot.
         frame: The sensor's frame.
         shape: Shape of the object, in the sensor frame; None where it isn't known.
-        sensor: What the sensor's errors may be; None: an ordinary one's.
-        calibration: Of an earlier tare.
+        sensor: Error magnitudes of the sensor; None: those of an ordinary sensor.
+        calibration: Calibration of an earlier tare.
         sign: Sign of the wrench.
         axes: Axes of the wrench.
         clock: Whether to look for an offset between the stamps of joints and wrench.
         still: Every joint state is a still posture, with the wrench of the same stamp.
 
     Raises:
-        EstimationError: There is no wrench, too few postures, or nothing that weighs.
+        EstimationError: There is no wrench, there are too few postures, or the sensor carries no
+            load.
     """
     _require_wrench(recording)
     tares, motions = marked_spans(recording)
@@ -170,7 +171,9 @@ def _since_the_last_change(
     motion_of: Callable[..., tuple[PayloadData, SplineMotion | None]],
     sensor: tuple[RobotModel, str],
 ) -> tuple[PayloadData, SplineMotion | None, tuple[LoadChange, ...], Estimate | None]:
-    """Samples since the load changed last, their motion, the changes, and the running estimate."""
+    """Samples since the last change of the load, their motion, all changes, and the running
+    estimate.
+    """
     assert run.wrench is not None
     stamps = run.wrench.stamps_ns
     changes = []
@@ -190,7 +193,7 @@ def _since_the_last_change(
 
 
 def _smoothed(belief: SplineMotion | None, run: Recording, count: int) -> JointStream | None:
-    """Joint states as they were weighed."""
+    """Joint states after the smoothing that the estimation uses."""
     if belief is None or run.wrench is None:
         return None
     q, v, a = belief.joints()
@@ -198,7 +201,7 @@ def _smoothed(belief: SplineMotion | None, run: Recording, count: int) -> JointS
 
 
 def _within(recording: Recording, spans: Sequence[tuple[int, int]]) -> Recording:
-    """The recording with the readings of some spans."""
+    """Copy of the recording with the wrench readings of some time spans only."""
     assert recording.wrench is not None
     stamps = recording.wrench.stamps_ns
     inside = np.any([(stamps >= first) & (stamps <= last) for first, last in spans], axis=0)
@@ -236,14 +239,15 @@ def held_data(
     sensor: SensorModel | None = None,
     still: bool = False,
 ) -> tuple[PayloadData, SensorModel]:
-    """Samples of a recording without sensor bias and tool, and the remaining uncertainty of the sensor.
+    """Return the samples of a recording without sensor bias and tool, and the remaining uncertainty
+    of the sensor.
 
     Args:
         recording: Joint states and wrench of one load.
         model: The robot.
         frame: The sensor's frame.
         calibration: Calibration by a tare with nothing held.
-        sensor: What the sensor's errors may be before the tare; None: an ordinary one's.
+        sensor: Error magnitudes of the sensor before the tare; None: those of an ordinary sensor.
         still: Every joint state is a still posture, with the wrench of the same stamp.
 
     Raises:
@@ -267,7 +271,9 @@ def _require_wrench(recording: Recording) -> None:
 
 
 def _usable(recording: Recording, known: SensorCalibration) -> tuple[Recording, list[str]]:
-    """The recording with readings that joint states surround, means over a moment each, and notes."""
+    """Recording with those readings for which joint states exist before and after, averaged over
+    short intervals, and notes on the others.
+    """
     assert recording.wrench is not None
     readings, found = usable_readings(recording.wrench)
     late = max(0, round(known.delay[0] * 1e9))
@@ -282,8 +288,8 @@ def _usable(recording: Recording, known: SensorCalibration) -> tuple[Recording, 
 def _doubted(
     estimate: Estimate, convention: WrenchConvention
 ) -> tuple[Estimate, tuple[Reason, ...]]:
-    """The estimate, with standard deviations that include the masses of other hypotheses, and the
-    reason to doubt it.
+    """Estimate whose standard deviations include the differences to the masses of other hypotheses,
+    and the reason for a warning.
 
     Each hypothesis gives a mass of its own by least squares. If the mass of another hypothesis, or
     of a simpler model of the same one, differs from the estimate, the mass is not known, however
@@ -307,7 +313,7 @@ def _doubted(
 
 
 def _inverted(model: RobotModel, frame: str, run: Recording) -> tuple[RobotModel, Recording]:
-    """Robot and recording of poses with inverted rotations."""
+    """Robot and recording of poses, with all rotations inverted."""
     q = run.joints.ordered(model.joint_names).q
     R = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q)).R_WF
     urdf, names, q = robot_of_poses(q[:, :3], R.transpose(0, 2, 1))
@@ -323,7 +329,9 @@ def _motion(data: PayloadData) -> FrameMotion:
 def _by_gravity(
     run: Recording, model: RobotModel, frame: str
 ) -> tuple[PayloadData, SplineMotion | None]:
-    """Readings at the postures of their instants, as if the robot stood still in each."""
+    """Wrench readings with the posture at their stamps, as if the robot were at rest in each
+    posture.
+    """
     data, _ = _at_motion(run, model, frame)
     rest = np.zeros_like(data.a)
     return replace(data, a=-data.gravity, omega=rest, alpha=rest), None
@@ -339,7 +347,7 @@ def _shifts(data: PayloadData) -> Sequence[int]:
 def _at_motion(
     run: Recording, model: RobotModel, frame: str
 ) -> tuple[PayloadData, SplineMotion | None]:
-    """Readings at the motion of their instants, and what is believed of it."""
+    """Wrench readings with the motion at their stamps, and the uncertainty of this motion."""
     assert run.wrench is not None
     stamps, wrench = run.wrench.stamps_ns, run.wrench.wrench
     return smoothed_payload_data(model, frame, run.joints, stamps, wrench, source=run.source)
@@ -348,7 +356,7 @@ def _at_motion(
 def _postures(
     recording: Recording, model: RobotModel, frame: str, fewest: int = _FEWEST_POSTURES
 ) -> tuple[PayloadData, SplineMotion | None]:
-    """Every joint state with the wrench of the same stamp, at rest.
+    """Joint states as postures at rest, each with the wrench of the same stamp.
 
     Raises:
         EstimationError: Too few.
@@ -370,7 +378,7 @@ def _postures(
 
 
 def _covered(readings: WrenchStream, joints_ns: Stamps) -> WrenchStream:
-    """Readings with joint states on either side that aren't far apart."""
+    """Wrench readings that lie between two joint states with a small distance in time."""
     stamps = np.unique(joints_ns)
     usual = float(np.median(np.diff(stamps))) if len(stamps) > 1 else 0.0
     after = np.searchsorted(stamps, readings.stamps_ns, side="right")
@@ -383,7 +391,7 @@ def _covered(readings: WrenchStream, joints_ns: Stamps) -> WrenchStream:
 
 
 def _thinned(readings: WrenchStream) -> WrenchStream:
-    """Means over a moment each, and not more of them than a fit needs."""
+    """Readings averaged over short intervals, at most as many as a fit needs."""
     if len(readings) < 2:
         return readings
     period = float(np.median(np.diff(readings.stamps_ns))) * 1e-9

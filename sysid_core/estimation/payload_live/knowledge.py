@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a payload, and the motion that would tell more."""
+"""Payload parameters that are known accurately enough, and the motion that would provide more
+information.
+"""
 
 from __future__ import annotations
 
@@ -81,10 +83,11 @@ class PayloadKnowledge:
         return PayloadState.INERTIA_KNOWN if known else PayloadState.COM_KNOWN
 
     def advice(self, data: PayloadData | None = None) -> str:
-        """Sentence that recommends the motion with the most information about the unknown parameters.
+        """Return a sentence that recommends the motion with the most information about the unknown
+        parameters.
 
         Args:
-            data: What the estimate was fitted to; None while samples are still coming.
+            data: Data to which the estimate was fitted; None while samples are still arriving.
         """
         state = self.state
         if state is PayloadState.COLLECTING:
@@ -109,7 +112,9 @@ class PayloadKnowledge:
 
 
 def tilts(data: PayloadData) -> tuple[float, float]:
-    """Ranges of the direction of gravity in the sensor's axes, along its two principal axes [rad]."""
+    """Return the ranges of the direction of gravity in the sensor's axes, along its two principal
+    axes [rad].
+    """
     direction = data.gravity / np.linalg.norm(data.gravity, axis=1)[:, None]
     off = direction - direction.mean(axis=0)
     along = off @ np.linalg.svd(off, full_matrices=False)[2][:2].T
@@ -118,7 +123,7 @@ def tilts(data: PayloadData) -> tuple[float, float]:
 
 
 def object_size(summary: PayloadSummary) -> Array:
-    """Lengths of the solid box with the estimated inertia, shape (3,) [m]."""
+    """Return the lengths of the solid box with the estimated inertia, shape (3,) [m]."""
     moments = np.diag(summary.inertia)
     squares = 6.0 * (moments.sum() - 2.0 * moments) / summary.mass
     return np.sqrt(np.maximum(squares, 0.02**2))

@@ -33,6 +33,8 @@ def marked_spans(recording: Recording) -> tuple[list[Span], list[Span]]:
 
 
 def motion_window(recording: Recording) -> Span | None:
-    """First start and last end of the marked motion segments [ns]; None without such marks."""
+    """Return the first start and last end of the marked motion segments [ns]; None without such
+    marks.
+    """
     _, motions = marked_spans(recording)
     return (motions[0][0], motions[-1][1]) if motions else None

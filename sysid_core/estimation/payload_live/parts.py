@@ -95,8 +95,8 @@ class KnownLoad:
 
         Args:
             mass, mass_sd: [kg].
-            com: Where its centre of mass lies when held, shape (3,) [m].
-            com_sd: How far from there it may lie, along each axis [m].
+            com: Centre of mass of the held load, shape (3,) [m].
+            com_sd: Standard deviation of the centre of mass along each axis [m].
             size: Its length [m]: it resists turning as a ball of that size, or quite differently.
         """
         inertia = 0.4 * mass * (0.5 * size) ** 2
@@ -107,7 +107,9 @@ class KnownLoad:
 
     @classmethod
     def unknown(cls, mass: float, spread: float) -> KnownLoad:
-        """Load with a mass [kg] of a given relative uncertainty (`spread`), anywhere near the flange."""
+        """Return the load with a mass [kg] of a given relative uncertainty (`spread`), anywhere
+        near the flange.
+        """
         about = np.array([mass, *np.zeros(9)])
         radius = BALLS[1] * EXTENT
         return cls(
@@ -115,7 +117,7 @@ class KnownLoad:
         )
 
     def lying(self, sd: float) -> KnownLoad:
-        """Copy with an additional position uncertainty along each axis [m]."""
+        """Return a copy with an additional position uncertainty along each axis [m]."""
         if not sd:
             return self
         shift = affine_derivatives(self.mean, np.zeros(3))[:, :3]
@@ -127,7 +129,7 @@ class KnownLoads:
     """Known loads with their prior probabilities.
 
     Attributes:
-        loads: By name.
+        loads: Known loads by name.
         prior: Relative prior probabilities of loads, of "empty" and "unknown", and of "moved" in that of the
             load that has moved; where they aren't named 0.1 for "moved" and 1 for the others.
     """
@@ -136,7 +138,7 @@ class KnownLoads:
     prior: Mapping[str, float] = field(default_factory=dict)
 
     def hypotheses(self) -> Iterator[tuple[str, float, list[KnownLoad]]]:
-        """Name, relative prior probability, and equally probable distributions of every load."""
+        """Yield name, relative prior probability, and equally probable distributions of every load."""
         prior = {EMPTY: 1.0, UNKNOWN: 1.0, MOVED: _SLIPS, **self.prior}
         for name, load in self.loads.items():
             weight = prior.get(name, 1.0)
@@ -153,10 +155,10 @@ class KnownLoads:
 
 
 def load_parts(path: Path) -> KnownLoads:
-    """Known loads of a YAML file.
+    """Return the known loads of a YAML file.
 
     Raises:
-        EstimationError: It can't be read, or names what isn't there.
+        EstimationError: The file cannot be read, or refers to loads that do not exist.
     """
     found: dict[str, KnownLoad] = {}
     content = _FILE.read_schema(path, _Parts)
@@ -192,12 +194,13 @@ def load_parts(path: Path) -> KnownLoads:
 def part_probabilities(
     data: PayloadData, parts: KnownLoads, sensor: SensorModel
 ) -> dict[str, float]:
-    """Probabilities of each known load, of no load and of an unknown load, the most probable first.
+    """Return the probabilities of each known load, of no load and of an unknown load, the most
+    probable first.
 
     Args:
         data: Samples of a moment in which one load was held, bias and tool taken out.
         parts: Known loads.
-        sensor: What may be left of the sensor's errors (`SensorModel.in_a_moment`).
+        sensor: Remaining errors of the sensor (`SensorModel.in_a_moment`).
     """
     rest = np.zeros_like(data.a)  # positions without stamps have accelerations that are noise
     still = replace(data, a=-data.gravity, omega=rest, alpha=rest)
@@ -215,7 +218,9 @@ def part_probabilities(
 
 @dataclass(frozen=True, eq=False)
 class _Moment:
-    """Means over the blocks of a moment, with the errors that don't depend on the load."""
+    """Wrenches of a short recording, averaged over blocks, with those errors that do not depend on
+    the load.
+    """
 
     data: PayloadData
     sensor: SensorModel
@@ -236,7 +241,7 @@ class _Moment:
         return cls(blocks, sensor, noise, motion, persistence)
 
     def log_evidences(self, loads: Sequence[KnownLoad]) -> Array:
-        """Log-likelihoods of H loads, but for a constant, shape (H,)."""
+        """Log-likelihoods of H loads, up to a common constant, shape (H,)."""
         data, count, H = self.data, len(self.data), len(loads)
         means, C = (
             np.array([getattr(one, key) for one in loads]) for key in ("mean", "covariance")
@@ -282,9 +287,10 @@ def _blocks(data: PayloadData) -> PayloadData:
 
 
 def _scatter(blocks: PayloadData) -> Array:
-    """Standard deviation of a block's wrench about the best body, shape (6,).
+    """Standard deviation of a block's mean wrench about the prediction of the best rigid body,
+    shape (6,).
 
-    Its variance is that of Student's t, which is wider for few blocks.
+    The distribution is Student's t, which is wider for few blocks; its variance is used.
     """
     found = white_noise_sd(np.zeros((1, 6)))  # an ordinary sensor's, for too few blocks
     for rows in (slice(0, 3), slice(3, 6)):
@@ -299,8 +305,8 @@ def _scatter(blocks: PayloadData) -> Array:
 
 
 def judge_part(found: Mapping[str, float], expected: str = "") -> Reason:
-    """Verdict on whether the expected load is held; without an expected load, on whether any known
-    load or none is held.
+    """Return a verdict on whether the expected load is held; without an expected load, on whether
+    any known load or none is held.
 
     Args:
         found: Probabilities, the likeliest first (`part_probabilities`).

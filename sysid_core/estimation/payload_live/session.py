@@ -47,9 +47,9 @@ class LoadChange:
     """Change of the load during the motion; the samples before it are no longer used.
 
     Attributes:
-        stamp_ns: When it was noticed [ns].
+        stamp_ns: Time of the detection [ns].
         kind: Attached, detached or slipped.
-        mass: By which the load is heavier since [kg].
+        mass: Increase of the mass [kg].
     """
 
     stamp_ns: int
@@ -237,7 +237,9 @@ class PayloadSession:
             self._segment = ""
 
     def _use_calibration(self, stamp_ns: int) -> None:
-        """Tare, unless a calibration exists, and set the remaining errors of the sensor."""
+        """Calibrate the sensor by a tare, unless a calibration exists, and set the remaining errors
+        of the sensor.
+        """
         if self.calibration is None:
             self.calibration, self.problem = self._calibrate(), None
         self.tare_age_s = self._age_s(stamp_ns)
@@ -321,19 +323,19 @@ class PayloadSession:
         return self._streams.newest_ns
 
     def held_data(self, seconds: float) -> tuple[PayloadData, SensorModel]:
-        """Newest samples, in a marked motion or not, without sensor bias and tool, and the remaining
-        uncertainty of the sensor.
+        """Return the newest samples, in a marked motion or not, without sensor bias and tool, and
+        the remaining uncertainty of the sensor.
 
         Args:
-            seconds: How long ago they begin.
+            seconds: Time since the first of these samples [s].
 
         Raises:
-            EstimationError: Nobody has tared the sensor; there are too few such samples.
+            EstimationError: The sensor is not tared, or there are too few such samples.
         """
         if self.calibration is None:
             raise EstimationError(
                 "The recognition of parts needs a tare.",
-                remedy="Give the calibration of a tare with nothing held, or run marked tare postures.",
+                remedy="Give the calibration of a tare with an empty gripper, or execute marked tare postures.",
             )
         newest = self._streams.recent(seconds, self._lag_ns)
         if len(newest) < _FEWEST:
@@ -352,7 +354,7 @@ class PayloadSession:
         return age if np.isfinite(age) else 0.0
 
     def recent_wrenches(self, seconds: float) -> WrenchStream:
-        """Readings of the last seconds, for checks of the sensor."""
+        """Return the readings of the last seconds, for checks of the sensor."""
         return self._streams.recent_wrenches(self.sensor_frame, seconds)
 
     # ---- results
@@ -378,13 +380,14 @@ class PayloadSession:
         return int(self._used[-1][0][-1]) if self._used else 0
 
     def motion_stamps_ns(self) -> Stamps:
-        """Stamps of the motion samples of `data`, corrected for the delay of the sensor,
+        """Return the stamps of the motion samples of `data`, corrected for the delay of the sensor,
         shape (K,).
         """
         return np.asarray(self._stamps_ns - self._lag_ns)
 
     def data(self) -> PayloadData:
-        """Motion samples in use, with bias and tool removed, for other estimators and for charts.
+        """Return the motion samples in use, with bias and tool removed, for other estimators and
+        for charts.
 
         Raises:
             EstimationError: No sample has been used.

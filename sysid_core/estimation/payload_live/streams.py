@@ -96,7 +96,9 @@ class PayloadStreams:
         self._release(None)
 
     def _take(self, stream: str, item: tuple[int, Any]) -> None:
-        """Keep what is of this run, and for later what joint states to come will tell."""
+        """Store a sample if it belongs to the current run; if the next joint states decide to which
+        run it belongs, store it for later.
+        """
         stamp, now = item[0], self._now
         if now is None:
             self._insert(stream, item)
@@ -120,13 +122,17 @@ class PayloadStreams:
             bisect.insort(self._marks, item, key=mark_order)
 
     def _release(self, until_ns: int | None) -> None:
-        """Read what came so long ago that no new run has begun with it: it was only late."""
+        """Assign stored samples to the current run if no new run began within the waiting time, so
+        that they were only late.
+        """
         while self._early and (until_ns is None or self._early[0][0] < until_ns):
             _, stream, item = self._early.pop(0)
             self._insert(stream, item)
 
     def _begin_run(self, stamp_ns: int) -> None:
-        """Forget all but what other streams have brought of the new run already."""
+        """Begin a new run: delete all samples, except those that other streams have already
+        delivered for the new run.
+        """
         assert self._now is not None
         early, self._before, self._now = self._early, self._now, stamp_ns
         self._joints, self._wrenches, self._marks, self._early = [], [], [], []
@@ -178,7 +184,7 @@ class PayloadStreams:
     # ---- out
 
     def coming_wrench(self, until_ns: int | None = None) -> int | None:
-        """Stamp of the next wrench whose motion is known; None if there is none yet."""
+        """Return the stamp of the next wrench whose motion is known; None if there is none yet."""
         while self._next["wrench"] < len(self._wrenches):
             stamp = self._wrenches[self._next["wrench"]][0]
             if until_ns is not None and stamp > until_ns:
@@ -191,13 +197,13 @@ class PayloadStreams:
         return None
 
     def next_wrench(self) -> Array:
-        """Wrench of the stamp from `coming_wrench`, shape (6,)."""
+        """Return the wrench of the stamp from `coming_wrench`, shape (6,)."""
         self._last_wrench, wrench = self._wrenches[self._next["wrench"]]
         self._next["wrench"] += 1
         return np.array(wrench)
 
     def next_mark(self, until_ns: int | None = None) -> tuple[int, str] | None:
-        """Stamp and label of the next mark, or None."""
+        """Return the stamp and label of the next mark, or None."""
         k = self._next["mark"]
         if k == len(self._marks) or (until_ns is not None and self._marks[k][0] > until_ns):
             return None
@@ -205,7 +211,7 @@ class PayloadStreams:
         return self._marks[k]
 
     def joints_at(self, stamp: int) -> Array | None:
-        """Joint state at a stamp by linear interpolation, shape (6, n)."""
+        """Return the joint state at a stamp by linear interpolation, shape (6, n)."""
         joints, k = self._joints, self._next["joints"]
         while k + 1 < len(joints) and joints[k + 1][0] <= stamp:
             k += 1
@@ -222,12 +228,12 @@ class PayloadStreams:
         return np.asarray((1 - s) * before + s * after)
 
     def recent(self, seconds: float, late_ns: int = 0) -> list[tuple[int, Array, Array]]:
-        """Stamps, new readings (6,) and joint states (6, n) of the newest seconds that joint states
-        surround; the reading position is unchanged.
+        """Return the stamps, new readings (6,) and joint states (6, n) of the newest seconds that
+        joint states surround; the reading position is unchanged.
 
         Args:
-            seconds: How long ago at most.
-            late_ns: By how much the wrench lags the joint states [ns].
+            seconds: Largest age of the samples [s].
+            late_ns: Time by which the wrench lags behind the joint states [ns].
         """
         if not self._joints:
             return []
@@ -248,7 +254,7 @@ class PayloadStreams:
         return found
 
     def recent_wrenches(self, frame: str, seconds: float) -> WrenchStream:
-        """Newest readings of the sensor in `frame`."""
+        """Return the newest readings of the sensor in `frame`."""
         newest = self._wrenches[-1][0] if self._wrenches else 0
         first = bisect.bisect_left(self._wrenches, (newest - round(seconds * 1e9),))
         rows = self._wrenches[first:]

@@ -26,15 +26,15 @@ class Weighing:
     """Result of the payload identification from one recording.
 
     Attributes:
-        estimate: By `PayloadMAP`.
-        data: That it was fitted to, bias and tool removed.
-        sensor_frame: In whose axes.
+        estimate: Estimate by `PayloadMAP`.
+        data: Data to which the estimate was fitted, without bias and tool.
+        sensor_frame: Frame of the sensor, in whose axes the payload is stated.
         calibration: Calibration of the sensor; None where nobody has tared it.
         changes: Changes of the load during the motion.
-        notes: What was done to the readings, and found of the sensor, one sentence each.
+        notes: Processing of the readings, and findings about the sensor, one sentence each.
         doubts: Reasons not to believe it that only the readings show.
         running: Estimate of the live estimator from the same samples; None without a tare.
-        smoothed: Joint states as they were weighed; None for still postures.
+        smoothed: Smoothed joint states that the estimate used; None for static postures.
     """
 
     estimate: Estimate
@@ -53,7 +53,7 @@ def judge_weighing(
     calibration: SensorCalibration | None,
     changes: Sequence[LoadChange] = (),
 ) -> Verdict:
-    """Verdict on whether a payload estimate may be sent to a controller.
+    """Return a verdict on whether a payload estimate may be sent to a controller.
 
     The verdict is a failure if the mass is not positive and known to 30 %, or if the parameters are
     physically inconsistent; it contains the warnings of the estimate and of the tare.
@@ -106,7 +106,8 @@ class Repeatability:
         return float(self.mass.std(ddof=1) / self.mass.mean())
 
     def mass_tolerance(self, share: float) -> float:
-        """Width of the mass tolerance [kg] for which six standard deviations of the weighing are a given share.
+        """Return the width of the mass tolerance [kg] for which six standard deviations of the
+        weighing are a given share.
 
         The standard deviation is its upper limit of 95 %, by the distribution of chi squared: few
         results need a wider tolerance. A gauge is acceptable up to a share of 0.1 and conditionally
@@ -138,7 +139,7 @@ class Repeatability:
 
 
 def repeatability(estimates: Sequence[Estimate]) -> Repeatability:
-    """Scatter of several weighings of the same payload.
+    """Return the scatter of several weighings of the same payload.
 
     Raises:
         EstimationError: Fewer than two.

@@ -62,7 +62,7 @@ class PayloadMAP:
 
     Args:
         shape: Shape of the object, in the sensor frame; None where it isn't known.
-        sensor: What the sensor's errors may be.
+        sensor: Error magnitudes of the sensor.
         contrasts: Contrasts of the density, that are possible (`ShapePrior`).
         extent: Size of the space in which something of unknown shape is held [m].
         passes: At most that many steps between two lessons about the noise.
@@ -167,7 +167,8 @@ class PayloadMAP:
         return replace(best, pi=nearest_body(pi), covariance=covariance)
 
     def _floor(self, data: PayloadData, unexplained: Array) -> Array:
-        """Lower bound of the noise: the declared noise, or the scatter of the samples; shape (6,).
+        """Lower bound of the noise, shape (6,): the declared noise or the scatter of the samples,
+        whichever is larger.
 
         The scatter is that of the measured wrenches or that of the residuals of a least-squares
         fit, `unexplained` (K, 6), whichever is smaller: either may contain fast changes that are
@@ -189,8 +190,8 @@ class PayloadMAP:
         return self.homogeneous(max(mass, _LIGHT))
 
     def homogeneous(self, mass: float) -> Array:
-        """Inertial parameters of the shape with uniform density; without a shape, of a ball at the
-        origin of the sensor; shape (10,).
+        """Return the inertial parameters of the shape with uniform density; without a shape, of a
+        ball at the origin of the sensor; shape (10,).
         """
         if self.shape is not None:
             return self.shape.homogeneous(mass)
@@ -292,7 +293,9 @@ class _Fit:
         return data, np.array(evidence)
 
     def _believe(self, body: Array) -> None:
-        """Set the body, and the prior of the payload by the hypotheses about it."""
+        """Set the body at which errors are linearised, and the payload's prior from the hypotheses
+        about this body.
+        """
         self.body = body
         self.mean, C = self.estimator.prior.moments(body, self.R, self.r)
         scale = 1.0 / np.sqrt(np.diag(C))
@@ -300,12 +303,14 @@ class _Fit:
         self.weight = inverse * np.outer(scale, scale)
 
     def _at(self, pi: Array) -> tuple[Array, Array]:
-        """A payload and the information about it and the sensor's errors."""
+        """Payload parameters, and the information matrix of payload and sensor errors at these
+        parameters.
+        """
         rows = self._rows(self.belief.motion(), pi)
         return pi, self.belief.information(rows, self.noise_sd)
 
     def _merit(self, pi: Array, information: Array) -> float:
-        """Objective of `run`: minus twice the log-posterior of the payload."""
+        """Objective function of `run`: minus twice the log-posterior of the payload."""
         u = len(self.prior)
         N, right = information[:u, :u] + np.diag(self.prior), information[:u, -1]
         off = pi - self.mean
@@ -343,7 +348,7 @@ class _Fit:
         return rows
 
     def _residual(self) -> Array:
-        """Residuals of the wrench, the motion corrected by it, shape (K, 6)."""
+        """Residuals of the wrench after the correction of the motion by the wrench, shape (K, 6)."""
         rows = self._rows(self.belief.corrected(), self.pi)
         u = len(self.nuisances)
         return np.concatenate(
@@ -360,7 +365,7 @@ def _rate(time: Array, wrench: Array) -> Array:
 
 
 def _unexplained(data: PayloadData) -> Array:
-    """Residual of least squares with a bias, which no rigid body explains; shape (K, 6)."""
+    """Residual of a least-squares fit of payload and bias, shape (K, 6)."""
     X = np.concatenate([data.regressor, np.tile(np.eye(6), (len(data), 1, 1))], axis=2)
     residual = np.empty((len(data), 6))
     for rows in (slice(0, 3), slice(3, 6)):
@@ -372,11 +377,12 @@ def _unexplained(data: PayloadData) -> Array:
 def _is_simpler_better(
     stretches: Stretches, simple: NDArray[np.intp], precision: Array, found: PayloadPosterior
 ) -> bool:
-    """Whether payload and bias alone predict stretches that they weren't fitted to clearly better.
+    """True if a model with only payload and bias predicts held-out parts of the recording clearly
+    better than the full model.
 
     Args:
         stretches: Stretches of the whole model.
-        simple: Which unknowns are the bias and the payload's.
+        simple: Indices of the unknowns of bias and payload.
         precision: Prior precision of the sensor's errors, shape (u,).
         found: The payload.
     """
@@ -400,7 +406,7 @@ def _deviations(level: Array, spiked: NDArray[np.bool_]) -> Array:
 def eliminate_nuisances(information: Array, precision: Array) -> tuple[Array, Array, Array]:
     """Eliminate nuisance parameters (the first rows): factor R, r with `|R step - r|`, and the map back.
 
-    The nuisances that go with a step are `back[:, -1] - back[:, :-1] @ step`.
+    The nuisance parameters that belong to a step are `back[:, -1] - back[:, :-1] @ step`.
     """
     u = len(precision)
     N = information[:u, :u] + np.diag(precision)
@@ -418,7 +424,8 @@ def eliminate_nuisances(information: Array, precision: Array) -> tuple[Array, Ar
 
 
 def left_evidence(information: Array, precision: Array, r: Array) -> float:
-    """Log-likelihood for the payload that solves `R step = r`, without the prior's term `0.5 log det`.
+    """Return the log-likelihood for the payload that solves `R step = r`, without the term `0.5 log
+    det` of the prior.
 
     Args:
         information: As of `eliminate_nuisances`.

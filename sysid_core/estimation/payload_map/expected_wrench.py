@@ -30,7 +30,7 @@ class ExpectedWrench:
 
     @classmethod
     def of(cls, R: Array, r: Array, back: Array, pi: Array, extent: float) -> ExpectedWrench:
-        """Expected wrench from compressed data (R, r) and the map back to the bias
+        """Return the expected wrench from compressed data (R, r) and the map back to the bias
         (`eliminate_nuisances`).
 
         Args:
@@ -46,8 +46,8 @@ class ExpectedWrench:
         return cls(found, left, bias)
 
     def at(self, regressor: Array) -> tuple[Array, Array]:
-        """Predicted wrench and its standard deviation, shape (6,) each, for the regressor of a
-        motion (6, 10).
+        """Return the predicted wrench and its standard deviation, shape (6,) each, for the
+        regressor of a motion (6, 10).
         """
         variance = ((regressor @ self.covariance) * regressor).sum(axis=1)
         return regressor @ self.pi + self.bias, np.sqrt(np.maximum(variance, 0.0))

@@ -42,7 +42,9 @@ class SplineBasis:
 
     @classmethod
     def covering(cls, time: Array, spacing: float) -> SplineBasis:
-        """Spline basis from the first to the last stamp, with knots about `spacing` apart."""
+        """Return the spline basis from the first to the last stamp, with knots about `spacing`
+        apart.
+        """
         length = float(time[-1] - time[0])
         spans = max(1, int(np.ceil(length / spacing)))
         return cls(float(time[0]), max(length, 1e-6) / spans, spans)
@@ -58,12 +60,12 @@ class SplineBasis:
         return self.start + self.spacing * np.arange(-DEGREE, self.spans + _WIDTH)
 
     def span_of(self, time: Array) -> NDArray[np.intp]:
-        """Index of the interval of each stamp, shape (N,)."""
+        """Return the index of the interval of each stamp, shape (N,)."""
         inner = self.knots[_WIDTH:-_WIDTH]
         return np.searchsorted(inner, time, side="right")
 
     def values(self, time: ArrayLike, derivative: int) -> Array:
-        """Values of the six non-zero basis functions at each stamp, shape (N, 6).
+        """Return the values of the six non-zero basis functions at each stamp, shape (N, 6).
 
         By `B_{i,k}' = (B_{i,k-1} - B_{i+1,k-1}) / h` of even knots (de Boor 1978, ch. X).
         """
@@ -91,7 +93,9 @@ class SplineBasis:
 
 
 def banded_gram(span: NDArray[np.intp], rows: Array, size: int) -> Array:
-    """Matrix `rows^T rows` in lower banded form, shape (6, size); each row has six entries."""
+    """Return the matrix `rows^T rows` in lower banded form, shape (6, size); each row has six
+    entries.
+    """
     blocks = np.zeros((size - DEGREE, _WIDTH, _WIDTH))
     np.add.at(blocks, span, rows[:, :, None] * rows[:, None, :])
     band = np.zeros((_WIDTH, size))
@@ -156,7 +160,7 @@ class JointSplines:
         return cls(basis, c + q[0], time, q, sd, density)
 
     def at(self, time: ArrayLike) -> tuple[Array, Array, Array]:
-        """Positions, velocities and accelerations at given stamps, each of shape (N, n)."""
+        """Return the positions, velocities and accelerations at given stamps, each of shape (N, n)."""
         time = np.asarray(time, dtype=float)
         index = self.basis.span_of(time)[:, None] + np.arange(_WIDTH)
         local = self.coefficients[index]  # (N, 6, n)
@@ -194,7 +198,7 @@ def _most_likely(
     if not np.isfinite(best).all():
         raise EstimationError(
             "No noise level fits the joint positions.",
-            remedy="Look for jumps or NaN in the joint positions.",
+            remedy="Check the joint positions for jumps and NaN.",
         )
     return (
         np.maximum(np.sqrt(variances), _NOISE_FLOOR),

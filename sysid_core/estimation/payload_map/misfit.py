@@ -49,7 +49,8 @@ class Misfit:
 
 
 def white_noise_sd(wrench: Array) -> Array:
-    """Noise of force and torque from fourth differences, which remove the slow motion; (6,).
+    """Return the noise of force and torque from fourth differences, which remove the slow motion;
+    (6,).
 
     The noise is computed from a median, so that steps (such as between postures) have no influence.
     """
@@ -61,12 +62,16 @@ def white_noise_sd(wrench: Array) -> Array:
 
 
 def nuisance_misfit(u: Array, precision: Array) -> float:
-    """Largest sensor error in units of three standard deviations; above 1, it is not due to chance."""
+    """Return the largest sensor error in units of three standard deviations; above 1, it is not due
+    to chance.
+    """
     return float(np.max(np.abs(u) * np.sqrt(precision)) / 3.0) if len(u) else 0.0
 
 
 def spikes(relative: Array) -> NDArray[np.bool_]:
-    """Mask of samples far from all others, shape (K,); none if there are too many for spikes."""
+    """Return a mask of samples far from all others, shape (K,); none if there are too many for
+    spikes.
+    """
     scale = np.maximum(1.4826 * np.median(np.abs(relative), axis=0), 1.0)
     found = np.any(np.abs(relative) > _SPIKE * scale, axis=1)
     return found if 0 < found.sum() <= _MAX_SPIKES * len(found) else np.zeros_like(found)
@@ -75,11 +80,11 @@ def spikes(relative: Array) -> NDArray[np.bool_]:
 def reported_misfit(
     covariance: Array, misfit: Misfit, n_spikes: int = 0, n_samples: int = 0
 ) -> tuple[Array, tuple[Reason, ...]]:
-    """Enlarged standard deviations, and warnings, if the residual exceeds the model.
+    """Return the enlarged standard deviations, and warnings, if the residual exceeds the model.
 
     Args:
         covariance: Shape (10, 10).
-        misfit: What isn't explained.
+        misfit: Measures of the unexplained residual.
         n_spikes: Samples that were omitted.
         n_samples: Number of all.
     """

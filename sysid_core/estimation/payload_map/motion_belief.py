@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Uncertain motion, as the payload estimator uses it.
+r"""Motion with uncertainty, for the payload estimator.
 
 The motion x = (a, omega, alpha) of the sensor is never known exactly. With the wrench's sensitivity
 `T = d(A(x) pi)/dx`, an estimator marginalises the motion's error: rows `X` (regressor, nuisances,
@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.payload_map.joint_spline import DEGREE, JointSplines, banded_gram
-from sysid_core.robot import Array, FrameMotion, RobotModel, frame_motion_sensitivity
+from sysid_core.robot import Array, FrameMotion, RobotModel
 
 Rows = Callable[[slice], tuple[Array, Array]]
 _CHUNK = 2000  # samples at a time: what is needed of each is large
@@ -35,7 +35,7 @@ _KEPT = 20_000  # samples whose sensitivities are kept between passes (1.5 kB ea
 
 
 def chunks(count: int) -> list[slice]:
-    """Consecutive slices of about `size` samples."""
+    """Return consecutive slices of about `size` samples."""
     return [slice(first, min(first + _CHUNK, count)) for first in range(0, count, _CHUNK)]
 
 
@@ -43,10 +43,12 @@ class MotionBelief(Protocol):
     """Interface of an uncertain motion at K wrench samples."""
 
     def motion(self) -> Array:
-        """Motion (a, omega, alpha) about which the equations are linearised, shape (K, 9)."""
+        """Return the motion (a, omega, alpha) about which the equations are linearised, shape (K,
+        9).
+        """
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
-        """Normal matrix `X^T Sigma^-1 X`; the last column of X is the residual.
+        """Return the normal matrix `X^T Sigma^-1 X`; the last column of X is the residual.
 
         Args:
             rows: Gives for a slice of the samples: sensitivity T of the wrench to the motion, shape
@@ -66,7 +68,7 @@ class MotionBelief(Protocol):
         """
 
     def corrected(self) -> Array:
-        """Motion (a, omega, alpha) after the corrections by the wrenches, shape (K, 9)."""
+        """Return the motion (a, omega, alpha) after the corrections by the wrenches, shape (K, 9)."""
 
 
 class ExactMotion:
@@ -82,11 +84,11 @@ class ExactMotion:
         self._x = np.hstack([np.asarray(u, dtype=float) for u in (a, omega, alpha)])
 
     def motion(self) -> Array:
-        """Motion as given."""
+        """Return the given motion (a, omega, alpha), shape (K, 9)."""
         return self._x
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
-        """Normal matrix `X^T R^-1 X`."""
+        """Return the normal matrix `X^T R^-1 X`."""
         total = None
         for part in chunks(len(noise_sd)):
             X = rows(part)[1]
@@ -95,13 +97,13 @@ class ExactMotion:
         return np.asarray(total)
 
     def accept(self) -> None:
-        """No effect, because an exact motion is never corrected."""
+        """Do nothing, because an exact motion is never corrected."""
 
     def correct(self, y: Array) -> None:
-        """No effect, because an exact motion is never corrected."""
+        """Do nothing, because an exact motion is never corrected."""
 
     def corrected(self) -> Array:
-        """Motion as given."""
+        """Return the given motion (a, omega, alpha), shape (K, 9)."""
         return self._x
 
 
@@ -123,12 +125,12 @@ class WhiteMotion:
         self._last: tuple[Array, Array, Array] | None = None
 
     def motion(self) -> Array:
-        """Measured motion after the corrections by the wrenches, shape (K, 9)."""
+        """Return the measured motion after the corrections by the wrenches, shape (K, 9)."""
         return self._x
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
-        """Normal matrix, summed over the samples, shape (p + 1, p + 1); the residual is that at the
-        measured motion, to first order.
+        """Return the normal matrix, summed over the samples, shape (p + 1, p + 1); the residual is
+        that at the measured motion, to first order.
         """
         T, X = rows(slice(0, len(noise_sd)))
         X[:, :, -1] += np.einsum("kij,kj->ki", T, self._x - self._measured)
@@ -147,7 +149,7 @@ class WhiteMotion:
         """
         if self._last is None:
             raise EstimationError(
-                "`information` comes before `correct`.",
+                "The method `correct` was called before `information`.",
                 remedy="Call `information` first, because `correct` uses its result.",
             )
         T, _, weighted = self._last
@@ -155,7 +157,7 @@ class WhiteMotion:
         self._x = self._measured + self._variance * np.einsum("kij,ki->kj", T, left)
 
     def corrected(self) -> Array:
-        """Motion (a, omega, alpha) after the corrections by the wrenches, shape (K, 9)."""
+        """Return the motion (a, omega, alpha) after the corrections by the wrenches, shape (K, 9)."""
         return self._x
 
 
@@ -189,11 +191,11 @@ class SplineMotion:
         return self._model.joint_names
 
     def joints(self) -> tuple[Array, Array, Array]:
-        """Smoothed positions, velocities and accelerations, shape (K, n) each."""
+        """Return the smoothed positions, velocities and accelerations, shape (K, n) each."""
         return self._joints(self._c)
 
     def frame_motion(self) -> FrameMotion:
-        """Motion of the frame from the joint splines and the kinematics."""
+        """Return the motion of the frame from the joint splines and the kinematics."""
         return self._uncorrected
 
     @cached_property
@@ -201,13 +203,13 @@ class SplineMotion:
         return self._model.frame_motion(self._frame, *self._joints(self._c))
 
     def motion(self) -> Array:
-        """Motion of the frame from the joint splines, without corrections by the wrenches, shape
-        (K, 9).
+        """Return the motion of the frame from the joint splines, without corrections by the
+        wrenches, shape (K, 9).
         """
         return _stack(self._uncorrected)
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
-        """Normal matrix of encoders and wrenches, from which the spline coefficients are
+        """Return the normal matrix of encoders and wrenches, from which the spline coefficients are
         eliminated, shape (p + 1, p + 1).
         """
         n, width = self._n, (DEGREE + 1) * self._n
@@ -247,11 +249,11 @@ class SplineMotion:
         self._solved = self._tried
 
     def _sensitivity(self, part: slice) -> Array:
-        """`frame_motion_sensitivity` at some samples; kept, where there is room for it."""
+        """Result of `frame_motion_sensitivity` at some samples; stored if memory permits."""
         known = self._sensitivities.get((part.start, part.stop))
         if known is None:
             joints = self._joints(self._c, part)
-            known = frame_motion_sensitivity(self._model, self._frame, *joints)
+            known = self._model.frame_motion_sensitivity(self._frame, *joints)
             if part.start < _KEPT:
                 self._sensitivities[part.start, part.stop] = known
         return known
@@ -260,14 +262,14 @@ class SplineMotion:
         """Correct the spline coefficients by the wrenches; y of shape (p,)."""
         if self._solved is None:
             raise EstimationError(
-                "`information` comes before `correct`.",
+                "The method `correct` was called before `information`.",
                 remedy="Call `information` first, because `correct` uses its result.",
             )
         step = self._solved[:, -1] - self._solved[:, :-1] @ y
         self._corrected = self._c + step.reshape(-1, self._n)
 
     def corrected(self) -> Array:
-        """Motion of the frame from the corrected joint splines, shape (K, 9)."""
+        """Return the motion of the frame from the corrected joint splines, shape (K, 9)."""
         joints = self._joints(self._corrected)
         return _stack(self._model.frame_motion(self._frame, *joints))
 

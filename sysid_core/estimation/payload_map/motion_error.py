@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
-from sysid_core.robot import Array, RobotModel, frame_motion_sensitivity, skew, wrench_regressor
+from sysid_core.robot import Array, RobotModel, skew, wrench_regressor
 from sysid_core.signals.filters import FilteredJointStream
 
 
@@ -21,8 +21,8 @@ def motion_covariance(
     a: ArrayLike,
     sd: ArrayLike,
 ) -> Array:
-    """Covariance of a frame's motion (a, omega, alpha) from the covariance of the joint motion,
-    shape (K, 9, 9).
+    """Return the covariance of a frame's motion (a, omega, alpha) from the covariance of the joint
+    motion, shape (K, 9, 9).
 
     Args:
         model: The robot, with n joints.
@@ -32,19 +32,19 @@ def motion_covariance(
         a: Accelerations, shape (K, n) [rad/s^2].
         sd: Standard deviations of the three, shape (3, K, n).
     """
-    S = frame_motion_sensitivity(model, frame, q, v, a)  # (K, 9, n, 3)
+    S = model.frame_motion_sensitivity(frame, q, v, a)  # (K, 9, n, 3)
     S = (S * np.moveaxis(np.asarray(sd), 0, -1)[:, None]).reshape(len(S), 9, -1)
     return np.asarray(S @ S.transpose(0, 2, 1))
 
 
 def filtered_motion_covariance(model: RobotModel, frame: str, joints: FilteredJointStream) -> Array:
-    """Covariance of a frame's motion (a, omega, alpha) from the standard deviations of filtered
-    joints, shape (K, 9, 9).
+    """Return the covariance of a frame's motion (a, omega, alpha) from the standard deviations of
+    filtered joints, shape (K, 9, 9).
 
     Args:
         model: The robot, its joints in the stream's order.
         frame: Frame of the sensor.
-        joints: With standard deviations.
+        joints: Filtered joint states with standard deviations.
 
     Raises:
         EstimationError: The stream has no velocities, accelerations or standard deviations.
@@ -58,7 +58,7 @@ def filtered_motion_covariance(model: RobotModel, frame: str, joints: FilteredJo
 
 
 def wrench_sensitivity(x: Array, pi: Array) -> Array:
-    r"""Derivative of `wrench_regressor(a, omega, alpha) @ pi` by (a, omega, alpha).
+    r"""Return the derivative of `wrench_regressor(a, omega, alpha) @ pi` by (a, omega, alpha).
 
     Args:
         x: (a, omega, alpha), shape (K, 9).
@@ -83,7 +83,7 @@ def wrench_sensitivity(x: Array, pi: Array) -> Array:
 
 
 def regressor_derivatives(omega: ArrayLike) -> Array:
-    r"""Derivatives of `wrench_regressor(a, omega, alpha)` by (a, omega, alpha).
+    r"""Return the derivatives of `wrench_regressor(a, omega, alpha)` by (a, omega, alpha).
 
     `wrench_sensitivity(x, pi)` is these times `pi`.
 

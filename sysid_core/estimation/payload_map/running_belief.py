@@ -37,7 +37,7 @@ class RunningBelief:
     """Sums over whitened samples for each sensor model.
 
     Args:
-        sensor: What the sensor's errors may be, as declared.
+        sensor: Error magnitudes of the sensor, as declared.
         prior: Prior of the payload.
     """
 
@@ -57,14 +57,16 @@ class RunningBelief:
             one.drift(seconds)
 
     def compressed(self) -> tuple[Array, Array, Array]:
-        """R, r and the way back of the sensor as declared (`eliminate_nuisances`)."""
+        """Return the compressed data (R, r) for the sensor as declared, and the map back to the
+        eliminated parameters (`eliminate_nuisances`).
+        """
         return self._sums[0].compressed()
 
     def posterior(self, samples: int) -> tuple[PayloadPosterior, Misfit]:
-        """Posterior, averaged over the sensor models.
+        """Return the posterior, averaged over the sensor models.
 
         Args:
-            samples: How many there were.
+            samples: Number of samples.
 
         Raises:
             EstimationError: The data ask for a negative mass.

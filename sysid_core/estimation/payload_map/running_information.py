@@ -21,7 +21,7 @@ class RunningInformation:
     the bias can be weighted by their evidence.
 
     Args:
-        sensor: What the sensor's errors may be.
+        sensor: Error magnitudes of the sensor.
     """
 
     def __init__(self, sensor: SensorModel) -> None:
@@ -50,19 +50,22 @@ class RunningInformation:
 
         Args:
             gram: Its `X^T Sigma^-1 X`, shape (u + 11, u + 11).
-            attenuation: What errors of a measured motion add to `A^T Sigma^-1 A`, shape (10, 10).
+            attenuation: Increase of `A^T Sigma^-1 A` by errors of a measured motion, shape (10,
+                10).
         """
         self._gram += gram
         if attenuation is not None:
             self._attenuation += attenuation
 
     def left(self, u: Array, pi: Array, samples: int) -> float:
-        """RMS of the whitened residual with sensor errors u, shape (u,), and payload pi."""
+        """Return the RMS of the whitened residual with sensor errors u, shape (u,), and payload pi."""
         y = np.concatenate([u, pi, [-1.0]])
         return float(np.sqrt(max(y @ self._gram @ y, 0.0) / (6 * samples)))
 
     def compressed(self) -> tuple[Array, Array, Array]:
-        """`eliminate_nuisances` without attenuation by errors of a measured motion."""
+        """Eliminate the sensor errors (see `eliminate_nuisances`), without attenuation by errors of
+        a measured motion.
+        """
         R, r, back = eliminate_nuisances(self._gram, self._precision)
         if self._attenuation.any():
             scale = np.linalg.norm(R, axis=0)
@@ -71,8 +74,8 @@ class RunningInformation:
         return R, r, back
 
     def log_evidence(self, r: Array) -> float:
-        """Log-likelihood of the samples given a payload with `R pi = r`, up to a constant
-        common to all sensor models.
+        """Return the log-likelihood of the samples given a payload with `R pi = r`, up to a
+        constant common to all sensor models.
 
         Args:
             r: As `compressed` gives it.

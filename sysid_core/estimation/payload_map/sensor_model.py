@@ -41,13 +41,13 @@ class SensorModel:
         noise: Least deviation of force and torque per sample [N, N m]; learned from the data when None.
         bias: Deviation of the bias of force and torque [N, N m].
         drift: Random walk of the bias, of force and torque [N/sqrt(s), N m/sqrt(s)].
-        delay: Between wrench and motion [s].
+        delay: Standard deviation of the delay between wrench and motion [s].
         gain: Standard deviation of the gain of each axis, half of its variance shared by all axes [-].
         crosstalk: Standard deviation of each other entry of the 6x6 gain matrix [-].
         mounting: Angle about each axis between the sensor and its description [rad].
         gravity: Tilt of gravity about each horizontal axis [rad].
-        crosstalk_length: What makes forces and torques comparable in the gain matrix [m]: the ratio
-            of torque to force noise (0.005 N m / 0.1 N in Nadeau et al. 2022, table II).
+        crosstalk_length: Length that makes forces and torques comparable in the gain matrix [m]:
+            the ratio of torque to force noise (0.005 N m / 0.1 N in Nadeau et al. 2022, table II).
         force_gain: Deviations of the gain that the forces share and of each entry of their 3x3 gain matrix,
             after a calibration [-]; None: as `gain` and `crosstalk` say.
         bias_scales: Shares of `bias` that are as likely: the evidence says which it is.
@@ -67,7 +67,7 @@ class SensorModel:
 
     @classmethod
     def named(cls, quality: str) -> SensorModel:
-        """Sensor model for a quality class (`SensorQuality`).
+        """Return the sensor model for a quality class (`SensorQuality`).
 
         Raises:
             EstimationError: There is no such quality.
@@ -76,15 +76,17 @@ class SensorModel:
         return _OF_QUALITY[found]
 
     def tared(self, calibration: SensorCalibration, age_s: float = 0.0) -> SensorModel:
-        """Sensor model after a tare: the bias has the uncertainty of the tare plus the drift since.
+        """Return the sensor model after a tare: the bias has the uncertainty of the tare plus the
+        drift since.
 
         A full calibration states the remaining errors of the forces' gains, of mounting and of
         gravity. A calibration does not determine the gains of torques, for which those of an
         ordinary sensor are assumed.
 
         Args:
-            calibration: From the tare.
-            age_s: Time since it [s]; never more is left than before the tare.
+            calibration: Calibration from the tare.
+            age_s: Time since the tare [s]; the uncertainty of the bias never exceeds that before
+                the tare.
         """
         if np.isfinite(calibration.mounting_left):
             shared, entry = calibration.gain_left
@@ -108,13 +110,13 @@ class SensorModel:
         )
 
     def in_a_moment(self, calibration: SensorCalibration, age_s: float = 0.0) -> SensorModel:
-        """Sensor model after a tare, for a single posture or a moment's motion.
+        """Return the sensor model after a tare, for a single posture or a moment's motion.
 
         What the tare left unexplained in its postures recurs in every other posture, where it can't
         be told from a bias.
 
         Args:
-            calibration: From the tare.
+            calibration: Calibration from the tare.
             age_s: Time since it [s].
         """
         tared, K = self.tared(calibration, age_s), calibration.n_postures
@@ -144,13 +146,13 @@ class SensorModel:
         return replace(self.stale, drift=drift)
 
     def ramps(self, duration: float) -> int:
-        """Number of linear segments that model the drift over `duration` seconds."""
+        """Return the number of linear segments that model the drift over `duration` seconds."""
         if max(self.drift) <= 0 or duration <= 0:
             return 0
         return int(np.clip(np.ceil(duration / _RAMP_S), 1, _MAX_RAMPS))
 
     def prior_sd(self, duration: float = 0.0) -> Array:
-        """Standard deviations of the errors, in the order of `columns`, shape (u,)."""
+        """Return the standard deviations of the errors, in the order of `columns`, shape (u,)."""
         sd: list[float] = []
         if max(self.bias) > 0:
             sd += np.repeat(np.maximum(self.bias, 1e-9), 3).tolist()
@@ -174,8 +176,8 @@ class SensorModel:
         return np.array(sd)
 
     def priors(self, duration: float = 0.0) -> list[Array]:
-        """Precisions of the sensor errors, (u,) each, for several equally probable sizes of the
-        bias, the largest last.
+        """Return the precisions of the sensor errors, (u,) each, for several equally probable sizes
+        of the bias, the largest last.
         """
         sd = self.prior_sd(duration)
         scale = np.ones((len(self.bias_scales), len(sd)))
@@ -198,14 +200,14 @@ class SensorModel:
         time: Array | None = None,
         duration: float = 0.0,
     ) -> Array:
-        """Regressor columns of the assumed sensor errors in the wrench.
+        """Return the regressor columns of the assumed sensor errors in the wrench.
 
         Args:
             wrench: Wrench of the object, shape (K, 6).
             rate: Its time derivative, shape (K, 6).
             mass_columns: Its derivative by the proper acceleration, shape (K, 6, 3).
             R_WS: Orientation of the sensor, shape (K, 3, 3); None: gravity's error isn't seen.
-            gravity: In the sensor's axes, shape (K, 3) [m/s^2].
+            gravity: Gravity in the sensor's axes, shape (K, 3) [m/s^2].
             time: Since the start, shape (K,) [s]; only drifts need it.
             duration: Duration of the whole recording [s]; 0 for no drift.
 

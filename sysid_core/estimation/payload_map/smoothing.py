@@ -25,7 +25,8 @@ def smoothed_payload_data(
     *,
     source: str = "",
 ) -> tuple[PayloadData, SplineMotion]:
-    """Payload data from raw encoder readings, smoothed and evaluated at the stamps of the wrenches.
+    """Return the payload data from raw encoder readings, smoothed and evaluated at the stamps of
+    the wrenches.
 
     Use as `PayloadMAP(shape).fit(*smoothed_payload_data(...))`.
 
@@ -34,8 +35,8 @@ def smoothed_payload_data(
         frame: Frame of the sensor.
         joints: Encoder readings, not filtered.
         stamps_ns: Stamps of the wrenches, increasing, shape (K,).
-        wrench: That the sensor exerts on the object, bias and tool taken out, shape (K, 6).
-        source: Where the data came from.
+        wrench: Wrench that the sensor exerts on the object, without bias and tool, shape (K, 6).
+        source: Name of the data source.
 
     Returns:
         The data, and the belief about their motion.

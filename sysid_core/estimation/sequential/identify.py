@@ -44,7 +44,7 @@ class SolvableEquations:
         joints: The joint (or coupled axis) that each belongs to.
         prior: Shape (q,).
         prior_covariance: Natural scale, shape (q, q).
-        to_base: To the base parameters of the regression, shape (b, q).
+        to_base: Matrix from the unknowns to the base parameters of the regression, shape (b, q).
     """
 
     Y: Array
@@ -57,12 +57,12 @@ class SolvableEquations:
 
 
 def solvable_equations(minimal: MinimalConstants, regression: Regression) -> SolvableEquations:
-    """Change from link parameters to minimal constants; friction columns stay."""
+    """Return the change from link parameters to minimal constants; friction columns stay."""
     n_inertial = regression.n_inertial
     if minimal.parameter_names != regression.names[:n_inertial]:
         raise EstimationError(
             "The minimal constants belong to another robot than the regression.",
-            remedy="Compute them by minimal_constants(model) for the same model.",
+            remedy="Compute the constants with minimal_constants(model) for the same model.",
         )
     n_friction = len(regression.names) - n_inertial
     lift = scipy.linalg.block_diag(minimal.right_inverse, np.eye(n_friction))
@@ -95,7 +95,8 @@ def solvable_equations(minimal: MinimalConstants, regression: Regression) -> Sol
 def compress_joint(
     name: str, Y: Array, tau: Array, starts: tuple[int, ...], natural: Array
 ) -> StepRows:
-    """Rows (K, p) and torques (K,) of one joint, compressed to a few equations with their noise.
+    """Return the rows (K, p) and torques (K,) of one joint, compressed to a few equations with
+    their noise.
 
     The noise contains the correlation of the residuals in time, and the model error estimated from
     fits that each omit one block of the motion; `natural` is the natural covariance of the
@@ -134,7 +135,7 @@ def compress_joint(
 
 
 def starts_of(rows: NDArray[np.bool_], starts: tuple[int, ...]) -> tuple[int, ...]:
-    """First sample of each gapless span among the chosen rows."""
+    """Return the first sample of each gapless span among the chosen rows."""
     out, count = [], 0
     for part in span_slices(starts, len(rows)):
         chosen = np.flatnonzero(rows[part])
@@ -146,8 +147,8 @@ def starts_of(rows: NDArray[np.bool_], starts: tuple[int, ...]) -> tuple[int, ..
 
 
 def at_once_sd(blocks: list[StepRows], prior_covariance: Array) -> Array:
-    """Standard deviations of generalised least squares on all rows together, shape (q,), for
-    comparison.
+    """Return the standard deviations of generalised least squares on all rows together, shape (q,),
+    for comparison.
     """
     root = np.linalg.cholesky(prior_covariance)
     H = np.eye(len(root))
@@ -177,7 +178,8 @@ class SequentialFit:
     """Sequential estimate with its steps.
 
     Attributes:
-        estimate: In base parameters, comparable with every other estimator's.
+        estimate: Estimate of the base parameters, which can be compared with those of other
+            estimators.
         constants: Names of the q minimal constants and friction parameters that were solved for.
         units: Units of each.
         joints: The joint that each belongs to.
@@ -204,16 +206,16 @@ class SequentialFit:
         return np.sqrt(np.diag(self.solution.covariance))
 
     def inherited_shares(self) -> Array:
-        """Share of the variance of each constant that is due to the noise of each step, (n_steps,
-        q).
+        """Return the share of the variance of each constant that is due to the noise of each step,
+        (n_steps, q).
         """
         variance = np.diagonal(self.solution.shares, axis1=1, axis2=2)
         total = np.maximum(np.diag(self.solution.covariance), 1e-300)
         return np.asarray(variance / total)
 
     def step_rows(self) -> list[dict[str, object]]:
-        """Summary of each step: samples, constants determined, share of the variance from other
-        steps.
+        """Return the summary of each step: samples, constants determined, share of the variance
+        from other steps.
         """
         shares = self.inherited_shares()
         ratio = self.standard_deviations / np.maximum(self.at_once_sd, 1e-300)
@@ -248,8 +250,8 @@ class SequentialLeastSquares:
 
     Args:
         minimal: The robot's constants.
-        locked: What torques of joints at standstill are worth.
-        unexcited: What happens to constants that no step shows.
+        locked: Use of the torques of joints at standstill.
+        unexcited: Treatment of constants that no step excites.
     """
 
     fixed: tuple[str, ...] = ()
@@ -269,13 +271,13 @@ class SequentialLeastSquares:
     def of_arm(
         cls, model: RobotModel, recordings: Sequence[Recording], unexcited: str
     ) -> SequentialLeastSquares:
-        """Estimator for an arm's own constants.
+        """Return the estimator for an arm's own constants.
 
         Torques of joints at standstill are used only if all of them were measured behind the gears.
 
         Args:
             model: The robot.
-            recordings: What will be fitted.
+            recordings: Recordings to be fitted.
             unexcited: 'refuse' or 'prior', see `Unexcited`.
 
         Raises:

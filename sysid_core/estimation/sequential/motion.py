@@ -44,7 +44,7 @@ class SequentialIdentification:
     segments: tuple[Segment, ...]
 
     def to_dict(self) -> dict[str, object]:
-        """Steps and constants as plain data for result.json."""
+        """Return the steps and constants as plain data for result.json."""
         fit = self.fit
         found = {
             "steps": fit.step_rows(),
@@ -56,7 +56,7 @@ class SequentialIdentification:
 
 
 def moving_joints(time: ArrayLike, v: ArrayLike, threshold: float) -> NDArray[np.bool_]:
-    """Mask of moving joints, turning points included; time (K,), v (K, n) to (K, n)."""
+    """Return a mask of moving joints, turning points included; time (K,), v (K, n) to (K, n)."""
     time, fast = np.asarray(time, dtype=float), np.abs(np.asarray(v, dtype=float)) > threshold
     first = np.searchsorted(time, time - SPREAD)
     last = np.searchsorted(time, time + SPREAD, side="right")
@@ -67,7 +67,7 @@ def moving_joints(time: ArrayLike, v: ArrayLike, threshold: float) -> NDArray[np
 def motion_segments(
     time: ArrayLike, v: ArrayLike, names: Sequence[str], threshold: float = 0.01
 ) -> tuple[Segment, ...]:
-    """Time intervals in which the same joints move, found in the data.
+    """Return the time intervals in which the same joints move, found in the data.
 
     Args:
         time: Shape (K,) [s].
@@ -105,9 +105,9 @@ def identify_sequentially(
     Args:
         model: The robot.
         recordings: One or several runs.
-        friction: Terms that resist, and the drives.
+        friction: Friction terms, and the drives.
         estimator: Configured.
-        processing: Rates and cut-offs.
+        processing: Sampling rates and cut-off frequencies.
         trajectory: The plan that was played.
 
     Raises:
@@ -149,7 +149,7 @@ def identify_sequentially(
 def _choose_segments(
     equations: ArmEquations, plan: _Plan
 ) -> tuple[list[NDArray[np.bool_]], tuple[Segment, ...], tuple[str, ...]]:
-    """Samples to use of every span, what they are, and what was left out."""
+    """Samples of every span that are used, with their segments, and notes on the omitted ones."""
     names, threshold = equations.model.joint_names, equations.processing.moving
     keep: list[NDArray[np.bool_]] = []
     used: list[Segment] = []

@@ -69,7 +69,7 @@ class BackwardSolution:
         x: Shape (p,).
         shares: Covariance that each step's noise causes, shape (n_steps, p, p).
         prior_share: Covariance left from the prior where data say little, shape (p, p).
-        steps: In the order of the recursion.
+        steps: Steps in the order of the recursion.
         open_directions: Directions that the data say less of than the prior, shape (p, k).
     """
 
@@ -91,8 +91,8 @@ def solve_backward(
     """Estimate the parameters step by step, from the last joint to the first.
 
     Args:
-        blocks: One per joint, in the order of the recursion: last joint first.
-        prior: Where parameters stay that no step shows, shape (p,).
+        blocks: Equations of each joint, in the order of the recursion: last joint first.
+        prior: Values of parameters that no step determines, shape (p,).
         prior_covariance: Natural scale of the parameters, shape (p, p), positive definite.
     """
     p = len(prior)
@@ -150,7 +150,9 @@ def _settle_the_rest(
     starts: Array,
     steps: tuple[Step, ...],
 ) -> BackwardSolution:
-    """Weigh what was postponed to the end against the prior, and sum up the errors."""
+    """Combine the equations that were postponed to the end with the prior, and sum up the error
+    contributions.
+    """
     A, y, E = postponed
     k = N.shape[1]
     U, s, Vt = np.linalg.svd(A @ N, full_matrices=True)

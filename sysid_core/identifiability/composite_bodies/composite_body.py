@@ -20,7 +20,7 @@ from sysid_core.identifiability.composite_bodies.driving_axes import (
     DrivingAxisChain,
     are_parallel,
 )
-from sysid_core.robot import Array, RobotModel, inertial_parameter_names, parameter_transform
+from sysid_core.robot import Array, RobotModel, parameter_transform
 
 # Places in the constants of one body, in the order of pi: m, kx, ky, kz, U11, U12, U22, U13, U23, U33.
 _M, _KX, _KY, _KZ, _U11, _U12, _U22, _U13, _U23, _U33 = range(10)
@@ -48,7 +48,8 @@ class MinimalConstants:
             joint between parallel revolute ones `k3_axial` (eq. 40) and `k3_radial` (eq. 43).
         units: Unit of each.
         bodies: Index (from 0) of the body that each belongs to.
-        selection: From the constants of all bodies, shape (b, 10 n).
+        selection: Matrix that selects the minimal constants from the constants of all bodies, shape
+            (b, 10 n).
         lift: A right inverse of `selection`: all other constants zero, shape (10 n, b).
         constants_from_pi: All constants from the model's parameters, shape (10 n, 10 n).
         parameter_names: Names of `pi`, 10 n of them.
@@ -84,27 +85,29 @@ class MinimalConstants:
         return np.linalg.solve(self.constants_from_pi, self.lift)
 
     def values(self, pi: ArrayLike) -> Array:
-        """Minimal constants of a robot with parameters pi, (n, 10) or (10 n,) to (b,)."""
+        """Return the minimal constants of a robot with parameters pi, (n, 10) or (10 n,) to (b,)."""
         return self.matrix @ np.asarray(pi, dtype=float).reshape(-1)
 
     def all_constants(self, values: ArrayLike) -> Array:
-        """Constants of every body; those outside the minimal set are zero; (..., b) to (..., n,
-        10).
+        """Return the constants of every body; those outside the minimal set are zero; (..., b) to
+        (..., n, 10).
         """
         full = np.asarray(values) @ self.lift.T
         return full.reshape(*full.shape[:-1], self.chain.n, 10)
 
     def regressor(self, Y: ArrayLike) -> Array:
-        """Regressor of the constants from the regressor of the parameters, (..., 10 n) to (..., b)."""
+        """Return the regressor of the constants from the regressor of the parameters, (..., 10 n)
+        to (..., b).
+        """
         return np.asarray(Y, dtype=float) @ self.right_inverse
 
 
 def minimal_constants(model: RobotModel) -> MinimalConstants:
-    """Minimal inertia constants of a serial arm (theorem 2), with its gravity.
+    """Return the minimal inertia constants of a serial arm (theorem 2), with its gravity.
 
     Raises:
-        ModelError: It isn't a serial arm of revolute and prismatic joints.
-        IdentifiabilityError: It has no gravity, which the theorem takes for granted.
+        ModelError: The robot is not a serial arm of revolute and prismatic joints.
+        IdentifiabilityError: The robot has no gravity, which the theorem assumes.
     """
     chain = DrivingAxisChain.from_model(model)
     if not np.any(chain.gravity):
@@ -125,7 +128,7 @@ def minimal_constants(model: RobotModel) -> MinimalConstants:
         selection=selection,
         lift=_lift(selection),
         constants_from_pi=_composite_map(chain) @ _parameters_in_driving_axes(chain),
-        parameter_names=inertial_parameter_names(model),
+        parameter_names=model.parameter_names,
     )
 
 
@@ -162,10 +165,11 @@ def _minimal_rows(
 
 
 def shows_first_moment(chain: DrivingAxisChain, j: int) -> bool:
-    r"""`delta_j` of theorem 2 for a revolute joint before s: whether `k_jx, k_jy` matter.
+    r"""Return `delta_j` of theorem 2 for a revolute joint before joint s: 1 if the torques depend
+    on `k_jx, k_jy`, otherwise 0.
 
-    The two first moments do not matter if every axis up to j is vertical and coincides with that of
-    j.
+    The torques do not depend on these first moments if every axis up to j is vertical and coincides
+    with that of j.
     """
     origins, axes = chain.axis_lines(np.zeros(chain.n))
     for k in range(j + 1):
@@ -178,7 +182,8 @@ def shows_first_moment(chain: DrivingAxisChain, j: int) -> bool:
 
 
 def direction_in_body(chain: DrivingAxisChain, m: int, i: int, q: ArrayLike | None = None) -> Array:
-    r"""Axis `u_m^(i)` of joint m in frame E_i, for m <= i, at q = 0 unless given; shape (3,).
+    r"""Return the axis `u_m^(i)` of joint m in frame E_i, for m <= i, at q = 0 unless given; shape
+    (3,).
 
     Lin (1992), eq. (42).
     """

@@ -27,7 +27,7 @@ class DrivingAxisChain:
     (Lin 1992).
 
     Attributes:
-        joint_names: In the model's order, which is from the base outward.
+        joint_names: Names of the joints in the order of the model, from the base outward.
         revolute: Shape (n,), whether each joint turns (K* of equation 8).
         b: Distance of axis i from axis i - 1 along x of E_{i-1}, shape (n,) [m].
         d: Offset along axis i at q = 0 (d'), shape (n,) [m].
@@ -35,7 +35,7 @@ class DrivingAxisChain:
         theta: Angle about axis i at q = 0 (theta'), shape (n,) [rad].
         X_WE0: Pose of the base frame E_0 in the robot's base, shape (4, 4).
         X_EJ: Pose of the model's joint frame in E_i, shape (n, 4, 4).
-        gravity: In E_0, shape (3,) [m/s^2].
+        gravity: Gravity in E_0, shape (3,) [m/s^2].
     """
 
     joint_names: tuple[str, ...]
@@ -50,7 +50,7 @@ class DrivingAxisChain:
 
     @classmethod
     def from_model(cls, model: RobotModel) -> DrivingAxisChain:
-        """Driving-axis frames of a serial arm.
+        """Return the driving-axis frames of a serial arm.
 
         Joint frames that are normal driving-axis coordinates already (a URDF made from modified
         DH parameters) are kept as they are.
@@ -82,15 +82,15 @@ class DrivingAxisChain:
         return len(self.joint_names)
 
     def rotations(self, q: ArrayLike) -> Array:
-        r"""Rotation matrices `^{i}_{i-1}R`, from E_i to E_{i-1}, equation (4); q (..., n) to (...,
-        n, 3, 3), also complex.
+        r"""Return the rotation matrices `^{i}_{i-1}R`, from E_i to E_{i-1}, equation (4); q (...,
+        n) to (..., n, 3, 3), also complex.
         """
         theta = self.theta + np.where(self.revolute, np.asarray(q), 0.0)
         return _rotations(self.beta, theta)
 
     def distances(self, q: ArrayLike) -> Array:
-        r"""Position `^{i}_{i-1}s` of the next origin in E_{i-1}, equation (3); q (..., n) to (...,
-        n, 3).
+        r"""Return the position `^{i}_{i-1}s` of the next origin in E_{i-1}, equation (3); q (...,
+        n) to (..., n, 3).
         """
         d = self.d + np.where(self.revolute, 0.0, np.asarray(q))
         return np.stack([self.b + 0.0 * d, -d * np.sin(self.beta), d * np.cos(self.beta)], axis=-1)
@@ -122,11 +122,11 @@ class DrivingAxisChain:
         return self.n
 
     def is_vertical(self, axis: ArrayLike) -> bool:
-        """True if an axis in E_0, shape (3,), is parallel to gravity."""
+        """Return True if an axis in E_0, shape (3,), is parallel to gravity."""
         return are_parallel(axis, self.gravity)
 
     def axis_lines(self, q: ArrayLike) -> tuple[Array, Array]:
-        """Origins (n, 3) and directions (n, 3) of all joint axes in E_0."""
+        """Return the origins (n, 3) and directions (n, 3) of all joint axes in E_0."""
         R, p = np.eye(3), np.zeros(3)
         origins, axes = np.empty((self.n, 3)), np.empty((self.n, 3))
         for i, (R_i, s_i) in enumerate(zip(self.rotations(q), self.distances(q), strict=True)):
@@ -137,8 +137,8 @@ class DrivingAxisChain:
 
 
 def are_parallel(u: ArrayLike, w: ArrayLike) -> bool:
-    """True if two vectors of shape (3,) are parallel or antiparallel within `PARALLEL_TOLERANCE`,
-    or if one is zero.
+    """Return True if two vectors of shape (3,) are parallel or antiparallel within
+    `PARALLEL_TOLERANCE`, or if one is zero.
     """
     u, w = np.asarray(u, dtype=float), np.asarray(w, dtype=float)
     size = np.linalg.norm(u) * np.linalg.norm(w)

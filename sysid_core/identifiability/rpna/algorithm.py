@@ -79,14 +79,15 @@ class SubspaceAlgebra:
         return doubts
 
     def span(self, M: Array) -> Array:
-        """Orthonormal basis of the columns of M, (n, k) to (n, r)."""
+        """Return the orthonormal basis of the columns of M, (n, k) to (n, r)."""
         if M.shape[1] == 0:
             return M
         U, s, _ = _svd(M)
         return U[:, : self._rank(s, U)]
 
     def invariant_span(self, seed: Array, operators: Sequence[Array] | Array) -> Array:
-        r"""Smallest subspace that contains the seed and is invariant under every operator.
+        r"""Return the smallest subspace that contains the seed and is invariant under every
+        operator.
 
         The controllable subspace of the (switched) pairs `(A_k, seed)`; Ctrb in the paper.
 
@@ -106,7 +107,7 @@ class SubspaceAlgebra:
         return Q
 
     def nullspace(self, N: Array) -> Array:
-        """Orthonormal basis of the nullspace of N, (k, n) to (n, d)."""
+        """Return the orthonormal basis of the nullspace of N, (k, n) to (n, d)."""
         n = N.shape[1]
         if len(N) < n:
             N = np.vstack([N, np.zeros((n - len(N), n))])
@@ -117,7 +118,9 @@ class SubspaceAlgebra:
 
 
 def _svd(M: Array) -> tuple[Array, Array, Array]:
-    """Thin SVD. LAPACK at once: on matrices this small the wrappers cost more than the work."""
+    """Thin singular value decomposition by a direct call of LAPACK, because on matrices this small
+    numpy's checks take longer than the computation.
+    """
     U, s, Vt, info = scipy.linalg.lapack.dgesdd(M, full_matrices=0)
     if info != 0:
         return np.linalg.svd(M, full_matrices=False)
@@ -125,8 +128,8 @@ def _svd(M: Array) -> tuple[Array, Array, Array]:
 
 
 def reduced_nullspace(Z: Array, order: Array) -> tuple[Array, Array]:
-    r"""Basis of a nullspace in reduced form: one dependent coordinate per column, late coordinates
-    first.
+    r"""Return the basis of a nullspace in reduced form: one dependent coordinate per column, late
+    coordinates first.
 
     Coordinates late in the order of preference become dependent, so that the early ones stay
     as base parameters.
@@ -136,7 +139,7 @@ def reduced_nullspace(Z: Array, order: Array) -> tuple[Array, Array]:
         order: The coordinates in their order of preference, shape (n,).
 
     Returns:
-        dependent: Their indices, shape (d,).
+        dependent: Indices of the dependent parameters, shape (d,).
         E: Basis with `E[dependent] = 1` (identity), shape (n, d).
     """
     d = Z.shape[1]
@@ -156,7 +159,9 @@ def reduced_nullspace(Z: Array, order: Array) -> tuple[Array, Array]:
 
 
 def _independent_rows(Z: Array, order: Sequence[int], tolerance: float) -> list[int]:
-    """The first rows, in the given order, that leave the span of those before (Gram-Schmidt)."""
+    """First rows, in the given order, that are linearly independent of the rows before them
+    (Gram-Schmidt).
+    """
     d = Z.shape[1]
     squares = np.einsum("ij,ij->i", Z, Z).tolist()
     Q = np.zeros((d, d))
@@ -191,7 +196,7 @@ class StageResult:
         Z: Orthonormal basis of the undetectable transfers into the parent, shape (P, d).
         dependent: Parameters that a transfer removes, preferring late ones, shape (d,).
         E: The same transfers, one per dependent parameter, `E[dependent] = 1`, shape (P, d).
-        moved: What the transfers add to the parent, `B Z`, shape (10, d).
+        moved: Change of the parent's parameters by the transfers, `B Z`, shape (10, d).
         visible: Whether each parameter appears in the dynamics at all, shape (P,).
         doubts: Rank decisions near the edge: (kind, decision).
     """

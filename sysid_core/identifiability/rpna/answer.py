@@ -27,8 +27,8 @@ from sysid_core.robot import INERTIAL_NAMES, Array
 
 
 def system_nullspace(layout: Layout, results: Sequence[StageResult], n_parameters: int) -> Array:
-    r"""Undetectable parameter changes: block upper-bidiagonal, `R_ii = null(N_i)`, `R_pi = -B_i
-    R_ii`.
+    r"""Return the undetectable parameter changes: block upper-bidiagonal, `R_ii = null(N_i)`, `R_pi
+    = -B_i R_ii`.
 
     Wensing, Niemeyer and Slotine (2023), eqs. (9), (43), appendix G.
 
@@ -54,8 +54,8 @@ def system_nullspace(layout: Layout, results: Sequence[StageResult], n_parameter
 def identifiable_combinations(
     layout: Layout, results: Sequence[StageResult], n_parameters: int
 ) -> Array:
-    r"""Parameter combinations that data can excite: block upper-triangular, `N_ii = N_i`, `N_ij =
-    N_i,p(j) B_j`.
+    r"""Return the parameter combinations that data can excite: block upper-triangular, `N_ii =
+    N_i`, `N_ij = N_i,p(j) B_j`.
 
     Wensing, Niemeyer and Slotine (2023), eqs. (28), (45), appendix G.
 
@@ -145,7 +145,7 @@ class Identifiability:
 
     Attributes:
         robot: Name of the robot.
-        gravity: In the base frame, shape (3,) [m/s^2].
+        gravity: Gravity in the base frame, shape (3,) [m/s^2].
         static: Whether only resting postures count.
         floating_base: Whether the robot's first joint moves freely.
         bodies: Dimensions per body.
@@ -153,7 +153,7 @@ class Identifiability:
         codes: Verdict of each parameter as its place in `StructuralVerdict`, shape (p,).
         is_base: Whether each is one of the base parameters, shape (p,).
         rotor_names: The rotors' parameters, also the last of `parameter_names`.
-        warnings: What should be known before the answer is used.
+        warnings: Warnings about the result.
         exact_angles: The answer with rounded angles of the URDF replaced by the exact ones, when
             that is another one.
     """
@@ -203,7 +203,7 @@ class Identifiability:
         )
 
     def verdict(self, name: str) -> StructuralVerdict:
-        """Verdict of the parameter with the given name.
+        """Return a verdict of the parameter with the given name.
 
         Raises:
             IdentifiabilityError: There is no such parameter.
@@ -262,7 +262,7 @@ class Identifiability:
         return tuple(links) + tuple(f"rotor of {name[:-3]}" for name in self.rotor_names)
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain data for JSON."""
+        """Return the result as plain data for JSON."""
         return {
             "schema": "robot_sysid/identifiability/1",
             "robot": self.robot,

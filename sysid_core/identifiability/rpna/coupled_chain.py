@@ -37,8 +37,8 @@ _REACH = 2.5  # [rad, or natural lengths]: the values of q lie within this of ze
 
 
 def motion_transforms(X_PC: Array) -> Array:
-    r"""Transforms X of spatial velocities from the frame of the parent to that of the child, `v_C =
-    X @ v_P`.
+    r"""Return the transforms X of spatial velocities from the frame of the parent to that of the
+    child, `v_C = X @ v_P`.
 
     Wensing, Niemeyer and Slotine (2023), eqs. (65), (66).
 
@@ -56,8 +56,8 @@ def motion_transforms(X_PC: Array) -> Array:
 
 
 def parameter_transforms(X_PC: Array) -> Array:
-    r"""Maps of the ten parameters of a body from its frame to that of the parent (eq. 39); (n,
-    4, 4) to (n, 10, 10).
+    r"""Return the maps of the ten parameters of a body from its frame to that of the parent (eq.
+    39); (n, 4, 4) to (n, 10, 10).
 
     Wensing, Niemeyer and Slotine (2023), eqs. (39), (42).
     """
@@ -66,7 +66,8 @@ def parameter_transforms(X_PC: Array) -> Array:
 
 
 def parameter_rates(phi: Array) -> Array:
-    r"""Rates of the ten parameters in the parent frame along a free mode of the joint (eq. 40).
+    r"""Return the rates of the ten parameters in the parent frame along a free mode of the joint
+    (eq. 40).
 
     Wensing, Niemeyer and Slotine (2023), eqs. (13), (40).
 
@@ -83,7 +84,7 @@ def parameter_rates(phi: Array) -> Array:
 
 
 def motion_crosses(phi: Array) -> Array:
-    """Motion cross-product matrices, (n, 6) to (n, 6, 6).
+    """Return the motion cross-product matrices, (n, 6) to (n, 6, 6).
 
     Wensing, Niemeyer and Slotine (2023), eq. (11): `d/dq X = -(phi x) X`.
     """
@@ -110,7 +111,7 @@ class CoupledGroup:
 
 
 def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
-    """Groups of mimic joints; all joints of a group must be mounted on one link.
+    """Return the groups of mimic joints; all joints of a group must be mounted on one link.
 
     Raises:
         IdentifiabilityError: Between members there is a joint that isn't one, or one has several
@@ -155,8 +156,8 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
 
 
 def coupling_matrix(model: RobotModel) -> Array:
-    r"""Matrix from the velocities of the leading joints to those of all joints, for models with
-    mimic joints.
+    r"""Return the matrix from the velocities of the leading joints to those of all joints, for
+    models with mimic joints.
 
     Returns:
         Shape (nv, m), m being nv without the followers.
@@ -194,7 +195,7 @@ class CoupledChain:
     modes: Sequence[Array]
 
     def at(self, q: float) -> tuple[Array, Array, Array, Array]:
-        """Maps at one value of the coordinate; m members.
+        """Return the maps at one value of the coordinate; m members.
 
         Returns:
             X (m, 6, 6), J (m, 6), B (m, 10, 10), and `momenta` (m, 6, 10) with I(pi) J.
@@ -216,7 +217,7 @@ class CoupledChain:
     def conditions(
         self, V_p: Array, K_p: Array, static: bool
     ) -> tuple[list[Array], Array, Array, Array]:
-        """Conditions that the group adds to the recursion.
+        """Return the conditions that the group adds to the recursion.
 
         Args:
             V_p: Velocity span of the carrying link, shape (6, k).

@@ -24,7 +24,7 @@ class Regrouping:
     Attributes:
         base: Name of the parameter that it is called after.
         terms: Coefficient of every parameter in it, its own (1) first.
-        meaning: In words.
+        meaning: Meaning of the combination in words.
     """
 
     base: str
@@ -37,8 +37,9 @@ class Transfer:
     """Transfer of parameters from a body to its parent that has no effect on any torque.
 
     Attributes:
-        body: Where it is taken from.
-        parent: Where it is put ("world": it is never felt at all).
+        body: Body whose parameters decrease.
+        parent: Body whose parameters increase ("world": the parameters have no effect on any
+            torque).
         joint: The joint between them.
         freedoms: Combinations of the body's parameters, one per freedom, coefficients by name.
     """
@@ -54,7 +55,7 @@ class Transfer:
 
 
 def combination_text(terms: dict[str, float]) -> str:
-    """Linear combination as text, such as `Ixx + 0.25 m`."""
+    """Return the linear combination as text, such as `Ixx + 0.25 m`."""
     parts: list[str] = []
     for name, value in terms.items():
         size = "" if f"{abs(value):.6g}" == "1" else f"{abs(value):.6g} "
@@ -69,7 +70,7 @@ def structural_base_parameters(
     names: tuple[str, ...],
     is_base: NDArray[np.bool_],
 ) -> BaseParameters:
-    r"""Base parameters (`pi_b = R @ pi`) that follow from the undetectable transfers.
+    r"""Return the base parameters (`pi_b = R @ pi`) that follow from the undetectable transfers.
 
     A transfer that removes the dependent parameter d of body i says that one unit of d acts like
     `-c` units of i's other parameters and `B (e_d + c)` units of the parent's, which are base
@@ -79,7 +80,7 @@ def structural_base_parameters(
         layout: The robot.
         results: Results of the recursion.
         names: All parameters, rotors last.
-        is_base: Which of them are base parameters, shape (p,).
+        is_base: Mask of the base parameters, shape (p,).
     """
     columns = np.full(len(names), -1)
     columns[is_base] = np.arange(np.count_nonzero(is_base))
@@ -105,7 +106,7 @@ def structural_base_parameters(
 
 
 def regroupings_of(base: BaseParameters, bodies: Sequence[str]) -> tuple[Regrouping, ...]:
-    """Every base parameter with its terms and their meaning."""
+    """Return every base parameter with its terms and their meaning."""
     regroupings = []
     for i, own in enumerate(base.independent):
         row = base.regrouping[i]
@@ -130,7 +131,7 @@ def transfers_of(
     parents: Sequence[str],
     joints: Sequence[str],
 ) -> tuple[Transfer, ...]:
-    """Undetectable transfers of every stage in SI units, by name."""
+    """Return the undetectable transfers of every stage in SI units, by name."""
     transfers = []
     for stage, result in zip(layout.stages, results, strict=True):
         several = len(stage.bodies) > 1

@@ -55,7 +55,7 @@ _KINDS = {
 
 
 def joint_types(model: RobotModel) -> list[str]:
-    """Common names of the joint types, such as "revolute"."""
+    """Return the common names of the joint types, such as "revolute"."""
     names = [joint.shortname() for joint in model.pin_model.joints][1:]
     return [_KINDS.get(name, name.removeprefix("JointModel").lower()) for name in names]
 
@@ -69,7 +69,7 @@ def _unit_mode(k: int) -> Array:
 
 
 def joint_steps(model: RobotModel) -> list[list[tuple[Array | None, Array]]]:
-    r"""Every joint as a sequence of steps with constant free modes.
+    r"""Return every joint as a sequence of steps with constant free modes.
 
     Nearly every joint is a single step. A universal or composite joint consists of several steps,
     with massless bodies between them. Spherical joints in Euler angles reach every rotation, so
@@ -192,7 +192,7 @@ class Layout:
     """All stages of a robot, parents before children, and its natural length.
 
     Attributes:
-        stages: In the order of the recursion.
+        stages: Stages in the order of the recursion.
         length: Natural unit of length [m]: the largest offset between two joints.
         pi_scale: Parameter in SI units per natural unit, for one body, shape (10,).
         gravity: Direction of gravity as a spatial vector, (6, 1), or (6, 0) without.
@@ -206,8 +206,8 @@ class Layout:
     rotors: tuple[str, ...]
 
     def parameter_places(self) -> list[NDArray[np.intp]]:
-        """Indices of the parameters of each stage among all parameters: bodies in order, rotors
-        last.
+        """Return the indices of the parameters of each stage among all parameters: bodies in order,
+        rotors last.
         """
         n_links = 10 * sum(len(stage.bodies) for stage in self.stages)
         rotor_at = {name: n_links + i for i, name in enumerate(self.rotors)}
@@ -219,7 +219,7 @@ class Layout:
         return places
 
     def parameter_scales(self, n: int) -> Array:
-        """Conversion factor from natural to SI units for all n parameters, shape (n,)."""
+        """Return the conversion factor from natural to SI units for all n parameters, shape (n,)."""
         scales = np.ones(n)
         for stage, where in zip(self.stages, self.parameter_places(), strict=True):
             scales[where] = np.concatenate(
@@ -235,11 +235,11 @@ def build_layout(
     rotors: Sequence[Rotor] = (),
     mimic: Mimic = Mimic.INDEPENDENT,
 ) -> Layout:
-    """Stages of a robot.
+    """Return the stages of a robot.
 
     Args:
         model: The robot.
-        gravity: In the base frame, shape (3,); zero for none.
+        gravity: Gravity in the base frame, shape (3,); zero for none.
         rotors: Rotors of joints with one degree of freedom.
         mimic: Whether mimic joints are joints of their own or follow their leaders.
 
@@ -331,7 +331,7 @@ class _Joints:
                 raise IdentifiabilityError(
                     f"Joint '{self.names[j]}' consists of several steps and can't be coupled or"
                     " carry a rotor.",
-                    remedy="Model it as single joints.",
+                    remedy="Model the joint as several single joints.",
                 )
         speeds = [m * self.norms[self.at[self.first[j]]] for j, m in members]
         unit = abs(speeds[0])  # of the coordinate, in natural units per SI unit

@@ -36,7 +36,7 @@ _MOTION_NAMES = ("vx", "vy", "vz", "wx", "wy", "wz")
 
 
 def exact_angle(text: str) -> float:
-    """Exact angle of a rounded decimal number: "1.5708" is pi/2, "1.4" is 1.4.
+    """Return the exact angle of a rounded decimal number: "1.5708" is pi/2, "1.4" is 1.4.
 
     An angle counts as a multiple of pi/2, pi/4 or pi/6 if it agrees to its last digit.
     """
@@ -58,7 +58,7 @@ def _is_rounded(text: str) -> bool:
 
 
 def has_rounded_angles(urdf_xml: str) -> bool:
-    """True if some `rpy` in the text is a rounded multiple of pi/2, pi/4 or pi/6."""
+    """Return True if some `rpy` in the text is a rounded multiple of pi/2, pi/4 or pi/6."""
     return any(
         _is_rounded(number)
         for rpy in set(_RPY.findall(urdf_xml))
@@ -67,8 +67,8 @@ def has_rounded_angles(urdf_xml: str) -> bool:
 
 
 def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
-    """Copy of a robot in which rounded angles of joint origins are replaced by exact ones (such as
-    1.5708 by pi/2).
+    """Return a copy of a robot in which rounded angles of joint origins are replaced by exact ones
+    (such as 1.5708 by pi/2).
 
     Args:
         model: A robot from a URDF.
@@ -111,7 +111,7 @@ def _exact_urdf(urdf_xml: str) -> tuple[str, tuple[str, ...]]:
 
 
 def doubts_in_words(model: RobotModel, layout: Layout, results: Sequence[StageResult]) -> list[str]:
-    """Sentences on rank decisions that are uncertain or depend on rounding."""
+    """Return the sentences on rank decisions that are uncertain or depend on rounding."""
     near, weak = [], []
     for stage, result in zip(layout.stages, results, strict=True):
         name = model.body_names[stage.bodies[0]]
@@ -149,7 +149,7 @@ def _direction(kind: str, decision: Decision, n_links: int) -> str:
 
 
 def mimic_in_words(model: RobotModel, mimic: Mimic) -> list[str]:
-    """Sentence on the treatment of mimic joints; empty without mimic joints."""
+    """Return a sentence on the treatment of mimic joints; empty without mimic joints."""
     followers = mimic_joints(model)
     if not followers:
         return []
@@ -164,7 +164,7 @@ def mimic_in_words(model: RobotModel, mimic: Mimic) -> list[str]:
 
 
 def listed(names: Sequence[str], at_most: int = 6) -> str:
-    """Text with the first names of a list."""
+    """Return the text with the first names of a list."""
     shown = ", ".join(names[:at_most])
     return shown if len(names) <= at_most else f"{shown} and {len(names) - at_most} more"
 
@@ -178,8 +178,8 @@ def structural_identifiability(
     mimic: Mimic | str = Mimic.INDEPENDENT,
     tolerance: float = TOLERANCE,
 ) -> Identifiability:
-    r"""Structural identifiability of a robot: combinations of its parameters that ideal data would
-    determine.
+    r"""Return the structural identifiability of a robot: combinations of its parameters that ideal
+    data would determine.
 
     The recursive parameter nullspace algorithm (Wensing, Niemeyer, Slotine 2023): exact, from the
     kinematics alone, in time proportional to the number of bodies. Zero masses in the description
@@ -205,8 +205,8 @@ def structural_identifiability(
         ModelError: Rotors that don't fit the robot.
 
     Examples:
-        >>> from sysid_core.robot import reference_robot
-        >>> answer = structural_identifiability(reference_robot("puma560"))
+        >>> from sysid_core.robot import load_robot
+        >>> answer = structural_identifiability(load_robot("puma560"))
         >>> answer.n_base, len(answer.base.names)
         (36, 60)
     """
@@ -234,7 +234,8 @@ def _require_gravity(gravity: ArrayLike) -> Array:
     g = np.array(gravity, dtype=float)
     if g.shape != (3,) or not np.all(np.isfinite(g)):
         raise IdentifiabilityError(
-            f"Gravity is {g.tolist()}.", remedy="Give three numbers [m/s^2], zeros for none."
+            f"The gravity vector {g.tolist()} is invalid.",
+            remedy="Give three numbers [m/s^2], zeros for none.",
         )
     return g
 

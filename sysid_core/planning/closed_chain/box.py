@@ -33,7 +33,8 @@ class AssemblyMap:
     Attributes:
         q: Postures of all joints, shape (K, n); not closed where `assembled` is False.
         assembled: A solution was found, shape (K,).
-        within_limits: It also keeps to the passive joints' limits, shape (K,).
+        within_limits: True if the posture also respects the limits of the passive joints, shape
+            (K,).
         condition: Condition number of J_u, shape (K,).
         alternatives: Postures with a second solution within the limits, shape (K,).
         residual: Largest closure error of the assembled postures [m].
@@ -65,7 +66,7 @@ class AssemblyMap:
         Args:
             chain: The mechanism.
             rng: Random generator of the postures.
-            n_samples: How many.
+            n_samples: Number of postures.
             box: Where; default: the actuated joints' limits.
         """
         lower, upper = _finite_limits(chain)
@@ -93,8 +94,8 @@ class AssemblyMap:
 
 
 def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
-    """Range of the actuated joints, given or found by a search; motors that share a loop are moved
-    by their sum and difference.
+    """Return the range of the actuated joints, given or found by a search; motors that share a loop
+    are moved by their sum and difference.
 
     Each coordinate is first widened alone. Then all are reduced together until the loops close
     within the limits and away from singularities, at random postures of the box and at its corners.
@@ -145,7 +146,9 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator) -> MotionBox:
 
 
 def reach_alone(chain: ClosedChain, box: MotionBox) -> MotionBox:
-    """Box in which each coordinate is as wide as possible while the others stay at the centre."""
+    """Return the box in which each coordinate is as wide as possible while the others stay at the
+    centre.
+    """
     steps = np.linspace(0.0, 1.6, 65)[1:]
     half = np.array(box.half)
     for i in range(chain.n_actuated):
@@ -157,7 +160,7 @@ def reach_alone(chain: ClosedChain, box: MotionBox) -> MotionBox:
 
 
 def coupled_drives(chain: ClosedChain) -> tuple[tuple[str, ...], ...]:
-    """Groups of actuated joints that move the same passive joints."""
+    """Return the groups of actuated joints that move the same passive joints."""
     q = assemble(chain, chain.actuated_home)
     touched = np.abs(loop_jacobian(chain, q)[0]) > 1e-9  # (n_c, n)
     groups = [set(np.flatnonzero(row).tolist()) for row in touched]

@@ -25,7 +25,7 @@ _MARGIN = 0.99  # of the limits that the fastest sample may use
 
 
 def of_all_joints(chain: ClosedChain, trajectory: Trajectory) -> Trajectory:
-    """Motion of all joints, passive ones included, for checks and monitoring."""
+    """Return the motion of all joints, passive ones included, for checks and monitoring."""
     motion = constrained_motion(chain, trajectory.q, trajectory.v, trajectory.a)
     return dataclasses.replace(
         trajectory, joint_names=chain.model.joint_names, q=motion.q, v=motion.v, a=motion.a
@@ -33,7 +33,7 @@ def of_all_joints(chain: ClosedChain, trajectory: Trajectory) -> Trajectory:
 
 
 def slowed(trajectory: Trajectory, pace: float, rate_hz: float) -> Trajectory:
-    """Path at another speed: velocities times `pace`, accelerations times its square."""
+    """Return the path at another speed: velocities times `pace`, accelerations times its square."""
     path = scipy.interpolate.BPoly.from_derivatives(
         trajectory.time, np.stack([trajectory.q, trajectory.v, trajectory.a], axis=1)
     )
@@ -70,10 +70,10 @@ def plan_loop_motion(
         chain: The mechanism.
         limits: Limits of all joints of `chain.model`; the mass that they hold counts in the torques.
         config: Settings of the search.
-        n_motions: Segments `motion_1`, `motion_2`, …
+        n_motions: Number of motions, which become the segments `motion_1`, `motion_2`, …
         still: Rest before and after each [s].
         seed: Seed of the search.
-        progress: Called with the share that is done.
+        progress: Function that is called with the completed share.
 
     Returns:
         The trajectory and its check, which may have failed.
@@ -111,7 +111,7 @@ def plan_loop_motion(
 def _with_closed_loops(
     chain: ClosedChain, trajectory: Trajectory, check: MotionCheck
 ) -> MotionCheck:
-    """The check with the motors' efforts of the closed chain in place of the opened tree's."""
+    """Motion check with the motor efforts of the closed chain instead of those of the opened tree."""
     few = slice(None, None, max(1, len(trajectory.time) // 2000))
     time, q, v, a = (x[few] for x in (trajectory.time, trajectory.q, trajectory.v, trajectory.a))
     k = chain.actuated_columns
@@ -138,7 +138,7 @@ def _with_closed_loops(
 
 
 def _haste(check: MotionCheck) -> tuple[float, str]:
-    """Factor by which the motion exceeds a limit, and the name of that limit."""
+    """Largest ratio of the motion to a limit, and the name of that limit."""
     orders = {"velocity": 1, "tcp speed": 1, "acceleration": 2, "jerk": 3}
     return max(
         (share ** (1.0 / orders[kind]), kind)

@@ -39,7 +39,7 @@ _STATES = 120  # random ones: torques of six drives are four times the unknowns 
 
 
 def shown_by_motions(chain: ClosedChain, motions: Sequence[Trajectory]) -> Excitation:
-    """Excitation of all inertial and drive parameters by planned motions.
+    """Measure the excitation of all inertial and drive parameters by planned motions.
 
     Args:
         chain: The mechanism.
@@ -58,7 +58,8 @@ def shown_by_motions(chain: ClosedChain, motions: Sequence[Trajectory]) -> Excit
 
 
 def structural_rows(chain: ClosedChain, drives: tuple[str, ...]) -> Array:
-    """Triangular factor of the projected regressor at random consistent states, shape (p, p).
+    """Return the triangular factor of the projected regressor at random consistent states, shape
+    (p, p).
 
     Rounded angles of the URDF count as the exact ones.
 
@@ -115,18 +116,19 @@ def plan_loop_excitation(
     config: LoopExcitation | None = None,
     progress: Progress | None = None,
 ) -> tuple[Trajectory, ...]:
-    """Fourier series in the coordinates of the box; each one minimises the condition number of all
-    series so far.
+    """Plan several Fourier series of the driven joints; each minimises the condition number of the
+    observation matrix of all series planned so far.
 
-    Zhang et al. 2024, section IV-B: several trajectories, for generalisation. Every candidate stays
-    in the box, where the loops close; it starts and ends at rest in the centre.
+    Zhang et al. 2024, section IV-B: several trajectories, so that the result holds for other
+    motions. Every candidate stays in the workspace box in which the loops close; it starts and ends
+    at rest in the centre of the box.
 
     Args:
-        chain: With nominal parameters.
+        chain: Closed chain with nominal parameters.
         rng: Random generator of the search.
-        n_trajectories: How many.
+        n_trajectories: Number of trajectories.
         config: Settings of the search.
-        progress: Called with the share that is done, 0 to 1.
+        progress: Function that is called with the completed share, 0 to 1.
 
     Raises:
         ExcitationError: No candidate keeps to the torque limits.
@@ -156,7 +158,9 @@ def _search(
     above: Array,
     report: Progress,
 ) -> tuple[Array, Array, float]:
-    """Evolution: a generation of random motions, then generations around the best so far."""
+    """Evolutionary search: a generation of random motions, then generations of variations of the
+    best so far.
+    """
     shape = (config.population, FourierBasis(1.0, config.harmonics).n_free, chain.n_actuated)
     best: tuple[float, Array, Array] | None = None
     for generation in range(config.generations):
@@ -224,7 +228,9 @@ def _measure(chain: ClosedChain, config: LoopExcitation) -> Callable[[Array], fl
 def _fitted(
     box: MotionBox, coefficients: Array, config: LoopExcitation
 ) -> tuple[FourierBasis, Array]:
-    """The series that fills its share of the box, slowed down until it keeps to the velocity."""
+    """Series with the largest amplitude that the box permits, slowed down until the velocity limits
+    are respected.
+    """
     basis = FourierBasis(1.0 / config.fundamental, config.harmonics)
     s, v, _ = basis.sampled(np.zeros(coefficients.shape[1]), coefficients)
     scale = config.fill / np.max(np.abs(s), axis=0)
@@ -237,7 +243,7 @@ def _fitted(
 def _played(
     box: MotionBox, basis: FourierBasis, coefficients: Array, t: Array
 ) -> tuple[Array, Array, Array]:
-    """Actuated motion of a series at times t."""
+    """Motion of the actuated joints for a series at times t."""
     s, v, a = basis.motion(t, np.zeros(coefficients.shape[1]), coefficients)
     return box.positions(s), (v * box.half) @ box.directions.T, (a * box.half) @ box.directions.T
 

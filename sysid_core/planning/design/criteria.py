@@ -11,7 +11,7 @@ from sysid_core.errors import ExcitationError
 from sysid_core.identifiability import Excitation, measure_excitation
 from sysid_core.kinds import Kind
 from sysid_core.planning.design.unknowns import Unknowns
-from sysid_core.robot import Array, joint_torque_regressor
+from sysid_core.robot import Array
 
 SHARPNESS = 8.0  # of the smooth largest one
 TINY = 1e-12  # of scaled information that no motion gave
@@ -38,7 +38,7 @@ class Score:
     Attributes:
         criterion: Which.
         weights: Inverse standard deviations of the rows, shape (n,).
-        count: What the mean over samples is multiplied by: independent samples of the motion.
+        count: Factor of the mean over the samples: number of independent samples of the motion.
         transform: T, shape (b, m).
         prior: Information known before, shape (m, m).
         wanted: C of the target's variance `trace(C P)`, shape (m, m); of `A` the unit matrix.
@@ -52,7 +52,9 @@ class Score:
     wanted: Array
 
     def value_and_slope(self, information: Array) -> tuple[float, Array]:
-        """Criterion and its gradient with respect to the mean information of a sample, (b, b)."""
+        """Return the criterion and its gradient with respect to the mean information of a sample,
+        (b, b).
+        """
         M = self.transform.T @ information @ self.transform * self.count + self.prior
         if self.criterion in (Criterion.CONDITION, Criterion.CONDITION_SI):
             value, slope = _log_condition(M, self.criterion is Criterion.CONDITION)
@@ -77,7 +79,9 @@ class Score:
 
 
 def _scaled(value: float, slope: Array, m: int) -> tuple[float, Array]:
-    """As large as a log-determinant of m variances, so that penalties weigh the same."""
+    """Condition number scaled to the size of a log-determinant of m variances, so that penalties
+    have the same relative weight.
+    """
     return m * value, m * slope
 
 
@@ -105,10 +109,10 @@ def build_score(
     targets: tuple[str, ...] = (),
     task: tuple[Array, Array, Array] | None = None,
 ) -> Score:
-    """Optimality criterion for given unknowns and motions of a given duration.
+    """Return the optimality criterion for given unknowns and motions of a given duration.
 
     Args:
-        unknowns: What is estimated.
+        unknowns: Parameters to be estimated.
         criterion: Which.
         duration: Duration of the motions [s].
         targets: Names of base parameters, for `Criterion.TARGET`.
@@ -140,8 +144,8 @@ def build_score(
 
 
 def orthonormal_map(unknowns: Unknowns) -> Array:
-    """Matrix `R V` from the base columns of the inertial parameters to those of an orthonormal
-    base, (b, b).
+    """Return the matrix `R V` from the base columns of the inertial parameters to those of an
+    orthonormal base, (b, b).
     """
     p = 10 * unknowns.model.n_bodies
     R = unknowns.base.regrouping[: unknowns.n_rigid, :p]
@@ -204,8 +208,10 @@ class Conditioning:
 
     @classmethod
     def of(cls, unknowns: Unknowns, q: Array, v: Array, a: Array) -> Conditioning:
-        """Rank and condition numbers of the inertial base regressor of a motion; q, v, a (K, n)."""
-        Y = joint_torque_regressor(unknowns.model, q, v, a)
+        """Return the rank and condition numbers of the inertial base regressor of a motion; q, v, a
+        (K, n).
+        """
+        Y = unknowns.model.torque_regressor(q, v, a)
         rigid = unknowns.base.independent[: unknowns.n_rigid]
         base = np.asarray(Y[..., list(rigid)]).reshape(-1, len(rigid))
         R = np.linalg.qr(base, mode="r")

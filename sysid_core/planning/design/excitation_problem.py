@@ -19,7 +19,7 @@ from sysid_core.planning.motion_check import MotionChecker
 from sysid_core.planning.trajectory import Trajectory
 from sysid_core.planning.transfer import MotionBuilder, sample_times
 from sysid_core.planning.violations import LimitKind, Violation
-from sysid_core.robot import Array, FrictionTerm, RobotModel, joint_torque_regressor
+from sysid_core.robot import Array, FrictionTerm, RobotModel
 
 BETWEEN = 4  # samples of the fine grid per sample of the coarse one
 NOTICED = 1e-6  # squared excess of one sample
@@ -36,12 +36,12 @@ class ExcitationProblem:
     The gradient is exact, in closed form: through the information, the regressor, the bodies'
     motion (`TreeMotion`) and the linear series. The penalties are quadratic in the excess over a
     share of each limit, or below a distance, on a coarse grid and at the instants that `watch`
-    added. The final decision is that of the motion check on a dense grid.
+    added. Whether a motion is safe is decided by the motion check on a dense grid.
 
     Args:
         checker: Checker of the robot and its limits.
-        unknowns: What is estimated.
-        score: What is made small.
+        unknowns: Parameters to be estimated.
+        score: Criterion to be minimised.
         basis: Basis of the series.
     """
 
@@ -67,7 +67,7 @@ class ExcitationProblem:
         self.last_excess: dict[LimitKind, float] = {}
 
     def __reduce__(self) -> tuple[type[ExcitationProblem], tuple[object, ...]]:
-        """Support for pickling: rebuild from the constructor's arguments."""
+        """Support pickling: rebuild the problem from the constructor's arguments."""
         return ExcitationProblem, self._given
 
     @property
@@ -76,12 +76,13 @@ class ExcitationProblem:
         return self.checker.model.nv * (1 + self.basis.n_free)
 
     def split(self, x: Array) -> tuple[Array, Array]:
-        """Centre (n,) and coefficients (n_free, n) from a vector of variables."""
+        """Return the centre (n,) and coefficients (n_free, n) from a vector of variables."""
         n = self.checker.model.nv
         return x[:n], x[n:].reshape(self.basis.n_free, n)
 
     def units(self) -> Array:
-        """Scaling of the coefficients during the optimisation, shape (n, n_free, n_free).
+        """Return the scaling of the coefficients during the optimisation, shape (n, n_free,
+        n_free).
 
         Without scaling, the penalties of limits have far more curvature in some directions (high
         harmonics, or differences of neighbouring splines) than in others, which slows the whole
@@ -106,13 +107,13 @@ class ExcitationProblem:
         return np.asarray(np.linalg.inv(np.linalg.cholesky(square)).transpose(0, 2, 1))
 
     def motion(self, x: Array) -> tuple[Array, Array, Array, Array]:
-        """Motion on the coarse grid: q, v, a and jerk, each (K, n)."""
+        """Return the motion on the coarse grid: q, v, a and jerk, each (K, n)."""
         centre, coefficients = self.split(x)
         Q, V, A, B = (matrix @ coefficients for matrix in self._matrices)
         return centre + Q, V, A, B
 
     def fitted_to_joint_limits(self, x: Array) -> Array:
-        """Motion with the amplitude of every joint scaled to 0.9 of its tightest limit."""
+        """Return the motion with the amplitude of every joint scaled to 0.9 of its tightest limit."""
         centre, coefficients = self.split(x)
         q, v, a, jerk = self.motion(x)
         limits = self.checker.limits
@@ -127,7 +128,7 @@ class ExcitationProblem:
         return np.concatenate([centre, (coefficients * 0.9 / np.max(used, axis=0)).ravel()])
 
     def fitted_to_tcp_speed(self, x: Array) -> Array:
-        """Motion with all amplitudes reduced until the TCP speed respects its limit."""
+        """Return the motion with all amplitudes reduced until the TCP speed respects its limit."""
         centre, coefficients = self.split(x)
         for _ in range(TCP_STEPS):  # speeds are nearly linear in the amplitude
             q, v, _, _ = self.motion(np.concatenate([centre, coefficients.ravel()]))
@@ -146,7 +147,7 @@ class ExcitationProblem:
         centre, coefficients = self.split(x)
         Q, V, A, B = (matrix @ coefficients for matrix in self.basis.matrices(time))
         q = centre + Q
-        Y = joint_torque_regressor(self.unknowns.model, q, V, A)
+        Y = self.unknowns.model.torque_regressor(q, V, A)
         fine = LimitPenalties(self.checker, self._tree, 1.0)
         asked = _contact_weights(n, self.basis.period, BETWEEN * CONTACT_RATE)
         over = fine.excess(q, V, A, B, Y, self._tree.move(q, V, A), asked).by_sample
@@ -165,11 +166,11 @@ class ExcitationProblem:
         self._matrices = self.basis.matrices(self._time)
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        """Objective function and its gradient, shape (n_variables,)."""
+        """Return the objective function and its gradient, shape (n_variables,)."""
         q, v, a, jerk = self.motion(x)
         K, unknowns = self._n_even, self.unknowns
         motion = self._tree.move(q, v, a)
-        Y = joint_torque_regressor(unknowns.model, q, v, a)
+        Y = unknowns.model.torque_regressor(q, v, a)
         Phi = np.concatenate([Y, unknowns.friction.regressor(q, v, a)], axis=2)
         independent = list(unknowns.base.independent)
         white = Phi[:K][..., independent] * self.score.weights[:, None]  # (K, n, b)
@@ -201,7 +202,9 @@ class ExcitationProblem:
         return self.last_score + cost * excess.total, gradient
 
     def _friction_slopes(self, pull: Array, v: Array) -> tuple[Array, Array]:
-        """Slopes by v and a of what the friction columns are pulled by, (K, n, f) to (K, n)."""
+        """Derivatives with respect to v and a of the weighted friction columns, (K, n, f) to (K,
+        n).
+        """
         friction, by_v, by_a = self.unknowns.friction, np.zeros_like(v), np.zeros_like(v)
         slope = friction.slopes(v)
         column = 0
@@ -232,17 +235,17 @@ def build_series_motion(
     rate_hz: float = 100.0,
     seed: int | None = None,
 ) -> Trajectory:
-    """Motion of a rest, some periods of a series, and a rest; it is not checked yet.
+    """Return the motion of a rest, some periods of a series, and a rest; it is not checked yet.
 
     Args:
         checker: Checker of the robot and its limits.
         basis: Basis of the series.
-        centre: Where it starts and ends, shape (n,).
+        centre: Start and end posture, shape (n,).
         coefficients: Shape (n_free, n).
-        n_periods: How often it is repeated.
+        n_periods: Number of periods.
         still: Duration of each still phase [s].
         rate_hz: Rate of the samples.
-        seed: That it was found with.
+        seed: Seed of the search.
     """
     builder = MotionBuilder(checker, centre, rate_hz=rate_hz)
     builder.rest(still, "still")
@@ -256,7 +259,8 @@ def build_series_motion(
 def largest_safe(
     problem: ExcitationProblem, x: Array
 ) -> tuple[Array | None, float, tuple[Violation, ...]]:
-    """Motion with its amplitude reduced until the dense check passes, and the remaining share.
+    """Return the motion with its amplitude reduced until the dense check passes, and the remaining
+    share.
 
     If the check fails for every amplitude, the motion is None, and the violations of the full
     amplitude are returned.
@@ -275,11 +279,12 @@ def largest_safe(
 def infeasible(
     model: RobotModel, blame: Sequence[Violation], excess: Sequence[Mapping[LimitKind, float]]
 ) -> ExcitationError:
-    """Error that names the limit that prevents the motion, and the necessary change of it.
+    """Return the error that names the limit which prevents the motion, and the necessary change of
+    this limit.
 
     Args:
         model: The robot.
-        blame: What the smallest motions break.
+        blame: Limits that even the smallest motions violate.
         excess: Squared excess that was left of each motion that was improved.
     """
     worst: dict[tuple[str, str], Violation] = {}
@@ -311,11 +316,11 @@ def infeasible(
 
 
 def all_in_contact(checker: MotionChecker, n_postures: int) -> ExcitationError:
-    """Error that names the bodies that are in contact in nearly all postures.
+    """Return the error that names the bodies that are in contact in nearly all postures.
 
     Args:
         checker: Checker of the robot and its limits.
-        n_postures: How many random ones were tried in vain.
+        n_postures: Number of random postures that were tried.
     """
     lower, upper = (np.clip(x, -np.pi, np.pi) for x in (checker.limits.lower, checker.limits.upper))
     rng, postures, pairs = np.random.default_rng(0), Counter[str](), Counter[str]()

@@ -71,12 +71,12 @@ class Explorer:
 
     Attributes:
         checker: Checker of the robot and its limits.
-        unknowns: What is estimated; its prior is what is known.
-        goal: When enough is known.
+        unknowns: Parameters to be estimated; their prior is the present knowledge.
+        goal: Termination criterion.
         period: Longest duration of a piece [s]. Long ones show most per second, since each begins
             and ends at rest: one that shows more than what is open gives way to a shorter one.
         n_iterations: Iterations of each piece's improvement; 0 for the best of a few random ones.
-        seed: Makes the pieces reproducible, on one machine to the bit.
+        seed: Seed of the random numbers; the result is reproducible, on one computer bit for bit.
     """
 
     checker: MotionChecker
@@ -140,15 +140,16 @@ class Explorer:
         return text + (f"; not known well enough: {', '.join(left[:8])}" if left else "")
 
     def next_piece(self, q_now: Array, stop: Callable[[], bool] = lambda: False) -> Trajectory:
-        """Next motion from the current posture, planned for the parameters that are still
-        inaccurate, and checked.
+        """Return the next motion from the current posture, planned for the parameters that are
+        still inaccurate, and checked.
 
         Args:
-            q_now: Where the robot stands, shape (n,).
+            q_now: Present posture of the robot, shape (n,).
             stop: Says True to make do with the best so far.
 
         Raises:
-            ExcitationError: Nothing is open, or no safe motion leads on from here.
+            ExcitationError: All parameters are accurate enough, or no safe motion starts at this
+                posture.
         """
         if self.ending is not Ending.OPEN:
             raise ExcitationError(f"There is no further piece: {self}.", remedy="Use the result.")
@@ -192,7 +193,7 @@ class Explorer:
             q: Evenly spaced samples in the model's order, shape (K, n).
             v: Shape (K, n).
             a: Shape (K, n).
-            duration: That they stand for [s].
+            duration: Duration of motion that the samples represent [s].
         """
         if not len(q):  # nothing was played
             return
@@ -207,7 +208,9 @@ class Explorer:
         self._poor = self._poor + 1 if gain < LEAST_GAIN else 0
 
     def _problem(self, period: float) -> ExcitationProblem:
-        """The criterion: variance of what is open; of all where most is."""
+        """Optimisation problem whose criterion is the variance of the parameters that are not yet
+        accurate enough; if these are most of them, of all parameters.
+        """
         left = self.open_names
         criterion = (
             Criterion.TARGET if len(left) <= len(self.unknowns.names) // 2 else Criterion.MEAN
@@ -219,7 +222,7 @@ class Explorer:
         return ExcitationProblem(self.checker, self.unknowns, score, basis)
 
     def _random_motions(self, problem: ExcitationProblem, q_now: Array) -> Sequence[Array]:
-        """Random pieces from the present posture to others, best first."""
+        """Random motions from the present posture to other postures, the best first."""
         scored = []
         for _ in range(TRIES):
             shape = self._rng.normal(size=(problem.basis.n_free, len(q_now)))
@@ -229,7 +232,7 @@ class Explorer:
         return [scored[k][1] for k in best_first([-score for score, _ in scored])]
 
     def _piece(self, problem: ExcitationProblem, x: Array) -> Trajectory | None:
-        """A motion from where the robot stands, checked; None where it isn't safe."""
+        """Checked motion from the robot's present posture; None if it is not safe."""
         start, coefficients = problem.split(x)
         builder = MotionBuilder(self.checker, start)
         time = sample_times(problem.basis.period, builder.rate_hz)

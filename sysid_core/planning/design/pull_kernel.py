@@ -11,7 +11,7 @@ from sysid_core.robot import Array
 
 @numba.njit(cache=True, inline="always")
 def _add_force_cross(a, f, sign, out):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """`out += sign (a x* f)`."""
+    """Add `sign (a x* f)`, the cross product of a spatial motion and a spatial force, to `out`."""
     out[0] += sign * (a[4] * f[2] - a[5] * f[1])
     out[1] += sign * (a[5] * f[0] - a[3] * f[2])
     out[2] += sign * (a[3] * f[1] - a[4] * f[0])
@@ -67,8 +67,8 @@ def _add_to_world(R, p, f, out):  # type: ignore[no-untyped-def]  # pragma: no c
 def pull_slopes(  # type: ignore[no-untyped-def]  # pragma: no cover
     G: Array, subtree: Array, R: Array, p: Array, J: Array, V: Array, A: Array
 ):
-    """Gradients of the regressor by the motion of the bodies, compiled (see
-    `TreeMotion.regressor_pull`).
+    """Compute the gradients of the regressor with respect to the motion of the bodies, compiled
+    (see `TreeMotion.regressor_pull`).
 
     Args:
         G: Pull on the ten parameters of body i in row r, shape (K, n, n, 10).

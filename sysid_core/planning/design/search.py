@@ -45,7 +45,8 @@ MAIN = 0.7  # of the progress that is told
 def run_searches(
     searches: Sequence[Search[Result]], workers: int, report: Callable[[float, bool], None]
 ) -> list[Result]:
-    """Results of all searches in their order; on Ctrl-C each search returns its best result.
+    """Run all searches and return their results in order; on Ctrl-C each search returns its best
+    result.
 
     Args:
         searches: Sent to the processes.
@@ -100,7 +101,7 @@ def _run(number: int, search: Search[Result]) -> Result:
 
 @contextmanager
 def _for_children() -> Iterator[None]:
-    """Context manager in which new processes use one thread and ignore Ctrl-C, so that only this
+    """Provide a context in which new processes use one thread and ignore Ctrl-C, so that only this
     process handles it.
     """
     before = {name: os.environ.get(name) for name in _THREADS}
@@ -132,7 +133,7 @@ class Improved:
         excess: Squared excess left on the coarse grid, by kind of limit.
         history: Score after each iteration; the first half may break limits.
         evaluations: Evaluations of value and gradient.
-        interrupted: Whether it was ended by Ctrl-C.
+        interrupted: Whether Ctrl-C ended the search.
     """
 
     x: Array
@@ -146,7 +147,7 @@ class Improved:
 def random_starts(
     problem: ExcitationProblem, n_candidates: int, rng: np.random.Generator, report: Report
 ) -> list[Array]:
-    """Random motions within the joint limits about postures without contact, the best first."""
+    """Return random motions within the joint limits about postures without contact, the best first."""
     checker = problem.checker
     limits, n = checker.limits, checker.model.nv
     lower, upper = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)

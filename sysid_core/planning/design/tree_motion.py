@@ -23,20 +23,20 @@ from sysid_core.robot import Array, RobotModel
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Vector product along the last axis with broadcasting; faster than numpy's."""
+    """Return the vector product along the last axis with broadcasting; faster than numpy's."""
     x, y, z = a[..., 0], a[..., 1], a[..., 2]
     u, v, w = b[..., 0], b[..., 1], b[..., 2]
     return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=-1)
 
 
 def motion_cross(a: Array, b: Array) -> Array:
-    """Cross product `a x b` of spatial motions, (..., 6)."""
+    """Return the cross product `a x b` of spatial motions, (..., 6)."""
     lin = cross(a[..., 3:], b[..., :3]) + cross(a[..., :3], b[..., 3:])
     return np.concatenate([lin, cross(a[..., 3:], b[..., 3:])], axis=-1)
 
 
 def force_cross(a: Array, f: Array) -> Array:
-    """Cross product `a x* f` of a spatial motion and a spatial force, (..., 6)."""
+    """Return the cross product `a x* f` of a spatial motion and a spatial force, (..., 6)."""
     ang = cross(a[..., 3:], f[..., 3:]) + cross(a[..., :3], f[..., :3])
     return np.concatenate([cross(a[..., 3:], f[..., :3]), ang], axis=-1)
 
@@ -79,7 +79,7 @@ class Tree:
                 j = self.parents[j]
 
     def move(self, q: Array, v: Array, a: Array) -> TreeMotion:
-        """Poses and spatial vectors at K samples of q, v and a (K, n)."""
+        """Return the poses and spatial vectors at K samples of q, v and a (K, n)."""
         K, n = q.shape
         q, v, a = (x[:, self.order] for x in (q, v, a))
         R, p = np.empty((K, n, 3, 3)), np.empty((K, n, 3))
@@ -117,7 +117,7 @@ class TreeMotion:
         R: Orientations, shape (K, n, 3, 3).
         p: Origins, shape (K, n, 3) [m].
         J: Joint axes, shape (K, n, 6).
-        J_dot: Their rates, shape (K, n, 6).
+        J_dot: Time derivatives of the joint axes, shape (K, n, 6).
         V: Velocities, shape (K, n, 6).
         A: Accelerations less gravity, shape (K, n, 6).
     """
@@ -131,16 +131,16 @@ class TreeMotion:
     A: Array
 
     def point(self, body: int, offset: Array) -> Array:
-        """Position of a point fixed to a body, shape (K, 3) [m]."""
+        """Return the position of a point fixed to a body, shape (K, 3) [m]."""
         return self.p[:, body] + self.R[:, body] @ offset
 
     def point_velocity(self, body: int, x: Array) -> Array:
-        """Velocity of the point of a body at x (K, 3), shape (K, 3) [m/s]."""
+        """Return the velocity of the point of a body at x (K, 3), shape (K, 3) [m/s]."""
         return self.V[:, body, :3] + cross(self.V[:, body, 3:], x)
 
     def regressor_pull(self, pull: Array) -> BodySlopes:
-        r"""Gradient of `g = sum pull * Y` with respect to the bodies' motion, for fixed `pull` (K,
-        n, 10 n).
+        r"""Return the gradient of `g = sum pull * Y` with respect to the bodies' motion, for fixed
+        `pull` (K, n, 10 n).
 
         With `I_ri` the spatial inertia of the ten numbers of row r and body i,
         `g = sum_ri J_r . (I_ri A_i + V_i x* I_ri V_i)`.
@@ -153,8 +153,8 @@ class TreeMotion:
         return BodySlopes(*parts)
 
     def joint_slopes(self, by: BodySlopes) -> tuple[Array, Array, Array]:
-        """Gradients with respect to q, v and a of every joint, each (K, n), from those with respect
-        to the bodies' motion.
+        """Return the gradients with respect to q, v and a of every joint, each (K, n), from those
+        with respect to the bodies' motion.
         """
         to_subtree = self.tree.subtree
 
@@ -187,10 +187,10 @@ class BodySlopes:
     """Gradients of a scalar with respect to the bodies' motion, each (K, n, 6).
 
     Attributes:
-        velocity: By V.
-        acceleration: By A.
+        velocity: Gradient with respect to the velocities V.
+        acceleration: Gradient with respect to the accelerations A.
         carried: By a displacement of what a body carries (its inertia, its points).
-        axis: By J.
+        axis: Gradient with respect to the joint axes J.
     """
 
     velocity: Array
@@ -200,7 +200,7 @@ class BodySlopes:
 
     @classmethod
     def sum(cls, one: BodySlopes, other: BodySlopes, factor: float) -> BodySlopes:
-        """Linear combination `one + factor * other`."""
+        """Return the linear combination `one + factor * other`."""
         return cls(
             one.velocity + factor * other.velocity,
             one.acceleration + factor * other.acceleration,

@@ -24,9 +24,6 @@ from sysid_core.robot import (
     FrictionModel,
     FrictionTerm,
     RobotModel,
-    inertial_parameter_names,
-    inertial_scale,
-    joint_torque_regressor,
 )
 
 EFFORT_SHARE = 0.01  # of the effort limits: noise of the efforts where none is stated
@@ -44,8 +41,8 @@ class Unknowns:
 
     Attributes:
         model: The robot; its parameters are the nominal ones.
-        structure: Its exact structural answer.
-        friction: Terms that are estimated too.
+        structure: Exact structural identifiability of the robot.
+        friction: Friction terms that are estimated as well.
         effort_sd: Standard deviation of each joint's effort, shape (n,) [N m or N].
         correlation: Time over which errors of the efforts are correlated [s].
         base: Combinations of all parameters that motions can show, inertial and friction together.
@@ -70,7 +67,7 @@ class Unknowns:
         terms: Sequence[FrictionTerm] = USUAL_TERMS,
         effort_sd: ArrayLike | None = None,
     ) -> Unknowns:
-        """Unknown parameters of an arm of which only the URDF is known.
+        """Return the unknown parameters of an arm of which only the URDF is known.
 
         Args:
             model: The robot.
@@ -97,7 +94,7 @@ class Unknowns:
             )
         structure = structural_identifiability(model)
         base = _base(model, structure, friction)
-        scale = np.concatenate([inertial_scale(model), friction_scale_of(model, friction)])
+        scale = np.concatenate([model.inertial_scale, friction_scale_of(model, friction)])
         covariance = np.diag(scale**2)
         size = np.sqrt(np.diag(base.regrouping @ covariance @ base.regrouping.T))
         return cls(model, structure, friction, sd, CORRELATION, base, covariance, size)
@@ -121,19 +118,19 @@ class Unknowns:
         return np.asarray(np.linalg.inv(covariance) / np.outer(self.size, self.size))
 
     def smooth(self) -> Unknowns:
-        """Copy with a smoother sign of Coulomb friction, for gradient-based optimisation."""
+        """Return a copy with a smoother sign of Coulomb friction, for gradient-based optimisation."""
         v_0 = max(SMOOTH_SIGN, self.friction.coulomb_velocity)
         return replace(self, friction=replace(self.friction, coulomb_velocity=v_0))
 
     def after(self, names: Sequence[str], covariance: ArrayLike) -> Unknowns:
-        """Copy with the information of an earlier estimate.
+        """Return a copy with the information of an earlier estimate.
 
         The information is added, `P^-1 = P_prior^-1 + P_estimate^-1`, so that no standard deviation
         increases.
 
         Args:
             names: Parameters of the estimate.
-            covariance: Theirs, shape (len(names), len(names)).
+            covariance: Covariance of these parameters, shape (len(names), len(names)).
 
         Raises:
             ExcitationError: The estimate has none of the unknowns.
@@ -155,7 +152,7 @@ class Unknowns:
         return replace(self, prior_covariance=0.5 * (new + new.T))
 
     def after_information(self, information: Array) -> Unknowns:
-        """Copy with the information (b, b) of an executed motion."""
+        """Return a copy with the information (b, b) of an executed motion."""
         R = self.base.regrouping
         gain = np.linalg.solve(
             information @ R @ self.prior_covariance @ R.T + np.eye(len(information)), information
@@ -164,19 +161,20 @@ class Unknowns:
         return replace(self, prior_covariance=P - P @ R.T @ gain @ R @ P)
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Regressor of the base parameters, (K, n) each to (K, n, b)."""
-        Y = joint_torque_regressor(self.model, q, v, a)
+        """Return the regressor of the base parameters, (K, n) each to (K, n, b)."""
+        Y = self.model.torque_regressor(q, v, a)
         return self.base.base_regressor(np.concatenate([Y, self.friction.regressor(q, v, a)], 2))
 
     def information(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, duration: float) -> Array:
-        r"""Information matrix of a motion about the base parameters, `sum Phi^T R^-1 Phi`,
-        with Phi their regressor and R the noise covariance; shape (b, b).
+        r"""Return the information matrix of a motion about the base parameters, `sum Phi^T R^-1
+        Phi`, with Phi their regressor and R the noise covariance; shape (b, b).
 
         Args:
             q: Evenly spaced samples, shape (K, n).
             v: Shape (K, n).
             a: Shape (K, n).
-            duration: That the samples stand for [s]; it counts `duration / correlation` times.
+            duration: Duration of motion that the samples represent [s]; it counts as `duration /
+                correlation` independent samples.
         """
         Phi = self.regressor(q, v, a) / self.effort_sd[:, None]
         flat = Phi.reshape(-1, Phi.shape[-1])
@@ -184,15 +182,17 @@ class Unknowns:
 
 
 def typical_efforts(model: RobotModel) -> Array:
-    """Effort limits, replaced by their median where the URDF has none; shape (n,) [N m or N]."""
+    """Return the effort limits, replaced by their median where the URDF has none; shape (n,) [N m
+    or N].
+    """
     effort = model.effort_limits
     usable = np.isfinite(effort) & (effort > 0)
     return np.where(usable, effort, float(np.median(effort[usable])) if usable.any() else 1.0)
 
 
 def friction_scale_of(model: RobotModel, friction: FrictionModel) -> Array:
-    """Natural scale of friction parameters from the efforts and velocities of the drives, shape
-    (p,).
+    """Return the natural scale of friction parameters from the efforts and velocities of the
+    drives, shape (p,).
     """
     effort = typical_efforts(model)
     velocity = model.velocity_limits
@@ -217,12 +217,12 @@ def _base(model: RobotModel, structure: Identifiability, friction: FrictionModel
     friction parameters that are linearly independent of them.
     """
     exact = structure.practical.base
-    names = inertial_parameter_names(model) + friction.names
+    names = model.parameter_names + friction.names
     tree = with_exact_angles(model)[0]
     rng = np.random.default_rng(7)
     q, v, a = random_states(tree, 2 * len(names) // model.nv + 60, rng)
     angles = q if q.shape[1] == model.nv else rng.uniform(-np.pi, np.pi, v.shape)
-    Y = joint_torque_regressor(tree, q, v, a)
+    Y = tree.torque_regressor(q, v, a)
     Phi = friction.regressor(angles, v, a)
     # The exact base first: friction and drive columns join it where they add something.
     Y_b = np.concatenate([exact.base_regressor(Y), Phi], axis=2)
@@ -242,11 +242,12 @@ class Expectation:
 
     Attributes:
         names: Base parameters, inertial ones first, b of them.
-        n_rigid: How many are inertial.
-        deviation: After the motion and what was known before, shape (b,).
-        prior: Before the motion, shape (b,).
+        n_rigid: Number of inertial parameters.
+        deviation: Standard deviations from the motion and the prior, shape (b,).
+        prior: Standard deviations before the motion, shape (b,).
         size: Natural size, shape (b,).
-        data: From the motion alone, shape (b,); infinite where it shows nothing.
+        data: Standard deviations from the motion alone, shape (b,); infinite if it does not excite
+            a parameter.
         duration: Duration of the motion [s].
     """
 
@@ -260,7 +261,7 @@ class Expectation:
 
     @classmethod
     def of(cls, unknowns: Unknowns, information: Array, duration: float) -> Expectation:
-        """Expected standard deviations from the information matrix (b, b) of a motion."""
+        """Return the expected standard deviations from the information matrix (b, b) of a motion."""
         size = unknowns.size
         scaled = information * np.outer(size, size)
         prior = unknowns.prior_information * np.outer(size, size)
@@ -309,8 +310,8 @@ class Expectation:
         return text
 
     def rows(self) -> list[tuple[str, float, float, str]]:
-        """Table rows: name, standard deviation before and after the motion [SI], and a verdict in
-        words.
+        """Return a table rows: name, standard deviation before and after the motion [SI], and a
+        verdict in words.
         """
         words = ["well" if x <= GOOD else "roughly" if x <= ROUGH else "not" for x in self.relative]
         return [

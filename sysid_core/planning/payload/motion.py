@@ -17,7 +17,7 @@ PHASE_PERIOD = 100.0  # after which all three sines repeat
 
 
 def wrist_columns(model: RobotModel, frame: str) -> NDArray[np.intp]:
-    """Indices of the last three joints between base and frame, shape (3,).
+    """Return the indices of the last three joints between base and frame, shape (3,).
 
     Raises:
         ExcitationError: There are fewer than three, or joints with several degrees of freedom.
@@ -43,7 +43,8 @@ def oscillation(
     ramp: float = 1.0,
     rate_hz: float = 100.0,
 ) -> tuple[Array, Array, Array, Array]:
-    r"""Sine motion of some joints, `alpha + A sin(2 pi f phi(t))`, which starts and ends at rest.
+    r"""Return the sine motion of some joints, `alpha + A sin(2 pi f phi(t))`, which starts and ends
+    at rest.
 
     The phase speed rises and falls along a minimum-jerk profile, so the path stays that of the
     sines, velocity and acceleration vanish at both ends, and no velocity exceeds the sines'.
@@ -53,7 +54,7 @@ def oscillation(
         columns: The m joints that move, shape (m,).
         frequencies_hz: Shape (m,).
         duration: Including both ramps [s].
-        amplitude: One for all, or shape (m,) [rad].
+        amplitude: Amplitudes, one for all joints, or shape (m,) [rad].
         ramp: Duration of each ramp, at most half of the whole [s].
         rate_hz: Rate of the samples.
 
@@ -65,7 +66,7 @@ def oscillation(
     time = sample_times(duration, rate_hz)
 
     def area(s: Array) -> Array:
-        """Integral of the minimum-jerk profile from 0 to s."""
+        """Return the integral of the minimum-jerk profile from 0 to s."""
         return s**4 * (2.5 - 3.0 * s + s**2)
 
     rise, fall = np.clip(time / ramp, 0, 1), np.clip((duration - time) / ramp, 0, 1)
@@ -95,13 +96,14 @@ def frequencies_for_speed(
     ratio: tuple[float, float, float] = FREQUENCY_RATIO,
     amplitude: float = AMPLITUDE,
 ) -> tuple[float, float, float]:
-    """Frequencies of the wrist joints at which the last link has a given mean angular speed.
+    """Return the frequencies of the wrist joints at which the last link has a given mean angular
+    speed.
 
     The mean is over the whole period of the three sines at full speed.
 
     Args:
         model: The robot.
-        frame: Whose link is meant.
+        frame: Frame whose link carries the payload.
         posture: Centre of the oscillation, shape (n,).
         mean_angular_speed: [rad/s].
         ratio: Ratio of the three frequencies.

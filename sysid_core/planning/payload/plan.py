@@ -44,7 +44,7 @@ MAX_TRIED = 60  # of the postures, best first, before giving up
 def payload_information(
     model: RobotModel, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
 ) -> Array:
-    r"""Information matrix of a motion about a payload held at a frame.
+    r"""Return the information matrix of a motion about a payload held at a frame.
 
     The wrench noise of the samples is assumed independent, with standard deviations of
     `FORCE_NOISE` and `TORQUE_NOISE`.
@@ -66,8 +66,8 @@ def payload_information(
 
 
 def log_determinant(information: Array) -> float:
-    """Log-determinant of the information matrix (10, 10), in units of a typical payload, with a
-    small prior to keep it finite.
+    """Return the log-determinant of the information matrix (10, 10), in units of a typical payload,
+    with a small prior to keep it finite.
     """
     return float(np.linalg.slogdet(information * np.outer(LOAD_SCALE, LOAD_SCALE) + 1e-12)[1])
 
@@ -75,15 +75,15 @@ def log_determinant(information: Array) -> float:
 def choose_tare_postures(
     checker: MotionChecker, posture: ArrayLike, n_postures: int, rng: np.random.Generator
 ) -> Array:
-    """Static postures of the wrist that separate the bias of the sensor from the weight of the load
-    best.
+    """Return the static postures of the wrist that separate the bias of the sensor from the weight
+    of the load best.
 
     Greedily maximises the information about six bias components, mass and first moment.
 
     Args:
         checker: Checker of the robot and its limits.
         posture: The other joints stay here, shape (n,).
-        n_postures: At least 3; fewer can't separate bias and weight.
+        n_postures: Number of postures, at least 3; fewer cannot separate bias and weight.
         rng: Draws the candidates.
 
     Returns:
@@ -128,53 +128,6 @@ def choose_tare_postures(
     return np.array(ordered[:0:-1])  # the nearest to the oscillation comes last
 
 
-def build_payload_motion(
-    checker: MotionChecker,
-    posture: ArrayLike,
-    tare_postures: ArrayLike,
-    frequencies_hz: tuple[float, float, float],
-    *,
-    duration: float,
-    amplitude: float = AMPLITUDE,
-    still: float = 1.0,
-    rate_hz: float = 100.0,
-    seed: int | None = None,
-) -> Trajectory:
-    """Payload motion: static postures, a rest, the oscillation and a rest, connected by moves.
-
-    Args:
-        checker: Checker of the robot and its limits.
-        posture: Centre of the oscillation, shape (n,).
-        tare_postures: Shape (N, n); N may be 0.
-        frequencies_hz: Frequencies of the three wrist joints.
-        duration: Duration of the oscillation with its ramps [s].
-        amplitude: [rad].
-        still: Duration of every still phase [s].
-        rate_hz: Rate of the samples.
-        seed: That the postures were drawn with.
-
-    Returns:
-        The trajectory, not checked yet.
-    """
-    posture = np.asarray(posture, dtype=float)
-    stations = np.asarray(tare_postures, dtype=float).reshape(-1, len(posture))
-    builder = MotionBuilder(
-        checker, stations[0] if len(stations) else posture, rate_hz=rate_hz, share=MOVE_SHARE
-    )
-    for i, station in enumerate(stations):
-        builder.move_to(station)
-        builder.rest(still, f"tare_{i + 1}")
-    builder.move_to(posture)
-    builder.rest(still, "still")
-    columns = wrist_columns(checker.model, checker.limits.tcp_frame)
-    motion = oscillation(
-        posture, columns, frequencies_hz, duration, amplitude=amplitude, rate_hz=rate_hz
-    )
-    builder.play(*motion, "oscillation")
-    builder.rest(still, "settle")
-    return builder.build(seed=seed)
-
-
 @dataclass(frozen=True, eq=False)
 class PayloadMotion:
     """Construction of the payload motion about a given posture; fields as in `plan_payload_motion`."""
@@ -189,7 +142,7 @@ class PayloadMotion:
     ratio: tuple[float, ...] = FREQUENCY_RATIO
 
     def speed(self, q: Array) -> float:
-        """Mean angular speed of the last link [rad/s].
+        """Return the mean angular speed of the last link [rad/s].
 
         Default: `USUAL_SPEED`, or what the velocity and acceleration limits of the wrist joints allow.
         """
@@ -202,7 +155,7 @@ class PayloadMotion:
         return USUAL_SPEED * float(min(1.0, velocity.min(), np.sqrt(acceleration.min())))
 
     def frequencies(self, q: Array) -> tuple[float, float, float]:
-        """Frequencies of the wrist joints for the mean angular speed [Hz]."""
+        """Return the frequencies of the wrist joints for the mean angular speed [Hz]."""
         return self._frequencies(q, self.speed(q))
 
     def _frequencies(self, q: Array, speed: float) -> tuple[float, float, float]:
@@ -213,31 +166,42 @@ class PayloadMotion:
         )
 
     def information(self, q: Array) -> float:
-        """Log-determinant of the information matrix of the oscillation about the payload."""
-        _, *motion = oscillation(
+        """Return the log-determinant of the information matrix of the oscillation about the
+        payload.
+        """
+        _, *motion = self._oscillation(q, 5.0)
+        model, frame = self.checker.model, self.checker.limits.tcp_frame
+        return log_determinant(payload_information(model, frame, *motion))
+
+    def _oscillation(self, q: Array, rate_hz: float) -> tuple[Array, Array, Array, Array]:
+        return oscillation(
             q,
             self.columns,
             self.frequencies(q),
             self.duration,
             amplitude=self.amplitude,
-            rate_hz=5.0,
+            rate_hz=rate_hz,
         )
-        model, frame = self.checker.model, self.checker.limits.tcp_frame
-        return log_determinant(payload_information(model, frame, *motion))
 
     def trajectory(self, q: Array, tare: ArrayLike, seed: int | None = None) -> Trajectory:
-        """Tare postures, standstill and oscillation about a posture."""
-        return build_payload_motion(
+        """Return static postures, shape (N, n), a rest, the oscillation about a posture and a rest,
+        connected by moves; not checked yet.
+        """
+        stations = np.asarray(tare, dtype=float).reshape(-1, len(q))
+        builder = MotionBuilder(
             self.checker,
-            q,
-            tare,
-            self.frequencies(q),
-            duration=self.duration,
-            amplitude=self.amplitude,
-            still=self.still,
+            stations[0] if len(stations) else q,
             rate_hz=self.rate_hz,
-            seed=seed,
+            share=MOVE_SHARE,
         )
+        for i, station in enumerate(stations):
+            builder.move_to(station)
+            builder.rest(self.still, f"tare_{i + 1}")
+        builder.move_to(q)
+        builder.rest(self.still, "still")
+        builder.play(*self._oscillation(q, self.rate_hz), "oscillation")
+        builder.rest(self.still, "settle")
+        return builder.build(seed=seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,9 +209,10 @@ class PayloadPlan:
     """Payload motion that passed its check.
 
     Attributes:
-        trajectory: With segments `tare_1`…, `still`, `oscillation`, `settle` and moves between.
+        trajectory: Trajectory with the segments `tare_1`…, `still`, `oscillation` and `settle`, and
+            moves between them.
         check: The result of the check.
-        posture: About which the wrist oscillates, shape (n,) [rad].
+        posture: Posture about which the wrist oscillates, shape (n,) [rad].
         wrist_joints: The three joints that oscillate.
         frequencies_hz: Frequencies of the three joints at full speed.
         mean_angular_speed: Mean angular speed of the last link at full speed [rad/s].
@@ -315,11 +280,11 @@ def plan_payload_motion(
         n_tare: Static postures, 0 for none, else at least 3.
         still: Duration of every still phase [s].
         rate_hz: Rate of the samples.
-        seed: Makes the plan reproducible, on one machine to the bit.
+        seed: Seed of the random numbers; the plan is reproducible, on one computer bit for bit.
         n_candidates: Random postures to choose from.
         free_frequencies: Whether each of them comes with a random ratio of the three frequencies,
             in place of the published one.
-        progress: Called with the share that is done.
+        progress: Function that is called with the completed share.
 
     Raises:
         ExcitationError: No posture passes; the message names the limits in the way.
@@ -357,7 +322,7 @@ def _first_safe(
     seed: int,
     report: Callable[[float], None],
 ) -> PayloadPlan:
-    """The motion about the first posture in which it passes every limit."""
+    """Motion about the first of some postures in which the motion respects every limit."""
     make = tries[0][0]
     checker = make.checker
     names = checker.model.joint_names

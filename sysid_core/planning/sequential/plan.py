@@ -29,7 +29,7 @@ from sysid_core.planning.ties import first_best
 from sysid_core.planning.trajectory import Trajectory
 from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.planning.violations import MotionCheck
-from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regressor
+from sysid_core.robot import Array, FrictionModel, RobotModel
 
 TORQUE_NOISE = 0.01  # of each joint's typical torque; weighs joints against each other
 SAMPLES = 60  # of a move that its information is computed from
@@ -42,7 +42,7 @@ class MoveChooser:
 
     Args:
         model: The robot.
-        friction: Terms that are estimated with the constants.
+        friction: Friction terms that are estimated with the constants.
         rng: States that the natural scale is taken from.
         locked_measured: Whether torques of joints at standstill count.
     """
@@ -76,11 +76,11 @@ class MoveChooser:
             )
 
     def _rows(self, q: Array, v: Array, a: Array) -> Array:
-        rigid = self.minimal.regressor(joint_torque_regressor(self.model, q, v, a))
+        rigid = self.minimal.regressor(self.model.torque_regressor(q, v, a))
         return np.concatenate([rigid, self.friction.regressor(q, v, a)], axis=2)
 
     def rows(self, move: Move) -> Array:
-        """Whitened regressor rows of every joint (zero if unusable), (samples, n, p)."""
+        """Return the whitened regressor rows of every joint (zero if unusable), (samples, n, p)."""
         keep = np.linspace(0, len(move.time) - 1, SAMPLES).astype(int)
         Y = self.groups.base_regressor(self._rows(move.q[keep], move.v[keep], move.a[keep]))
         Y = Y * self.scale / self.noise[:, None] * np.sqrt(len(move.time) / SAMPLES)
@@ -90,19 +90,21 @@ class MoveChooser:
         return Y
 
     def information(self, move: Move) -> Array:
-        """Information matrix of some moves, shape (p, p)."""
+        """Return the information matrix of some moves, shape (p, p)."""
         Y = self.rows(move).reshape(-1, len(self.names))
         return Y.T @ Y
 
     def hidden_directions(self, pool: list[Move]) -> Array:
-        """Parameter directions that the moves together do not excite, as columns, shape (p, k)."""
+        """Return the parameter directions that the moves together do not excite, as columns, shape
+        (p, k).
+        """
         s, U = np.linalg.eigh(sum(self.information(move) for move in pool))
         return U[:, s < 1e-10 * s[-1]]
 
     def choose_pairs(
         self, pool: list[Move], hidden: Array, is_safe: Callable[[Move], bool]
     ) -> list[Move]:
-        """Smallest set of two-joint moves that excite the remaining directions."""
+        """Return the smallest set of two-joint moves that excite the remaining directions."""
         left = [(move, hidden.T @ self.information(move) @ hidden) for move in pool]
         total = np.eye(hidden.shape[1])
         chosen: list[Move] = []
@@ -121,7 +123,7 @@ class MoveChooser:
         is_safe: Callable[[Move], bool],
         report: Callable[[str, float], None],
     ) -> list[Move]:
-        """Greedy choice of moves by the increase of the log-determinant; unsafe moves are omitted."""
+        """Choose moves greedily by the increase of the log-determinant; unsafe moves are omitted."""
         left = [(move, self.information(move)) for move in pool]
         total = np.eye(len(self.names)) + sum(self.information(move) for move in already)
         chosen: list[Move] = []
@@ -141,7 +143,7 @@ class MoveChooser:
         return chosen
 
     def steps(self, moves: list[Move], max_condition: float) -> tuple[Step, ...]:
-        """Steps of the sequential estimation for these moves, the last joint first.
+        """Return the steps of the sequential estimation for these moves, the last joint first.
 
         Raises:
             ExcitationError: Constants stay open, or a step is conditioned worse than allowed.
@@ -177,7 +179,7 @@ class MoveChooser:
 
 
 def _best(total: Array, extras: list[Array]) -> int:
-    """Index of the information that makes the log-determinant grow most."""
+    """Index of the move whose information increases the log-determinant most."""
     return first_best([np.linalg.slogdet(total + extra)[1] for extra in extras])
 
 
@@ -187,11 +189,11 @@ class SequentialPlan:
 
     Attributes:
         trajectory: The whole motion as one file, every swing a segment; checked.
-        moves: In the order in which they are played.
+        moves: Moves in the order in which they are played.
         steps: Steps of the recursion, last joint first: what each settles and how well-conditioned.
-        constants: Names of what is estimated: minimal constants and friction.
+        constants: Names of the unknowns: minimal constants and friction.
         check: Result of the safety check.
-        remarks: What the plan had to do beyond moving one joint at a time.
+        remarks: Necessary motions other than single-joint moves.
     """
 
     trajectory: Trajectory
@@ -235,21 +237,21 @@ def plan_sequential(
 
     Args:
         model: The robot, a serial arm.
-        limits: What the motion must keep to.
-        friction: Terms that will be estimated with the constants.
+        limits: Motion limits.
+        friction: Friction terms that are estimated with the constants.
         rng: Random postures are drawn from it.
         locked_measured: Whether torques of joints at standstill are worth something, since they
             are read behind the gears.
-        q_start: Where the motion starts and ends, shape (n,); default: zero, within the limits.
+        q_start: Start and end posture of the motion, shape (n,); default: zero, within the limits.
         n_moves: Number of single-joint moves at most; default: five per joint.
         candidates: Free postures that are tried per joint.
         amplitude: Amplitude of the swings [rad]; a quarter of it in metres for prismatic joints.
         rate_hz: Rate of the trajectory.
         seed: Kept with the trajectory.
-        progress: Called with a phase and the share of it that is done.
+        progress: Function that is called with a phase and its completed share.
 
     Raises:
-        ExcitationError: No safe plan shows every constant; says which stay open.
+        ExcitationError: No safe plan excites every constant; the error names the others.
         ModelError: The robot isn't a serial arm.
     """
     report = progress or (lambda phase, share: None)
@@ -270,7 +272,9 @@ def plan_sequential(
 
 
 def _start_posture(checker: MotionChecker, q_start: ArrayLike | None, rate_hz: float) -> Array:
-    """The given posture, or zero, or the free random one nearest to it."""
+    """The given posture; without one, the zero posture, or the nearest random posture without
+    contact.
+    """
     limits = checker.limits
     if q_start is None:
         zero = np.clip(np.zeros(len(limits.joint_names)), limits.lower, limits.upper)
@@ -328,7 +332,9 @@ def _play(
     seed: int | None,
     report: Callable[[str, float], None],
 ) -> tuple[Trajectory, list[Move]]:
-    """All moves in one motion: the nearest next, straight where that is safe, else by the start."""
+    """One motion of all moves: always the nearest next move, on a straight path if that is safe,
+    otherwise via the start posture.
+    """
     builder = MotionBuilder(checker, home, rate_hz=rate_hz)
     left = list(moves)
     order: list[Move] = []
@@ -362,7 +368,7 @@ def _choose_moves(
     is_safe: Callable[[Move], bool],
     report: Callable[[str, float], None],
 ) -> tuple[list[Move], list[str]]:
-    """Moves of two joints that are needed, then of single ones; and remarks."""
+    """Moves of two joints that are needed, single-joint moves, and remarks."""
     chosen: list[Move] = []
     remarks = []
     hidden = chooser.hidden_directions(pool)

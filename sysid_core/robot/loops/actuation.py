@@ -50,7 +50,8 @@ class Assembly:
 
 
 def try_assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None) -> Assembly:
-    """Posture that closes the loops at given actuated positions, as accurately as possible.
+    """Solve for the posture that closes the loops at given actuated positions, as accurately as
+    possible.
 
     Without a start, the path from the home posture is followed, so that the robot can reach the
     solution; with a start, Newton's method begins there.
@@ -79,8 +80,8 @@ def try_assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = N
 
 
 def assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None) -> Array:
-    """Positions of all joints from those of the actuated joints: Γ of eq. 18 by Newton iterations;
-    (K, n_a) to (K, n).
+    """Return the positions of all joints from those of the actuated joints: Γ of eq. 18 by Newton
+    iterations; (K, n_a) to (K, n).
 
     Args:
         chain: The mechanism.
@@ -104,8 +105,8 @@ def assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None)
 
 
 def assemble_along(chain: ClosedChain, q_a: ArrayLike) -> Array:
-    """Positions of all joints along a recording or trajectory, (K, n_a) to (K, n); each sample
-    starts from its neighbour.
+    """Return the positions of all joints along a recording or trajectory, (K, n_a) to (K, n); each
+    sample starts from its neighbour.
 
     Raises:
         ModelError: A loop doesn't close somewhere.
@@ -144,10 +145,11 @@ def _home(chain: ClosedChain) -> Array:
 
 
 def _followed(chain: ClosedChain, home: Array, q_a: Array) -> Array:
-    """Postures near closed loops at actuated positions (K, n_a), on straight paths from home, (n,).
+    """Postures with nearly closed loops at actuated positions (K, n_a), found along straight paths
+    from the home posture (n,).
 
-    Euler-Newton continuation (Allgower and Georg 1990, ch. 2): each step goes along the loops and
-    takes back what the step before had left open.
+    Euler-Newton continuation (Allgower and Georg 1990, ch. 2): each step follows the tangent of the
+    loops, and corrects the closure error of the step before.
     """
     q = np.tile(home, (len(q_a), 1))
     path = q_a - home[chain.actuated_columns]
@@ -166,14 +168,18 @@ def _followed(chain: ClosedChain, home: Array, q_a: Array) -> Array:
 
 
 def _newton_step(J_u: Array, c: Array) -> Array:
-    """Limited step of the passive joints that closes what is open, (K, n_c, u), (K, n_c) to (K, u)."""
+    """Step of the passive joints, of limited length, that reduces the closure residual; (K, n_c,
+    u), (K, n_c) to (K, u).
+    """
     step = -solve_passive(J_u, c[:, :, None])[:, :, 0]
     largest = np.max(np.abs(step), axis=1, keepdims=True)
     return np.asarray(step * np.minimum(1.0, _MAX_NEWTON_STEP / np.maximum(largest, 1e-300)))
 
 
 def _newton(chain: ClosedChain, q: Array) -> Array:
-    """Newton on the passive joints of each posture until its residual stops falling."""
+    """Newton's method on the passive joints of each posture, until the closure residual no longer
+    decreases.
+    """
     if not chain.passive or not len(q):
         return q
     q = q.copy()
@@ -230,7 +236,7 @@ def _require_assembled(chain: ClosedChain, found: Assembly) -> None:
 
 
 def actuation_map(chain: ClosedChain, q: ArrayLike) -> Array:
-    """Matrix G with q̇ = G q̇_a (eq. 19-21); closed postures (K, n) to (K, n, n_a)."""
+    """Return the matrix G with q̇ = G q̇_a (eq. 19-21); closed postures (K, n) to (K, n, n_a)."""
     return _map_from_jacobian(chain, loop_jacobian(chain, q))
 
 
@@ -256,8 +262,8 @@ class ClosureState:
 def closure_state(
     chain: ClosedChain, q: ArrayLike, v_a: ArrayLike, *, correct: bool = False
 ) -> ClosureState:
-    """Velocities, the matrix G and the drift `Ġ q̇_a` (eq. 22) of the closed loops at given postures;
-    of the passive joints it is `-J_u^{-1} J̇ q̇`.
+    """Return the velocities, the matrix G and the drift `Ġ q̇_a` (eq. 22) of the closed loops at
+    given postures; of the passive joints it is `-J_u^{-1} J̇ q̇`.
 
     Args:
         chain: The mechanism.
@@ -288,7 +294,9 @@ def closure_state(
 
 
 def passive_condition(chain: ClosedChain, q: ArrayLike) -> Array:
-    """Condition number of J_u, shape (K,); very large near a singularity, where Assumption 1 fails."""
+    """Return the condition number of J_u, shape (K,); very large near a singularity, where
+    Assumption 1 fails.
+    """
     if not chain.passive:
         return np.ones(len(postures_of(chain, q)))
     J_u = loop_jacobian(chain, q)[:, :, chain.passive_columns]
@@ -334,8 +342,8 @@ def _map_from_jacobian(chain: ClosedChain, J: Array) -> Array:
 
 
 def solve_passive(A: Array, B: Array) -> Array:
-    """Solution `A^{-1} B`, (K, m, u) and (K, m, c) to (K, u, c); least squares if A is tall or
-    singular.
+    """Return the solution `A^{-1} B`, (K, m, u) and (K, m, c) to (K, u, c); least squares if A is
+    tall or singular.
     """
     if A.shape[1] == A.shape[2]:
         try:

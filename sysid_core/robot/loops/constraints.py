@@ -16,7 +16,8 @@ from sysid_core.robot.loops.ends import EndMotion
 
 
 def loop_residual(chain: ClosedChain, q: ArrayLike) -> Array:
-    """Closure residual c(q), zero if the loops are closed; (K, n) to (K, n_c) [m; rad for angles].
+    """Return the closure residual c(q), zero if the loops are closed; (K, n) to (K, n_c) [m; rad
+    for angles].
 
     Zhang, Haugk and Vasudevan (2024), eq. (4).
     """
@@ -24,7 +25,7 @@ def loop_residual(chain: ClosedChain, q: ArrayLike) -> Array:
 
 
 def residual_at(chain: ClosedChain, at: EndMotion) -> Array:
-    """Closure residual (as in `loop_residual`) from the poses of the ends."""
+    """Return the closure residual (as in `loop_residual`) from the poses of the ends."""
     parts = [np.empty((at.p.shape[1], 0))]
     for loop, a, b in _pairs(chain):
         d = at.p[a] - at.p[b]
@@ -43,7 +44,8 @@ def residual_at(chain: ClosedChain, at: EndMotion) -> Array:
 
 
 def loop_jacobian(chain: ClosedChain, q: ArrayLike) -> Array:
-    """Jacobian J = ∂c/∂q of the closure, exact if the loops are closed; (K, n) to (K, n_c, n).
+    """Return the Jacobian J = ∂c/∂q of the closure, exact if the loops are closed; (K, n) to (K,
+    n_c, n).
 
     Zhang, Haugk and Vasudevan (2024), eq. (5).
     """
@@ -51,7 +53,9 @@ def loop_jacobian(chain: ClosedChain, q: ArrayLike) -> Array:
 
 
 def jacobian_at(chain: ClosedChain, at: EndMotion) -> Array:
-    """Jacobian of the closure (as in `loop_jacobian`) from the poses and Jacobians of the ends."""
+    """Return the Jacobian of the closure (as in `loop_jacobian`) from the poses and Jacobians of
+    the ends.
+    """
     blocks = [np.empty((at.p.shape[1], 0, chain.n))]
     for loop, a, b in _pairs(chain):
         J = at.J[a] - at.J[b]
@@ -65,8 +69,8 @@ def jacobian_at(chain: ClosedChain, at: EndMotion) -> Array:
 
 
 def loop_drift(chain: ClosedChain, at: EndMotion, v: Array) -> Array:
-    """Accelerations J̇ q̇ of the closure while q̈ = 0, from the poses and Jacobians of the ends and
-    velocities (K, n); shape (K, n_c).
+    """Return the accelerations J̇ q̇ of the closure while q̈ = 0, from the poses and Jacobians of
+    the ends and velocities (K, n); shape (K, n_c).
     """
     drifts = chain.ends.drifts(at.q, v)
     parts = [np.empty((len(v), 0))]
@@ -80,12 +84,12 @@ def loop_drift(chain: ClosedChain, at: EndMotion, v: Array) -> Array:
 
 
 def _pairs(chain: ClosedChain) -> Iterator[tuple[Loop, int, int]]:
-    """Every loop with the indices of its ends."""
+    """Iterate over the loops with the indices of their two ends."""
     return ((loop, 2 * i, 2 * i + 1) for i, loop in enumerate(chain.loops))
 
 
 def postures_of(chain: ClosedChain, q: ArrayLike) -> Array:
-    """Postures of all joints as an array of shape (K, n).
+    """Return the postures of all joints as an array of shape (K, n).
 
     Raises:
         ModelError: Another number of columns.

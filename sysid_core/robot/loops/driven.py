@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Closed chain as a robot of its driven joints, which determine the motion of all others.
 
-`q = Γ(q_a)`, `q̇ = G q̇_a`, and torques are projected, `u = G^T tau` (Zhang et al. 2024, eqs. 16-23).
-Whatever is done with an open chain's joints is thus done with a closed chain's driven ones.
+`q = Γ(q_a)`, `q̇ = G q̇_a`, and torques are projected, `u = G^T tau` (Zhang et al. 2024, eqs.
+16-23). The driven joints of a closed chain can then be treated like the joints of an open chain.
 
-Encoders on passive joints (the tarsus of Digit) replace a missing actuated encoder, choose the branch,
-and reduce noise: the closed posture and velocity with the smallest difference from the measured ones
-count.
+Encoders on passive joints (such as the tarsus of Digit) replace a missing actuated encoder, select
+the branch of the closure, and reduce noise: the posture and velocity with closed loops are used
+that have the smallest difference from the measured ones.
 """
 
 from __future__ import annotations
@@ -35,56 +35,6 @@ _FEW = 5  # postures that are tried first
 _NEIGHBOURS = 0.25  # [rad or m]: samples of a motion lie closer together; assembly may start there
 
 
-def project_positions(chain: ClosedChain, names: Sequence[str], q: ArrayLike) -> Array:
-    r"""Postures with closed loops nearest to measured positions, `argmin sum_j (q_j -
-    measured_j)^2`, by Gauss-Newton in q_a.
-
-    Args:
-        chain: The mechanism.
-        names: Measured joints, actuated or passive.
-        q: Their positions, shape (K, m), in the order of time.
-
-    Returns:
-        All joints, shape (K, n), closing the loops.
-
-    Raises:
-        ModelError: Unknown joints, or they don't determine the posture.
-    """
-    columns, q = _measured(chain, names, q)
-    K = len(q)
-    start = np.tile(chain.actuated_home, (K, 1))
-    for i, joint in enumerate(names):
-        if joint in chain.actuated:
-            start[:, chain.actuated.index(joint)] = q[:, i]
-    posture = assemble_along(chain, start)
-    for _ in range(_STEPS):
-        S = _seen(chain, actuation_map(chain, posture)[:, columns], names)
-        step = _least_squares(S, q - posture[:, columns])
-        step = np.clip(step, -0.3, 0.3)
-        target = posture[:, chain.actuated_columns] + step
-        posture = assemble(chain, target, posture + _passive_step(chain, posture, step))
-        if np.max(np.abs(step)) < 1e-12:
-            break
-    return posture
-
-
-def project_velocities(
-    chain: ClosedChain, posture: ArrayLike, names: Sequence[str], v: ArrayLike
-) -> Array:
-    """Velocities of the actuated joints that fit the measured velocities of all joints best, (K,
-    n_a).
-
-    Args:
-        chain: The mechanism.
-        posture: Closed postures, shape (K, n).
-        names: Measured joints.
-        v: Their velocities, shape (K, m).
-    """
-    columns, v = _measured(chain, names, v)
-    S = _seen(chain, actuation_map(chain, posture)[:, columns], names)
-    return _least_squares(S, v)
-
-
 def _measured(
     chain: ClosedChain, names: Sequence[str], values: ArrayLike
 ) -> tuple[list[int], Array]:
@@ -100,7 +50,7 @@ def _measured(
 
 
 def _seen(chain: ClosedChain, S: Array, names: Sequence[str]) -> Array:
-    """The measured joints' rows of G, if they determine the motion."""
+    """Rows of G that belong to measured joints, if these determine the motion."""
     s = np.linalg.svd(S, compute_uv=False)
     if S.shape[1] < chain.n_actuated or np.any(s[:, -1] < 1e-6 * s[:, 0]):
         missing = [joint for joint in chain.actuated if joint not in names]
@@ -136,7 +86,7 @@ class DrivenRobot(RobotModel):
 
     @classmethod
     def of(cls, chain: ClosedChain) -> DrivenRobot:
-        """Closed chain as a driven robot."""
+        """Return the closed chain as a driven robot."""
         tree = chain.model
         return cls(
             tree.name, tree.pin_model, tree.urdf_hash, tree.urdf_xml, tree.locked, mechanism=chain
@@ -148,7 +98,7 @@ class DrivenRobot(RobotModel):
         return RobotModel(self.name, self.pin_model, self.urdf_hash, self.urdf_xml, self.locked)
 
     def on_tree(self, tree: RobotModel) -> DrivenRobot:
-        """Copy with the loops on another tree that has the same joints."""
+        """Return a copy with the loops on another tree that has the same joints."""
         return DrivenRobot.of(self.chain.with_model(tree))
 
     @cached_property
@@ -156,7 +106,8 @@ class DrivenRobot(RobotModel):
         """Closed chain with the bodies of this robot."""
         if self.mechanism is None:
             raise ModelError(
-                f"'{self.name}' has no loops.", remedy="Make it by `DrivenRobot.of(chain)`."
+                f"'{self.name}' has no loops.",
+                remedy="Create the robot with `DrivenRobot.of(chain)`.",
             )
         return self.mechanism.with_model(self.tree)
 
@@ -204,8 +155,8 @@ class DrivenRobot(RobotModel):
         return self.chain.actuated_home
 
     def configuration(self, q: ArrayLike) -> Array:
-        """Configuration vector of pinocchio for all joints from the driven joints, (..., n_a) to
-        (..., nq).
+        """Return the configuration vector of pinocchio for all joints from the driven joints, (...,
+        n_a) to (..., nq).
 
         Raises:
             ModelError: A loop doesn't close.
@@ -215,8 +166,8 @@ class DrivenRobot(RobotModel):
         return self.tree.configuration(flat).reshape(*q.shape[:-1], -1)
 
     def with_locked(self, joints: Sequence[str] | Mapping[str, float]) -> RobotModel:
-        """Copy with locked joints; only an empty selection is supported, which returns the robot
-        itself.
+        """Return a copy with locked joints; only an empty selection is supported, which returns the
+        robot itself.
 
         Raises:
             ModelError: Joints of loops can't be locked.
@@ -229,7 +180,7 @@ class DrivenRobot(RobotModel):
         )
 
     def motion(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> ConstrainedMotion:
-        """Motion of all joints from the motion of the driven joints, each (K, n_a).
+        """Return the motion of all joints from the motion of the driven joints, each (K, n_a).
 
         Raises:
             ModelError: A loop doesn't close.
@@ -245,23 +196,55 @@ class DrivenRobot(RobotModel):
         return constrained_motion(self.chain, q_a, v, a, q=self._closed[key])
 
     def postures_of(self, names: Sequence[str], q: Array) -> Array:
-        """Postures with closed loops nearest to measured positions, (K, m) to (K, n).
+        r"""Return the postures with closed loops nearest to measured positions,
+        `argmin sum_j (q_j - measured_j)^2`, by Gauss-Newton in q_a; (K, m) to (K, n).
 
         Args:
             names: Measured joints, driven or passive.
-            q: Their positions in the order of time, shape (K, m).
+            q: Positions of the measured joints in the order of time, shape (K, m).
 
         Raises:
-            ModelError: The measured joints don't determine the posture.
+            ModelError: Joints are unknown, or do not determine the posture.
         """
         key = (tuple(names), q.tobytes())
-        if key not in self._nearest:
-            self._nearest[key] = project_positions(self.chain, names, q)
-        return self._nearest[key]
+        if key in self._nearest:
+            return self._nearest[key]
+        chain = self.chain
+        columns, q = _measured(chain, names, q)
+        start = np.tile(chain.actuated_home, (len(q), 1))
+        for i, joint in enumerate(names):
+            if joint in chain.actuated:
+                start[:, chain.actuated.index(joint)] = q[:, i]
+        posture = assemble_along(chain, start)
+        for _ in range(_STEPS):
+            S = _seen(chain, actuation_map(chain, posture)[:, columns], names)
+            step = _least_squares(S, q - posture[:, columns])
+            step = np.clip(step, -0.3, 0.3)
+            target = posture[:, chain.actuated_columns] + step
+            posture = assemble(chain, target, posture + _passive_step(chain, posture, step))
+            if np.max(np.abs(step)) < 1e-12:
+                break
+        self._nearest[key] = posture
+        return posture
+
+    def velocities_of(self, posture: ArrayLike, names: Sequence[str], v: ArrayLike) -> Array:
+        """Return the velocities of the driven joints that fit the measured velocities of all joints
+        best, (K, n_a).
+
+        Args:
+            posture: Closed postures, shape (K, n).
+            names: Measured joints.
+            v: Velocities of the measured joints, shape (K, m).
+        """
+        columns, v = _measured(self.chain, names, v)
+        S = _seen(self.chain, actuation_map(self.chain, posture)[:, columns], names)
+        return _least_squares(S, v)
 
     @cached_property
     def _nearest(self) -> dict[tuple[tuple[str, ...], bytes], Array]:
-        """Projected positions of the recordings, kept because each is read for every filter tried."""
+        """Postures with closed loops nearest to the recorded positions; stored, because every
+        filter setting needs them again.
+        """
         return {}
 
     @cached_property
@@ -269,19 +252,23 @@ class DrivenRobot(RobotModel):
         return {}
 
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Rigid-body regressor, projected onto the driven joints; from (K, n_a) each to (K, n_a, 10
-        N).
+        """Return the rigid-body regressor, projected onto the driven joints; from (K, n_a) each to
+        (K, n_a, 10 N).
         """
         return projected_inertial_regressor(self.chain, self.motion(q, v, a))
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Torques of the driven joints from rigid-body inverse dynamics, (K, n_a) each to (K, n_a)."""
+        """Return the torques of the driven joints from rigid-body inverse dynamics, (K, n_a) each
+        to (K, n_a).
+        """
         moved = self.motion(q, v, a)
         tau = self.tree.inverse_dynamics(moved.q, moved.v, moved.a)
         return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))
 
     def passive_torques(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array | float:
-        """Contribution of the passive joints' known friction to the driven torques, (K, n_a)."""
+        """Return the contribution of the passive joints' known friction to the driven torques, (K,
+        n_a).
+        """
         values = np.array([self.chain.drive(name).values for name in self.chain.passive])
         if not np.any(values):
             return 0.0
@@ -290,10 +277,10 @@ class DrivenRobot(RobotModel):
         return np.asarray(np.einsum("kij,ki->kj", moved.G[:, rows], tau))
 
     def frame_motion(self, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FrameMotion:
-        """Motion of a frame along a motion of the driven joints, each (K, n_a)."""
+        """Return the motion of a frame along a motion of the driven joints, each (K, n_a)."""
         moved = self.motion(q, v, a)
         return self.tree.frame_motion(frame, moved.q, moved.v, moved.a)
 
     def with_pi(self, pi: ArrayLike) -> DrivenRobot:
-        """Copy with other inertial parameters of its bodies, shape (n_bodies, 10)."""
+        """Return a copy with other inertial parameters of its bodies, shape (n_bodies, 10)."""
         return replace(self, pin_model=self.tree.with_pi(pi).pin_model)

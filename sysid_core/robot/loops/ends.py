@@ -20,8 +20,8 @@ class Attachment:
 
     Attributes:
         joint: Index of the joint in the model's order, -1 for the base.
-        R_BF: Its axes in the body, shape (3, 3).
-        p_BF: Its origin in the body, shape (3,) [m].
+        R_BF: Rotation from the axes of F to those of the body, shape (3, 3).
+        p_BF: Origin of F in the body frame, shape (3,) [m].
     """
 
     joint: int
@@ -74,15 +74,17 @@ class LoopEnds:
         ]
 
     def poses(self, q: Array) -> EndMotion:
-        """Poses at postures q, shape (K, n)."""
+        """Return the poses at postures q, shape (K, n)."""
         return self._motion(q, jacobians=False)
 
     def jacobians(self, q: Array) -> EndMotion:
-        """Poses and Jacobians at postures q, shape (K, n)."""
+        """Return the poses and Jacobians at postures q, shape (K, n)."""
         return self._motion(q, jacobians=True)
 
     def drifts(self, q: Array, v: Array) -> Array:
-        """Accelerations J̇ q̇ of the frames while q̈ = 0, linear and angular; (K, n) each to (m, K, 6)."""
+        """Return the accelerations J̇ q̇ of the frames while q̈ = 0, linear and angular; (K, n)
+        each to (m, K, 6).
+        """
         tree, axes, data = self._tree, pin.LOCAL_WORLD_ALIGNED, self._tree.createData()
         drifts, still = np.empty((len(self._ids), len(q), 6)), np.zeros(tree.nv)
         for k, posture in enumerate(self._model.configuration(q)):

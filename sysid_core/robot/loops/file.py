@@ -61,7 +61,7 @@ class MimicJoint:
 
 
 def mimic_joints(model: RobotModel) -> tuple[MimicJoint, ...]:
-    """Couplings of a model's joints that the URDF declares as mimic joints.
+    """Return the couplings of a model's joints that the URDF declares as mimic joints.
 
     Raises:
         ModelError: Joints mimic each other in a circle.
@@ -90,7 +90,7 @@ def mimic_joints(model: RobotModel) -> tuple[MimicJoint, ...]:
 
 @functools.lru_cache(maxsize=32)
 def _mimic_elements(urdf_xml: str) -> dict[str, tuple[str, float, float]]:
-    """Follower to leader, multiplier, offset."""
+    """For each following joint: the joint that it follows, multiplier and offset."""
     if "<mimic" not in urdf_xml:
         return {}
     direct: dict[str, tuple[str, float, float]] = {}
@@ -106,7 +106,7 @@ def _mimic_elements(urdf_xml: str) -> dict[str, tuple[str, float, float]]:
 
 
 def chain_of_mimic_joints(model: RobotModel) -> ClosedChain:
-    """Mechanism with driven leaders, and followers coupled as the URDF states.
+    """Return the mechanism with driven leaders, and followers coupled as the URDF states.
 
     Raises:
         ModelError: The URDF has no mimic joints, or a leader that isn't a moving joint.
@@ -155,7 +155,7 @@ class EndEntry(FileSchema):
     rpy: Angles3 = Field(default_factory=lambda: [0.0] * 3)
 
     def end(self) -> LoopEnd:
-        """Loop end as a value."""
+        """Return the loop end as a value."""
         return LoopEnd(self.link, np.array(self.xyz), pin.rpy.rpyToMatrix(*self.rpy))
 
 
@@ -176,7 +176,7 @@ class LoopEntry(FileSchema):
         return self
 
     def loop(self) -> Loop:
-        """Loop as a value."""
+        """Return the loop as a value."""
         return Loop(self.name, self.type, self.a.end(), self.b.end(), self.length or 0.0)
 
 
@@ -188,7 +188,7 @@ class CouplingEntry(FileSchema):
     offset: Number = 0.0
 
     def coupling(self) -> Coupling:
-        """Coupling as a value."""
+        """Return the coupling as a value."""
         return Coupling(self.name, self.joints, self.offset)
 
 
@@ -231,10 +231,10 @@ class LoopsFile(FileSchema):
         return self
 
     def motion_box(self) -> MotionBox | None:
-        """Range of the actuated joints; None if the file does not give one.
+        """Return the range of the actuated joints; None if the file does not give one.
 
         Raises:
-            ModelError: Its coordinates aren't those of the actuated joints.
+            ModelError: The coordinates of the box are not those of the actuated joints.
         """
         n, box = len(self.actuated), self.excitation
         if isinstance(box, BoxEntry):
@@ -271,8 +271,8 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
 
     The YAML names `actuated` joints and `loops`; `passive`, `measured` (passive joints with an
     encoder), `joints` (drive data), `urdf`, `gravity`, `home` and `excitation` are optional. If
-    `passive` is given, moving joints of the URDF that are in neither list are locked at zero, so
-    that one leg of a whole robot can be used.
+    `passive` is given, moving joints of the URDF that are neither in `actuated` nor in `passive`
+    are locked at zero, so that one leg of a whole robot can be used.
 
     Args:
         loops: The YAML file, the name of a reference robot with loops ("own-leg"), or "mimic": the
@@ -311,7 +311,7 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
 
 
 def closed_chain_from_mapping(raw: Mapping[str, Any], model: RobotModel) -> ClosedChain:
-    """A mechanism from the content of a loops file and a robot.
+    """Build a closed chain from the content of a loops file and a robot.
 
     Raises:
         ModelError: An entry is missing or names what the robot doesn't have.
@@ -354,7 +354,7 @@ def _closed_chain(file: LoopsFile, model: RobotModel) -> ClosedChain:
 
 
 def _reference_loops() -> dict[str, Path]:
-    """Reference robots that are URDFs with a loops file beside them."""
+    """Reference robots that consist of a URDF and a loops file."""
     files = {name: path.with_suffix(".yaml") for name, path in reference_robots().items()}
     urdfs = {name for name, path in reference_robots().items() if path.suffix == ".urdf"}
     return {name: path for name, path in files.items() if name in urdfs and path.is_file()}

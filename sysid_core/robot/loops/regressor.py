@@ -16,7 +16,6 @@ from sysid_core.robot.friction import USUAL_TERMS, FrictionModel, usual_friction
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.loops.actuation import assemble, assemble_along, closure_state
 from sysid_core.robot.loops.chain import ClosedChain
-from sysid_core.robot.regressor import inertial_parameter_names
 
 DRIVE_NAMES = tuple(symbol for term in USUAL_TERMS for symbol in term.symbols)
 
@@ -41,7 +40,7 @@ class ConstrainedMotion:
         return len(self.q)
 
     def rows(self, rows: slice) -> ConstrainedMotion:
-        """Copy with some of the samples."""
+        """Return a copy with some of the samples."""
         return ConstrainedMotion(self.q[rows], self.v[rows], self.a[rows], self.G[rows])
 
 
@@ -54,7 +53,8 @@ def constrained_motion(
     q: ArrayLike | None = None,
     ordered: bool = True,
 ) -> ConstrainedMotion:
-    r"""Motion of all joints from that of the actuated joints (Zhang et al. 2024, eq. 18, 21, 22).
+    r"""Return the motion of all joints from that of the actuated joints (Zhang et al. 2024, eq. 18,
+    21, 22).
 
     Args:
         chain: The mechanism.
@@ -78,17 +78,19 @@ def constrained_motion(
 
 
 def drive_friction(joints: Sequence[str]) -> FrictionModel:
-    """Friction and drive torques of some joints (eq. 7), with the exact sign function."""
+    """Return the friction and drive torques of some joints (eq. 7), with the exact sign function."""
     return FrictionModel(DriveTrain.direct(joints), coulomb_velocity=0.0)
 
 
 def constrained_parameter_names(chain: ClosedChain, drives: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of all columns of `projected_regressor`: 10 per body, then 4 per drive."""
-    return inertial_parameter_names(chain.model) + drive_friction(drives).names
+    """Return the names of all columns of `projected_regressor`: 10 per body, then 4 per drive."""
+    return chain.model.parameter_names + drive_friction(drives).names
 
 
 def projected_inertial_regressor(chain: ClosedChain, motion: ConstrainedMotion) -> Array:
-    """Projected regressor `G^T Y` of the rigid bodies (eq. 27), shape (K, n_a, 10 n_bodies)."""
+    """Return the projected regressor `G^T Y` of the rigid bodies (eq. 27), shape (K, n_a, 10
+    n_bodies).
+    """
     model = chain.model.pin_model
     data = model.createData()
     q = chain.model.configuration(motion.q)
@@ -103,8 +105,8 @@ def projected_inertial_regressor(chain: ClosedChain, motion: ConstrainedMotion) 
 def projected_drive_regressor(
     chain: ClosedChain, motion: ConstrainedMotion, drives: tuple[str, ...]
 ) -> Array:
-    """Regressor `G^T F` of friction and drives (eq. 7), with columns `[F_c, F_v, I_a, beta]` per
-    joint.
+    """Return the regressor `G^T F` of friction and drives (eq. 7), with columns `[F_c, F_v, I_a,
+    beta]` per joint.
 
     Args:
         chain: The mechanism.
@@ -133,8 +135,8 @@ def projected_drive_regressor(
 def projected_regressor(
     chain: ClosedChain, motion: ConstrainedMotion, drives: tuple[str, ...] | None = None
 ) -> Array:
-    """Regressor `G^T W` with `u = G^T W theta` (eq. 23); the inertial columns precede those of the
-    drives.
+    """Return the regressor `G^T W` with `u = G^T W theta` (eq. 23); the inertial columns precede
+    those of the drives.
 
     Zhang, Haugk and Vasudevan (2024), eqs. (10), (12), (23).
 
@@ -157,7 +159,8 @@ def projected_regressor(
 
 
 def constrained_torques(chain: ClosedChain, motion: ConstrainedMotion) -> Array:
-    """Torques of the actuated joints from the parameters of the chain and its drives, (K, n_a).
+    """Return the torques of the actuated joints from the parameters of the chain and its drives,
+    (K, n_a).
 
     The torques are computed by the recursive Newton-Euler algorithm and then projected, which is
     much faster than building the regressor.
@@ -170,7 +173,9 @@ def constrained_torques(chain: ClosedChain, motion: ConstrainedMotion) -> Array:
 
 
 def actuated_inertia(chain: ClosedChain) -> Array:
-    """Diagonal of the reduced mass matrix at the home posture, drives included, (n_a,) [kg m^2]."""
+    """Return the diagonal of the reduced mass matrix at the home posture, drives included, (n_a,)
+    [kg m^2].
+    """
     n = chain.n_actuated
     q_a = np.tile(chain.actuated_home, (n + 1, 1))
     a_a = np.vstack([np.zeros((1, n)), np.eye(n)])
@@ -182,7 +187,8 @@ def actuated_inertia(chain: ClosedChain) -> Array:
 def chain_with_parameters(
     chain: ClosedChain, names: Sequence[str], values: ArrayLike
 ) -> ClosedChain:
-    """Copy of a chain with drive parameters `joint.F_c` … and, if all are given, masses `link.m` ….
+    """Return a copy of a chain with drive parameters `joint.F_c` … and, if all are given, masses
+    `link.m` ….
 
     Args:
         chain: The mechanism; what isn't named keeps its values.
@@ -190,7 +196,8 @@ def chain_with_parameters(
         values: Shape (p,).
 
     Raises:
-        ModelError: Nothing of this chain is named, or not all parameters of its bodies.
+        ModelError: The estimate contains no parameter of this chain, or not all parameters of its
+            bodies.
     """
     by_name: dict[str, float] = dict(
         zip(names, np.asarray(values, dtype=float).tolist(), strict=True)
@@ -200,7 +207,7 @@ def chain_with_parameters(
         own = {key: by_name[f"{joint}.{key}"] for key in DRIVE_NAMES if f"{joint}.{key}" in by_name}
         if len(own) == len(DRIVE_NAMES):
             found[joint] = replace(chain.drive(joint), **own)
-    inertial = inertial_parameter_names(chain.model)
+    inertial = chain.model.parameter_names
     known = [name for name in inertial if name in by_name]
     if not found and not known:
         raise ModelError(

@@ -19,10 +19,10 @@ _MAX_SAMPLES = 600_000  # in all
 def cut_into_cells(
     inside: Callable[[Axes], Mask], lower: Array, upper: Array, cells: int
 ) -> tuple[Array, Array, Array] | None:
-    """Grid of cubic cells whose number inside the solid is about the requested one.
+    """Return the grid of cubic cells whose number inside the solid is about the requested one.
 
     Args:
-        inside: From the axes of a grid to booleans of shape (nx, ny, nz).
+        inside: Function from the axes of a grid to booleans of shape (nx, ny, nz).
         lower: Lower corner of a box around the solid, shape (3,) [m].
         upper: Upper corner, shape (3,) [m].
         cells: Wanted number of cells.
@@ -54,7 +54,7 @@ def cut_into_cells(
 def with_moments(
     cells: tuple[Array, Array, Array], volume: float, centre: Array, spread: Array
 ) -> tuple[Array, Array, Array]:
-    """Cells moved and stretched as little as possible so that their moments are exact.
+    """Return the cells moved and stretched as little as possible so that their moments are exact.
 
     The symmetric map `S^1/2 (S^1/2 T S^1/2)^-1/2 S^1/2` between two covariances T and S moves mass
     least (Peyre and Cuturi 2019, Computational optimal transport, remark 2.31).
@@ -82,7 +82,8 @@ def _root(S: Array) -> Array:
 
 
 def _grid_for(cells: int, samples: Array, extent: Array) -> Array:
-    """Cells along each axis so that about `cells` nearly cubic ones are not empty.
+    """Numbers of cells along each axis, such that about `cells` nearly cubic cells contain a part
+    of the solid.
 
     Args:
         cells: Wanted number.
@@ -106,6 +107,6 @@ def _axes(lower: Array, upper: Array, counts: Array) -> Axes:
 
 
 def _points(inside: Callable[[Axes], Mask], axes: Axes) -> Array:
-    """The points of a grid that are inside, shape (N, 3)."""
+    """Grid points that are inside the solid, shape (N, 3)."""
     index = np.nonzero(inside(axes))
     return np.stack([axis[i] for axis, i in zip(axes, index, strict=True)], axis=1)

@@ -31,14 +31,14 @@ _LONGEST, _SHORTEST = 5.0, 1e-4  # [m] of what an arm holds
 
 
 def grasped(opening: float, *, cells: int = DEFAULT_CELLS) -> Shape:
-    """Unknown object held by fingers that close along y, with the origin of the finger frame
-    between them.
+    """Return the unknown object held by fingers that close along y, with the origin of the finger
+    frame between them.
 
     Only the width of the object is known; methods that need a shape use a cube.
 
     Args:
         opening: Distance of the fingers [m].
-        cells: How many cells, about.
+        cells: Approximate number of cells.
 
     Raises:
         ModelError: The fingers are closed.
@@ -71,10 +71,10 @@ def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
               - {size: [0.05, 0.2, 0.05], centre: [0, 0, 0.025], cells: [2, 4, 2]}
             pose_in_sensor: {xyz: [0, 0, 0], rpy: [0, 0, 0]}
 
-        cells: How many cells, about, where the file doesn't say.
+    cells: Approximate number of cells, if the file does not state it.
 
     Raises:
-        ModelError: It is none of these, or has no volume.
+        ModelError: The text or file is none of these, or the shape has no volume.
     """
     words = str(text).split()
     sizes = {"box": 3, "cylinder": 2, "sphere": 1, "gripper": 1}
@@ -119,7 +119,7 @@ def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
 
 
 def _mesh_words(text: str) -> tuple[Path, bool, float]:
-    """File, whether its hull is meant, and metres per unit, of `[hull] FILE [scale S]`."""
+    """Parse `[hull] FILE [scale S]`: file, whether its convex hull is used, and metres per unit."""
     name, scale = text, 1.0
     if " scale " in name:
         name, _, number = name.rpartition(" scale ")
@@ -181,12 +181,14 @@ def _from_file(file: _ShapeFile, path: Path, cells: int) -> Shape:
 
 
 def _require_plausible(shape: Shape, text: str) -> Shape:
-    """Refuse what no arm holds: metres are easily millimetres."""
+    """Raise an error for sizes that no arm can hold, because lengths in millimetres are easily
+    given as metres.
+    """
     longest, reach = float(np.max(shape.size)), float(np.max(np.abs([shape.lower, shape.upper])))
     if longest > _LONGEST or reach > _LONGEST or longest < _SHORTEST:
         raise ModelError(
             f"The shape '{text}' is {longest:.3g} m long and reaches {reach:.3g} m from the"
             " sensor.",
-            remedy="Lengths are in metres: are these millimetres? A mesh takes 'scale 0.001'.",
+            remedy="Lengths are in metres; if these are millimetres, give a mesh with 'scale 0.001'.",
         )
     return shape

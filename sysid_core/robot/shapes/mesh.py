@@ -30,7 +30,7 @@ Solid = tuple[Array, Array, Array, Array, Array]  # points, volumes, spreads, lo
 
 
 def cut_mesh_file(path: Path, scale: float, hull: bool, cells: int) -> Solid:
-    """Cells of the solid in a mesh file, cached by the file's content.
+    """Divide the solid in a mesh file into cells; the result is cached by the content of the file.
 
     Args:
         path: STL, OBJ, PLY; one without faces is a point cloud, whose convex hull is taken.
@@ -39,7 +39,7 @@ def cut_mesh_file(path: Path, scale: float, hull: bool, cells: int) -> Solid:
         cells: Wanted number of cells.
 
     Raises:
-        ModelError: It can't be read, isn't closed, or is larger than any held object.
+        ModelError: The mesh cannot be read, is not closed, or is larger than any held object.
     """
     try:
         content = _FILE.read_bytes(path, most=_MOST_BYTES)
@@ -70,10 +70,11 @@ def _cut_content(
 
 
 def cut_mesh(source: trimesh.Trimesh, name: str, scale: float, hull: bool, cells: int) -> Solid:
-    """Cells of the solid inside a mesh, with the polyhedron's volume, centroid and second moments.
+    """Divide the solid inside a mesh into cells that have the polyhedron's volume, centroid and
+    second moments.
 
     Raises:
-        ModelError: It isn't closed, or is larger than any held object.
+        ModelError: The mesh is not closed, or is larger than any held object.
     """
     mesh = convex_hull(np.asarray(source.vertices, dtype=float)) if hull else source.copy()
     mesh.apply_scale(scale)
@@ -84,8 +85,8 @@ def cut_mesh(source: trimesh.Trimesh, name: str, scale: float, hull: bool, cells
         )
     if np.max(mesh.extents) > _MAX_LENGTH:
         raise ModelError(
-            f"The mesh '{name}' is {np.max(mesh.extents):.0f} m long.",
-            remedy=f"Is it in millimetres? Give '{name} scale 0.001' (`scale=0.001`).",
+            f"The mesh '{name}' is implausibly large: {np.max(mesh.extents):.0f} m.",
+            remedy=f"If the mesh is in millimetres, give '{name} scale 0.001' (`scale=0.001`).",
         )
     lower, upper = np.array(mesh.bounds)
     cut = cut_into_cells(lambda axes: inside_mesh(mesh, axes), lower, upper, cells)
@@ -116,10 +117,10 @@ def _with_integrals(
 
 
 def convex_hull(cloud: Array) -> trimesh.Trimesh:
-    """Convex hull of points, shape (N, 3).
+    """Return the convex hull of points, shape (N, 3).
 
     Raises:
-        ModelError: They lie in a plane, or aren't finite.
+        ModelError: The points lie in a plane, or are not finite.
     """
     flat = cloud.ndim != 2 or cloud.shape[1] != 3 or not np.all(np.isfinite(cloud))
     if flat or np.linalg.matrix_rank(cloud - cloud.mean(axis=0), tol=1e-6) < 3:
@@ -131,11 +132,12 @@ def convex_hull(cloud: Array) -> trimesh.Trimesh:
 
 
 def inside_mesh(mesh: trimesh.Trimesh, axes: Axes) -> Mask:
-    """Mask of the grid points inside a closed mesh: those with an odd number of faces above them.
+    """Return the mask of the grid points inside a closed mesh: those with an odd number of faces
+    above them.
 
     Each face is cut with the vertical lines of the grid that its bounding rectangle holds: 2 ms for
     5120 faces and 8000 points, where `trimesh.contains`, which shoots a ray per point, gives the
-    same answer in 20 s (`benchmarks/robot/shapes.py`).
+    same answer in 20 s.
 
     Args:
         mesh: Every edge of it belongs to an even number of faces.
@@ -178,7 +180,7 @@ def inside_mesh(mesh: trimesh.Trimesh, axes: Axes) -> Mask:
 
 
 def is_closed(mesh: trimesh.Trimesh) -> bool:
-    """True if every edge belongs to an even number of faces (touching solids share edges)."""
+    """Return True if every edge belongs to an even number of faces (touching solids share edges)."""
     if len(mesh.faces) == 0:
         return False
     _, counts = np.unique(mesh.edges_sorted, axis=0, return_counts=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of one stream as columns; blocks of bytes are converted at once, with bounded memory."""
+"""Conversion of the messages of one stream to columns: many messages at once, with bounded memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Block = tuple[int, Array, Array, Array, dict[str, Array]]
 
 
 class _Columns:
-    """Messages of one stream, in their order.
+    """Collector of the messages of one stream, in their order.
 
     Args:
         find: Finds the layout of a message.
@@ -38,7 +38,7 @@ class _Columns:
         self._rest: dict[int, _Block] = {}  # of each layout: too few samples for a mean
 
     def take(self, messages: MessageBlock) -> None:
-        """Take in messages of the stream: a block for each layout, whatever their order."""
+        """Add messages of the stream, one block for each message layout, in any order."""
         for size in np.unique(messages.length).tolist():
             rows = np.flatnonzero(messages.length == size)
             block = messages.select(messages.length == size).rows(size)
@@ -75,7 +75,9 @@ class _Columns:
         return len(self._layouts) - 1
 
     def _thinned(self, block: _Block) -> _Block:
-        """Means of samples in a row; none over a gap, a step back or what isn't finite."""
+        """Means of consecutive samples; samples around a gap, a decreasing stamp or a non-finite
+        value are not averaged.
+        """
         index, d = block[0], self.thinning
         if (rest := self._rest.pop(index, None)) is not None:
             block = _joined(rest, block)
@@ -119,7 +121,7 @@ class JointColumns(_Columns):
         self.names = names
 
     def stream(self, topic: str, kind: EffortKind) -> tuple[JointStream, tuple[str, ...]]:
-        """Joint states in time order, with remarks about their stamps."""
+        """Return the joint states in time order, with remarks about their stamps."""
         seen: dict[tuple[str, ...], int] = {}
         for index, places, *_ in self._blocks:
             found = self._layouts[index].names
@@ -185,7 +187,7 @@ class WrenchColumns(_Columns):
         super().__init__(Layout.of_wrenches, thinning)
 
     def stream(self, topic: str) -> tuple[WrenchStream, tuple[str, ...]]:
-        """Wrench stream in time order, with remarks about its stamps."""
+        """Return the wrench stream in time order, with remarks about its stamps."""
         frames: dict[str, int] = {}
         for index, places, *_ in self._blocks:
             frame = self._layouts[index].frame
@@ -209,7 +211,7 @@ class WrenchColumns(_Columns):
 
 
 def _frozen(own: Array) -> Array:
-    """An array that nobody else has, so that a stream needs no copy of it."""
+    """Mark an array that has no other owner as read-only, so that a stream need not copy it."""
     if own.base is not None:
         own.base.setflags(write=False)
     own.setflags(write=False)
@@ -223,7 +225,7 @@ def _order(blocks: list[Any]) -> Any:
 
 
 def _stamps(blocks: list[Any], what: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Header stamps, or log times where the headers are empty."""
+    """Header stamps; log times for messages whose header has no stamp."""
     if not blocks:
         return np.empty(0, dtype=np.int64), ()
     header = np.concatenate([block[2] for block in blocks])
@@ -234,7 +236,7 @@ def _stamps(blocks: list[Any], what: str) -> tuple[NDArray[np.int64], tuple[str,
 
 
 def _optional(rows: list[Array], what: str) -> tuple[Array | None, str]:
-    """An array of what may be missing, and why it is missing where it is so only in part."""
+    """Array of an optional field, and the reason why it is missing if only some messages have it."""
     missing = sum(len(row) for row in rows if row.shape[1] == 0)
     total = sum(len(row) for row in rows)
     if missing == total:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages with fixed byte offsets, read one at a time or many at once.
 
-A driver sends the same joints in the same order for hours: only numbers change. The positions of
-the numbers in the bytes are found once. After that, a message is read as views of its bytes, and a
-thousand messages as a matrix.
+A driver publishes the same joints in the same order for hours; only the numbers change. The byte
+offsets of the numbers are determined once. Then a single message is read as views of its bytes, and
+a thousand messages as a matrix.
 """
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,7 +33,9 @@ _MOST = 10_000  # names or characters; more are damaged bytes
 
 
 def message_definitions(folder: str | Path, package: str) -> dict[str, str]:
-    """Contents of the `.msg` files in a folder, by type name such as `robot_sysid/msg/Mark`."""
+    """Return the contents of the `.msg` files in a folder, by type name such as
+    `robot_sysid/msg/Mark`.
+    """
     files = sorted(Path(folder).glob("*.msg"))
     return {f"{package}/msg/{file.stem}": file.read_text(encoding="utf-8") for file in files}
 
@@ -40,7 +43,8 @@ def message_definitions(folder: str | Path, package: str) -> dict[str, str]:
 def build_typestore(
     definitions: Mapping[str, str] | None = None, *, distro: str = DEFAULT_DISTRO
 ) -> Typestore:
-    """Message types of a ROS distribution (by default the latest), with additional types.
+    """Message types of a ROS distribution (by default the latest), with additional types; the same
+    object for the same arguments.
 
     Args:
         definitions: Texts of `.msg` files (or bag schemas, with their dependencies) by type name.
@@ -49,9 +53,14 @@ def build_typestore(
     Raises:
         SignalError: A definition can't be parsed.
     """
+    return _build_typestore(tuple((definitions or {}).items()), distro)
+
+
+@functools.cache  # hundreds of classes are made
+def _build_typestore(definitions: tuple[tuple[str, str], ...], distro: str) -> Typestore:
     standard = get_typestore(getattr(Stores, f"ROS2_{distro.upper()}", Stores.LATEST))
     types: dict[str, Any] = {}
-    for name, text in (definitions or {}).items():
+    for name, text in definitions:
         try:
             parsed = get_types_from_msg(text, name)
         except Exception as err:  # whatever the parser makes of other people's text
@@ -66,7 +75,7 @@ def build_typestore(
 
 
 def stored_typestore(name: str, definition: str, encoding: str) -> Typestore:
-    """Types defined in a bag for one of its topics.
+    """Return the types defined in a bag for one of its topics.
 
     Raises:
         SignalError: The definition can't be parsed.
@@ -87,17 +96,17 @@ def stored_typestore(name: str, definition: str, encoding: str) -> Typestore:
     except Exception as err:
         raise SignalError(
             f"The bag's definition of '{name}' can't be parsed: {err}.",
-            remedy="Was the bag written by another tool? Record it again with `ros2 bag record`.",
+            remedy="If the bag was written by another tool, record again with `ros2 bag record`.",
         ) from err
     store.register(types)
     return store
 
 
 def message_decoder(store: Typestore, type_name: str) -> Callable[[bytes], Any]:
-    """Function that decodes messages of one type from their CDR bytes.
+    """Return a function that decodes messages of one type from their CDR bytes.
 
-    Bytes beyond the message are padding and left alone: `rclpy.serialization` leaves some behind
-    messages that end in an empty array, which `Typestore.deserialize_cdr` refuses.
+    Bytes after the end of a message are padding and are ignored: `rclpy.serialization` appends such
+    bytes to messages that end in an empty array, which `Typestore.deserialize_cdr` refuses.
 
     Raises:
         SignalError: The type's definition contains itself; from that function: the bytes are no
@@ -124,7 +133,7 @@ def message_decoder(store: Typestore, type_name: str) -> Callable[[bytes], Any]:
         except (KeyError, struct.error, SerdeError, ValueError) as err:
             raise SignalError(
                 f"A message of type '{type_name}' can't be decoded ({err!r}).",
-                remedy="Does its sender use another definition of that type?",
+                remedy="Check that the sender uses the same definition of this message type.",
             ) from err
 
     return decode
@@ -149,7 +158,7 @@ class Layout:
     fixed: tuple[tuple[int, bytes], ...]
 
     def fits(self, data: bytes) -> bool:
-        """True if a message has this layout."""
+        """Return True if a message has this layout."""
         if len(data) < self.length:
             return False
         for at, piece in self.fixed:  # noqa: SIM110 - done for each live sample
@@ -158,30 +167,30 @@ class Layout:
         return True
 
     def stamp_ns(self, data: bytes) -> int:
-        """Stamp of the message header [ns]."""
+        """Return the stamp of the message header [ns]."""
         sec, nanosec = struct.unpack_from("<iI", data, _STAMP_AT)
         return int(sec) * 1_000_000_000 + int(nanosec)
 
     def values(self, data: bytes, field: str) -> Array:
-        """Values of a field, as a view of the bytes, shape (count,)."""
+        """Return the values of a field, as a view of the bytes, shape (count,)."""
         at, count = self.fields[field]
         return np.frombuffer(data, "<f8", count, at)
 
     def rows_that_fit(self, block: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Mask of the messages with this layout in a block of shape (K, length)."""
+        """Return a mask of the messages with this layout in a block of shape (K, length)."""
         good = np.ones(len(block), dtype=bool)
         for at, piece in self.fixed:
             good &= (block[:, at : at + len(piece)] == np.frombuffer(piece, np.uint8)).all(axis=1)
         return good
 
     def stamps_of(self, block: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Stamps of a block of messages, shape (K,)."""
+        """Return the stamps of a block of messages, shape (K,)."""
         parts = np.ascontiguousarray(block[:, _STAMP_AT:_HEAD_AT])
         sec = parts[:, :4].copy().view("<i4")[:, 0].astype(np.int64)
         return sec * 1_000_000_000 + parts[:, 4:].copy().view("<u4")[:, 0]
 
     def columns_of(self, block: NDArray[np.uint8], field: str) -> Array:
-        """Values of a field in a block of messages, shape (K, count)."""
+        """Return the values of a field in a block of messages, shape (K, count)."""
         at, count = self.fields[field]
         if not count:
             return np.empty((len(block), 0))
@@ -189,7 +198,8 @@ class Layout:
 
     @classmethod
     def of_joint_states(cls, data: bytes) -> Layout:
-        """Layout of a `sensor_msgs/JointState` with the fields `position`, `velocity`, `effort`.
+        """Return the layout of a `sensor_msgs/JointState` with the fields `position`, `velocity`,
+        `effort`.
 
         Raises:
             SignalError: The bytes are none.
@@ -198,7 +208,8 @@ class Layout:
 
     @classmethod
     def of_wrenches(cls, data: bytes) -> Layout:
-        """Layout of a `geometry_msgs/WrenchStamped` with the field `wrench`: force, then torque.
+        """Return the layout of a `geometry_msgs/WrenchStamped` with the field `wrench`: force, then
+        torque.
 
         Raises:
             SignalError: The bytes are none.
@@ -207,7 +218,7 @@ class Layout:
 
 
 class _Cursor:
-    """Walks through little-endian CDR; alignment counts from behind the encapsulation."""
+    """Reader of little-endian CDR; alignment is counted from the end of the encapsulation header."""
 
     def __init__(self, data: bytes, at: int) -> None:
         self.data, self.at = data, at
@@ -269,7 +280,7 @@ def _layout(data: bytes, walk: Callable[[_Cursor], _Walked], type_name: str) -> 
     except (struct.error, ValueError) as err:
         raise SignalError(
             f"A message of type '{type_name}' can't be decoded ({err}).",
-            remedy="Does its sender use another definition of that type?",
+            remedy="Check that the sender uses the same definition of this message type.",
         ) from err
     pieces = [(0, 2), (_HEAD_AT, head_end), *fixed]
     return Layout(

@@ -56,7 +56,7 @@ _AT_ONCE = 1 << 20  # bytes of chunks that are looked through together
 
 
 class BagMetadata(FileSchema):
-    """Those metadata of a bag that are used here."""
+    """Metadata of a bag that this package uses."""
 
     MORE_KEYS: ClassVar[bool] = True
     relative_file_paths: list[Name] = Field(default_factory=list)
@@ -69,7 +69,7 @@ class _MetadataFile(FileSchema):
 
 
 def read_metadata(path: Path) -> tuple[BagMetadata | None, tuple[str, ...]]:
-    """Contents of metadata.yaml (None if it is missing), and its faults."""
+    """Return the contents of metadata.yaml (None if it is missing), and its faults."""
     file = path / "metadata.yaml"
     if not file.exists():
         return None, ()
@@ -84,20 +84,20 @@ _Item = MessageBlock | StoredTopic | dict[str, str] | Damage
 
 
 def scan_mcap(file: Path) -> Iterator[_Item]:
-    """Messages, topics, metadata and damage of an MCAP file, in order.
+    """Yield the messages, topics, metadata and damage of an MCAP file, in order.
 
     Chunks are processed about a megabyte at a time, so that small chunks cost no more. Truncated or
     damaged parts are reported; all others are read.
 
     Args:
-        file: It needs neither index nor footer.
+        file: Opened MCAP file; index and footer are not needed.
     """
     with BAG.open(file) as stream:
         yield from _Scan(file, stream).items()
 
 
 class _Scan:
-    """One pass over a file."""
+    """Single pass over an MCAP file."""
 
     def __init__(self, file: Path, stream: BinaryIO) -> None:
         self._file, self._stream = file, stream
@@ -176,7 +176,7 @@ class _Scan:
         self._bad_ns += span_ns
 
     def _looked_through(self) -> Iterator[MessageBlock | StoredTopic]:
-        """Contents of the waiting chunks, which are removed from the queue."""
+        """Yield the contents of the waiting chunks and remove these chunks from the queue."""
         waiting, self._waiting, self._bytes_waiting = self._waiting, [], 0
         try:
             yield from self._channels.take(b"".join(content for content, _ in waiting))
@@ -188,7 +188,7 @@ class _Scan:
                     self._lose_chunk(span_ns)
 
     def _tail(self, err: Exception) -> Iterator[_Item]:
-        """Contents of the truncated end of the file."""
+        """Yield the contents of the truncated end of the file."""
         self._closed = True
         self._stream.seek(self._whole)
         tail = self._stream.read(MOST_CHUNK_BYTES)
@@ -227,11 +227,11 @@ def _begins_as_mcap(file: Path) -> bool:
 
 
 def read_ros1(file: Path) -> Iterator[MessageBlock | StoredTopic | Damage]:
-    """Topics and messages of a ROS 1 bag in the form of ROS 2; message types without equivalent are
-    listed.
+    """Yield topics and messages of a ROS 1 bag in the form of ROS 2; message types without
+    equivalent are listed.
 
     Raises:
-        SignalError: It can't be read.
+        SignalError: The file cannot be read.
     """
     store = get_typestore(Stores.LATEST)
     unknown: set[str] = set()
@@ -259,14 +259,14 @@ def read_ros1(file: Path) -> Iterator[MessageBlock | StoredTopic | Damage]:
 
 
 def read_indexed(path: Path) -> Iterator[MessageBlock | StoredTopic]:
-    """Topics and messages of a bag that the library rosbags reads by its index: SQLite, compressed
-    files.
+    """Yield topics and messages of a bag that the library rosbags reads by its index: SQLite,
+    compressed files.
 
     Args:
         path: Folder, or a .db3 file.
 
     Raises:
-        SignalError: It can't be read.
+        SignalError: The file cannot be read.
     """
     for file in path.glob("*.zstd") if path.is_dir() else ():
         _require_plausible_zstd(file)
@@ -294,7 +294,9 @@ def read_indexed(path: Path) -> Iterator[MessageBlock | StoredTopic]:
 
 
 def _require_plausible_zstd(file: Path) -> None:
-    """Refuse a compressed storage file that would fill the disk; rosbags unpacks it whole."""
+    """Raise an error for a compressed storage file that would fill the disk, because rosbags
+    decompresses it as a whole.
+    """
     size = file.stat().st_size
     with BAG.open(file) as stream:
         try:

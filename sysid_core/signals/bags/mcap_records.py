@@ -35,17 +35,17 @@ def require_plausible_size(unfolded: int, file_size: int) -> None:
         file_size: Bytes of the file.
 
     Raises:
-        McapError: It is a decompression bomb.
+        McapError: The decompressed size is implausible.
     """
     if unfolded > _SMALL and unfolded > _MOST_RATIO * file_size:
         raise McapError(f"{file_size >> 10} kB unfold to more than {unfolded >> 20} MB")
 
 
 def chunk_content(chunk: Chunk) -> bytes:
-    """Records of a chunk, decompressed up to the declared size.
+    """Return the records of a chunk, decompressed up to the declared size.
 
     Raises:
-        McapError: It declares more than a chunk may have, or isn't what it declares.
+        McapError: The declared size is too large, or differs from the real one.
     """
     size, data = chunk.uncompressed_size, chunk.data
     if size > MOST_CHUNK_BYTES:
@@ -70,7 +70,8 @@ def chunk_content(chunk: Chunk) -> bytes:
 
 
 def partial_chunk_content(tail: bytes) -> bytes:
-    """Recoverable content of a chunk that the end of the file truncates; empty if there is none.
+    """Return the recoverable content of a chunk that the end of the file truncates; empty if there
+    is none.
 
     Args:
         tail: From the beginning of the chunk's record to the end of the file.
@@ -107,7 +108,7 @@ def partial_chunk_end(tail: bytes) -> int:
 
 
 def _unfold_in_pieces(data: bytes, size: int) -> bytes:
-    """Whole blocks of a zstd frame that is cut off."""
+    """Decompress the complete blocks of a truncated zstd frame."""
     out = bytearray()
     with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)) as reader:
         while len(out) < size:
@@ -119,10 +120,11 @@ def _unfold_in_pieces(data: bytes, size: int) -> bytes:
 
 
 def message_content(data: bytes) -> bytes:
-    """CDR bytes of a message, decompressed if the recorder compressed messages one by one.
+    """Return the CDR bytes of a message, decompressed if the recorder compressed messages one by
+    one.
 
     Raises:
-        McapError: It declares more than a message may have.
+        McapError: The declared size is too large for a message.
     """
     if data[:4] != ZSTD_MAGIC:
         return data
@@ -148,8 +150,8 @@ _MESSAGE_HEAD = np.dtype(
 
 
 def record_places(content: bytes) -> tuple[NDArray[np.int64], int]:
-    """Start of each complete record in the content of a chunk, shape (k,), and the end of the last
-    one.
+    """Return the start of each complete record in the content of a chunk, shape (k,), and the end
+    of the last one.
 
     Only this loop runs once for each message; the contents of messages are decoded many at a time.
     """
@@ -244,7 +246,7 @@ class Channels:
         return self._unfolded(block if known.all() else block.select(known))
 
     def _unfolded(self, block: MessageBlock) -> MessageBlock:
-        """The same with messages unfolded that the recorder compressed one by one."""
+        """Copy in which messages that the recorder compressed individually are decompressed."""
         long = block.length >= len(ZSTD_MAGIC)
         if not long.any():
             return block

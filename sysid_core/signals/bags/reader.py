@@ -27,12 +27,13 @@ MOST_SAMPLES = 200_000  # of a stream in memory, seven minutes at 500 Hz: with 7
 
 
 def namespace_of(topic: str) -> str:
-    """Namespace of a topic; "" without namespace."""
+    """Return the namespace of a topic; "" without namespace."""
     return topic.rpartition("/")[0]
 
 
 class Texts:
-    """Descriptions, static transforms and marks of the robot whose joint states are read.
+    """Descriptions, static transforms and marks in a bag, for the robot whose joint states are
+    read.
 
     If a bag contains several robots, the description in the namespace of the joint states is used,
     or that in the nearest namespace above.
@@ -74,7 +75,7 @@ class Texts:
         return tuple(self._used)
 
     def takers(self) -> dict[str, Callable[[int, bytes], None]]:
-        """Functions that process the messages of each topic."""
+        """Return the functions that process the messages of each topic."""
 
         def taker(topic: StoredTopic, take: Callable[[int, Any], None]) -> Any:
             store = stored_typestore(topic.type, topic.definition, topic.encoding)
@@ -106,7 +107,7 @@ class Texts:
 
 
 def read_marks(bag: StoredBag) -> tuple[Mark, ...]:
-    """Marks of a bag in time order, with which a part of a long bag can be selected.
+    """Return the marks of a bag in time order, with which a part of a long bag can be selected.
 
     Args:
         bag: Opened.
@@ -143,11 +144,12 @@ def read_bag(
         wrench_topic: Topic of WrenchStamped messages; None: likewise, if there is any; of several,
             the one in the joint topic's namespace.
         joints: Joints to read, in this order; None: those that most messages have.
-        effort_kind: What the efforts mean; None: what the bag's `effort_kind` says, else unknown.
+        effort_kind: Kind of the efforts; None: that of the bag's `effort_kind`, otherwise unknown.
         window_ns: Only joint states and wrenches received between these times; None: all.
 
     Raises:
-        SignalError: No bag, no or several joint topics, joints that aren't in it.
+        SignalError: There is no bag, the topic of the joint states is missing or ambiguous, or the
+            bag lacks joints.
     """
     bag = path if isinstance(path, StoredBag) else open_bag(path)
     notes = list(bag.damage)
@@ -191,7 +193,7 @@ def read_bag(
 
 
 def _joint_topic(bag: StoredBag, wanted: str | None) -> StoredTopic:
-    """The robot's joint states."""
+    """Topic with the joint states of the robot."""
     source = wanted or bag.custom_data.get("joint_topic") or _source_of_merged(bag)
     joint = _choose(bag, JOINT_STATE, source, "joint_topic")
     if joint is None:
@@ -203,11 +205,12 @@ def _joint_topic(bag: StoredBag, wanted: str | None) -> StoredTopic:
 
 
 def _source_of_merged(bag: StoredBag) -> str | None:
-    """The driver's own topic where a joint_state_publisher repeats it slowly on another one.
+    """Topic of the driver, if a joint_state_publisher republishes its joint states at a lower rate
+    on another topic.
 
-    Both name the same joints, and the driver's is at least twice as fast: xArm's 100 Hz beside 10
-    Hz, Franka's 1 kHz beside 30 Hz. Two robots with the same joint names publish at the same rate;
-    between their topics, the user has to choose.
+    Both topics contain the same joints, and the rate of the driver's topic is at least twice as
+    high: 100 Hz and 10 Hz for xArm, 1 kHz and 30 Hz for Franka. Two robots with the same joint
+    names publish at the same rate; in this case the user has to choose the topic.
     """
     topics = sorted(bag.topics_of(JOINT_STATE), key=lambda topic: -topic.count)
     if len(topics) < 2 or topics[0].count < 2 * topics[1].count:
@@ -217,7 +220,7 @@ def _source_of_merged(bag: StoredBag) -> str | None:
 
 
 def _joint_names(bag: StoredBag, topic: str) -> set[str]:
-    """Joints of a topic's first messages."""
+    """Names of the joints in the first messages of a topic."""
     columns = JointColumns((), 1)
     block = next(iter(bag.blocks((topic,))), None)
     if block is None:
@@ -229,7 +232,9 @@ def _joint_names(bag: StoredBag, topic: str) -> set[str]:
 def _choose(
     bag: StoredBag, type_name: str, wanted: str | None, key: str, beside: str | None = None
 ) -> StoredTopic | None:
-    """The topic asked for, or named by the bag, or the only one of its type (in a namespace)."""
+    """The requested topic, the one that the bag names, or the only one of its type (in a
+    namespace).
+    """
     topics = {topic.name: topic for topic in bag.topics_of(type_name)}
     name = wanted or bag.custom_data.get(key)
     if name in topics:

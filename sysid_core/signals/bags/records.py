@@ -29,9 +29,9 @@ class MessageBlock:
     Attributes:
         topics: Names that `topic` counts.
         topic: Index of each message's topic, shape (k,).
-        log_ns: When it was received, shape (k,).
+        log_ns: Times of reception, shape (k,).
         content: Bytes that hold them all.
-        start: Where each message begins, shape (k,).
+        start: Start of each message in the bytes, shape (k,).
         length: Bytes of each, shape (k,).
     """
 
@@ -51,7 +51,7 @@ class MessageBlock:
             yield StoredMessage(self.topics[topic], log_ns, self.content[start : start + length])
 
     def select(self, rows: NDArray[np.bool_]) -> MessageBlock:
-        """Copy with some of the messages."""
+        """Return a copy with some of the messages."""
         return MessageBlock(
             self.topics,
             self.topic[rows],
@@ -62,18 +62,18 @@ class MessageBlock:
         )
 
     def of_topics(self, names: Collection[str]) -> MessageBlock:
-        """Copy with the messages of some topics."""
+        """Return a copy with the messages of some topics."""
         wanted = np.array([name in names for name in self.topics], dtype=bool)
         return self if wanted.all() else self.select(wanted[self.topic])
 
     def rows(self, length: int) -> NDArray[np.uint8]:
-        """Bytes of the messages, which all have the same length, shape (k, length)."""
+        """Return the bytes of the messages, which all have the same length, shape (k, length)."""
         found = np.frombuffer(self.content, np.uint8)
         return np.lib.stride_tricks.sliding_window_view(found, length)[self.start]
 
 
 def message_block(messages: Collection[StoredMessage]) -> MessageBlock:
-    """Block of messages from a list, in the same order."""
+    """Return a block of messages from a list, in the same order."""
     topics = tuple(dict.fromkeys(message.topic for message in messages))
     index = {name: k for k, name in enumerate(topics)}
     length = np.array([len(message.data) for message in messages], dtype=np.int64)
@@ -88,7 +88,7 @@ def message_block(messages: Collection[StoredMessage]) -> MessageBlock:
 
 
 def in_blocks(messages: Iterable[StoredMessage]) -> Iterator[MessageBlock]:
-    """Blocks of messages from an iterator of single messages."""
+    """Yield blocks of messages from an iterator of single messages."""
     source = iter(messages)
     while batch := list(islice(source, _BLOCK)):
         yield message_block(batch)
@@ -130,7 +130,7 @@ class Damage:
     """Damage of a storage file.
 
     Attributes:
-        text: What it is, a sentence.
+        text: Description of the damage, one sentence.
         lost_s: Time whose messages are lost with it, as far as the file says [s].
     """
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contents of a rosbag2 bag, read record by record so that truncated bags are readable.
 
-An MCAP file that was cut off (a killed logger, a full disk) has no index and no footer; readers
-that need them read nothing. Here MCAP files are always scanned from the start, up to the last
-whole chunk. Other storages (SQLite, compressed files) are left to rosbags, and must be whole.
+An MCAP file that was truncated (by a killed logger or a full disk) has no index and no footer;
+readers that need them read nothing. In this module, MCAP files are always read from the start, up
+to the last complete chunk. Other storages (SQLite, compressed files) are read by the library
+rosbags, and must be complete.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ class StoredBag:
     Attributes:
         path: Folder or file as given.
         files: Storage files in order.
-        topics: In order of appearance.
+        topics: Topics in the order of their appearance.
         custom_data: Key-value pairs of the bag.
-        damage: What is broken, one sentence each; empty for a whole bag.
+        damage: Damaged parts, one sentence each; empty for an undamaged bag.
         lost_s: Time whose messages are lost in damaged chunks, as far as these say [s].
     """
 
@@ -54,16 +55,16 @@ class StoredBag:
         return (max(t.last_ns for t in used) - min(t.first_ns for t in used)) * 1e-9
 
     def topics_of(self, type_name: str) -> tuple[StoredTopic, ...]:
-        """Topics with messages of a given type."""
+        """Return the topics with messages of a given type."""
         return tuple(topic for topic in self.topics if topic.type == type_name and topic.count)
 
     def messages(self, topics: Collection[str] = ()) -> Iterator[StoredMessage]:
-        """Messages of the named topics (by default all topics), in the order of the storage."""
+        """Yield messages of the named topics (by default all topics), in the order of the storage."""
         for block in self.blocks(topics):
             yield from block
 
     def blocks(self, topics: Collection[str] = ()) -> Iterator[MessageBlock]:
-        """Messages in blocks, for readers of whole columns."""
+        """Yield messages in blocks, for readers of whole columns."""
         wanted = set(topics)
         whole = (self.path / "metadata.yaml").is_file()
         for item in stored_items(self.path, self.files, whole=whole):
@@ -116,7 +117,7 @@ def open_bag(path: str | Path) -> StoredBag:
     if not topics:
         raise SignalError(
             f"Nothing can be read from '{path}': {' '.join(damage) or 'it holds no topic.'}",
-            remedy="Record again: a logger that is killed at once leaves an empty file.",
+            remedy="Record again: a logger that is killed immediately after its start leaves an empty file.",
         )
     return StoredBag(
         path,
@@ -171,10 +172,10 @@ _Item = MessageBlock | StoredTopic | dict[str, str] | Damage
 
 
 def stored_items(path: Path, files: Sequence[Path], *, whole: bool) -> Iterator[_Item]:
-    """Messages, topics, metadata and damage of a bag, in order.
+    """Yield messages, topics, metadata and damage of a bag, in order.
 
     Args:
-        path: As given by the user.
+        path: Path that the user gave.
         files: Storage files.
         whole: Whether there is a metadata.yaml.
     """

@@ -40,8 +40,8 @@ _FLOOR_DENSITY = 1e-6  # at rest; less is no motion of a robot, and loses the co
 
 @cache
 def unit_step(order: int) -> tuple[Array, Array]:
-    r"""Matrices \(F\) and \(Q\) of a chain of integrators driven by white noise, for a step of one
-    second.
+    r"""Return the matrices \(F\) and \(Q\) of a chain of integrators driven by white noise, for a
+    step of one second.
 
     For a step \(\Delta t\), their entries are multiplied by powers of \(\Delta t\).
 
@@ -60,7 +60,7 @@ def unit_step(order: int) -> tuple[Array, Array]:
 
 @cache
 def kernels() -> ModuleType:
-    """Compiled filter steps; numba is imported at the first use of a filter."""
+    """Return the compiled filter steps; numba is imported at the first use of a filter."""
     from sysid_core.signals.filters import kernels as compiled
 
     return compiled
@@ -69,16 +69,17 @@ def kernels() -> ModuleType:
 class KinematicBank:
     """Bank of n independent Kalman filters with the same structure, processed together.
 
-    The same as n `filterpy.kalman.KalmanFilter` with filterpy's `kinematic_state_transition` and
-    `Q_continuous_white_noise`, to 1e-12 of the standard deviations (tested). The filters are
-    processed together because this takes 0.1 µs for each signal and step; filterpy takes 20 µs.
+    The results agree with n `filterpy.kalman.KalmanFilter` with filterpy's
+    `kinematic_state_transition` and `Q_continuous_white_noise` to 1e-12 of the standard deviations
+    (tested). The filters are processed together because this takes 0.1 µs for each signal and step;
+    filterpy takes 20 µs.
 
     Args:
         density: Spectral density of the driving noise, shape (n,) [unit²/s^(2·order + 1)].
         order: Derivatives kept besides the value.
 
     Attributes:
-        density: As given; may be changed between steps.
+        density: Density of the driving noise; may be changed between steps.
         x: States, shape (n, order + 1); NaN before the start.
         P: Covariances, shape (n, order + 1, order + 1), likewise.
         unit_step: F and Q over a second.
@@ -93,36 +94,16 @@ class KinematicBank:
         self.unit_step = unit_step(order)
         self._kernels = kernels()
 
-    @property
-    def sd(self) -> Array:
-        """Standard deviations of the states, shape (n, order + 1)."""
-        diagonal = np.arange(self.order + 1)
-        return np.sqrt(np.maximum(self.P[:, diagonal, diagonal], 0.0))
-
     def state_and_sd(self) -> Array:
-        """States and their standard deviations, shape (2, order + 1, n)."""
+        """Return the states and their standard deviations, shape (2, order + 1, n)."""
         out = np.empty((2, self.order + 1, len(self.density)))
         self._kernels.state_and_sd(self.x, self.P, out)
         return out
 
     def start(self, x: ArrayLike, sd: ArrayLike) -> None:
-        """Start with the states `x` and standard deviations `sd`, both (n, order + 1)."""
+        """Set the states `x` and standard deviations `sd`, both of shape (n, order + 1)."""
         self.x = np.array(x, dtype=float)
         self.P = np.square(np.asarray(sd, dtype=float))[:, :, None] * np.eye(self.order + 1)
-
-    def predict(self, dt: float) -> None:
-        """Advance all filters by `dt` seconds."""
-        self._kernels.predict(self.x, self.P, *self.unit_step, dt, self.density)
-
-    def observe(self, component: int, z: Array, variance: Array) -> None:
-        """Process a measurement of one component of every state, or of the first k.
-
-        Args:
-            component: 0 for the value, 1 for its rate…
-            z: Measured, shape (k,).
-            variance: Variance of the measurement, shape (k,).
-        """
-        self._kernels.observe(self.x, self.P, component, z, variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +135,7 @@ class NoiseLevels:
             object.__setattr__(self, key, value)
 
     def for_signals(self, n: int) -> NoiseLevels:
-        """Copy with every level as an array of shape (n,)."""
+        """Return a copy with every level as an array of shape (n,)."""
         try:
             return NoiseLevels(
                 np.broadcast_to(self.measurement_sd, (n,)),
@@ -175,7 +156,7 @@ class NoiseEstimator:
         n: Signals.
         order: Order of the model, as in `KinematicBank`.
         horizon_s: Time in which the past is forgotten (exponentially); None: never.
-        filters: In the bank.
+        filters: Number of filters in the bank.
     """
 
     def __init__(
@@ -240,7 +221,7 @@ class NoiseEstimator:
         )
 
     def levels(self) -> NoiseLevels:
-        """Most likely noise levels so far.
+        """Return the most likely noise levels so far.
 
         Raises:
             SignalError: Too few samples.
@@ -255,13 +236,15 @@ class NoiseEstimator:
         return NoiseLevels(sd, np.maximum(density, _FLOOR_DENSITY))
 
     def nearest_filter(self, noise: NoiseLevels) -> NDArray[np.intp]:
-        """Filter of the bank whose tuning is closest to the levels of the first k signals, (k,)."""
+        """Return the filter of the bank whose tuning is closest to the levels of the first k
+        signals, (k,).
+        """
         ratio = noise.density / np.square(noise.measurement_sd)
         return np.minimum(np.searchsorted(self._ratio, ratio), len(self._ratio) - 1)
 
     def faster_filter(self, used: NDArray[np.intp], variance: Array) -> dict[int, int]:
-        """Joints whose last samples show much more motion than their filter assumes, each with a
-        better filter of the bank.
+        """Return the joints whose last samples show much more motion than their filter assumes,
+        each with a better filter of the bank.
 
         Args:
             used: Filter in use for each of the first k signals, shape (k,).
@@ -282,7 +265,7 @@ class NoiseEstimator:
         return {j: int(best[j]) for j in sudden.tolist()}
 
     def filter_state(self, index: int, signal: int, variance: float) -> tuple[Array, Array, float]:
-        """State, covariance and density of one filter of the bank on one signal.
+        """Return the state, covariance and density of one filter of the bank on one signal.
 
         Args:
             index: Index of the filter.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled steps of Kalman filters for many scalar signals; numba caches the machine code on disk.
 
-A textbook filter in loops: no array is made, and a step of 21 signals takes microseconds, where
-numpy's calls on such small arrays took 0.1 ms.
+The filters are written as loops without temporary arrays: a step of 21 signals takes microseconds;
+numpy calls on such small arrays took 0.1 ms.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def _propagate(
 def _over_step(
     unit_F: Array, unit_Q: Array, dt: float, F: Array, Q: Array
 ) -> None:  # pragma: no cover - compiled
-    """Fill F and Q of a step of `dt` seconds from those of a second: powers of the step."""
+    """Compute F and Q for a step of `dt` seconds from those for one second, by multiplication with
+    powers of `dt`.
+    """
     d = len(unit_F)
     for a in range(d):
         for b in range(d):
@@ -58,7 +60,9 @@ def _over_step(
 def _observe_one(
     x: Array, P: Array, c: int, z: float, variance: float, K: Array, half: Array
 ) -> None:  # pragma: no cover - compiled
-    """Take in component c of one state, as in `observe`; K and half are room for the gain."""
+    """Update one state with a measurement z of its component c, in Joseph's form; K and half are
+    working memory for the gain.
+    """
     d = len(x)
     S = P[c, c] + variance
     innovation = z - x[c]
@@ -102,28 +106,6 @@ def predict(
         for a in range(d):
             x[i, a] = moved[a]
         _propagate(P[i], F, Q, density[i], FP)
-
-
-@njit(cache=True)
-def observe(
-    x: Array, P: Array, component: int, z: Array, variance: Array
-) -> None:  # pragma: no cover - compiled
-    r"""Do the measurement update with one component of the first k states, in place, in Joseph's
-    form.
-
-    \(K = P H^T / S,\; x \to x + K\nu,\; P \to (I - KH) P (I - KH)^T + K R K^T\)
-
-    Args:
-        x: Shape (n, d).
-        P: Shape (n, d, d).
-        component: That is measured.
-        z: Measured, shape (k,).
-        variance: Variance of the measurements, shape (k,).
-    """
-    d = x.shape[1]
-    K, half = np.empty(d), np.empty((d, d))
-    for i in range(len(z)):
-        _observe_one(x[i], P[i], component, z[i], variance[i], K, half)
 
 
 @njit(cache=True)
@@ -302,7 +284,8 @@ def likely_levels(
 def largest_excess(
     recent: Array, used: Array, variance: Array
 ) -> float:  # pragma: no cover - compiled
-    """Largest gain of another filter of the bank in explaining the last samples [2 nats].
+    """Return the largest gain of another filter of the bank in explaining the last samples [2
+    nats].
 
     Args:
         recent: As in `estimate`, shape (m, n + 1).
@@ -330,7 +313,7 @@ def find_outliers(
     expected: Array,
     far: Array,
 ) -> int:  # pragma: no cover - compiled
-    """Number of positions further from the expected ones than noise and motion explain.
+    """Return the number of positions further from the expected ones than noise and motion explain.
 
     Args:
         x: States of order 2, shape (n or more, 3).

@@ -7,11 +7,11 @@ B-splines and penalties* (1996), eq. (3)). Its response is that of a Butterworth
 run forwards and backwards, \(1 / (1 + (f/f_c)^{2m})\), but it needs neither equal steps nor values
 beyond the ends. m = 3 is the Rauch-Tung-Striebel smoother of a motion driven by white jerk.
 
-\(\lambda\) (as a cut-off \(f_c\)) and m minimise
-\(K\,|z - Hz|^2 / \operatorname{tr}(I - H)^2\) (P. Craven, G. Wahba, *Smoothing noisy data with
-spline functions* (1979), eq. (1.9)) with the trace from random probes (D. Girard, *A fast
-"Monte-Carlo cross-validation" procedure* (1989)). Likelihood of the white-jerk model takes a
-density 10 to 10⁵ times too high for the smooth motions of robots.
+\(\lambda\) (as a cut-off \(f_c\)) and m minimise \(K\,|z - Hz|^2 / \operatorname{tr}(I - H)^2\) (P.
+Craven, G. Wahba, *Smoothing noisy data with spline functions* (1979), eq. (1.9)) with the trace
+from random probes (D. Girard, *A fast "Monte-Carlo cross-validation" procedure* (1989)). Maximum
+likelihood with the white-jerk model is not used, because for the smooth motions of robots it
+selects a density that is 10 to 10⁵ times too high.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _RIDGE = 1e-13  # of the band's largest entry: rounding
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """All signals and the probes with one cut-off and order."""
+    """Smoothed signals and probes for one cut-off and order."""
 
     cutoff_hz: float
     order: int
@@ -81,7 +81,7 @@ def fit_splines(time: Array, z: Array) -> tuple[Array, Array]:
 
 
 def _cutoffs(time: Array) -> list[float]:
-    """Cut-offs to try, the highest first [Hz]."""
+    """Candidate cut-off frequencies, the highest first [Hz]."""
     span = float(time[-1] - time[0])
     fastest = min(_RATE_SHARE * (len(time) - 1) / span, _FASTEST_HZ)
     slowest = min(max(_SLOWEST_HZ, 1.0 / span), fastest)
@@ -90,7 +90,9 @@ def _cutoffs(time: Array) -> list[float]:
 
 
 def _fit(time: Array, z: Array, cutoff_hz: float, orders: Sequence[int]) -> list[_Fit]:
-    """Splines of one cut-off: knots as close as it needs, one penalty for each order."""
+    """Fit splines with one cut-off: knots as dense as the cut-off requires, and one penalty for
+    each order.
+    """
     start, end = float(time[0]), float(time[-1])
     intervals = max(round(_KNOTS_PER_PERIOD * cutoff_hz * (end - start)), max(orders))
     step = (end - start) / intervals
@@ -125,7 +127,9 @@ def _fit(time: Array, z: Array, cutoff_hz: float, orders: Sequence[int]) -> list
 
 
 def _penalty(order: int, n: int) -> Array:
-    """Upper band of DᵀD, D the differences of an order, with room for a quintic spline's Gram."""
+    """Upper band of DᵀD, where D computes differences of a given order, with the band width of a
+    quintic spline's Gram matrix.
+    """
     difference = _difference(order)
     width = max(order, _DEGREE)
     band = np.zeros((width + 1, n))

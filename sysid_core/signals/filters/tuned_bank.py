@@ -111,8 +111,8 @@ class TunedBank:
 
         Args:
             signal: Index of the signal.
-            z: Its value.
-            rate: Its measured first derivative; None if there is none.
+            z: Value of the signal.
+            rate: Measured first derivative; None if there is none.
             start_sd: Standard deviations of unknown derivatives, shape (order,).
         """
         sd = np.array([self.noise.measurement_sd[signal], *start_sd])
@@ -173,7 +173,8 @@ class TunedBank:
                 self._follow_sudden_motion(self._estimator, self._nearest)
 
     def _look_at_differences(self, z: Array) -> None:
-        """Use at least the noise that third differences show, until the noise levels are estimated.
+        """Use at least the noise level that follows from third differences, until the noise levels
+        are estimated.
 
         The variance of third differences is 20 times that of a measurement, and motion hardly
         affects them.
@@ -192,7 +193,9 @@ class TunedBank:
         )
 
     def _use_variance(self, variance: Array) -> None:
-        """Use it from now on; what came before was as uncertain as that."""
+        """Use this measurement variance from now on; if it is larger than the previous one,
+        increase the covariances of the states by the same factor.
+        """
         ratio = np.maximum(variance / self._variance, 1.0)
         self._variance = variance
         self.bank.P *= ratio[:, None, None]
@@ -213,7 +216,8 @@ class TunedBank:
             self._rate_variance = np.maximum(own, self._disagreement / self._disagreement_weight)
 
     def _follow_sudden_motion(self, estimator: NoiseEstimator, used: NDArray[np.intp]) -> None:
-        """Let a faster filter take over where the levels of the last second are out of date.
+        """Replace a filter by a faster one if the noise levels of the last second no longer fit the
+        motion.
 
         Without the faster filter, the start of a motion after a rest would be detected late, with
         standard deviations that are too small. The state of the faster filter, which has processed

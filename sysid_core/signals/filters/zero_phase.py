@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,8 @@ _PIECE_S = 4.0  # [s] at least: each start costs the filters' settling and frict
 
 
 def unwrap(q: Array) -> Array:
-    """Angles of joints without end stops made continuous; a step of more than π is a turn.
+    """Make the angles of joints without end stops continuous: a step of more than π is taken as a
+    full turn.
 
     Args:
         q: Shape (K, n) [rad]. Sliding joints pass unchanged: none moves π metres in a sample.
@@ -39,7 +39,7 @@ def unwrap(q: Array) -> Array:
 
 
 def outliers(time: Array, z: Array) -> NDArray[np.bool_]:
-    """Samples far from their neighbours (Hampel identifier).
+    """Find samples far from their neighbours (Hampel identifier).
 
     R. Pearson et al., *Generalized Hampel filters* (2016), eq. (4): beyond ten scaled median
     absolute deviations from the median prediction. If the steps of an encoder are coarse, a
@@ -72,12 +72,12 @@ def outliers(time: Array, z: Array) -> NDArray[np.bool_]:
 
 
 def _continued(values: Array, end: Array) -> Array:
-    """Reflection about an end point."""
+    """Signal that is continued by reflection about its end point."""
     return 2.0 * end - values
 
 
 def bridged(time: Array, z: Array, bad: NDArray[np.bool_]) -> Array:
-    """Signals with bad samples replaced by linear interpolation."""
+    """Return the signals with bad samples replaced by linear interpolation."""
     out = z.copy()
     for j in np.flatnonzero(bad.any(axis=0)):
         good = ~bad[:, j]
@@ -87,7 +87,7 @@ def bridged(time: Array, z: Array, bad: NDArray[np.bool_]) -> Array:
 
 
 def smooth_joints(stream: JointStream) -> JointStream:
-    """Positions, velocities and accelerations at the stamps, from positions alone.
+    """Return the positions, velocities and accelerations at the stamps, from positions alone.
 
     Angles of joints without end stops are unwrapped, and outliers replaced; then each joint gets a
     penalised spline whose cut-off is chosen by cross-validation (`fit_splines`). Measured
@@ -125,7 +125,7 @@ def _check(stream: JointStream) -> None:
     if not np.isfinite(stream.q).all():
         k, j = np.argwhere(~np.isfinite(stream.q))[0]
         raise SignalError(
-            f"The position of '{stream.names[j]}' at sample {k} is {stream.q[k, j]}.",
+            f"The position of '{stream.names[j]}' at sample {k} is not finite: {stream.q[k, j]}.",
             remedy="Drop invalid samples first: `in_order`.",
             sample=int(k),
         )
@@ -136,7 +136,7 @@ class ZeroPhaseFilter:
     """Low-pass Butterworth filter, applied forward and backward.
 
     Attributes:
-        cutoff_hz: Where a single pass damps by 3 dB (both passes: 6 dB).
+        cutoff_hz: Frequency at which a single pass damps by 3 dB (both passes: 6 dB).
         order: Order of a single pass.
 
     Examples:
@@ -184,8 +184,8 @@ class ZeroPhaseFilter:
 
 
 def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
-    """Derivative by fourth-order central differences `[1 -8 0 8 -1] / 12 dt`; lower order at the
-    ends.
+    """Return the derivative by fourth-order central differences `[1 -8 0 8 -1] / 12 dt`; lower
+    order at the ends.
 
     Args:
         signal: Shape (K, ...), K >= 3, at equal steps.
@@ -198,30 +198,12 @@ def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
     return out
 
 
-def split_at_gaps(stream: JointStream, max_gap_s: float) -> tuple[JointStream, ...]:
-    """Spans of a stream without a gap longer than `max_gap_s`, so that nothing is interpolated over
-    a gap.
-    """
-    steps = np.diff(stream.stamps_ns)
-    if np.any(steps <= 0):
-        k = int(np.argmax(steps <= 0)) + 1
-        raise SignalError(
-            f"Stamps of the recording don't increase at sample {k}"
-            f" ({stream.stamps_ns[k - 1]} ns, then {stream.stamps_ns[k]} ns).",
-            remedy="Repair the recording first (`sysid bag`), or sort it.",
-            sample=k,
-        )
-    cuts = np.flatnonzero(steps > max_gap_s * 1e9) + 1
-    bounds = [0, *cuts.tolist(), len(stream)]
-    return tuple(stream.select(slice(a, b)) for a, b in pairwise(bounds))
-
-
 def in_pieces(spans: Iterable[JointStream], rate_hz: float) -> Iterator[JointStream]:
-    """Spans divided into pieces, to limit the memory of filtered copies.
+    """Yield spans in pieces, to limit the memory of filtered copies.
 
     Args:
-        spans: Without gaps.
-        rate_hz: At which they will be resampled.
+        spans: Spans without gaps.
+        rate_hz: Rate at which the samples are resampled afterwards [Hz].
     """
     for span in spans:
         duration = float(span.time[-1]) if len(span) else 0.0
@@ -233,10 +215,10 @@ def in_pieces(spans: Iterable[JointStream], rate_hz: float) -> Iterator[JointStr
 
 
 def resample(stream: JointStream, rate_hz: float) -> JointStream:
-    """Span at equal steps: linear interpolation; low-pass first if samples are removed.
+    """Return the span at equal steps: linear interpolation; low-pass first if samples are removed.
 
     Args:
-        stream: Without gaps.
+        stream: Stream without gaps.
         rate_hz: Wanted rate.
     """
     time = stream.time
@@ -255,7 +237,7 @@ def resample(stream: JointStream, rate_hz: float) -> JointStream:
 def smooth_motion(
     stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter | None
 ) -> JointStream:
-    """Equally spaced positions, velocities and accelerations, all filtered alike.
+    """Return the equally spaced positions, velocities and accelerations, all filtered alike.
 
     With a filter, measured velocities are filtered; positions are differentiated only if velocities
     are missing. Without a filter, positions, velocities and accelerations are computed by
@@ -264,7 +246,8 @@ def smooth_motion(
     Args:
         stream: A span without gaps.
         rate_hz: Rate of the result.
-        low_pass: For the motion; None: smoothing splines, whose cut-off the data choose.
+        low_pass: Low-pass filter of the motion; None: smoothing splines, whose cut-off is chosen by
+            cross-validation.
     """
     at_rate = resample(stream, rate_hz)
     if low_pass is None:
@@ -277,7 +260,7 @@ def smooth_motion(
 
 
 def _filtered(stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter) -> JointStream:
-    """Filtered motion; derivatives are taken at this rate, before samples are dropped."""
+    """Filtered motion, with derivatives computed at the original rate, before samples are dropped."""
     fine = _interpolate(stream, np.arange(0.0, stream.time[-1] + 1e-9, 1.0 / rate_hz))
     q = low_pass.apply(fine.q, rate_hz)
     v = central_difference(q, rate_hz) if fine.v is None else low_pass.apply(fine.v, rate_hz)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibrating a force-torque sensor in still postures: more than its bias.
+"""Calibration of a force-torque sensor in static postures: bias, gains, mounting, direction of
+gravity and drift.
 
     f_k = -G m (1 + [delta]x) (g_k + R_k^T t) + b_f(s_k),     tau_k = g_k x (m c) + b_t(s_k)
 
@@ -9,11 +10,12 @@ bias `b(s) = b + d s + w(s)` that drifts along a line and wanders about it (`wan
 postures does not follow the noise. The result states which parameters cannot be separated: gains
 and mass, unless the mass is known; mounting and skew crosstalk.
 
-The zero drifts: `y_i(s) = Y_i(s) x + w_i(s) + e_i`, w_i a Wiener process of variance q_i^2 s, e_i white
-(sd_i), over the share s from 0 to 1 of the recording, each axis separately. A sensor's axis that warms up
-wanders ten times farther than the others, and not along a line: counted as noise of all axes alike it would
-spoil the good ones. `sd_i` and `q_i` maximise the evidence (Rasmussen and Williams 2006, Gaussian processes
-for machine learning, section 2.7 with explicit basis functions, and section 5.4.1).
+The bias drifts: `y_i(s) = Y_i(s) x + w_i(s) + e_i`, with w_i a Wiener process of variance q_i^2 s,
+e_i white noise (sd_i), and s from 0 to 1 over the recording, for each axis separately. While a
+sensor warms up, one axis may drift ten times as far as the others, and not linearly. If this drift
+were treated as noise that is equal in all axes, it would degrade the estimates from the good axes.
+`sd_i` and `q_i` maximise the evidence (Rasmussen and Williams 2006, Gaussian processes for machine
+learning, section 2.7 with explicit basis functions, and section 5.4.1).
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ class WanderingFit:
         values: Shape (n,).
         covariance: Shape (n, n).
         noise, walk: Standard deviations sd_i and q_i of each axis, shape (3,).
-        residual: What neither explains, shape (K, 3).
+        residual: Residual of the fit, shape (K, 3).
     """
 
     values: Array
@@ -61,10 +63,10 @@ class WanderingFit:
     _root: Array  # V_i^-1/2, shape (3, K, K)
 
     def course(self, share: float, columns: Array) -> tuple[Array, Array]:
-        """Mean and covariance of `columns @ x + w(share)`.
+        """Return the mean and covariance of `columns @ x + w(share)`.
 
         Args:
-            share: From 0 at the first posture to 1 at the last.
+            share: Time, scaled to 0 at the first posture and 1 at the last.
             columns: Shape (3, n).
 
         Returns:
@@ -87,7 +89,7 @@ def fit_wandering(
     Args:
         Y: Columns of every posture and axis, shape (K, 3, n).
         readings: Shape (K, 3).
-        share: When, from 0 to 1, shape (K,).
+        share: Time of each posture, scaled from 0 to 1, shape (K,).
         mean, C: Prior mean and covariance of the unknowns, shapes (n,) and (n, n).
         usual: Noise, and walk over the recording, that sensors usually have.
     """
@@ -99,7 +101,9 @@ def fit_wandering(
     n, centre = len(mean), np.log(np.repeat(usual, 3))
 
     def solved(logs: Array) -> tuple[Array, Array, Array, Array]:
-        """Root of the precision, right-hand side, standard deviations of the rows, residual."""
+        """Square root of the precision matrix, right-hand side, standard deviations of the rows,
+        and residual.
+        """
         sd = np.sqrt(np.exp(2 * logs[:3, None]) + np.exp(2 * logs[3:, None]) * values)
         A = np.concatenate([(Y_U / sd[..., None]).reshape(-1, n), prior])
         b = np.concatenate([(r_U / sd).ravel(), np.zeros(n)])
@@ -142,7 +146,7 @@ class FullCalibration:
 
     Attributes:
         calibration: To be kept and used: bias at the last posture, correction matrix, load.
-        mass: On the sensor, and its sd [kg].
+        mass: Mass on the sensor, and its standard deviation [kg].
         gain: Symmetric force gains, reading per force, shape (3, 3); 1 for a perfect sensor.
         gain_sd: Shape (3, 3).
         mounting: Rotation vector of the true axes against the described, shape (3,) [rad].
@@ -151,7 +155,7 @@ class FullCalibration:
         tilt_sd: Shape (2,) [rad].
         drift: Drift of the six readings from the first to the last posture, shape (6,) [N, N m].
         drift_sd: Shape (6,).
-        confounded: What these postures can't separate, one sentence each.
+        confounded: Parameters that these postures do not separate, one sentence each.
         forces, torques: Fits with the course of the bias.
         span: Times of the first and the last posture [s].
     """
@@ -172,7 +176,9 @@ class FullCalibration:
     span: tuple[float, float]
 
     def bias_at(self, time: ArrayLike) -> Array:
-        """Bias of the sensor during the static postures, shape (S, 6), at times (S,) [s]."""
+        """Return the bias of the sensor during the static postures, shape (S, 6), at times (S,)
+        [s].
+        """
         start, end = self.span
         share = (np.asarray(time, dtype=float) - start) / max(end - start, np.finfo(float).tiny)
         return np.array(
@@ -205,14 +211,15 @@ def calibrate_static(
         wrench: Mean reading of each posture, shape (K, 6) [N, N m].
         gravity_S: Gravity in the sensor's axes as the model says, shape (K, 3) [m/s^2].
         R_WS: Orientation of the sensor, shape (K, 3, 3).
-        time: When each was held, shape (K,), increasing [s].
-        known_mass: On the sensor [kg]; None: the mass is found from the mean gain of the axes.
+        time: Time of each posture, shape (K,), increasing [s].
+        known_mass: Known mass on the sensor [kg]; None: the mass is estimated, with a mean gain of
+            one over the axes.
         frame: Name of the sensor's frame.
         noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
-        source: Where the data came from.
+        source: Name of the data source.
 
     Raises:
-        SignalError: Fewer than eight postures, or what `tare_static` refuses.
+        SignalError: There are fewer than eight postures, or `tare_static` refuses the data.
     """
     wrench, g, R_WS = (np.asarray(x, dtype=float) for x in (wrench, gravity_S, R_WS))
     _require_postures(wrench)
@@ -279,7 +286,7 @@ def calibrate_static(
 
 
 def _share(time: ArrayLike) -> Array:
-    """From 0 at the first posture to 1 at the last."""
+    """Time of each posture, scaled to 0 at the first and 1 at the last posture."""
     time = np.asarray(time, dtype=float)
     length = float(time[-1] - time[0])
     return (time - time[0]) / length if length > 0 else np.zeros(len(time))

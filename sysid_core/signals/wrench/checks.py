@@ -49,7 +49,7 @@ class WrenchFault:
         first_s: Time of the first bad sample after the start of the stream [s].
         n_samples: Bad samples.
         text: The finding in a sentence.
-        remedy: What to do about it.
+        remedy: Recommended action.
     """
 
     kind: WrenchFaultKind
@@ -67,7 +67,7 @@ def wrench_faults(
     torque_range: float | None = None,
     max_frozen_s: float = 0.25,
 ) -> tuple[WrenchFault, ...]:
-    """List of faults of the wrench readings.
+    """List the faults of the wrench readings.
 
     Args:
         stream: Raw readings.
@@ -119,7 +119,8 @@ def require_sound_wrench(
 
 
 def slow_part(samples: Array) -> float:
-    """Slow variation of readings at rest, relative to their white noise; 1 if the noise is white.
+    """Return the slow variation of readings at rest, relative to their white noise; 1 if the noise
+    is white.
 
     Moving averages are compared with fourth differences, which contain no slow change; the result
     is the worse of forces and torques. The result is increased by vibration, by drift, and by a hum
@@ -141,7 +142,9 @@ def slow_part(samples: Array) -> float:
 
 
 def slow_note(parts: Sequence[float]) -> tuple[str, ...]:
-    """Remark on readings that drift in (most) static postures; `slow_part` of each posture."""
+    """Return a remark on readings that drift in most static postures, given `slow_part` of each
+    posture.
+    """
     if not parts or float(np.median(parts)) < SLOW_LIMIT:
         return ()
     return (
@@ -156,7 +159,7 @@ def _names(mask: Array) -> tuple[str, ...]:
 
 
 def _frozen(wrench: Array, time: Array, max_frozen_s: float) -> list[WrenchFault]:
-    """All axes stand still together for too long, or one of them throughout."""
+    """Fault if all axes are constant for too long, or one axis throughout."""
     faults = []
     same = wrench[1:] == wrench[:-1]
     longest, first = 0.0, 0
@@ -228,7 +231,7 @@ def require_sensor_frame(frame_id: str, sensor_frame: str, source: str) -> None:
     Args:
         frame_id: Frame of the wrench's header, or of a calibration; "" where it says nothing.
         sensor_frame: The frame that it is taken for.
-        source: What it belongs to, for the message.
+        source: Name of the recording, for the message.
 
     Raises:
         SignalError: They differ.
@@ -316,8 +319,8 @@ class Hum:
 
 
 def wrench_hum(stream: WrenchStream) -> Hum | None:
-    """Strongest periodic disturbance at frequencies above the motion; None if there is none, or
-    with too few readings.
+    """Return the strongest periodic disturbance at frequencies above the motion; None if there is
+    none, or with too few readings.
 
     The power of noise is exponentially distributed about its mean in every bin of a spectrum
     (Schuster 1898, On the investigation of hidden periodicities); a spectral line is reported if

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Offset and drift of the wrench's clock against the joints' clock.
 
-Two devices without a common clock: what the sensor stamps \(t\) happened at \(t - d_0 - d_1 (t -
-t_m)\) on the robot's clock. For every trial of \((d_0, d_1)\) load and bias follow by least squares
-(variable projection, Golub and Pereyra 1973); Gauss-Newton finds the minimum between samples.
-Errors of the model are correlated in time; the covariance is therefore the sandwich \(H^{-1} \sum_b
-g_b g_b^T H^{-1}\) over blocks of time (White 1980).
+The two devices have no common clock: an event that the sensor stamps with \(t\) happened at \(t -
+d_0 - d_1 (t - t_m)\) on the robot's clock. For every trial value of \((d_0, d_1)\), load and bias
+follow by least squares (variable projection, Golub and Pereyra 1973); Gauss-Newton steps find the
+minimum with a resolution below the sampling time. Errors of the model are correlated in time; the
+covariance is therefore the sandwich \(H^{-1} \sum_b g_b g_b^T H^{-1}\) over blocks of time (White
+1980).
 """
 
 from __future__ import annotations
@@ -46,10 +47,11 @@ class ClockOffset:
     """Offset between the clocks of the wrench and of the joint states.
 
     Attributes:
-        offset_s: By how much the wrench's stamps are ahead (its delay included) at `at_ns` [s].
-        offset_sd: Its standard deviation [s].
+        offset_s: Time by which the wrench's stamps are ahead (delay of the sensor included) at
+            `at_ns` [s].
+        offset_sd: Standard deviation of the offset [s].
         drift: Growth of the offset per time; 1e-6 is a microsecond each second.
-        drift_sd: Its standard deviation.
+        drift_sd: Standard deviation of the drift.
         at_ns: Middle of the motion, on the wrench's clock.
         span_s: Length of the motion [s].
     """
@@ -78,8 +80,8 @@ class ClockOffset:
         return offset + (0.5 * self.span_s * abs(self.drift) if self.drifts else 0.0)
 
     def corrected(self, stamps_ns: Stamps) -> Stamps:
-        """Stamps of the wrench, converted to the clock of the joint states; an insignificant drift
-        is ignored.
+        """Return the stamps of the wrench, converted to the clock of the joint states; an
+        insignificant drift is ignored.
         """
         stamps: Stamps = np.asarray(stamps_ns, dtype=np.int64)
         shift = np.full(len(stamps), self.offset_s)
@@ -89,7 +91,7 @@ class ClockOffset:
         return out
 
     def apply(self, recording: Recording) -> Recording:
-        """Recording with corrected wrench stamps, and a note about the correction."""
+        """Return the recording with corrected wrench stamps, and a note about the correction."""
         if recording.wrench is None:
             return recording
         wrench = replace(recording.wrench, stamps_ns=self.corrected(recording.wrench.stamps_ns))
@@ -112,8 +114,8 @@ class ClockOffset:
         max_offset_s: float = 0.5,
         motion_of: MotionOf = _smoothed,
     ) -> ClockOffset:
-        """Clock offset and drift between wrench and joint states, estimated from motion with a fixed
-        load.
+        """Return the clock offset and drift between wrench and joint states, estimated from motion
+        with a fixed load.
 
         Args:
             recording: Joint states and wrench.
@@ -151,7 +153,7 @@ def estimate_clock(
     *,
     max_offset_s: float = 0.5,
 ) -> ClockOffset:
-    """Offset and drift of the stamps of one stream relative to the other.
+    """Return the offset and drift of the stamps of one stream relative to the other.
 
     Args:
         time_wrench: Stamps of the wrench, increasing, shape (N,) [s].
@@ -197,7 +199,7 @@ def estimate_clock(
 
 
 def _refined(fit: MotionFit, offset: float, weights: Array, origin_ns: int) -> ClockOffset:
-    """Gauss-Newton on offset and drift from the grid's best offset."""
+    """Offset and drift after Gauss-Newton steps from the best offset of the grid."""
     t = fit.time
     middle, half = float(0.5 * (t[0] + t[-1])), float(max(0.5 * (t[-1] - t[0]), 1e-3))
     unknowns = 2 if 2.0 * half >= _DRIFTING_S else 1
@@ -240,7 +242,7 @@ def _refined(fit: MotionFit, offset: float, weights: Array, origin_ns: int) -> C
 
 
 def _together(t: Array) -> float:
-    """Number of samples that share one model error, that of a block."""
+    """Number of consecutive samples in one block, which share one model error."""
     return max(1.0, _BLOCK * len(t) / max(float(t[-1] - t[0]), _BLOCK))
 
 

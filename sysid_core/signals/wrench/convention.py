@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Convention of a wrench: its sign, its axes, and other forces.
+r"""Sign and axes in which a wrench is expressed, and forces other than those of the load.
 
 A load of mass m obeys `f = m a + b` and `t = m c x a + d` in the sensor's axes, a its proper
 acceleration, where the sensor pushes the load. Sensors of ATI and UR state the force of the load on
@@ -65,12 +65,12 @@ class WrenchAxes(Kind):
 
 @dataclass(frozen=True, eq=False)
 class Rival:
-    """Load under a competing hypothesis.
+    """Load according to an alternative hypothesis.
 
     Attributes:
         probability: Probability of the hypothesis, among all.
         mass: 0 where nothing is held [kg].
-        sd: Its deviation [kg].
+        sd: Standard deviation of the mass [kg].
     """
 
     probability: float
@@ -78,7 +78,9 @@ class Rival:
     sd: float
 
     def is_elsewhere(self, mass: float, share: float) -> float:
-        """Probability that it is another mass by more than a share of it."""
+        """Return the probability that the mass differs from a given mass by more than a share of
+        it.
+        """
         ends = np.array([mass * (1.0 - share), mass * (1.0 + share)])
         below, above = scipy.special.ndtr((ends - self.mass) / max(self.sd, 1e-9))
         return float(below + 1.0 - above)
@@ -112,21 +114,21 @@ class WrenchConvention:
         return -turn if self.sign is WrenchSign.LOAD_ON_SENSOR else turn
 
     def apply(self, wrench: Array, R_WS: Array) -> Array:
-        """Corrected readings (K, 6), with the true orientations of the sensor (K, 3, 3)."""
+        """Return the corrected readings (K, 6), with the true orientations of the sensor (K, 3, 3)."""
         out = wrench.reshape(-1, 2, 3)
         if self.axes is WrenchAxes.BASE:
             out = out @ R_WS
         return np.asarray((out @ self.matrix).reshape(-1, 6))
 
     def elsewhere(self, mass: float, share: float) -> float:
-        """Probability that, by another convention, the mass of the load differs by more than a
-        given share.
+        """Return the probability that, by another convention, the mass of the load differs by more
+        than a given share.
         """
         return float(sum(r.probability * r.is_elsewhere(mass, share) for r in self.rivals))
 
     def variance(self, mass: float) -> float:
-        """Mean square difference between a mass and the masses by the alternative conventions
-        [kg^2].
+        """Return the mean square difference between a mass and the masses by the alternative
+        conventions [kg^2].
         """
         return float(sum(r.probability * ((r.mass - mass) ** 2 + r.sd**2) for r in self.rivals))
 
@@ -181,8 +183,8 @@ class WrenchConvention:
             motions: Motions of the described sensor, as likely each.
             bias: Deviations of the bias of force and torque that are as likely [N, N m].
             zeroed: Those of a sensor that was zeroed; None where that can't have been with a load on.
-            sign: What is known of it.
-            axes: What is known of them.
+            sign: Declared sign, if any.
+            axes: Declared axes, if any.
             may_be_inverse: Whether orientations may be those of the base in the sensor.
             shifts: Samples by which the readings may be late, as likely each.
         """
@@ -245,7 +247,7 @@ class WrenchConvention:
 
 
 def inverted_motion(motion: FrameMotion) -> FrameMotion:
-    """Motion with inverted orientations and unchanged origin."""
+    """Return the motion with inverted orientations and unchanged origin."""
     R = motion.R_WF
 
     def turned(x: Array) -> Array:
@@ -267,7 +269,8 @@ def accelerations_tell(
     may_be_inverse: bool = False,
     shifts: Sequence[int] = (0,),
 ) -> bool:
-    """Whether forces and torques follow the proper acceleration at least as well as gravity alone.
+    """Return True if forces and torques follow the proper acceleration at least as well as they
+    follow gravity alone.
 
     Accelerations from positions without good stamps are noise, with which the load would seem
     lighter (errors in variables). Both models are compared with the readings through their best
@@ -300,7 +303,7 @@ def accelerations_tell(
 
 
 class _Kind(Enum):
-    """Forces on the sensor, apart from its bias."""
+    """Kind of force on the sensor, apart from its bias."""
 
     LOAD = "load"
     EMPTY = "empty"
@@ -310,7 +313,9 @@ class _Kind(Enum):
 
 @dataclass(frozen=True)
 class _Noise:
-    """White noise as strong as what hangs together in time, of force and torque, each (2,)."""
+    """White noise with the same power as the residual, which is correlated in time; force and
+    torque, each (2,).
+    """
 
     sd: Array
     count: Array  # readings that are independent
@@ -327,7 +332,7 @@ class _Noise:
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """A hypothesis, its log-evidence, and what it makes of the load."""
+    """Hypothesis with its log-evidence and the resulting load."""
 
     log: float
     convention: WrenchConvention
@@ -348,7 +353,9 @@ class _Trial:
 def _columns(
     kind: _Kind, at: FrameMotion, posture: int = 0
 ) -> tuple[Array, Array, tuple[float, ...]]:
-    """Linear models of force and torque (K, 3, p), bias last, and deviations of the force's others."""
+    """Regressors of force and torque (K, 3, p), the bias last, and prior standard deviations of the
+    other forces.
+    """
     K = len(at.a)
     unit = np.tile(np.eye(3), (K, 1, 1))
     if kind is _Kind.EMPTY:
@@ -375,7 +382,9 @@ def _weighed(
     noise: _Noise,
     among_kinds: Sequence[_Kind],
 ) -> list[_Trial]:
-    """Trials of conventions that share a motion, by what acts and by how large the bias may be."""
+    """Trials of all conventions that share a motion, for each kind of force and each size of the
+    bias.
+    """
     T = len(conventions)
     turns = np.array([one.matrix for one in conventions])
     z = WrenchConvention(axes=conventions[0].axes).apply(y, at.R_WF)
@@ -434,7 +443,8 @@ class _Linear:
 
     @classmethod
     def of(cls, X: Array, y: Array, turns: Array) -> _Linear:
-        """Regression from columns (K, 3, p) and readings (K, 3), as each of the turns (T, 3, 3) has them.
+        """Normal equations from columns (K, 3, p) and readings (K, 3), for each of the rotations
+        (T, 3, 3) of the readings.
 
         The moments of columns and readings are computed once for all turns.
         """
@@ -467,7 +477,7 @@ class _Linear:
 
 
 def _way(trial: _Trial) -> tuple[WrenchSign, WrenchAxes, bool]:
-    """Hypothesis apart from turn and delay."""
+    """Hypothesis without its rotation and delay."""
     return trial.convention.sign, trial.convention.axes, trial.convention.is_inverse
 
 

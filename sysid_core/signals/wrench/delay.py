@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Delay of the wrench against the kinematics.
 
-A sensor with its own filter and bus is late: `w(t) = A(t - d) pi + b`. For every trial delay the
-load and the bias follow by least squares, so the residual is a function of `d` alone (variable
-projection, Golub and Pereyra 1973); its minimum is found between samples.
+A sensor with its own filter and bus delivers its readings late: `w(t) = A(t - d) pi + b`. For every
+trial delay d, the load and the bias follow by least squares, so that the residual is a function of
+`d` alone (variable projection, Golub and Pereyra 1973). Its minimum is found with a resolution
+below the sampling time.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import SignalError
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import FrameMotion, RobotModel, wrench_regressor
-from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
+from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion
 from sysid_core.signals.recording import Array, JointStream, Recording
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ else:
 
 @dataclass(frozen=True)
 class DelayEstimate:
-    """A delay of the wrench behind the kinematics.
+    """Estimated delay of the wrench relative to the kinematics.
 
     Attributes:
         delay: Positive when the wrench is late [s].
@@ -68,7 +69,7 @@ class MotionFit:
         self._spline = interpolate.CubicSpline(time_motion, columns)
 
     def residual(self, delay: float | Array, weights: Array) -> Array:
-        """Residual of the best load and bias, weighted by axis, shape (N, 6).
+        """Return the residual of the best load and bias, weighted by axis, shape (N, 6).
 
         Args:
             delay: Delay of the wrench behind the motion, a number or one for each sample, shape (N,) [s].
@@ -88,7 +89,7 @@ class MotionFit:
         return np.asarray((b - Y @ solution).reshape(-1, 6))
 
     def axis_weights(self, delay: float | Array) -> Array:
-        """Inverse spread of each axis' residual at a delay, shape (6,)."""
+        """Return the inverse spread of each axis' residual at a delay, shape (6,)."""
         spread = np.sqrt(np.mean(self.residual(delay, np.ones(6)) ** 2, axis=0))
         return np.asarray(1.0 / np.maximum(spread, 1e-9 * max(float(spread.max()), 1e-12)))
 
@@ -113,7 +114,7 @@ def estimate_delay(
     *,
     max_delay_s: float = 0.1,
 ) -> DelayEstimate:
-    """Delay between two streams of the same clock, below their sampling period.
+    """Return the delay between two streams of the same clock, below their sampling period.
 
     Args:
         time_wrench: Stamps of the wrench, increasing, shape (N,) [s].
@@ -164,7 +165,7 @@ def estimate_delay(
 
 
 def _minimise(cost: Callable[[float], float], centre: float, half_width: float) -> float:
-    """Grid, then Brent between the neighbours of the best grid point."""
+    """Minimise on a grid, then by Brent's method between the neighbours of the best grid point."""
     grid = centre + half_width * np.linspace(-1.0, 1.0, 41 if centre == 0.0 else 9)
     values = [cost(d) for d in grid]
     k = int(np.argmin(values))
@@ -179,7 +180,8 @@ def _minimise(cost: Callable[[float], float], centre: float, half_width: float) 
 def delay_of_recording(
     recording: Recording, model: RobotModel, frame: str, *, motion_cutoff_hz: float = 10.0
 ) -> DelayEstimate:
-    """Delay of the wrench in a recording with motion; the joint states are filtered without delay.
+    """Return the delay of the wrench in a recording with motion; the joint states are filtered
+    without delay.
 
     Args:
         recording: Joint states and wrench on one clock.
@@ -204,7 +206,8 @@ def delay_of_recording(
 def sensor_motion(
     recording: Recording, model: RobotModel, frame: str, *, motion_cutoff_hz: float = 10.0
 ) -> tuple[JointStream, FrameMotion]:
-    """Joints filtered without delay over the longest span without gaps, and the frame's motion.
+    """Filter the joints without phase lag over the longest span without gaps, and compute the
+    frame's motion.
 
     Args:
         recording: Joint states.
@@ -212,7 +215,7 @@ def sensor_motion(
         frame: A frame of it.
         motion_cutoff_hz: Cut-off of the zero-phase filter.
     """
-    parts = split_at_gaps(recording.joints.ordered(model.joint_names), 0.1)
+    parts = recording.joints.ordered(model.joint_names).split_at_gaps(0.1)
     longest = max(parts, key=len)
     rate_hz = min((len(longest) - 1) / float(longest.time[-1]), 20.0 * motion_cutoff_hz)
     smooth = smooth_motion(longest, rate_hz, ZeroPhaseFilter(motion_cutoff_hz))

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Pull of a dress pack (cables and hoses along the arm) on a force-torque sensor.
 
-Near the middle p_0 of the workspace it is, in the axes of the base,
+Near the centre p_0 of the workspace, the pull in the axes of the base is
 
     F_B = c + K (p - p_0),   T_B = d + D (p - p_0)
 
-with the position p of the sensor; what turns with the sensor is part of its bias. Static postures
-of the empty arm give c, K, d, D together with bias and tool. The sizes of c, K, d, D relative to
-the noise (or no pull at all) are chosen such that each posture is predicted best from all others
-(leave-one-out; Rasmussen and Williams 2006, Gaussian processes for machine learning, section 5.3),
-and the errors of these predictions state how much of the pull remains.
+with the position p of the sensor. Forces that turn with the sensor are part of its bias. Static
+postures of the empty arm determine c, K, d, D together with bias and tool. The prior sizes of c, K,
+d, D relative to the noise (or no pull at all) are chosen such that each posture is predicted best
+from all others (leave-one-out; Rasmussen and Williams 2006, Gaussian processes for machine
+learning, section 5.3), and the errors of these predictions state how much of the pull remains.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class DressPack:
             object.__setattr__(self, key, value)
 
     def wrench(self, R_WS: Array, p_WS: Array) -> Array:
-        """Its part of the readings, in the sensor's axes, shape (K, 6).
+        """Return the wrench of the dress pack in the readings, in the sensor's axes, shape (K, 6).
 
         Args:
             R_WS: Orientation of the sensor, shape (K, 3, 3).
@@ -67,7 +67,7 @@ class DressPack:
 def fit_dress_pack(
     readings: Array, gravity_S: Array, R_WS: Array, p_WS: Array
 ) -> tuple[DressPack, Array, Array, Array]:
-    """Dress pack, tool and bias of an empty arm.
+    """Estimate dress pack, tool and bias of an empty arm.
 
     Args:
         readings: Mean reading of each static posture, gains and sign corrected, shape (K, 6).
@@ -107,7 +107,8 @@ def fit_dress_pack(
 
 
 def _fit(free: Array, pull: Array, readings: Array) -> tuple[Array, Array]:
-    """Unknowns, and mean square errors of the axes in postures that are left out, shape (3,).
+    """Unknowns, and mean squared prediction errors of the axes in postures that were left out,
+    shape (3,).
 
     Args:
         free: Columns without a prior, shape (K, 3, n).

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frame of the sensor, and check of its mounting against the model by the direction of gravity.
 
-Still postures obey `f_k = -m R g_k + b`, with R the rotation between the axes that the robot model
-claims and the true ones (identity when all is right). Centring removes the bias, and R with m is
-an orthogonal Procrustes problem (Kabsch 1976; Umeyama 1991). If instead the direction of gravity
-in the base frame is wrong, `f_k = -m R_WS(k)^T g_W + b` is linear in `m g_W`.
+Static postures obey `f_k = -m R g_k + b`, where R is the rotation between the described and the
+true axes of the sensor (the identity if the description is right). Subtraction of the means removes
+the bias; R with m is then an orthogonal Procrustes problem (Kabsch 1976; Umeyama 1991). If instead
+the direction of gravity in the base frame is wrong, `f_k = -m R_WS(k)^T g_W + b` is linear in `m
+g_W`.
 
-Drivers name frames that are no links of the robot: ur_robot_driver sends `tool0_controller`,
-xarm_ros2 `uf_ft_sensor_raw_data`. The description, a mounting that the user gives, or TF's
-`tf_static` say where they are; else their axes are those of a link all the same. Live and offline
-estimation both use this module, so that they accept the same frames with the same messages.
+Drivers use frames that are not links of the robot: ur_robot_driver publishes `tool0_controller`,
+xarm_ros2 `uf_ft_sensor_raw_data`. The pose of such a frame is taken from the description, from a
+mounting that the user gives, or from TF's `tf_static`; otherwise its axes are assumed to be those
+of a link. Live and offline estimation both use this module, so that they accept the same frames
+with the same messages.
 """
 
 from __future__ import annotations
@@ -42,13 +44,13 @@ def mount_sensor(
     parent: str = "",
     pose: Sequence[float] = (0.0,) * 6,
 ) -> tuple[RobotModel, str]:
-    """Copy of a robot with the sensor frame, which is added as declared if the description lacks
-    it.
+    """Return a copy of a robot with the sensor frame, which is added as declared if the description
+    lacks it.
 
     Args:
         model: The robot.
         sensor_frame: Frame of the sensor.
-        transforms: What `tf_static` says.
+        transforms: Transforms of `tf_static`.
         parent: Link that the user has the sensor fixed to; empty: description or TF say it.
         pose: x y z roll pitch yaw of the sensor in `parent`, shape (6,) [m, rad].
 
@@ -56,7 +58,7 @@ def mount_sensor(
         The robot, with all frames of `tf_static` on it; a remark, "" when there is nothing to remark.
 
     Raises:
-        ModelError: Nobody says where the sensor is, or several do.
+        ModelError: The pose of the sensor is not given, or given more than once.
     """
     if parent:
         model = model.with_frame(sensor_frame, parent, pose)
@@ -127,7 +129,8 @@ def check_wrench_place(
     """Check that the frame of a wrench, which `tf` contains in addition to the links, is at the
     sensor.
 
-    A UR's `tool0_controller` is its active tool centre point: elsewhere than `tool0` once a tool is set.
+    The frame `tool0_controller` of a UR is its active tool centre point, which differs from `tool0`
+    once a tool is set.
 
     Args:
         model: The robot, with the sensor.
@@ -136,7 +139,7 @@ def check_wrench_place(
         transform: The wrench's frame in a frame of the robot; in another one nothing is checked.
 
     Raises:
-        SignalError: It is elsewhere.
+        SignalError: The frame is at another place than the sensor.
     """
     tree = model.pin_model
     if not tree.existFrame(transform.parent):
@@ -181,10 +184,10 @@ class Mounting:
     """Orientation of axes and gravity, determined from the weight.
 
     Attributes:
-        kind: How the sensor is mounted, or what is wrong.
-        angle: Between the described and the seen axes (or gravity) [rad].
+        kind: Difference between described and true mounting.
+        angle: Angle between the described and the measured axes (or gravity) [rad].
         text: The finding in a sentence.
-        remedy: What to do about it; "" when nothing.
+        remedy: Recommended action; "" if there is none.
     """
 
     kind: MountingKind
@@ -209,7 +212,9 @@ def _angle(R: Array) -> float:
 
 
 def _half_turn_text(R: Array) -> tuple[MountingKind, str]:
-    """Kind and words of a rotation: upside down when z points the other way."""
+    """Kind and description of a rotation: upside down if the z axis points in the opposite
+    direction.
+    """
     vector = scipy.spatial.transform.Rotation.from_matrix(R).as_rotvec()
     angle = float(np.linalg.norm(vector))
     axis = vector / max(angle, 1e-12)
@@ -231,7 +236,7 @@ def check_mounting(
     r"""Compare the described axes and gravity with those determined from the weight.
 
     Args:
-        force: Force readings in still postures, shape (K, 3) [N].
+        force: Force readings in static postures, shape (K, 3) [N].
         gravity_S: Gravity in the sensor's axes as the model says, shape (K, 3) [m/s^2].
         R_WS: Orientations of the sensor as the model says, shape (K, 3, 3). Without them a wrong
             direction of gravity can't be separated from a turned sensor.
@@ -298,7 +303,7 @@ def require_weight(
     expected_mass: float | None = None,
     R_WS: ArrayLike | None = None,
 ) -> float:
-    """Mass whose weight rotates with gravity, for any axes and signs of the sensor [kg].
+    """Return the mass whose weight rotates with gravity, for any axes and signs of the sensor [kg].
 
     For a moving load give minus the proper acceleration instead of gravity: then `f = m a` holds as
     well, except for small terms due to rotation.
@@ -306,12 +311,12 @@ def require_weight(
     Args:
         force: Shape (K, 3) [N].
         gravity_S: Shape (K, 3) [m/s^2].
-        expected_mass: What should be there [kg], or None.
+        expected_mass: Expected mass on the sensor [kg], or None.
         R_WS: Orientations of the sensor, shape (K, 3, 3): allows for another direction of gravity
             than the model's too.
 
     Raises:
-        SignalError: (Almost) none is left: the wrench looks already compensated.
+        SignalError: There is almost no weight: the wrench is probably compensated already.
     """
     force, gravity_S = np.asarray(force, dtype=float), np.asarray(gravity_S, dtype=float)
     if not np.any(np.ptp(force, axis=0)):
@@ -347,8 +352,8 @@ def is_reversed(
     R_WS: ArrayLike | None = None,
     max_misalignment: float = np.deg2rad(15.0),
 ) -> bool:
-    """True if the readings are the wrench of the load on the sensor (opposite sign); arguments as
-    in `check_mounting`.
+    """Return True if the readings are the wrench of the load on the sensor (opposite sign);
+    arguments as in `check_mounting`.
     """
     kind = check_mounting(force, gravity_S, R_WS, max_misalignment).kind
     return kind is MountingKind.SIGN_REVERSED
@@ -357,7 +362,7 @@ def is_reversed(
 def require_mounting(
     force: ArrayLike, gravity_S: ArrayLike, R_WS: ArrayLike | None, max_misalignment: float
 ) -> float:
-    """Misalignment of the sensor [rad]; an error if it is too large.
+    """Return the misalignment of the sensor [rad]; an error if it is too large.
 
     Raises:
         SignalError: The sensor is upside down, turned, of opposite sign, or gravity is elsewhere.

@@ -23,7 +23,8 @@ _SAMPLES_PER_LAG = 20  # fewer don't show a correlation
 
 
 def learned_noise(residual: Array, floor: Array) -> Array:
-    """Standard deviations of white noise with the same power as the residual of a fit, shape (6,).
+    """Return the standard deviations of white noise with the same power as the residual of a fit,
+    shape (6,).
 
     The three forces share one value, and the three torques another: the residual of a single axis
     may be small only because the fit has absorbed its noise.
@@ -53,10 +54,10 @@ def _autoregressions(residual: Array, floor: Array) -> tuple[Array, Array, Array
 
 
 def levinson(r: Array) -> tuple[Array, Array]:
-    """Best linear predictors of order 0 to p from autocovariances (Levinson and Durbin).
+    """Return the best linear predictors of order 0 to p from autocovariances (Levinson and Durbin).
 
     Args:
-        r: At lags 0 to p, of n axes, shape (p + 1, n).
+        r: Autocovariances at lags 0 to p of n axes, shape (p + 1, n).
 
     Returns:
         Coefficients, shape (p + 1, n, p), and variances of their errors, shape (p + 1, n).
@@ -75,8 +76,8 @@ def levinson(r: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Stretches:
-    """Normal equations of a linear model for each of several consecutive stretches of a recording,
-    in units of noise.
+    """Normal equations of a linear model for each of several consecutive parts (stretches) of a
+    recording, in units of noise.
 
     Attributes:
         H: `W^T W` of each, shape (B, p, p).
@@ -90,8 +91,8 @@ class Stretches:
 
     @classmethod
     def of(cls, rows: Array, residual: Array, count: int = 4) -> Stretches:
-        """Normal equations from rows (K, 6, p) and residuals (K, 6), in units of noise and in time
-        order.
+        """Return the normal equations from rows (K, 6, p) and residuals (K, 6), in units of noise
+        and in time order.
         """
         p = rows.shape[2]
         H, g, square = np.zeros((count, p, p)), np.zeros((count, p)), np.zeros(count)
@@ -101,15 +102,16 @@ class Stretches:
         return cls(H, g, square)
 
     def disagreement(self, columns: NDArray[np.intp], at: Array) -> float:
-        r"""Disagreement between the stretches about some parameters, relative to the noise.
+        r"""Return the disagreement between the stretches about some parameters, relative to the
+        noise.
 
         Birge's ratio \(\sqrt{Q / \nu}\) with Cochran's
         \(Q = \sum_b g_b^T H_b^{-1} g_b - g^T H^{-1} g\): 1 where the noise is as assumed. Birge, The
         calculation of errors by the method of least squares, Phys. Rev. 40, 1932.
 
         Args:
-            columns: Which unknowns.
-            at: What all unknowns are, shape (p,).
+            columns: Indices of the unknowns.
+            at: Values of all unknowns, shape (p,).
         """
         H, g = self.H[:, columns][:, :, columns], (self.g - self.H @ at)[:, columns]
         scale = np.maximum(np.diagonal(H.sum(axis=0)), np.finfo(float).tiny) ** -0.5
@@ -125,8 +127,8 @@ class Stretches:
         return float(np.sqrt(max(Q, 0.0) / freedom)) if freedom > 0 else 1.0
 
     def left_out(self, precision: Array) -> Array:
-        """Squared prediction error of each stretch by a fit to the other stretches, in units of
-        noise, shape (B,).
+        """Return the squared prediction error of each stretch by a fit to the other stretches, in
+        units of noise, shape (B,).
 
         Args:
             precision: Precision of the unknowns before any data, shape (p, p).

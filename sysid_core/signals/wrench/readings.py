@@ -18,7 +18,8 @@ REPEATING = 0.05  # of the samples: fewer are chance, such as of coarse readings
 
 
 def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]]:
-    """Wrench readings in time order, without non-finite values, repetitions and isolated spikes.
+    """Return the wrench readings in time order, without non-finite values, repetitions and isolated
+    spikes.
 
     A driver that publishes faster than its sensor measures repeats each reading. Such repetitions
     are removed, because their stamps are not times at which the sensor measured.
@@ -48,13 +49,13 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
 
 
 def repeating_note(share: float) -> str:
-    """Note on a stream in which many samples repeat the previous one."""
+    """Return a note on a stream in which many samples repeat the previous one."""
     return f"{share:.0%} of the wrench samples repeat the previous one (a sensor slower than its topic) and were omitted."
 
 
 def single_spikes(wrench: Array) -> NDArray[np.bool_]:
-    """Mask of isolated spikes, shape (K,): readings (K, 6) far from both neighbours in an otherwise
-    smooth signal.
+    """Return a mask of isolated spikes, shape (K,): readings (K, 6) far from both neighbours in an
+    otherwise smooth signal.
     """
     if len(wrench) < 3:
         return np.zeros(len(wrench), dtype=bool)

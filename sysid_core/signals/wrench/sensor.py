@@ -4,7 +4,10 @@ load.
 
 The sensor reads, in its own axes and about its own origin,
 
-    w = A(motion) @ (pi_tool + pi_object) + bias
+with `A` of `sysid_core.robot.wrench_regressor`. In a static posture, only gravity g_S remains: `f =
+-m g_S + b_f` and `tau = g_S x (m c) + b_tau` (Nadeau et al. 2022, appendix A). The bias is constant
+in the axes of the sensor while gravity turns with the posture, so that a few tilted postures
+separate the two even while a load is held.
 
 with `A` of `sysid_core.robot.wrench_regressor`. In a still posture only gravity g_S is left:
 `f = -m g_S + b_f` and `tau = g_S x (m c) + b_tau` (Nadeau et al. 2022, appendix A). The bias stays
@@ -53,15 +56,15 @@ class SensorCalibration:
         covariance: Covariance of `[tare_load, bias]`, shape (10, 10).
         tool_pi: Known load to be subtracted (gripper, adapter), shape (10,); zero for none.
         noise: Standard deviation of one sample per axis, shape (6,); zero where unknown.
-        residual_rms: What the tare left unexplained per axis, shape (6,).
+        residual_rms: RMS residual of the tare per axis, shape (6,).
         misalignment: Angle between the sensor's axes as described and as seen by gravity [rad];
             NaN where it could not be checked.
-        delay: By which the wrench lags the kinematics [s], and its standard deviation [s]
-            (infinite when never estimated).
+        delay: Time by which the wrench lags behind the kinematics [s], and its standard deviation
+            [s] (infinite if it was not estimated).
         n_postures: Still postures used.
-        stamp_ns: When the last posture was held; 0 where unknown.
+        stamp_ns: Time of the last posture [ns]; 0 if unknown.
         temperature: Temperature of the sensor then [°C]; NaN where unknown.
-        source: Where the data came from.
+        source: Name of the data source.
         notes: Remarks, one sentence each.
         matrix: Correction of the readings after the bias, shape (6, 6); identity where the gains
             were not calibrated.
@@ -114,7 +117,9 @@ class SensorCalibration:
             object.__setattr__(self, key, value)
 
     def of_opposite_sign(self) -> SensorCalibration:
-        """Calibration for readings of the opposite sign (the wrench of the load on the sensor)."""
+        """Return the calibration for readings of the opposite sign (the wrench of the load on the
+        sensor).
+        """
         turn = np.append(np.ones(4), -np.ones(6))
         return dataclasses.replace(
             self,
@@ -128,7 +133,8 @@ class SensorCalibration:
         )
 
     def net(self, wrench: Array, R_WS: Array, p_WS: Array | None) -> Array:
-        """Readings without bias and dress pack, gains corrected: the wrench of tool and object.
+        """Return the readings without bias and dress pack, gains corrected: the wrench of tool and
+        object.
 
         Computed sample by sample, so that live and recorded readings in blocks of any size give the
         same last digits.
@@ -150,7 +156,7 @@ class SensorCalibration:
         return np.sqrt(np.diag(self.covariance)[4:])
 
     def age_s(self, now_ns: int) -> float:
-        """Time since the tare [s]; infinite if its stamp is unknown or in the future."""
+        """Return the time since the tare [s]; infinite if its stamp is unknown or in the future."""
         if not 0 < self.stamp_ns <= now_ns:
             return float("inf")
         return (now_ns - self.stamp_ns) * 1e-9
@@ -173,7 +179,7 @@ class SensorCalibration:
         return com, np.sqrt(np.diag(jacobian @ self.covariance[:4, :4] @ jacobian.T))
 
     def with_tool(self, tool_pi: ArrayLike) -> SensorCalibration:
-        """Copy with a known load to subtract, `pi` in the sensor frame, shape (10,).
+        """Return a copy with a known load to subtract, `pi` in the sensor frame, shape (10,).
 
         Raises:
             SignalError: No body has these parameters.
@@ -188,8 +194,9 @@ class SensorCalibration:
         return dataclasses.replace(self, tool_pi=tool_pi)
 
     def with_load_as_tool(self) -> SensorCalibration:
-        """Calibration in which the load during the tare (the empty gripper) becomes the known tool, as
-        a point mass: a tare doesn't see the inertia, which matters only in fast motion.
+        """Return a calibration in which the load during the tare (the empty gripper) is the known
+        tool. The tool is treated as a point mass, because a tare does not determine the inertia,
+        which matters only in fast motion.
         """
         mass = self.tare_load[0]
         if mass <= 0:
@@ -232,7 +239,7 @@ class SensorCalibration:
         """Read a calibration written by `save`.
 
         Raises:
-            SignalError: It is another kind of file, or a field is missing.
+            SignalError: The file is of another kind, or a field is missing.
         """
         file = _FILE.read_schema(path, _File)
         values = {name: getattr(file, name) for name in _File.model_fields if name != "schema_"}
@@ -291,7 +298,8 @@ class _File(FileSchema):
 
 
 def static_regressor(gravity_S: ArrayLike) -> Array:
-    r"""Regressor G of the wrench of a load at rest: `w = G(g_S) @ [m, m cx, m cy, m cz]`.
+    r"""Return the regressor G of the wrench of a load at rest: `w = G(g_S) @ [m, m cx, m cy, m
+    cz]`.
 
     Args:
         gravity_S: Gravity in the sensor's axes, shape (..., 3) [m/s^2].
@@ -307,13 +315,13 @@ def static_regressor(gravity_S: ArrayLike) -> Array:
 
 
 def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibration) -> Array:
-    """Wrench of the object alone: reading minus bias, with corrected gains, minus the wrench of the
-    known tool.
+    """Return the wrench of the object alone: reading minus bias, with corrected gains, minus the
+    wrench of the known tool.
 
     Args:
         wrench: Readings, shape (K, 6).
         motion: Motion of the sensor frame at the same instants, K samples.
-        calibration: From a tare.
+        calibration: Calibration from a tare.
 
     Returns:
         Shape (K, 6).

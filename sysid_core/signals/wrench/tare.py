@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tare of a force-torque sensor from static postures.
 
-A bias stays with the sensor, a weight turns with gravity. Several tilted postures give both; a
-single one gives the bias of a sensor whose load is known.
+The bias is constant in the axes of the sensor, and the weight turns with gravity. Several tilted
+postures determine both; a single posture determines the bias if the load is known.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class StaticPostures:
             spans: Stamps of first and last sample of each [ns]; None: where the robot stands still.
 
         Raises:
-            SignalError: No wrench, or the robot never stands still.
+            SignalError: There is no wrench, or the robot is never at rest.
         """
         stream = recording.wrench
         if stream is None or len(stream) == 0 or len(recording.joints) < 3:
@@ -127,7 +127,7 @@ def _still_spans(joints: JointStream) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, eq=False)
 class _StillSpan:
-    """Readings at a standstill (K, 6), its first stamp, and the mean positions (n,)."""
+    """Readings during a standstill (K, 6), its first stamp, and the mean joint positions (n,)."""
 
     samples: Array
     start_ns: int
@@ -135,7 +135,7 @@ class _StillSpan:
 
 
 def _postures(spans: Sequence[_StillSpan], model: RobotModel, frame: str) -> StaticPostures:
-    """Means of the wrench with gravity in the sensor's axes."""
+    """Mean wrench of each posture, with gravity in the axes of the sensor."""
     q = np.array([span.q for span in spans])
     motion = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q))
     counts = np.array([len(span.samples) for span in spans], dtype=np.int64)
@@ -154,7 +154,7 @@ def _postures(spans: Sequence[_StillSpan], model: RobotModel, frame: str) -> Sta
 
 
 def with_dress_pack(kept: SensorCalibration, postures: StaticPostures) -> SensorCalibration:
-    """Calibration with tool, bias and dress pack of an empty arm.
+    """Return the calibration with tool, bias and dress pack of an empty arm.
 
     The standard deviation of the bias is replaced by that of the prediction errors in postures that
     were not used in the fit.
@@ -197,8 +197,8 @@ def tare_static(
 ) -> SensorCalibration:
     r"""Estimate the bias, and mass and first moments of the load, from several static postures.
 
-    Least squares of `w_k = G(g_k) [m, h] + b`; forces and torques don't share unknowns, so each
-    gets its own noise level. At least three postures, tilted about two axes, are necessary.
+    Least squares of `w_k = G(g_k) [m, h] + b`; forces and torques share no unknowns, so that each
+    has its own noise level. At least three postures, tilted about two axes, are necessary.
 
     Args:
         wrench: Mean reading of each posture, shape (K, 6) [N, N m].
@@ -207,13 +207,13 @@ def tare_static(
             separated from a wrongly described sensor.
         frame: Name of the sensor's frame.
         noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
-        expected_mass: What should hang on the sensor [kg]; a much smaller weight means that
-            somebody compensates.
+        expected_mass: Expected mass on the sensor [kg]; a much smaller weight indicates that the
+            controller or driver compensates a load.
         allow_bare: Accept a sensor that feels no weight at all.
         max_misalignment: Largest accepted angle between described and seen axes [rad].
         sign: Sign of the readings; found by how the weight turns where it isn't given, and kept in the
             calibration's `matrix`.
-        source: Where the data came from.
+        source: Name of the data source.
 
     Raises:
         SignalError: Too few directions of gravity; the wrench looks already compensated; the
@@ -285,7 +285,7 @@ def _require_postures(wrench: Array, gravity_S: Array) -> None:
 
 
 def _load_and_bias(wrench: Array, gravity_S: Array) -> tuple[Array, Array, Array]:
-    """Least squares of `w_k = G(g_k) [m, h] + b`, forces and torques apart.
+    """Least squares of `w_k = G(g_k) [m, h] + b`, separately for forces and torques.
 
     Returns:
         Mass, first moments and bias, shape (10,); their covariance; residual per axis, (6,).
@@ -308,12 +308,12 @@ def _load_and_bias(wrench: Array, gravity_S: Array) -> tuple[Array, Array, Array
 def retare(
     kept: SensorCalibration, postures: StaticPostures, *, temperature: float = float("nan")
 ) -> tuple[SensorCalibration, Array]:
-    """Copy of a stored calibration with the current bias, measured with only the known tool on the
-    sensor.
+    """Return a copy of a stored calibration with the current bias, measured with only the known
+    tool on the sensor.
 
     Args:
-        kept: From an earlier tare.
-        postures: One still posture or more.
+        kept: Calibration from an earlier tare.
+        postures: One or more static postures.
         temperature: Temperature of the sensor now [°C].
 
     Returns:
