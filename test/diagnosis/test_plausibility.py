@@ -428,7 +428,7 @@ def test_a_cause_is_named_only_if_the_data_are_right_without_it(model):
     right = (likely(Fault.NONE, "", 1.0),)
     poor = Examination(model.joint_names, np.ones(n, dtype=bool), (), right, (0.2, 0.4), 10.0)
     assert poor.verdict.codes == ("blocks-unpredicted",)
-    assert "40 % of the efforts" in poor.verdict.warnings[0].text
+    assert "40 % of the variance of the efforts" in poor.verdict.warnings[0].text
     (doubt,) = examined(0.4).failures
     assert doubt.code == "cannot-tell"
     assert doubt.data["causes"][0] == "zero-angle"
