@@ -2,8 +2,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-fast lint bench docs gallery clean
-# Small matrices: one thread per process is fastest.
-ENV := export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1; source scripts/env.sh
+# Small matrices: one thread per process is fastest. Many processes start: none compiles Python anew.
+ENV := export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1; unset PYTHONDONTWRITEBYTECODE; source scripts/env.sh
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12

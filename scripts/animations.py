@@ -45,7 +45,8 @@ def save(figures: Iterator[Figure], path: Path, milliseconds: int) -> None:
 
 def exciting_motion() -> tuple[Iterator[Figure], int]:
     """A Panda that plays its planned motion, and the joints' angles beside it."""
-    from sysid_core.planning import MotionLimits, Unknowns, plan_arm_motion
+    from sysid_core.planning import MotionLimits, plan_arm_motion
+    from sysid_core.planning.design import Unknowns
     from sysid_core.report.space import skeleton
     from sysid_core.robot import load_robot
 

@@ -65,7 +65,7 @@ def identifiable() -> Figure:
 
 def transfer() -> Figure:
     """Two kilograms more in the forearm that no motion shows: the neighbours' values make up for it."""
-    from sysid_core.robot import joint_torque_regressor, load_robot
+    from sysid_core.robot import load_robot
 
     model = load_robot("ur5")
     rng = np.random.default_rng(0)
@@ -73,7 +73,7 @@ def transfer() -> Figure:
     phase, pace = rng.uniform(0, 6, 6), rng.uniform(0.8, 2.0, 6)
     q = np.sin(t[:, None] * pace + phase)
     v, a = np.cos(t[:, None] * pace + phase) * pace, -q * pace**2
-    Y = joint_torque_regressor(model, q, v, a)
+    Y = model.torque_regressor(q, v, a)
     _, s, Vt = np.linalg.svd(Y.reshape(-1, Y.shape[-1]), full_matrices=True)
     hidden = Vt[int((s > 1e-9 * s[0]).sum()) :]  # changes of the parameters that no torque shows
     names = [f"{body}.{row}" for body in model.body_names for row in ("m", "mx", "my", "mz")]

@@ -72,7 +72,7 @@ class LazyCommands(Mapping[str, Any]):
 
 
 def lazy_group(files: Mapping[str, str], **options: Any) -> typer.Typer:
-    """Command group that imports its commands on demand.
+    """Return the command group that imports its commands on demand.
 
     Args:
         files: Module of each command or sub-group, below `sysid_cli`, in the help's order.
@@ -89,7 +89,7 @@ def lazy_group(files: Mapping[str, str], **options: Any) -> typer.Typer:
 
 
 def help_of(app: typer.Typer, words: list[str]) -> str | None:
-    """Help of the command named by the words; None unless they end with `--help`.
+    """Return the help of the command named by the words; None unless they end with `--help`.
 
     The help is read without the parser of the command line, because importing that takes 0.1 s.
     """
@@ -151,12 +151,12 @@ app = lazy_group(
 
 
 def example(command: str) -> str:
-    """Example command line at the end of a command's help."""
+    """Return the example command line at the end of a command's help."""
     return f"Example: {command}"
 
 
 def group(name: str, about: str, command: str, files: Mapping[str, str]) -> typer.Typer:
-    """A group of commands.
+    """Return a group of commands.
 
     Args:
         name: As one types it.
@@ -213,7 +213,7 @@ def remark(word: str, text: str, style: str = "yellow", *, to: Console = console
 
 
 def tick(ok: bool) -> Text:
-    """Character ✓ or ✗."""
+    """Return the character ✓ or ✗."""
     return Text("✓", "green") if ok else Text("✗", "red")
 
 
@@ -283,8 +283,8 @@ def _give_memory_back() -> None:
     """Configure the allocator so that freed arrays of a megabyte or more are returned to the system
     immediately.
 
-    By default glibc keeps freed blocks of up to 32 MB between small arrays that are still in use;
-    with a long recording, these blocks amount to 100 MB.
+    By default glibc keeps freed blocks of up to 32 MB that lie between small arrays in use; with a
+    long recording, these blocks amount to 100 MB.
     """
     with contextlib.suppress(OSError, AttributeError):  # another C library
         libc = ctypes.CDLL(None)

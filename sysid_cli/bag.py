@@ -40,7 +40,7 @@ def require_bag(path: Path) -> None:
     """Raise an error for a path that is not a bag, before large libraries are imported.
 
     Raises:
-        SignalError: Nothing is there.
+        SignalError: There is no bag at this path.
     """
     if not path.exists():
         raise SignalError(

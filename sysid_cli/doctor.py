@@ -12,11 +12,12 @@ import sys
 from dataclasses import asdict, dataclass
 from importlib import util
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from sysid_cli.app import app, console, example, remark
+from sysid_cli.app import app, console, copy_json, example, remark
+from sysid_cli.settings import JsonPathOption
 from sysid_cli.tables import print_table
 from sysid_core.errors import SysIdError
 
@@ -234,7 +235,7 @@ def check_optional_ros() -> list[Check]:
 
 
 def free_domain() -> int:
-    """A ROS_DOMAIN_ID on whose discovery port nothing listens yet."""
+    """Return a ROS_DOMAIN_ID on whose discovery port nothing listens yet."""
     for domain in range(101, 0, -1):  # ports 7400 + 250 d stay below the ephemeral ones
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             try:
@@ -273,10 +274,7 @@ def doctor(
     offline: Annotated[
         bool, typer.Option("--offline", help="Skip the checks of ROS, for offline work.")
     ] = False,
-    json_out: Annotated[
-        str,
-        typer.Option("--json", help="Also write the result to this file; - for standard output."),
-    ] = "",
+    json_path: JsonPathOption = "",
 ) -> None:
     """Check the installation, ROS 2 and DDS, and name a remedy for each missing part.
 
@@ -291,10 +289,9 @@ def doctor(
             checks += [check_loopback(), check_shared_memory()]
         checks += check_optional_ros()
     healthy = all(check.ok for check in checks if check.required)
-    if json_out != "-":
+    result = {"healthy": healthy, "checks": [asdict(check) for check in checks]}
+    if not copy_json(json.dumps(result, indent=2), json_path):
         _show(checks, healthy, without_ros)
-    if json_out:
-        _write(json_out, {"healthy": healthy, "checks": [asdict(check) for check in checks]})
     raise typer.Exit(0 if healthy else 1)
 
 
@@ -321,12 +318,3 @@ def _show(checks: list[Check], healthy: bool, without_ros: bool) -> None:
         console.print("Not ready for live work. Ready offline: plan, identify, weigh, validate.")
     else:
         console.print("Not ready.", style="red")
-
-
-def _write(target: str, result: dict[str, Any]) -> None:
-    text = json.dumps(result, indent=2)
-    if target == "-":
-        print(text)
-    else:
-        with open(target, "w", encoding="utf-8") as file:
-            file.write(text + "\n")

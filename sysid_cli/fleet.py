@@ -85,7 +85,7 @@ def watch(
     cluster: ClusterOption = "",
     memory: MemoryOption = "2GiB",
 ) -> None:
-    """Monitor a folder: identify each new, complete recording and update the page."""
+    """Monitor a folder: identify each new recording once it is complete, and update the page."""
     from sysid_fleet import load_registry, watch_fleet, write_state
     from sysid_fleet.batch import Engine, Rows
 

@@ -68,7 +68,8 @@ def identifiability(
         )
     if mimic not in ("coupled", "independent"):
         raise IdentifiabilityError(
-            f"--mimic is '{mimic}'.", remedy="Choose 'coupled' or 'independent'."
+            f"The value '{mimic}' of --mimic is invalid.",
+            remedy="Choose 'coupled' or 'independent'.",
         )
     model = load_robot(
         robot, floating_base=floating_base, gravity=(0.0, 0.0, 0.0) if no_gravity else gravity
@@ -89,14 +90,14 @@ def identifiability(
 
 
 def _rotors(robot: str, model: RobotModel, path: Path | None) -> tuple[Rotor, ...]:
-    from sysid_core.robot import load_rotors, reference_robots, reference_rotors, rotors_from_urdf
+    from sysid_core.robot import Rotor, reference_robots, reference_rotors
 
     if path is not None:
-        return load_rotors(path)
+        return Rotor.load(path)
     if robot in reference_robots():
         return reference_rotors(robot)
     return tuple(
-        rotor for rotor in rotors_from_urdf(model.urdf_xml) if rotor.joint in model.joint_names
+        rotor for rotor in Rotor.in_urdf(model.urdf_xml) if rotor.joint in model.joint_names
     )
 
 

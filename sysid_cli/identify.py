@@ -6,7 +6,7 @@ recordings.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -182,7 +182,8 @@ def print_identified(found: IdentifiedArm) -> None:
 def print_validated(found: ValidatedArm) -> None:
     """Print the verdict and the errors of each run."""
     print_verdict(found.verdict)
-    _print_predictions(found.identification, found.predictions)
+    title = f"{found.identification.model.name}: raw efforts against prediction"
+    _print_predictions(title, {"": found.predictions})
 
 
 def print_summary(
@@ -192,30 +193,8 @@ def print_summary(
     from sysid_core.report import consistency_sentence
 
     estimate = result.estimate
-    table = Table(title=f"{estimate.robot}, {estimate.method}: raw efforts against prediction")
-    for column in ("joint", "RMS", "URDF's RMS", "R²", "R² whole run"):
-        table.add_column(column, justify="left" if column == "joint" else "right")
-    for kind, predictions in (("fitted", training), ("not fitted", validation)):
-        for p in predictions:
-            still = not p.motion.any()  # R² of a constant says nothing
-            beside = p if p.nominal is None else p.beside()
-            whole, nominal = p.joints(whole=True), beside.joints()
-            shares = (p.relative_error(), beside.relative_error(), p.relative_error(whole=True))
-            error, other, all_of_it = (f"{100 * share:.2f} %" for share in shares)
-            table.add_row(
-                f"{kind}: {Path(p.source).stem}{' (at rest)' if still else ''}",
-                *(f"{error} (whole run {all_of_it})", other),
-                style="bold",
-            )
-            for i, (name, stats) in enumerate(p.joints().items(), 1):
-                table.add_row(
-                    name,
-                    f"{stats['rms']:.4g} {p.unit}",
-                    f"{nominal[name]['rms']:.4g} {p.unit}",
-                    *("–" if still else f"{s[name]['r2']:.4f}" for s in (p.joints(), whole)),
-                    end_section=i == len(p.joint_names),
-                )
-    print_table(table)
+    title = f"{estimate.robot}, {estimate.method}: raw efforts against prediction"
+    _print_predictions(title, {"fitted: ": training, "not fitted: ": validation})
     console.print(
         f"rank {estimate.rank} of {estimate.structural_rank}, condition number"
         f" {estimate.condition_number:.0f}; {consistency_sentence(result)}",
@@ -225,33 +204,30 @@ def print_summary(
         console.print(f"· {note}", highlight=False, soft_wrap=True, markup=False)
 
 
-def _print_predictions(identification: Identification, predictions: Sequence[Prediction]) -> None:
-    table = Table(title=f"{identification.model.name}: raw efforts against prediction")
-    for column in ("run", "joint", "RMS", "URDF's RMS", "R²", "RMS whole run"):
-        table.add_column(column, justify="left" if column in ("run", "joint") else "right")
-    for p in predictions:
+def _print_predictions(title: str, runs: Mapping[str, Sequence[Prediction]]) -> None:
+    """Print the errors of runs, by what stands before their names."""
+    table = Table(title=title)
+    for column in ("joint", "RMS", "URDF's RMS", "R²", "R² whole run"):
+        table.add_column(column, justify="left" if column == "joint" else "right")
+    for kind, p in ((kind, p) for kind, predictions in runs.items() for p in predictions):
         still = not p.motion.any()  # R² of a constant says nothing
         beside = p if p.nominal is None else p.beside()
         whole, nominal = p.joints(whole=True), beside.joints()
-        for name, stats in p.joints().items():
-            label = Path(p.source).stem + (" (at rest)" if still else "")
-            table.add_row(
-                label if name == p.joint_names[0] else "",
-                name,
-                f"{stats['rms']:.3g} {p.unit}",
-                f"{nominal[name]['rms']:.3g} {p.unit}",
-                "–" if still else f"{stats['r2']:.4f}",
-                f"{whole[name]['rms']:.3g} {p.unit}",
-            )
+        shares = (p.relative_error(), beside.relative_error(), p.relative_error(whole=True))
+        error, other, all_of_it = (f"{100 * share:.2f} %" for share in shares)
         table.add_row(
-            "",
-            "all",
-            f"{100 * p.relative_error():.2f} %",
-            f"{100 * beside.relative_error():.2f} %",
-            "",
-            f"{100 * p.relative_error(whole=True):.2f} %",
-            end_section=True,
+            f"{kind}{Path(p.source).stem}{' (at rest)' if still else ''}",
+            *(f"{error} (whole run {all_of_it})", other),
+            style="bold",
         )
+        for i, (name, stats) in enumerate(p.joints().items(), 1):
+            table.add_row(
+                name,
+                f"{stats['rms']:.4g} {p.unit}",
+                f"{nominal[name]['rms']:.4g} {p.unit}",
+                *("–" if still else f"{s[name]['r2']:.4f}" for s in (p.joints(), whole)),
+                end_section=i == len(p.joint_names),
+            )
     print_table(table)
 
 

@@ -42,7 +42,7 @@ def init(
     (ground, workspace, planes, obstacles).
     """
 
-    from sysid_core.planning import initial_limits, limits_text
+    from sysid_core.planning import MotionLimits, limits_text
     from sysid_core.robot import allowed_contacts, load_robot
 
     if out.exists() and not force:
@@ -51,7 +51,7 @@ def init(
         )
     model = load_robot(robot)
     pairs = allowed_contacts(srdf, {f.name for f in model.pin_model.frames}) if srdf else ()
-    found, sources = initial_limits(
+    found, sources = MotionLimits.initial(
         model, tcp_frame=tcp_frame or None, tcp_speed=tcp_speed, allowed_contacts=pairs
     )
     if srdf:

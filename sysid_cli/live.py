@@ -17,8 +17,8 @@ from sysid_core.errors import SysIdError
 
 
 def ros_module(name: str) -> Any:
-    """Module of the ROS nodes, imported only on demand, so that all other commands work without
-    ROS.
+    """Return the module of the ROS nodes, imported only on demand, so that all other commands work
+    without ROS.
 
     SIGINT ends the running command, as with `ros2 launch`, even if the shell started the process
     with SIGINT ignored (`nohup`, or in the background of a script).

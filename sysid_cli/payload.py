@@ -142,7 +142,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
     scatter.
 
     Raises:
-        SignalError: It holds no two recordings that can be weighed.
+        SignalError: The folder contains fewer than two usable recordings.
     """
     from sysid_core.estimation.payload import PayloadSummary
     from sysid_core.estimation.payload_live import repeatability

@@ -32,7 +32,7 @@ class Errors(Console):
     steps = False
 
     def status(self, status: RenderableType, **options: Any) -> Status:
-        """Context manager that shows a spinner, or one line per step."""
+        """Show a spinner, or one line per step."""
         if not self.steps:
             return _WatchedStatus(status, console=self, **options)
         lines = _Steps(status, console=self)
@@ -54,7 +54,7 @@ class _WatchedStatus(Status):
 
 
 def shown_by(status: Status) -> Progress:
-    """Callback that shows the progress of a workflow in words."""
+    """Return the callback that shows the progress of a workflow in words."""
     return lambda step: status.update(step.value)
 
 
@@ -85,7 +85,7 @@ class ReadingBar:
 
 
 def bar_text(name: str, share: float, left_s: float) -> str:
-    """Progress bar as text, with the remaining time."""
+    """Return the progress bar as text, with the remaining time."""
     done = round(20 * share)
     left = f"{left_s:.0f} s" if left_s < 100.0 else f"{left_s / 60.0:.0f} min"
     return f"{name} {'━' * done}{'╌' * (20 - done)} {100 * share:.0f} %, {left} left"

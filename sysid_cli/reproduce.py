@@ -28,7 +28,7 @@ def stanford(
         int, typer.Option(min=1, help="Number of random motions for the final check.")
     ] = 200,
 ) -> None:
-    """Lin, tables I and II: sequential identification of the Stanford arm."""
+    """Repeat tables I and II of Lin: sequential identification of the Stanford arm."""
     import numpy as np
 
     from sysid_studies import stanford_study
@@ -44,7 +44,9 @@ def identifiability(
     json_path: JsonPathOption = "",
     seed: Annotated[int, typer.Option(help="Seed of the states of the sampled regressors.")] = 2023,
 ) -> None:
-    """Wensing et al., tables 2, 4 and 5: base parameters of PUMA 560, SCARA and Cheetah 3 leg."""
+    """Repeat tables 2, 4 and 5 of Wensing et al.: base parameters of PUMA 560, SCARA and Cheetah 3
+    leg.
+    """
     import numpy as np
 
     from sysid_studies import identifiability_study
@@ -58,7 +60,9 @@ def identifiability(
     "cheetah3", epilog=example("sysid reproduce cheetah3 --html results/cheetah3.html")
 )
 def cheetah3(html_path: _Html = Path("cheetah3.html"), json_path: JsonPathOption = "") -> None:
-    """Wensing et al., table 6: a leg identified with free or locked torso, tested in a gallop."""
+    """Repeat table 6 of Wensing et al.: a leg identified with free or locked torso, tested in a
+    gallop.
+    """
     from sysid_studies import cheetah3_study
 
     with errors.status("galloping"):
@@ -120,7 +124,9 @@ def constrained(
     ] = "",
     seeds: Annotated[int, typer.Option(min=1, help="Number of simulated robots.")] = 5,
 ) -> None:
-    """Zhang et al., tables I to IV: identification, prediction and tracking control of a leg."""
+    """Repeat tables I to IV of Zhang et al.: identification, prediction and tracking control of a
+    leg.
+    """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from sysid_core.robot.loops import load_closed_chain

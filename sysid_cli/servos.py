@@ -117,7 +117,7 @@ def export(options: ExportOptions) -> None:
 def _print_result(result: ServoIdentification) -> None:
     from rich.table import Table
 
-    from sysid_core.servos import TERMS, term_in_words
+    from sysid_core.servos import TERMS
 
     table = Table("joint", "term", "unit")
     for name in ("value", "held-out [mrad]", "command [mrad]"):
@@ -126,9 +126,7 @@ def _print_result(result: ServoIdentification) -> None:
         cells = (joint.servo.joint, f"{joint.held_out * 1e3:.2f}", f"{joint.baseline * 1e3:.2f}")
         table.add_row(cells[0], "", "", "", *cells[1:])
         for term in joint.servo.values:
-            table.add_row(
-                "", term.value, TERMS[term].unit, term_in_words(joint.servo, term), "", ""
-            )
+            table.add_row("", term.value, TERMS[term].unit, joint.servo.in_words(term), "", "")
     print_table(table)
     if result.model.ground is not None:
         remark(

@@ -73,7 +73,7 @@ def command(
     a dataclass is replaced by its fields, so that several commands can share options.
 
     Args:
-        group: That gets the command.
+        group: Command group to which the command is added.
         name: Name of the command; default: the function's.
         example: Command line that the help ends with.
         hidden: Whether the help of the group leaves it out.
@@ -155,7 +155,7 @@ ResumeOption = Annotated[
 
 @contextmanager
 def progress_shown(what: str, total: int) -> Iterator[Callable[[Progress], None]]:
-    """Progress bar with the remaining time, or one line per step with `--steps`."""
+    """Show a progress bar with the remaining time, or one line per step with `--steps`."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

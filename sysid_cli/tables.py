@@ -65,7 +65,7 @@ def print_list(lines: Sequence[str | Text], *, most: int, whole: bool) -> None:
     """Print the first `most` lines of a list, and the number of the others.
 
     Args:
-        lines: What to print.
+        lines: Lines to print.
         most: Lines that are always shown.
         whole: Whether all are.
     """

@@ -37,9 +37,9 @@ class ClockGate:
     shows that the clock of the publisher is ahead, by at least this amount.
 
     Args:
-        topic: What the stamps are of, for messages.
+        topic: Name of the topic, for messages.
         oldest: Largest age that is let in [s]; infinite: all.
-        ahead: By how much a stamp may lie in the future [s]; infinite: any.
+        ahead: Largest time by which a stamp may lie in the future [s]; infinite: any.
         in_order: Whether a publisher's stamp before its last is refused.
     """
 
@@ -91,10 +91,10 @@ class ClockGate:
         Args:
             stamp_ns: As the message says [ns]; 0: it has none.
             now_ns: This process's clock [ns].
-            publisher: Who sent it, as far as that is known.
+            publisher: Publisher of the message, if it is known.
 
         Raises:
-            StampError: It can't be believed.
+            StampError: The stamp is invalid.
         """
         if stamp_ns == 0:
             return now_ns

@@ -49,12 +49,12 @@ def require_type(value: object, kinds: type | tuple[type, ...], argument: str) -
     """Raise an error if an argument has the wrong type.
 
     Args:
-        value: What was given.
+        value: Given value.
         kinds: Types that are taken.
         argument: Name of the argument.
 
     Raises:
-        SysIdError: It is of another type.
+        SysIdError: The value has another type.
     """
     if not isinstance(value, kinds):
         wanted = " or ".join(k.__name__ for k in (kinds if isinstance(kinds, tuple) else (kinds,)))

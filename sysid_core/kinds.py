@@ -23,7 +23,7 @@ class Kind(str, Enum):
 
         Args:
             text: A member or its value.
-            of: What is chosen, the subject of the error's sentence.
+            of: Subject of the error message, such as "the method".
             error: Class of the error.
 
         Raises:

@@ -40,7 +40,7 @@ def lazy_import(name: str) -> Any:
     `importlib.util.LazyLoader`.
 
     Raises:
-        ModuleNotFoundError: It isn't installed.
+        ModuleNotFoundError: The module is not installed.
     """
     if name in sys.modules:
         return sys.modules[name]

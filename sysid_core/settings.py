@@ -43,9 +43,9 @@ def numbers(
     """Parse the numbers of an option, separated by commas.
 
     Args:
-        text: As given.
-        counts: How many there may be.
-        option: Its name.
+        text: Text of the option.
+        counts: Permitted numbers of values.
+        option: Name of the option.
         error: Class of the error.
 
     Raises:
@@ -69,12 +69,12 @@ def require_bounds(
     """Raise an error for settings outside their bounds, and for NaN.
 
     Args:
-        settings: Their dataclass.
-        error: What is raised.
+        settings: Dataclass of the settings.
+        error: Class of the raised error.
         bounds: The least, or the least and the most, by name; None keeps to all.
 
     Raises:
-        SysIdError: With the first of them.
+        SysIdError: A setting is outside its bounds; the error names the first one.
     """
     for name, bound in bounds.items():
         least, most = bound if isinstance(bound, tuple) else (bound, math.inf)

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from sysid_core.planning import MotionLimits, export_trajectory, plan_arm_motion
+from sysid_core.files import write_text
+from sysid_core.planning import MotionChecker, MotionLimits, plan_arm_motion
 from sysid_core.report import Report
-from sysid_core.robot import RobotModel, write_urdf
+from sysid_core.robot import RobotModel
 from sysid_demos.parts import (
     SET_POINTS,
     Check,
@@ -37,7 +38,7 @@ TRUTH_RATIO, NOMINAL_RATIO, TRACKING_RATIO = 1.5, 3.0, 2.0
 
 
 def arm_without_fingers() -> str:
-    """URDF of the Panda with fixed fingers."""
+    """Return the URDF of the Panda with fixed fingers."""
     root = ET.fromstring(RobotModel.from_urdf(ROBOT).urdf_xml)
     for joint in root.findall("joint"):
         if joint.get("name") in FINGERS:
@@ -56,7 +57,9 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     """
     console = Console()
     console.rule("[bold]robot_sysid demo: all parameters of an arm")
-    urdf = write_urdf(out / "panda_arm.urdf", arm_without_fingers())
+    urdf = out / "panda_arm.urdf"
+    out.mkdir(parents=True, exist_ok=True)
+    write_text(urdf, arm_without_fingers())
     model = RobotModel.from_urdf(urdf)
     files = (out / "trajectory.npz", out / "validation.npz")
     start = _plan(console, model, files, fast=fast)
@@ -102,7 +105,7 @@ def _plan(
                 seed=seed,
                 progress=lambda share, text: status.update(f"Planning: {text} {100 * share:.0f} %"),
             )
-            plans.append(export_trajectory(model, plan.trajectory, limits, file))
+            plans.append(MotionChecker(model, limits).export(plan.trajectory, file))
             console.print(
                 f"Planned {plan.trajectory.duration:.0f} s: {plan.conditioning}. Every check"
                 " passed."

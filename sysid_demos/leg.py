@@ -11,10 +11,11 @@ from rich.console import Console
 
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import ArmEquations, Processing, torque_delay
-from sysid_core.planning import MotionLimits, export_trajectory
+from sysid_core.files import write_text
+from sysid_core.planning import MotionChecker, MotionLimits
 from sysid_core.planning.closed_chain import LoopExcitation, of_all_joints, plan_loop_excitation
 from sysid_core.report import Report
-from sysid_core.robot import DriveTrain, FrictionModel, write_urdf
+from sysid_core.robot import DriveTrain, FrictionModel
 from sysid_core.robot.loops import (
     ClosedChain,
     DrivenRobot,
@@ -128,7 +129,9 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
 
 def _described(out: Path) -> tuple[ClosedChain, Path]:
     """Leg with nominal parameters, and its URDF in a file for the nodes."""
-    urdf = write_urdf(out / "robot.urdf", load_closed_chain(LOOPS).model.urdf_xml)
+    urdf = out / "robot.urdf"
+    out.mkdir(parents=True, exist_ok=True)
+    write_text(urdf, load_closed_chain(LOOPS).model.urdf_xml)
     return load_closed_chain(LOOPS, urdf), urdf
 
 
@@ -155,7 +158,7 @@ def _plan(
             progress=lambda share: status.update(f"Planning: {100 * share:.0f} %"),
         )
         motions = [
-            export_trajectory(chain.model, of_all_joints(chain, plan), limits, file)
+            MotionChecker(chain.model, limits).export(of_all_joints(chain, plan), file)
             for plan, file in zip(plans, files, strict=True)
         ]
     console.print(

@@ -18,7 +18,6 @@ from rich.markup import escape
 from rich.table import Table
 from robot_sysid.action import Identify
 
-from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification
 from sysid_core.files import write_text
 from sysid_core.planning import Trajectory
@@ -49,7 +48,7 @@ def identification_graph(
     executor: Mapping[str, Any],
     controller: Mapping[str, Any] | None = None,
 ) -> Sequence[NodeSpec]:
-    """List of the nodes that record and identify a simulated robot.
+    """Return a list of the nodes that record and identify a simulated robot.
 
     Args:
         out: Folder of recordings and results.
@@ -72,7 +71,7 @@ def identification_graph(
 def live(
     specs: Sequence[NodeSpec], out: Path, namespace: str, console: Console
 ) -> Iterator[LiveClient]:
-    """Context manager with the active nodes as processes; their logs go to `out/logs`.
+    """Provide a client of active nodes, which run as processes; their logs go to `out/logs`.
 
     The nodes use the time of the simulated robot, so that a slow computer plays slowly and gives
     the same result.
@@ -134,7 +133,7 @@ class Comparison:
     predictions: dict[str, Prediction]
 
     def rms(self, who: str) -> Array:
-        """RMS of the prediction error of each joint [N m]."""
+        """Return the RMS of the prediction error of each joint [N m]."""
         return np.array([joint["rms"] for joint in self.predictions[who].joints().values()])
 
     @property
@@ -160,14 +159,13 @@ def compare(
     """Predict a run with the identified, the nominal and the true parameters.
 
     Args:
-        folder: That `sysid identify` wrote.
+        folder: Folder that `sysid identify` wrote.
         bag: A held-out run.
         model: The robot as described.
         true_pi: True parameters of the simulated robot, shape (n_bodies, 10).
         true_friction: The same for every joint, by symbol, such as F_c.
     """
-    estimate = Estimate.load(folder / "estimate.yaml")
-    identified = Identification.load(folder / "parameters.yaml", model, estimate)
+    identified = Identification.load(folder, model)
     names = identified.names[true_pi.size :]
     truth = [true_friction.get(name.split(".")[-1], 0.0) for name in names]
     robots = {

@@ -25,7 +25,7 @@ from robot_sysid.msg import Identifiability, InertialEstimate, PayloadEstimate
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
 from sysid_core.files import write_text
-from sysid_core.planning import HeldBox, MotionLimits, Trajectory, export_trajectory
+from sysid_core.planning import HeldBox, MotionChecker, MotionLimits, Trajectory
 from sysid_core.planning.payload import plan_payload_motion
 from sysid_core.reasons import Outcome
 from sysid_core.report import (
@@ -77,7 +77,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         box = HeldBox(tuple(shape.size), tuple((shape.lower + shape.upper) / 2))
         limits = MotionLimits.from_model(model, tcp_frame=SENSOR_FRAME, held=box)
         plan = plan_payload_motion(model, limits, duration=8.0 if fast else 15.0)
-        export_trajectory(model, plan.trajectory, limits, trajectory_file)
+        MotionChecker(model, limits).export(plan.trajectory, trajectory_file)
     trajectory = plan.trajectory
     console.print(
         f"Planned {trajectory.duration:.0f} s: static tare postures, then an oscillation of the"

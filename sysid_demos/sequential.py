@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from sysid_core.planning import MotionLimits, export_trajectory, plan_arm_motion
+from sysid_core.planning import MotionChecker, MotionLimits, plan_arm_motion
 from sysid_core.planning.sequential import SequentialPlan, plan_sequential
 from sysid_core.report import Report
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
@@ -96,7 +96,7 @@ def _plan(
         all_joints = plan_arm_motion(
             model, limits, period=8.0, n_candidates=10, n_starts=0, seed=SEED
         )
-        export_trajectory(model, all_joints.trajectory, limits, other)
+        MotionChecker(model, limits).export(all_joints.trajectory, other)
     console.print(
         f"Planned {len(plan.moves)} swings, {plan.trajectory.duration:.0f} s, that determine"
         f" {len(plan.constants)} constants; largest condition number {plan.worst_condition:.0f}."

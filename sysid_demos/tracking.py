@@ -87,7 +87,8 @@ class TrackingRecorder:
             self._begin = conversions.ns_from_stamp(message.stamp)
 
     def result(self, duration: float) -> Tracking:
-        """Tracking of the last motion; states are interpolated at the stamps of the set points.
+        """Return the tracking of the last motion; states are interpolated at the stamps of the set
+        points.
 
         Args:
             duration: Duration of the motion, from its mark on [s].
@@ -139,8 +140,8 @@ def learn_and_track(
 
 
 def use_identified(client: LiveClient, console: Console) -> None:
-    """Request that the controller uses the identified parameters (in place of a person), at rest
-    only.
+    """Request that the controller uses the identified parameters, as a person would do, while the
+    robot is at rest.
     """
     answer: Any = client.call(
         Trigger, "computed_torque_controller/use_identified", Trigger.Request()
@@ -149,7 +150,7 @@ def use_identified(client: LiveClient, console: Console) -> None:
 
 
 def tracking_figure(before: Tracking, after: Tracking) -> Figure:
-    """Figure of the errors of both runs over time, joint by joint."""
+    """Return a figure of the errors of both runs over time, joint by joint."""
     runs = {"nominal parameters": before, "identified": after}
     return Figure.curves(
         {

@@ -82,7 +82,7 @@ class FleetState:
         return Outcome.WARN if self.failed else Outcome.PASS
 
     def alarms(self) -> list[dict[str, Any]]:
-        """Detected changes as table rows, the largest first."""
+        """Return the detected changes as table rows, the largest first."""
         rows = []
         for (robot, tool, parameter), trend in self.trends.items():
             when = trend.series.time
@@ -175,8 +175,8 @@ def _copies(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Recordings with the same content as an earlier recording of the robot, with the name of that
     one.
 
-    If copies counted twice, nights would seem more alike than they are, and later nights would
-    cause alarms.
+    If copies counted twice, the variation between nights would seem smaller than it is, and later
+    nights would cause alarms.
     """
     first: dict[tuple[str, str], str] = {}
     copies = {}
@@ -189,7 +189,7 @@ def _copies(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def is_watched(parameter: str) -> bool:
-    """True if changes of a parameter are monitored."""
+    """Return True if changes of a parameter are monitored."""
     return (
         parameter.endswith(WATCHED[:2])
         or parameter == WATCHED[2]

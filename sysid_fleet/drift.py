@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detection of change points in series of estimates, with a given rate of false alarms.
 
-Every estimate is compared with what the robot's own estimates before predict (recursive residuals,
-Brown, Durbin & Evans 1975, eq. (4)); the spread between nights is that of the whole group of
-robots. These residuals are independent and normal while nothing changes, with a common deviation
-of about one: the spread is an estimate. Two cumulative sums (Page 1954; one for each direction)
-notice a lasting change; their threshold is computed for the wanted rate of false alarms by a Markov
-chain (Brook & Evans 1972, eq. (2)), as its mean over what that deviation may be (Jensen et al.
-2006). Single wild nights count no more than `CLIP` deviations (Lucas & Crosier 1982)."""
+Every estimate is compared with the prediction from the earlier estimates of the same robot
+(recursive residuals, Brown, Durbin & Evans 1975, eq. (4)); the variation between nights is
+estimated for the whole group of robots. Without a change, these residuals are independent and
+normal with a common standard deviation of about one, which is only estimated. Two cumulative sums
+(Page 1954; one for each direction) detect a lasting change. Their threshold is computed for the
+wanted rate of false alarms by a Markov chain (Brook & Evans 1972, eq. (2)), averaged over the
+uncertainty of the standard deviation (Jensen et al. 2006). Outlying single nights count as at most
+`CLIP` standard deviations (Lucas & Crosier 1982).
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ _MANY, _NODES = 1e4, 9  # degrees of freedom: as good as known; nodes of the mea
 
 
 def run_length(k: float, h: float, clip: float = CLIP) -> float:
-    """Average run length: mean number of standard normal residuals until a cumulative sum (CUSUM)
-    reaches `h`.
+    """Return the average run length: mean number of standard normal residuals until a cumulative
+    sum (CUSUM) reaches `h`.
 
     Brook & Evans (1972), eq. (2): `(I - Q)^-1 1` of the chain of the sum's states.
 
@@ -50,7 +52,7 @@ def run_length(k: float, h: float, clip: float = CLIP) -> float:
 
 
 def threshold(k: float, length: float, freedom: float = np.inf) -> float:
-    """Threshold of a cumulative sum (CUSUM) for a given mean rate of false alarms.
+    """Return the threshold of a cumulative sum (CUSUM) for a given mean rate of false alarms.
 
     Args:
         k: Reference value.
@@ -183,10 +185,11 @@ class Monitored:
 
 
 def spread_of(group: Sequence[Series]) -> Spread:
-    """Variation between nights and effect of a regressor (such as temperature), from differences of
-    successive estimates.
+    """Return the variation between nights and effect of a regressor (such as temperature), from
+    differences of successive estimates.
 
-    A change adds one large difference to its robot, which is excluded.
+    A change of the parameter causes one large difference between successive estimates of its robot;
+    this difference is excluded.
 
     Args:
         group: The same parameter of like robots.

@@ -40,7 +40,7 @@ _TEMPERATURE = "sensor_msgs/msg/Temperature"
 def sensor_values(
     model: RobotModel, run: Recording, mass: float | None
 ) -> dict[str, tuple[float, float, str, str]]:
-    """Bias of every axis of the sensor, and its gain by a known mass, from slow samples.
+    """Return the bias of every axis of the sensor, and its gain by a known mass, from slow samples.
 
     Args:
         model: The robot, which has the sensor's frame.
@@ -96,7 +96,9 @@ def sensor_values(
 
 
 def temperature_of(path: Path, topic: str) -> float | None:
-    """Mean temperature of a bag's `sensor_msgs/Temperature` topic [deg C]; None without messages."""
+    """Return the mean temperature of a bag's `sensor_msgs/Temperature` topic [deg C]; None without
+    messages.
+    """
     if not topic:
         return None
     decode = message_decoder(build_typestore({}), _TEMPERATURE)
@@ -132,28 +134,24 @@ class Task:
 def calibrated(
     calibration: str, description: str, columns: str, settings: str
 ) -> tuple[Identification, ColumnMap | None]:
-    """Calibrated robot, cached as long as the hash of its `settings` stays the same."""
-    folder = Path(calibration)
-    known = Identification.load(
-        folder / "parameters.yaml",
-        RobotModel.from_urdf(description),
-        Estimate.load(folder / "estimate.yaml"),
-    )
+    """Return the calibrated robot, cached as long as the hash of its `settings` stays the same."""
+    known = Identification.load(calibration, RobotModel.from_urdf(description))
     return known, ColumnMap.load(columns) if columns else None
 
 
 def recording_rows(task: Task) -> list[dict[str, Any]]:
-    """Estimates of the friction of every joint and of the load on the last body, from one
-    recording.
+    """Return the estimates of the friction of every joint and of the load on the last body, from
+    one recording.
 
-    Masses of the links, rotor inertias and further friction terms keep their calibrated values:
-    short ordinary motions don't show them, and what is estimated stays comparable.
+    Masses of the links, rotor inertias and further friction terms keep their calibrated values,
+    because short ordinary motions do not determine them, and because the estimates of different
+    recordings then remain comparable.
 
     Args:
         task: The recording.
 
     Raises:
-        SysIdError: It can't be used.
+        SysIdError: The recording cannot be used.
     """
     robot = task.robot
     settings = settings_hash(robot, task.tool)
@@ -232,8 +230,8 @@ _FREE = ("F_c", "F_v", "beta")
 def friction_at(
     known: Identification, estimate: Estimate, speed: float
 ) -> dict[str, tuple[float, float, str, str]]:
-    """Friction `F_c + F_v v` of every axis at a given speed, which is more accurate than each of
-    its two correlated terms.
+    """Return the friction `F_c + F_v v` of every axis at a given speed, which is more accurate than
+    each of its two correlated terms.
     """
     out = {}
     covariance = estimate.covariance
@@ -276,7 +274,7 @@ def begin_of(run: Recording, source: Source) -> datetime:
 
 
 def warm_up(run: Recording) -> float:
-    """Time in motion before the middle of the recording [s], as a measure of the drives'
+    """Return the time in motion before the middle of the recording [s], as a measure of the drives'
     temperature.
     """
     stream = run.joints

@@ -71,7 +71,7 @@ class Registry(FileSchema):
     shift: Number = 2.0
 
     def owner(self, address: str) -> tuple[str, str]:
-        """Robot and tool ("" for none) to which a recording belongs.
+        """Return the robot and tool ("" for none) to which a recording belongs.
 
         Raises:
             BatchError: No robot, or several.
@@ -87,7 +87,7 @@ class Registry(FileSchema):
         return found[0], next((t for t, x in tools.items() if fnmatchcase(address, x.match)), "")
 
     def group(self, robot: str) -> str:
-        """Group of robots whose variation between nights is estimated together."""
+        """Return the group of robots whose variation between nights is estimated together."""
         return self.robots[robot].group or self.robots[robot].description
 
 
@@ -116,7 +116,7 @@ def load_registry(path: str | Path) -> Registry:
 
 
 def settings_hash(robot: Robot, tool: Tool | None) -> str:
-    """Hash of all inputs that affect the estimates, except the recording.
+    """Return the hash of all inputs that affect the estimates, except the recording.
 
     Files enter the hash by their content, independent of their place.
     """

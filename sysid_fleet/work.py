@@ -28,7 +28,9 @@ _LISTED = 20  # failed recordings
 
 
 def fleet_report(state: FleetState) -> Report:
-    """Report with alarms, heat map, time series, pooled values, and recordings without estimates."""
+    """Return a report with alarms, heat map, time series, pooled values, and recordings without
+    estimates.
+    """
     report = Report("Fleet", f"{len({k[0] for k in state.trends})} robots")
     alarms = state.alarms()
     robots = sorted({a["robot"] for a in alarms})
@@ -105,7 +107,7 @@ def _list(report: Report, heading: str, lines: Sequence[str]) -> None:
 
 
 def severity(trend: Trend) -> float:
-    """Severity of a series: magnitude of the last cumulative sum, plus 1 for an alarm."""
+    """Return the severity of a series: magnitude of the last cumulative sum, plus 1 for an alarm."""
     return float(trend.monitored.level[-1]) + float(bool(trend.monitored.changes))
 
 
@@ -144,7 +146,7 @@ def _trend_chart(key: Key, trend: Trend) -> Figure:
 def fleet_jobs(
     sources: Sequence[Source] | Iterator[Source], registry: Registry
 ) -> Iterator[Job[Task]]:
-    """One job per recording; its key changes with the recording and with the settings.
+    """Yield one job per recording; its key changes with the recording and with the settings.
 
     Raises:
         BatchError: A recording that is no robot's, or two robots'.
@@ -259,7 +261,7 @@ def write_state(rows: Rows, registry: Registry, out: Path) -> FleetState:
     except ModuleNotFoundError as err:
         raise BatchError(
             "Alarms are written as Parquet, and pyarrow isn't installed.",
-            remedy='Install it: pip install "robot_sysid[cluster]".',
+            remedy='Install the missing packages: pip install "robot_sysid[cluster]".',
         ) from err
     out.mkdir(parents=True, exist_ok=True)
     moment, number, text = pa.timestamp("us", "UTC"), pa.float64(), pa.string()

@@ -26,7 +26,9 @@ from sysid_nodes.lifecycle import LATCHED
 
 
 def margins(snapshot: Snapshot) -> str:
-    """Text with the ratio of the current value to each limit of the motion, the largest first."""
+    """Return the text with the ratio of the current value to each limit of the motion, the largest
+    first.
+    """
     motion = _values(snapshot, "trajectory_executor: motion")
     shares = {k: float(v) for k, v in motion.items() if k != "state"}
     fullest = sorted(shares, key=lambda kind: -shares[kind])
@@ -35,7 +37,7 @@ def margins(snapshot: Snapshot) -> str:
 
 
 def recorded(snapshot: Snapshot) -> str:
-    """Duration and size of the current recording as text."""
+    """Return the duration and size of the current recording as text."""
     bag = _values(snapshot, "data_logger: state")
     if "path" not in bag:
         return "nothing is being recorded"
@@ -50,7 +52,7 @@ def _values(snapshot: Snapshot, aspect: str) -> dict[str, str]:
 
 
 def payload_state(message: Any) -> str:
-    """State of the running payload estimation in words."""
+    """Return the state of the running payload estimation in words."""
     names = {
         PayloadEstimate.COLLECTING: "collecting samples",
         PayloadEstimate.MASS_KNOWN: "mass known",
@@ -62,7 +64,7 @@ def payload_state(message: Any) -> str:
 
 
 def bridge_state(message: Any) -> str:
-    """State of the payload bridge in words."""
+    """Return the state of the payload bridge in words."""
     names = {
         PayloadBridgeState.IDLE: "nothing is proposed",
         PayloadBridgeState.PROPOSED: "waits for confirmation",
@@ -132,7 +134,7 @@ class Snapshot:
     description: Any = None
 
     def hears(self, node: str) -> bool:
-        """True if a node has reported its state recently."""
+        """Return True if a node has reported its state recently."""
         return any(h.level != "stale" and _node_of(h.name) == node for h in self.health)
 
     @property
@@ -197,7 +199,7 @@ class GraphView:
             self.node.destroy_subscription(subscription)
 
     def snapshot(self) -> Snapshot:
-        """State from all messages received so far."""
+        """Return the state from all messages received so far."""
         now = time.monotonic()
         # A node that speaks no longer of an aspect has dropped it: nothing is stale about that.
         alive = {_node_of(n) for n, (when, _) in self._health.items() if now - when <= STALE_S}

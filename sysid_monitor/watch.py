@@ -57,7 +57,9 @@ def watch(namespace: str = "", seconds: float = float("inf")) -> int:
 
 
 def page(snapshot: Snapshot, namespace: str = "") -> Any:
-    """All displays as one rich renderable; a message that can't be shown is named, not raised."""
+    """Return all displays as one renderable of rich; a message that cannot be displayed is named
+    instead of raising an error.
+    """
     displays = {
         "nodes": lambda: _health(snapshot, namespace),
         "motion": lambda: _motion(snapshot),

@@ -6,4 +6,4 @@ import sys
 
 if __name__ == "__main__":
     node = sys.argv.pop(1)
-    sys.exit(importlib.import_module(f"sysid_nodes.{node}").main())
+    sys.exit(importlib.import_module(f"sysid_nodes.{node}.node").main())

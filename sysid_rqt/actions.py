@@ -32,7 +32,9 @@ class Caller:
         self._goal: Any = None
 
     def find(self, kind: type, name: str) -> Any:
-        """Client of a service, created early so that its server is found before the first call."""
+        """Return the client of a service, created early so that its server is found before the
+        first call.
+        """
         if name not in self._clients:
             self._clients[name] = self._node.create_client(kind, name)
         return self._clients[name]

@@ -16,7 +16,7 @@ JOINTS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Ok
 
 
 def convergence(snapshot: Snapshot) -> object:
-    """Figure of mass and centre of mass over time with two standard deviations."""
+    """Return a figure of mass and centre of mass over time with two standard deviations."""
     from matplotlib.figure import Figure
 
     history = snapshot.history[-600:]
@@ -46,7 +46,7 @@ def convergence(snapshot: Snapshot) -> object:
 
 
 def residual_curves(time: Any, residuals: Any, names: Sequence[str]) -> object:
-    """Figure of the residual torque of every joint over time.
+    """Return a figure of the residual torque of every joint over time.
 
     Args:
         time: Shape (K,), now is 0 [s].
@@ -68,7 +68,8 @@ def residual_curves(time: Any, residuals: Any, names: Sequence[str]) -> object:
 
 
 def object_views(message: Any, shape: Any = None) -> object:
-    """Figure of the held object in three views: shape, point masses, centre of mass, inertia.
+    """Return a figure of the held object in three views: shape, point masses, centre of mass,
+    inertia.
 
     Orange: the centre of mass with its ellipsoid of two standard deviations. Blue: the uniform solid
     of the same mass and inertia. Dots: masses inside the shape with the estimate's moments.
@@ -128,8 +129,8 @@ def object_views(message: Any, shape: Any = None) -> object:
 
 
 def point_masses(points: Any, mass: float, com: Any, spread: Any) -> Any:
-    """Non-negative point masses with the mass, centre of mass and second moments of a given body,
-    (n,) [kg].
+    """Return the non-negative point masses with the mass, centre of mass and second moments of a
+    given body, (n,) [kg].
 
     Args:
         points: Shape (n, 3) [m].
@@ -150,7 +151,7 @@ def point_masses(points: Any, mass: float, com: Any, spread: Any) -> Any:
 
 
 def nominal_values(description: Any) -> dict[str, float]:
-    """Inertial parameters of a `robot_description` by name; empty if it contains none."""
+    """Return the inertial parameters of a `robot_description` by name; empty if it contains none."""
     from sysid_core.errors import SysIdError
     from sysid_core.robot import RobotModel, received_urdf
 
@@ -167,7 +168,7 @@ def nominal_values(description: Any) -> dict[str, float]:
 
 
 def arm_bars(message: Any, nominal: Mapping[str, float]) -> object:
-    """Figure of the difference of every parameter from the URDF, in standard deviations.
+    """Return a figure of the difference of every parameter from the URDF, in standard deviations.
 
     Args:
         message: InertialEstimate.

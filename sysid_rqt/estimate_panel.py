@@ -173,6 +173,6 @@ class EstimatePanel(Panel):
 
 
 def matched(value: float, deviation: float) -> tuple[str, str]:
-    """Value and standard deviation with matching digits."""
+    """Return the value and standard deviation with matching digits."""
     shown, _, beside = with_deviation(value, deviation).partition(" ± ")
     return shown, beside

@@ -121,7 +121,7 @@ def rows_of(widgets: Sequence[QWidget], columns: int) -> QGridLayout:
 
 
 def table(columns: Sequence[str]) -> QTableWidget:
-    """Read-only table widget."""
+    """Create a read-only table widget."""
     out = QTableWidget(0, len(columns))
     out.setHorizontalHeaderLabels(list(columns))
     out.verticalHeader().setVisible(False)

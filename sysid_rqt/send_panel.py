@@ -118,7 +118,7 @@ class SendPanel(Panel):
 
 
 def beside(read: Any, proposed: Any, has: Any) -> tuple[str, str, str]:
-    """Text row with a proposed value, the value in the controller, and their difference."""
+    """Return the text row with a proposed value, the value in the controller, and their difference."""
     new = None if proposed is None else read(proposed)
     old = None if has is None else read(has)
     change = "–" if new is None or old is None else f"{new - old:+.3g}"

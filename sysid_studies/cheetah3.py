@@ -22,7 +22,7 @@ from sysid_core.identifiability.rpna import (
     structural_identifiability,
 )
 from sysid_core.report import Figure, Report
-from sysid_core.robot import Array, RobotModel, Rotor, joint_torque_regressor
+from sysid_core.robot import Array, RobotModel, Rotor
 from sysid_studies.quadruped import (
     GEAR_RATIO,
     LEG_JOINTS,
@@ -55,7 +55,7 @@ PAPER_TABLE_6: dict[str, dict[str, tuple[float, float, float]]] = {
 
 
 def parameter_names(model: RobotModel) -> list[str]:
-    """Names of the parameters: ten per link and four per rotor."""
+    """Return the names of the parameters: ten per link and four per rotor."""
     names: list[str] = []
     for body in model.body_names:
         kinds = ("m", "mz", "Ixx=Iyy", "Izz") if body.endswith("_rotor") else tuple(range(10))
@@ -64,7 +64,9 @@ def parameter_names(model: RobotModel) -> list[str]:
 
 
 def symmetric_rotors(model: RobotModel) -> Array:
-    """Matrix from the parameters of `parameter_names` to ten parameters per body, shape (10 N, p)."""
+    """Return the matrix from the parameters of `parameter_names` to ten parameters per body, shape
+    (10 N, p).
+    """
     rotor = np.zeros((10, 4))
     rotor[[0, 3, 9], [0, 1, 3]] = 1.0
     rotor[[4, 6], 2] = 1.0
@@ -78,16 +80,16 @@ def symmetric_rotors(model: RobotModel) -> Array:
 
 
 def true_parameters(model: RobotModel) -> Array:
-    """Parameters of the model, in the order of `parameter_names`."""
+    """Return the parameters of the model, in the order of `parameter_names`."""
     S = symmetric_rotors(model)
     return np.asarray(np.linalg.lstsq(S, model.pi.ravel(), rcond=None)[0])
 
 
 def regressor(model: RobotModel, motion: Gallop) -> Array:
-    """Regressor of the generalised forces of torso and leg joints, rotors included; (K (6 + 12), p)
-    or (3 K, p).
+    """Return the regressor of the generalised forces of torso and leg joints, rotors included; (K
+    (6 + 12), p) or (3 K, p).
     """
-    Y = joint_torque_regressor(model, *motion_of(model, motion)) @ symmetric_rotors(model)
+    Y = model.torque_regressor(*motion_of(model, motion)) @ symmetric_rotors(model)
     return (coupling_matrix(model).T @ Y).reshape(-1, Y.shape[-1])
 
 
@@ -157,7 +159,7 @@ class Cheetah3Study:
         return (f"The zeros are {where}.",)
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain numbers for JSON."""
+        """Return the result as plain numbers for JSON."""
         return {
             "schema": "robot_sysid/cheetah3/1",
             "pattern_matches": self.pattern_matches,
@@ -175,7 +177,7 @@ class Cheetah3Study:
         }
 
     def report(self) -> Report:
-        """Report with the table compared with the paper."""
+        """Return a report with the table compared with the paper."""
         report = Report("A leg identified on a free and on a locked torso", "table 6 of the paper")
         report.verdict(self.pattern_matches, "The errors that vanish are the same as in the paper.")
         report.verdict(

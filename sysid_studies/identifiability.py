@@ -17,8 +17,7 @@ from sysid_core.identifiability.rpna import (
 )
 from sysid_core.report import LEGEND, Report, identifiability_table
 from sysid_core.robot import (
-    joint_torque_regressor,
-    reference_robot,
+    load_robot,
     reference_rotors,
     rotor_regressor,
 )
@@ -158,7 +157,7 @@ class IdentifiabilityStudy:
         return ("Every figure is the paper's." if self.agrees else "Some figures differ.",)
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain values for JSON."""
+        """Return the result as plain values for JSON."""
         return {
             "schema": "robot_sysid/identifiability_study/1",
             "agrees": self.agrees,
@@ -176,7 +175,7 @@ class IdentifiabilityStudy:
         }
 
     def report(self) -> Report:
-        """Report with every value next to the published one."""
+        """Return a report with every value next to the published one."""
         report = Report(
             "Structural identifiability: the paper's tables",
             "Wensing, Niemeyer, Slotine 2023, tables 2, 4, 5 and figure 4",
@@ -209,7 +208,7 @@ def identifiability_study(rng: np.random.Generator) -> IdentifiabilityStudy:
     comparisons: list[Comparison] = []
     answers: dict[str, tuple[Identifiability, Identifiability]] = {}
     for paper in PAPER_ROBOTS:
-        model = reference_robot(paper.robot, floating_base=paper.floating_base)
+        model = load_robot(paper.robot, floating_base=paper.floating_base)
         rotors = reference_rotors(paper.robot)
         answer = structural_identifiability(model, rotors=rotors)
         weightless = structural_identifiability(model, gravity=(0, 0, 0), rotors=rotors)
@@ -218,7 +217,7 @@ def identifiability_study(rng: np.random.Generator) -> IdentifiabilityStudy:
         first = 1 if paper.floating_base else 0
         bodies, light = answer.bodies[first:], weightless.bodies[first:]
         q, v, a = random_states(model, 20 * model.n_bodies + 20, rng)
-        Y = joint_torque_regressor(model, q, v, a)
+        Y = model.torque_regressor(q, v, a)
         Y_m = np.concatenate([Y, rotor_regressor(model, rotors, q, v, a)], axis=2)
         sampled, with_rotors = (numerical_rank(x.reshape(-1, x.shape[-1])).rank for x in (Y, Y_m))
 
@@ -247,9 +246,7 @@ def identifiability_study(rng: np.random.Generator) -> IdentifiabilityStudy:
         )
         if paper.robot == "puma560":
             q, v, a = random_states(model, 20 * model.n_bodies + 20, rng)
-            Y0 = joint_torque_regressor(
-                reference_robot("puma560", gravity=(0, 0, 0)), q, v, a
-            ).reshape(-1, 60)
+            Y0 = load_robot("puma560", gravity=(0, 0, 0)).torque_regressor(q, v, a).reshape(-1, 60)
             add("base parameters without gravity", weightless.n_base, 34, numerical_rank(Y0).rank)
         if paper.robot == "two-link-parallel":
             add(

@@ -30,14 +30,14 @@ _AXES = {"abad": "1 0 0", "hip": "0 1 0", "knee": "0 1 0"}
 
 
 def quadruped() -> RobotModel:
-    """Robot with a floating trunk and four legs; every rotor is a separate body that mimics its
-    joint.
+    """Return the robot with a floating trunk and four legs; every rotor is a separate body that
+    mimics its joint.
     """
     return RobotModel.from_urdf(_urdf(LEGS), floating_base=True)
 
 
 def single_leg(leg: str = "FL") -> RobotModel:
-    """Robot with one leg on a locked torso, as on a test bench."""
+    """Return the robot with one leg on a locked torso, as on a test bench."""
     return RobotModel.from_urdf(_urdf((leg,)))
 
 
@@ -128,7 +128,9 @@ def gallop(*, stride: float = 0.42, detail: float = 0.0) -> Gallop:
     slow = w / STRIDES  # lets the strides differ: a course that isn't quite straight
 
     def wave(mean: float, *terms: tuple[float, float, float]) -> Array:
-        """Amplitude, frequency [rad/s] and phase [rad] to value, rate and acceleration (3, K)."""
+        """Convert amplitude, frequency [rad/s] and phase [rad] to value, rate and acceleration (3,
+        K).
+        """
         out = np.zeros((3, SAMPLES))
         out[0] = mean
         for k, (amplitude, frequency, phase) in enumerate(terms, start=1):
@@ -158,7 +160,7 @@ def gallop(*, stride: float = 0.42, detail: float = 0.0) -> Gallop:
 
 
 def motion_of(model: RobotModel, motion: Gallop) -> tuple[Array, Array, Array]:
-    """Configuration (K, nq), velocity and acceleration (K, nv) of a model that gallops.
+    """Return the configuration (K, nq), velocity and acceleration (K, nv) of a model that gallops.
 
     A model without a floating base moves its legs alone, as with the torso locked. Rotors turn
     with their joints.

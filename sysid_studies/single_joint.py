@@ -32,7 +32,7 @@ _STEP = 1e-30  # of the complex derivative: no cancellation, so it may be tiny
 
 
 def inertia_constants(constants: ArrayLike) -> tuple[Array, Array, Array]:
-    """Constants m (...,), k (..., 3) and U (..., 3, 3) from minimal constants (..., 10)."""
+    """Return the constants m (...,), k (..., 3) and U (..., 3, 3) from minimal constants (..., 10)."""
     constants = np.asarray(constants)
     U = np.empty((*constants.shape[:-1], 3, 3), dtype=constants.dtype)
     U[..., _ROWS, _COLS] = constants[..., 4:]
@@ -43,7 +43,8 @@ def inertia_constants(constants: ArrayLike) -> tuple[Array, Array, Array]:
 def varying_parts(
     chain: DrivingAxisChain, constants: ArrayLike, q: ArrayLike
 ) -> tuple[Array, Array]:
-    r"""Varying parts `l_i` and `V_i` of algorithm 1, which depend on the joints beyond body i.
+    r"""Return the varying parts `l_i` and `V_i` of algorithm 1, which depend on the joints beyond
+    body i.
 
     The last body has none: eqs. (15), (17).
 
@@ -89,7 +90,7 @@ def varying_parts(
 
 
 def inertia_matrix(chain: DrivingAxisChain, constants: ArrayLike, q: ArrayLike) -> Array:
-    """Inertia matrix H(q) by equation (9), shape (n, n), from constants (n, 10).
+    """Return the inertia matrix H(q) by equation (9), shape (n, n), from constants (n, 10).
 
     The sums `c = k + l`, `J = U + V` are eqs. (12), (13).
     """
@@ -122,7 +123,7 @@ def inertia_matrix(chain: DrivingAxisChain, constants: ArrayLike, q: ArrayLike) 
 
 
 def gravity_torque(chain: DrivingAxisChain, constants: ArrayLike, q: ArrayLike) -> Array:
-    """Gravity torques by equation (11), shape (n,), from constants (n, 10)."""
+    """Return the gravity torques by equation (11), shape (n,), from constants (n, 10)."""
     m, k, _ = inertia_constants(constants)
     c = k + varying_parts(chain, constants, q)[0]
     out = np.zeros(chain.n, dtype=c.dtype)
@@ -136,7 +137,8 @@ def gravity_torque(chain: DrivingAxisChain, constants: ArrayLike, q: ArrayLike) 
 def composite_inverse_dynamics(
     chain: DrivingAxisChain, constants: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike
 ) -> Array:
-    r"""Joint torques from the constants alone, equation (29): `H a + Coriolis + gravity`.
+    r"""Return the joint torques from the constants alone, equation (29): `H a + Coriolis +
+    gravity`.
 
     The Coriolis torque is `Hdot v - 1/2 d(v^T H v)/dq`, which equations (30)-(32) spell out.
 
@@ -192,8 +194,8 @@ def single_joint_rows(
     v: ArrayLike,
     a: ArrayLike,
 ) -> Array:
-    r"""Coefficients of the minimal constants in the torque of one joint while one joint moves
-    alone.
+    r"""Return the coefficients of the minimal constants in the torque of one joint while one joint
+    moves alone.
 
     By kind of joint: (56) revolute and (57) prismatic behind a turning joint, (58) the turning
     joint itself, (59) behind a sliding joint, (60) the sliding joint itself.
@@ -250,8 +252,8 @@ def single_joint_rows(
 def visible_constants(
     chain: DrivingAxisChain, moving: int, observed: int, posture: ArrayLike
 ) -> Visibility:
-    """Properties 1 and 2: constants of a body that the torque of one joint determines while another
-    joint moves alone.
+    """Return properties 1 and 2: constants of a body that the torque of one joint determines while
+    another joint moves alone.
 
     Args:
         chain: The arm.
@@ -344,8 +346,8 @@ def _motion_of_body(
 def check_postures(
     minimal: MinimalConstants, moving: int, observed: int, postures: Sequence[ArrayLike]
 ) -> tuple[str, ...]:
-    """Constants of a body that the motion of one joint in given postures determines, compared with
-    all that it can determine.
+    """Return the constants of a body that the motion of one joint in given postures determines,
+    compared with all that it can determine.
 
     The constants of the bodies behind it count as known. With ideal velocities and accelerations,
     all constants that Properties 1 and 2 list must be independent over the postures.

@@ -21,7 +21,7 @@ from sysid_core.identifiability.composite_bodies import (
     minimal_constants,
 )
 from sysid_core.report import Report
-from sysid_core.robot import Array, RobotModel, reference_robot
+from sysid_core.robot import Array, RobotModel, load_robot
 from sysid_studies.single_joint import check_postures, composite_inverse_dynamics, single_joint_rows
 from sysid_studies.table import StudyTable
 
@@ -156,7 +156,7 @@ class StanfordStudy:
         )
 
     def report(self) -> Report:
-        """Report with both tables."""
+        """Return a report with both tables."""
         report = Report("Sequential identification of the Stanford arm", "Lin, tables I and II")
         for table in self.tables:
             report.heading(table.title)
@@ -165,7 +165,7 @@ class StanfordStudy:
         return report
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain data for JSON."""
+        """Return the result as plain data for JSON."""
         return {
             "table_I": {str(body): rows.tolist() for body, rows in self.directions.items()},
             "paper_table_I": {str(body): list(rows) for body, rows in PAPER_TABLE_I.items()},
@@ -185,7 +185,7 @@ def stanford_study(rng: np.random.Generator, n_random: int = 100) -> StanfordStu
         rng: For the motions of the closing check.
         n_random: Number of those motions.
     """
-    model = reference_robot("stanford")
+    model = load_robot("stanford")
     minimal = minimal_constants(model)
     directions = {
         body: np.array([direction_in_body(minimal.chain, 0, body - 1, q) for q in _postures(body)])

@@ -22,7 +22,7 @@ class StudyTable:
     note: str = ""
 
     def to_dict(self) -> dict[str, object]:
-        """Table as plain data for JSON; infinite numbers become null."""
+        """Return a table as plain data for JSON; infinite numbers become null."""
         rows = [
             [None if isinstance(x, float) and not np.isfinite(x) else x for x in row]
             for row in self.rows
@@ -42,7 +42,7 @@ class Study(Protocol):
         """Conclusions from the tables, in sentences."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain data for JSON."""
+        """Return the result as plain data for JSON."""
 
     def report(self) -> Report:
-        """Report of the study."""
+        """Return a report of the study."""

@@ -13,7 +13,7 @@ from busy_machine import pace, patience
 
 rclpy = pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
-from sysid_core.planning.payload.plan import PayloadPlan  # noqa: E402
+from sysid_core.planning import Trajectory  # noqa: E402
 from sysid_core.robot import pi_from_mass_com_inertia  # noqa: E402
 from sysid_nodes.bringup import NodeSpec  # noqa: E402
 from sysid_nodes.bringup.processes import NodeProcesses  # noqa: E402
@@ -38,20 +38,21 @@ def clocked() -> dict[str, Any]:
     return {"clock": True, "pace": pace(), "patience_s": 3.0 * patience()}
 
 
-def simulated(plan: PayloadPlan | None = None, **more: Any) -> dict[str, Any]:
-    """Parameters of a simulated xArm 7 that holds `PAYLOAD`.
+def simulated(motion: Trajectory | None = None, **more: Any) -> dict[str, Any]:
+    """Parameters of a simulated xArm 7 that holds `PAYLOAD`, where a motion begins.
 
     With `clock=True` time runs as much slower as the machine is: limits that are times of the robot
     (stale states, a clock's jump) are as far away as on a quiet one.
     """
     if more.get("clock"):
         more = {**clocked(), **more}
-    start = [0.0] * 7 if plan is None else plan.trajectory.q[0].tolist()
+    start = [0.0] * 7 if motion is None else motion.q[0].tolist()
     return {
         "robot": "xarm7",
         "sensor_frame": FRAME,
         "payload": PAYLOAD.tolist(),
         "start": start,
+        "rate_hz": 100.0,  # as slow as robots are: half the messages cost half the processor time
         "wrench_bias": [1.0, -2.0, 0.5, 0.05, -0.03, 0.02],
         **more,
     }

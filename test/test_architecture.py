@@ -173,7 +173,7 @@ def test_every_room_of_the_nodes_declares_its_names_in_order() -> None:
     assert {f.parent for f in NODES.rglob("*.py")} == {NODES, *folders}
     for folder in folders:
         text = (folder / "__init__.py").read_text(encoding="utf-8")
-        (block,) = re.findall(r"__all__ = (\[.*?\])", text, flags=re.DOTALL)
+        (block,) = re.findall(r"__all__(?:: list\[str\])? = (\[.*?\])", text, flags=re.DOTALL)
         names = ast.literal_eval(block)
         assert len(names) == len(set(names)), folder
 

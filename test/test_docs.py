@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -158,6 +159,18 @@ def in_a_folder_with_examples(folder: Path, command: list[str]) -> subprocess.Co
 def test_the_commands_of_a_tutorial_run(name: str, script: str, tmp_path: Path) -> None:
     done = in_a_folder_with_examples(tmp_path, ["bash", "-e", "-c", script])
     assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-1500:]
+    if name == "csv_without_ros":
+        _finds_the_true_friction(tmp_path / "results" / "ur5")
+
+
+def _finds_the_true_friction(result: Path) -> None:
+    (held_out,) = json.loads((result / "result.json").read_text("utf-8"))["validation"]
+    assert held_out["relative_error"] < 0.035
+    truth = yaml.safe_load((ROOT / "examples" / "ur5" / "truth.yaml").read_text("utf-8"))
+    found = yaml.safe_load((result / "parameters.yaml").read_text("utf-8"))["parameters"]
+    for symbol in ("F_c", "F_v"):
+        values = [v for name, v in found.items() if name.endswith(f".{symbol}")]
+        assert values == pytest.approx(truth[symbol], rel=0.2)
 
 
 @pytest.mark.parametrize(("name", "script"), blocks("python"))

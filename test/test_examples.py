@@ -27,6 +27,7 @@ from sysid_core.identifiability import rpna
 from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxisChain
 from sysid_core.planning.transfer import minimum_jerk, straight_move
 from sysid_core.robot import loops
+from sysid_core.robot.inertia import consistency_margin, inertia_matrix_from_pi
 from sysid_core.robot.loops.actuation import actuation_map
 from sysid_core.robot.loops.constraints import loop_residual
 from sysid_core.signals.timing import quantisation
@@ -123,9 +124,9 @@ BODIES = robot.pi_from_mass_com_inertia(
 BATCH: Dims = {"...": (2, 3)}
 X = np.eye(4)
 CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]], Callable[[], Dims]]] = [
-    (robot.consistency_margin, lambda: (BODIES,), lambda: dict(BATCH)),
+    (consistency_margin, lambda: (BODIES,), lambda: dict(BATCH)),
     (robot.is_physically_consistent, lambda: (BODIES,), lambda: dict(BATCH)),
-    (robot.inertia_matrix_from_pi, lambda: (BODIES,), lambda: dict(BATCH)),
+    (inertia_matrix_from_pi, lambda: (BODIES,), lambda: dict(BATCH)),
     (robot.mass_com_inertia_from_pi, lambda: (BODIES,), lambda: dict(BATCH)),
     (robot.pseudo_inertia_from_pi, lambda: (BODIES,), lambda: dict(BATCH)),
     (robot.skew, lambda: (BODIES[..., 1:4],), lambda: dict(BATCH)),
@@ -134,9 +135,8 @@ CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]], Callable[[]
     (robot.transform_pi, lambda: (X, BODIES), lambda: dict(BATCH)),
     (robot.pi_from_pseudo_inertia, lambda: (robot.pseudo_inertia_from_pi(BODIES),), lambda: dict(BATCH)),
     (robot.gravity_of_mount, lambda: ((0.1, 0.2, 0.3),), dict),
-    (robot.inertial_scale, lambda: (arm(),), of_arm),
-    (robot.joint_torque_regressor, lambda: (arm(), *motion()), of_arm),
-    (robot.frame_motion_sensitivity, lambda: (arm(), "panda_hand", *motion()), of_arm),
+    (robot.RobotModel.torque_regressor, lambda: (arm(), *motion()), of_arm),
+    (robot.RobotModel.frame_motion_sensitivity, lambda: (arm(), "panda_hand", *motion()), of_arm),
     (actuation_map, lambda: (leg(), leg_motion().q), of_leg),
     (loops.actuated_inertia, lambda: (leg(),), of_leg),
     (loops.assemble, lambda: (leg(), leg_motion().q[:, leg().actuated_columns]), of_leg),
@@ -220,7 +220,7 @@ INSTANCES: list[Callable[[], object]] = [
     lambda: rpna.structural_identifiability(arm()).base,
     lambda: leg().loops[0].a,
     lambda: leg().attachments[0][0],
-    lambda: DrivingAxisChain.from_model(robot.reference_robot("stanford")),
+    lambda: DrivingAxisChain.from_model(robot.load_robot("stanford")),
 ]
 
 

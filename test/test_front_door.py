@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from two_joint_arm import write_arm
 
 import sysid_core as sysid
 
@@ -34,13 +35,21 @@ def test_a_name_has_an_example(name: str) -> None:  # test_examples runs it
     assert test.examples
 
 
-OPTIONS = {"columns": UR5 / "columns.yaml", "method": "ols", "friction": "usual"}
-OPTIONS |= {"differentiate": "filter", "motion_cutoff_hz": 12.0}
+@pytest.fixture(scope="module")
+def arm(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("arm")
+    write_arm(folder)
+    return folder
+
+
+def identified(arm: Path, recording: object):
+    fit = {"method": "ols", "friction": "usual", "columns": arm / "columns.yaml"}
+    return sysid.identify(arm / "robot.urdf", recording, **fit)
 
 
 @pytest.fixture(scope="module")
-def from_file():
-    return sysid.identify("ur5", UR5 / "train.csv", **OPTIONS)
+def from_file(arm: Path):
+    return identified(arm, arm / "train.csv")
 
 
 def test_what_was_written_is_loaded_by_its_schema(from_file, tmp_path: Path) -> None:
@@ -113,11 +122,11 @@ def test_remedies_name_arguments_not_options(tmp_path: Path) -> None:
         sysid.load(tmp_path)
 
 
-def test_a_table_in_memory_is_a_recording(from_file) -> None:
-    names = (UR5 / "train.csv").read_text().splitlines()[0].split(",")
-    rows = np.loadtxt(UR5 / "train.csv", delimiter=",", skiprows=1)
+def test_a_table_in_memory_is_a_recording(arm: Path, from_file) -> None:
+    names = (arm / "train.csv").read_text().splitlines()[0].split(",")
+    rows = np.loadtxt(arm / "train.csv", delimiter=",", skiprows=1)
     table = dict(zip(names, rows.T, strict=True))
-    from_memory = sysid.identify("ur5", table, **OPTIONS)
+    from_memory = identified(arm, table)
     assert np.array_equal(from_memory.estimate.values, from_file.estimate.values)
     with pytest.raises(sysid.SysIdError, match="columns"):
-        sysid.identify("ur5", table)
+        sysid.identify(arm / "robot.urdf", table)

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 from typer.testing import CliRunner
 
 from sysid_cli.app import app
+from sysid_core.robot import RobotModel
 
 URDF = """<robot name="two"><link name="base"/>
 <link name="a"><inertial><mass value="3"/><origin xyz="0.1 0 0.02"/>
@@ -42,6 +45,23 @@ def columns(effort: str, **drives: Any) -> dict[str, Any]:
         "effort": {"columns": [5, 6], "kind": effort},
         **({"drives": drives} if drives else {}),
     }
+
+
+def write_arm(folder: Path) -> None:
+    """Its files: robot.urdf, columns.yaml, and train.csv and validate.csv of an arm whose masses are
+    10 % off the description's.
+    """
+    (folder / "robot.urdf").write_text(URDF)
+    model = RobotModel.from_urdf(URDF)
+    true = model.with_pi(model.pi * np.array([[0.9], [1.1]]))
+    for seed, name in enumerate(("train", "validate")):
+        rng = np.random.default_rng(seed)
+        t, q, v, a = swing(rng, 20.0)
+        tau = true.inverse_dynamics(q, v, a) + np.tanh(v / 0.01) * [1.0, 0.5] + 0.7 * v
+        tau += 0.02 * rng.normal(size=tau.shape)
+        table, names = np.column_stack([t, q, v, tau]), "t,q_1,q_2,v_1,v_2,tau_1,tau_2"
+        np.savetxt(folder / f"{name}.csv", table, delimiter=",", header=names, comments="")
+    (folder / "columns.yaml").write_text(yaml.safe_dump(columns("link_torque") | {"header": True}))
 
 
 def call(*arguments: object) -> tuple[int, str]:

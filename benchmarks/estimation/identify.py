@@ -34,9 +34,6 @@ from sysid_core.robot import (
     DriveTrain,
     FrictionModel,
     RobotModel,
-    inertial_parameter_names,
-    inertial_scale,
-    joint_torque_regressor,
 )
 from sysid_core.signals import EffortKind, JointStream, Recording
 
@@ -71,14 +68,14 @@ def arrays_to_regression(
     q, v, tau = recording.joints.q, recording.joints.v, recording.joints.effort
     Phi = friction.regressor(q, v, a)
     return Regression(
-        Y=np.concatenate([joint_torque_regressor(model, q, v, a), Phi], axis=2),
+        Y=np.concatenate([model.torque_regressor(q, v, a), Phi], axis=2),
         tau=tau,
-        names=inertial_parameter_names(model) + friction.names,
+        names=model.parameter_names + friction.names,
         units=INERTIAL_UNITS * model.n_bodies + friction.units,
         joints=model.joint_names,
         bodies=model.body_names,
         prior=np.concatenate([model.pi.ravel(), np.zeros(len(friction.names))]),
-        prior_sd=np.concatenate([inertial_scale(model), friction_scale(Phi, tau)]),
+        prior_sd=np.concatenate([model.inertial_scale, friction_scale(Phi, tau)]),
         non_negative=np.concatenate(
             [np.zeros(10 * model.n_bodies, dtype=bool), np.array(friction.non_negative)]
         ),

@@ -17,8 +17,8 @@ from rich.console import Console
 
 from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadState
-from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, Unknowns
-from sysid_core.planning.design import Ending, Expectation, Explorer, Goal
+from sysid_core.planning import MotionChecker, MotionLimits, Trajectory
+from sysid_core.planning.design import Ending, Expectation, Explorer, Goal, Unknowns
 from sysid_core.planning.design.plan import plan_arm_motion
 from sysid_core.planning.payload import plan_payload_motion
 from sysid_core.robot import FrameMotion, RobotModel, pi_from_mass_com_inertia, wrench_regressor

@@ -13,7 +13,7 @@ import pinocchio as pin
 
 from sysid_core.errors import IdentifiabilityError, ModelError
 from sysid_core.identifiability.rpna import structural_identifiability
-from sysid_core.robot import RobotModel, example_robots, joint_torque_regressor
+from sysid_core.robot import RobotModel, example_robots
 from sysid_core.robot.loops import mimic_joints
 
 HEAD = (
@@ -29,7 +29,7 @@ def sampled_rank(model: RobotModel) -> int:
     neutral = pin.neutral(model.pin_model)
     q = [pin.integrate(model.pin_model, neutral, d) for d in rng.uniform(-1.5, 1.5, (K, model.nv))]
     v, a = 2 * rng.normal(size=(K, model.nv)), 5 * rng.normal(size=(K, model.nv))
-    Y = joint_torque_regressor(model, np.array(q), v, a).reshape(-1, 10 * model.n_bodies)
+    Y = model.torque_regressor(np.array(q), v, a).reshape(-1, 10 * model.n_bodies)
     scale = np.linalg.norm(Y, axis=0)
     seen = scale > 1e-12 * scale.max()
     s = np.linalg.svd(np.linalg.qr(Y[:, seen] / scale[seen], mode="r"), compute_uv=False)

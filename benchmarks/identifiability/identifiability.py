@@ -19,7 +19,7 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_core.identifiability.rpna import structural_identifiability
-from sysid_core.robot import RobotModel, joint_torque_regressor, load_robot
+from sysid_core.robot import RobotModel, load_robot
 
 ARMS = ("puma560", "tx40", "ur5", "kinova", "panda", "xarm7")
 SIZES = (7, 30, 100, 300, 1000, 3000)
@@ -49,7 +49,7 @@ def sampled(model: RobotModel) -> tuple[float, int, float]:
     start = time.process_time()
     K = 30 * model.n_bodies // model.nv + 10
     q, v, a = rng.uniform(-2, 2, (3, K, model.nv))
-    Y = joint_torque_regressor(model, q, v, a).reshape(-1, 10 * model.n_bodies)
+    Y = model.torque_regressor(q, v, a).reshape(-1, 10 * model.n_bodies)
     scale = np.linalg.norm(Y, axis=0)
     seen = scale > 1e-12 * scale.max()
     s = np.linalg.svd(np.linalg.qr(Y[:, seen] / scale[seen], mode="r"), compute_uv=False)

@@ -98,7 +98,7 @@ def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
     if fault == "clock step" or no_stop or (scaling < 1.0 and not v.scaling_topic):
         return None
     os.environ.update(with_driver_messages(dict(os.environ)))
-    log, file = folder / "truth.npz", emulated.lively(vendor, folder / "motion.npz")
+    log, file = folder / "truth.npz", emulated.lively(vendor, folder / "motion.npz", 8.0)
     specs = _nodes(vendor, fault)
     with own_domain() as domain:
         os.environ.update(domain)
@@ -130,12 +130,14 @@ def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
                 else:
                     emulated.play.handle.cancel_goal_async()
 
-            timeout = 30.0 / scaling if "killed" in fault and fault != "driver killed" else 90.0
-            result, when = emulated.play(client, file, happen, 0.3, timeout)
+            def over() -> bool:
+                return executor.poll() is not None
+
+            result, when = emulated.play(client, file, happen, 0.3, over)
             message = "" if result is None else result.message
             if fault == "driver killed":
                 return {"message": message}
-            emulated.pause(client, 2.0)
+            emulated.pause(client, 10.0 if over() else 2.0)
             truth = emulated.truth(client, log)
             if fault == "disk full":
                 lines = (folder / "logs" / "data_logger.log").read_text().splitlines()

@@ -48,8 +48,7 @@ def calibrate(folder: Path) -> None:
     run = read_bag(BAG, effort_kind=EffortKind.LINK_TORQUE)
     found = identify(model, [run], friction, LeastSquares("joint"), Processing())
     (folder / "calibrated").mkdir()
-    found.save(folder / "calibrated" / "parameters.yaml")
-    found.estimate.save(folder / "calibrated" / "estimate.yaml")
+    found.save(folder / "calibrated")
 
 
 def speed(bags: int) -> None:

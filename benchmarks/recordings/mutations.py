@@ -33,7 +33,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.estimation.arm_fit import FitSettings, fit_arm
 from sysid_core.estimation.fit import friction_scale
 from sysid_core.reasons import Outcome, Reason, Verdict
-from sysid_core.robot import DriveTrain, RobotModel, inertial_scale, joint_torque_regressor
+from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.validation import Prediction, judge_identification
 from sysid_core.workflows import ArmData
 
@@ -306,7 +306,7 @@ def outcome(arm: RealArm) -> Verdict:
 
 def equations(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
     """Regressor and torques, joints in units of their torque's deviation."""
-    Y = joint_torque_regressor(samples.model, samples.q, samples.v, samples.a)
+    Y = samples.model.torque_regressor(samples.q, samples.v, samples.a)
     K, n, _ = Y.shape
     Phi = np.zeros((K, n, 4 * n))
     for j in range(n):
@@ -322,7 +322,7 @@ def error_of(arm: RealArm, right: RealArm) -> float:
     weight = 1.0 / np.maximum(tau.std(axis=0), 1e-9)
     prior = np.concatenate([arm.model.pi.ravel(), np.zeros(4 * arm.model.nv)])
     n_inertial = arm.model.pi.size
-    scale = np.concatenate([inertial_scale(arm.model), friction_scale(A[:, :, n_inertial:], tau)])
+    scale = np.concatenate([arm.model.inertial_scale, friction_scale(A[:, :, n_inertial:], tau)])
     X = (A * weight[:, None]).reshape(-1, len(prior)) * scale
     y = (tau * weight).ravel() - (X / scale) @ prior
     x = prior + scale * np.linalg.solve(X.T @ X + np.eye(len(prior)), X.T @ y)

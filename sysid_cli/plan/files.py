@@ -70,14 +70,14 @@ class MotionSettings:
         return model, self._limits_of(model, motion), motion
 
     def _limits_of(self, model: RobotModel, motion: Trajectory) -> MotionLimits:
-        from sysid_core.planning import MotionLimits, initial_limits, read_limits
+        from sysid_core.planning import MotionLimits, read_limits
 
         given = [read_limits(self.limits, model)] if self.limits else []
         own = MotionLimits.from_dict(motion.limits) if motion.limits else None
         if own is not None and own.joint_names == model.joint_names:
             given.append(own)
         if not given:
-            return initial_limits(model)[0]
+            return MotionLimits.initial(model)[0]
         strictest = given[0]
         for other in (*given[1:], MotionLimits.described(model)):
             strictest = strictest.stricter(other)
@@ -115,7 +115,7 @@ class ValidationSettings:
 @command(plan, example="sysid plan check plan/trajectory.npz robot.urdf --limits limits.yaml")
 def check(settings: CheckSettings) -> None:
     """Check a motion against the limits of a robot; exit status 1 if a limit is violated."""
-    from sysid_core.planning import check_motion, export_trajectory
+    from sysid_core.planning import MotionChecker, check_motion
 
     model, bounds, motion = settings.motion.load()
     result = check_motion(model, motion, bounds)
@@ -136,7 +136,7 @@ def check(settings: CheckSettings) -> None:
     if not result.is_safe:
         raise typer.Exit(1)
     if settings.out is not None:
-        export_trajectory(model, motion, bounds, settings.out)
+        MotionChecker(model, bounds).export(motion, settings.out)
 
 
 @command(plan, example="sysid plan show plan/trajectory.npz robot.urdf --out motion.html")
@@ -159,10 +159,10 @@ def show(settings: ShowSettings) -> None:
 @command(plan, example="sysid plan validation plan/trajectory.npz robot.urdf --out validation.npz")
 def validation(settings: ValidationSettings) -> None:
     """Plan a validation motion that differs from the given identification motion."""
-    from sysid_core.planning import export_trajectory, plan_validation_motion
+    from sysid_core.planning import MotionChecker, plan_validation_motion
 
     model, bounds, motion = settings.motion.load()
     with errors.status("planning another motion: about 10 s"):
         other = plan_validation_motion(model, bounds, motion)
-        export_trajectory(model, other, bounds, settings.out)
+        MotionChecker(model, bounds).export(other, settings.out)
     console.print(f"{other.duration:.1f} s in {settings.out}", highlight=False, markup=False)

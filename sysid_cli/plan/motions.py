@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import field, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import Progress
@@ -42,133 +42,38 @@ REPORT_S = 5.0  # that check and report take [s]
 Say = Callable[[float, str], None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ArmOptions:
-    """Options of `sysid plan arm`."""
-
-    robot: RobotArgument
-    out: OutOption = Path("arm_motion")
-    settings: ArmPlanSettings
-    json_path: JsonPathOption = ""
-
-
-@command(plan, "arm", example="sysid plan arm ur5 --validation --out plan")
-def plan_arm(options: ArmOptions) -> None:
-    """Plan a Fourier motion that minimises the expected errors of an arm's base parameters.
-
-    Ctrl-C ends the search and keeps the best motion found. A motion is written only if it passes
-    every check.
-    """
-    _run(options, _with_forecast)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PayloadOptions:
-    """Options of `sysid plan payload`."""
-
-    robot: RobotArgument
-    out: OutOption = Path("payload_motion")
-    settings: PayloadPlanSettings
-    json_path: JsonPathOption = ""
-
-
-@command(plan, "payload", example="sysid plan payload xarm7 --ground 0 --out plan")
-def plan_payload(options: PayloadOptions) -> None:
-    """Plan a payload motion: static postures, then an oscillation of the last three joints.
-
-    A motion is written only if it passes every check.
-    """
-    _run(options)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PostureOptions:
-    """Options of `sysid plan postures`."""
-
-    robot: RobotArgument
-    out: OutOption = Path("postures_motion")
-    settings: PosturePlanSettings
-    json_path: JsonPathOption = ""
-
-
-@command(plan, "postures", example="sysid plan postures ur5 --count 15 --out postures")
-def plan_postures(options: PostureOptions) -> None:
-    """Plan a motion through static postures, to identify the gravity parameters.
-
-    A motion is written only if it passes every check.
-    """
-    _run(options)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SequentialOptions:
-    """Options of `sysid plan sequential`."""
-
-    robot: RobotArgument
-    out: OutOption = Path("sequential_motion")
-    settings: SequentialPlanSettings
-    json_path: JsonPathOption = ""
-
-
-@command(plan, "sequential", example="sysid plan sequential ur5 --moves 12 --out plan")
-def plan_sequential(options: SequentialOptions) -> None:
-    """Plan single-joint swings in the most informative postures, for sequential identification.
-
-    A motion is written only if it passes every check and excites every parameter.
-    """
-    _run(options)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServoOptions:
-    """Options of `sysid plan servos`."""
-
-    robot: RobotArgument
-    out: OutOption = Path("servo_motion")
-    settings: ServoPlanSettings
-    json_path: JsonPathOption = ""
-
-
-@command(plan, "servos", example="sysid plan servos so101 --ground 0 --out plan")
-def plan_servos(options: ServoOptions) -> None:
-    """Plan a motion for an arm with position servos: a slow and a full pass, with rests; no torques are needed.
-
-    A motion is written only if it passes every check.
-    """
-    _run(options)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoopsOptions:
-    """Options of `sysid plan loops`."""
-
-    robot: Annotated[
-        str, typer.Argument(help="Loops file (YAML), or a reference robot with loops: own-leg.")
-    ]
-    out: OutOption = Path("loops_motion")
-    settings: LoopsPlanSettings
-    json_path: JsonPathOption = ""
-
-
-@command(plan, "loops", example="sysid plan loops own-leg --duration 30 --out plan")
-def plan_loops(options: LoopsOptions) -> None:
-    """Plan Fourier motions of the driven joints of a closed chain.
-
-    A motion that exceeds the velocity or acceleration limits is slowed down. The motion is written
-    only if it passes every check.
-    """
-    _run(options)
-
-
-def _run(
-    options: ArmOptions
-    | PayloadOptions
-    | PostureOptions
-    | SequentialOptions
-    | ServoOptions
-    | LoopsOptions,
+def _planner(
+    name: str,
+    settings: type,
+    about: str,
+    *,
+    example: str,
+    out: str = "",
+    robot: Any = RobotArgument,
     watched: Callable[[Say], Say] = lambda say: say,
 ) -> None:
+    """Register `sysid plan NAME`: robot, folder, the settings of the search, and `--json`."""
+    folder = field(default=Path(out or f"{name}_motion"))
+    options = make_dataclass(
+        f"{settings.__name__}Options",
+        [
+            ("robot", robot),
+            ("out", OutOption, folder),
+            ("settings", settings),
+            ("json_path", JsonPathOption, field(default="")),
+        ],
+        frozen=True,
+        kw_only=True,
+    )
+
+    def run(given: Any) -> None:
+        _run(given, watched)
+
+    run.__name__, run.__doc__, run.__annotations__ = name, about, {"given": options}
+    command(plan, name, example=example)(run)
+
+
+def _run(options: Any, watched: Callable[[Say], Say]) -> None:
     """Plan a motion, write its files, and print the result."""
     require_folder(options.out)
     with Progress(console=errors, transient=True) as bar:
@@ -226,3 +131,66 @@ def _steps(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
     for *row, condition in rows:
         shown.add_row(*map(str, row), f"{condition:.1f}")
     return shown
+
+
+_planner(
+    "arm",
+    ArmPlanSettings,
+    """Plan a Fourier motion that minimises the expected errors of an arm's base parameters.
+
+    Ctrl-C ends the search and keeps the best motion found. A motion is written only if it passes
+    every check.
+    """,
+    example="sysid plan arm ur5 --validation --out plan",
+    watched=_with_forecast,
+)
+_planner(
+    "payload",
+    PayloadPlanSettings,
+    """Plan a payload motion: static postures, then an oscillation of the last three joints.
+
+    A motion is written only if it passes every check.
+    """,
+    example="sysid plan payload xarm7 --ground 0 --out plan",
+)
+_planner(
+    "postures",
+    PosturePlanSettings,
+    """Plan a motion through static postures, to identify the gravity parameters.
+
+    A motion is written only if it passes every check.
+    """,
+    example="sysid plan postures ur5 --count 15 --out postures",
+)
+_planner(
+    "sequential",
+    SequentialPlanSettings,
+    """Plan single-joint swings in the most informative postures, for sequential identification.
+
+    A motion is written only if it passes every check and excites every parameter.
+    """,
+    example="sysid plan sequential ur5 --moves 12 --out plan",
+)
+_planner(
+    "servos",
+    ServoPlanSettings,
+    """Plan a motion for an arm with position servos: a slow and a full pass, with rests; no torques are needed.
+
+    A motion is written only if it passes every check.
+    """,
+    example="sysid plan servos so101 --ground 0 --out plan",
+    out="servo_motion",
+)
+_planner(
+    "loops",
+    LoopsPlanSettings,
+    """Plan Fourier motions of the driven joints of a closed chain.
+
+    A motion that exceeds the velocity or acceleration limits is slowed down. The motion is written
+    only if it passes every check.
+    """,
+    example="sysid plan loops own-leg --duration 30 --out plan",
+    robot=Annotated[
+        str, typer.Argument(help="Loops file (YAML), or a reference robot with loops: own-leg.")
+    ],
+)

@@ -26,7 +26,7 @@ def judge_for_control(nominal: ClosedChain, candidate: ClosedChain, factor: floa
 
     Args:
         nominal: The mechanism with its nominal parameters.
-        candidate: The same one with those to be judged.
+        candidate: Robot with the parameters to be judged.
         factor: Largest ratio of the gravity torques, above 1.
     """
     failures = [*_finite(candidate), *_bodies(nominal.model, candidate.model)]

@@ -48,7 +48,7 @@ class SetPointLimits:
         velocity: Shape (n_a,) [rad/s or m/s].
         step: Distance that is no jump [rad or m].
         bandwidth: Bandwidth of the tracking error, w [rad/s].
-        acceleration: What a set point and the feedback may ask for, a [rad/s^2].
+        acceleration: Largest acceleration due to a set point and the feedback, a [rad/s^2].
     """
 
     joint_names: tuple[str, ...]
@@ -77,7 +77,8 @@ class SetPointLimits:
             dt: Time since the set point before, 0 where none is followed [s].
 
         Raises:
-            SetPointError: It is beyond a limit, or too far from all of them.
+            SetPointError: The set point exceeds a limit, or is too far from the reference and the
+                robot.
         """
         beyond = np.flatnonzero((q < self.lower) | (q > self.upper))
         if beyond.size:
@@ -86,7 +87,7 @@ class SetPointLimits:
                 SetPointFault.POSITION,
                 f"The set point of {self.joint_names[j]} is {q[j]:.4g}, outside"
                 f" [{self.lower[j]:.4g}, {self.upper[j]:.4g}].",
-                remedy="Who publishes it? See `ros2 topic info -v`.",
+                remedy="Find the node that publishes on this topic with `ros2 topic info -v`.",
                 joint=self.joint_names[j],
             )
         fast = np.flatnonzero(np.abs(v) > self.velocity)
@@ -96,7 +97,7 @@ class SetPointLimits:
                 SetPointFault.VELOCITY,
                 f"The set point's speed of {self.joint_names[j]} is {v[j]:.4g}, limit"
                 f" {self.velocity[j]:.4g}.",
-                remedy="Who publishes it? See `ros2 topic info -v`.",
+                remedy="Find the node that publishes on this topic with `ros2 topic info -v`.",
                 joint=self.joint_names[j],
             )
         steep = np.flatnonzero(np.abs(a) > self.acceleration)

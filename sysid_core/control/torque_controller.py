@@ -45,7 +45,7 @@ class ControllerTiming:
         stop_time: Time constant of the damped stop [s].
         fade: Duration of the change to other parameters [s].
         still_speed: Slower than this, measured and desired, is standing still [rad/s].
-        still_time: For so long [s].
+        still_time: Time for which robot and reference must be at rest [s].
     """
 
     setpoint_timeout: float = 0.2
@@ -67,7 +67,7 @@ class TorqueController:
         chain: The nominal model, for the gains and at first for the feedforward; an open chain is
             one without loops.
         bandwidth: Bandwidth of the tracking error, w [rad/s].
-        timing: Watchdogs and fading.
+        timing: Time constants and timeouts.
         drive_inertia: Known of every drive besides the chain's, for the gains [kg m^2].
         feedback_limit: Largest acceleration that the error may ask for [rad/s^2]: after a stall the
             robot catches up without a jerk.
@@ -279,7 +279,7 @@ class TorqueController:
         out = np.asarray(values, dtype=float)
         if out.shape != (self.chain.n_actuated,) or not np.all(np.isfinite(out)):
             raise SignalError(
-                f"A {what} has shape {out.shape} or NaN.",
+                f"A {what} of shape {out.shape} has the wrong number of values, or contains NaN or infinite values.",
                 remedy=f"Send {self.chain.n_actuated} finite numbers.",
             )
         return out

@@ -8,8 +8,8 @@ from sysid_core.controller_payload.exchange import (
     controller_settings,
 )
 from sysid_core.controller_payload.load_diagram import LoadDiagram
-from sysid_core.controller_payload.payload import ControllerPayload, PayloadLimits, fixed_pose
-from sysid_core.controller_payload.vendors import VENDORS, VendorRequest, response_accepted
+from sysid_core.controller_payload.payload import ControllerPayload, PayloadLimits
+from sysid_core.controller_payload.vendors import VENDORS, VendorRequest
 
 __all__ = [
     "VENDORS",
@@ -21,6 +21,4 @@ __all__ = [
     "PayloadLimits",
     "VendorRequest",
     "controller_settings",
-    "fixed_pose",
-    "response_accepted",
 ]

@@ -42,7 +42,7 @@ class ControllerSetting:
     Attributes:
         vendor: Make of the robot.
         text: The call, with numbers as the controller keeps them.
-        kept: What the controller then believes.
+        kept: Payload that the controller then uses.
         error_torque: Largest torque about the flange that the rest leaves: weight in any posture,
             and the inertia that isn't set, at 1 rad/s^2 [N m].
     """
@@ -61,7 +61,7 @@ def controller_settings(payload: ControllerPayload) -> tuple[ControllerSetting, 
     PAYLOAD SET) takes the moments about the axes of the flange, and no products of inertia.
 
     Args:
-        payload: On the flange, in its axes.
+        payload: Payload on the flange, in its axes.
     """
     m, c, inertia = payload.mass, payload.com, payload.inertia
     tensor = np.array([inertia[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))])
@@ -167,9 +167,9 @@ class Proposal:
     """Payload that waits for the confirmation of a person.
 
     Attributes:
-        id: That the yes must name, so that nobody confirms what another has proposed.
-        payload: What would be sent.
-        proposed_at: When, on the caller's clock [s].
+        id: Identifier that the confirmation must contain, so that nobody confirms another proposal.
+        payload: Payload to be sent.
+        proposed_at: Time of the proposal, on the caller's clock [s].
     """
 
     id: str
@@ -181,9 +181,10 @@ class PayloadExchange:
     """State machine for the payload of one controller. Nothing is sent before `confirm`.
 
     Args:
-        limits: What is plausible.
-        patience_s: How long a proposal stays valid [s]; after that the world may have changed.
-        previous: What the controller has now, if known: the aim of a rollback.
+        limits: Plausibility limits.
+        patience_s: Time for which a proposal is valid [s]; afterwards the robot may hold another
+            object.
+        previous: Present payload of the controller, if known: the target of a rollback.
     """
 
     def __init__(
@@ -205,7 +206,7 @@ class PayloadExchange:
         """Store a payload for confirmation; it replaces an earlier proposal.
 
         Raises:
-            ModelError: It isn't plausible, or another one is on its way.
+            ModelError: The payload is not plausible, or another one is being sent.
         """
         self._refuse_while_sending()
         self.proposal = None
@@ -218,7 +219,7 @@ class PayloadExchange:
         """Confirm the proposed payload and return it; the caller sends it to the controller.
 
         Raises:
-            ModelError: Nothing is proposed, something else is, or it is too long ago.
+            ModelError: There is no proposal, its identifier is another one, or it is too old.
         """
         self._refuse_while_sending()
         if self.proposal is None:
@@ -252,7 +253,7 @@ class PayloadExchange:
         """Record that the controller refused, did not answer, or reports another payload.
 
         Args:
-            untouched: It is certain that it kept what it had.
+            untouched: True if the controller certainly kept its previous payload.
         """
         if not untouched:
             self.previous, self.current = self.current or self.previous, None
@@ -264,7 +265,7 @@ class PayloadExchange:
         """Return the previous payload of the controller; the caller sends it to the controller.
 
         Raises:
-            ModelError: It isn't known.
+            ModelError: The previous payload is unknown.
         """
         self._refuse_while_sending()
         if self.previous is None:

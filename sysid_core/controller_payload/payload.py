@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import ModelError
 from sysid_core.robot import (
     Array,
-    RobotModel,
-    consistency_margin,
+    is_physically_consistent,
     mass_com_inertia_from_pi,
     pi_from_mass_com_inertia,
 )
@@ -29,7 +28,7 @@ class ControllerPayload:
     Attributes:
         mass: [kg].
         com: Centre of mass in the flange frame, shape (3,) [m].
-        inertia: About the centre of mass, axes of the flange, shape (3, 3) [kg m^2].
+        inertia: Inertia about the centre of mass, axes of the flange, shape (3, 3) [kg m^2].
     """
 
     mass: float
@@ -129,7 +128,7 @@ class PayloadLimits:
             radius = np.sqrt(max(float(np.trace(payload.inertia)), 0.0) / (2.0 * payload.mass))
             if radius > self.max_radius:
                 out.append(f"the radius of gyration {radius:.3f} m exceeds {self.max_radius:g} m")
-            if np.any(payload.inertia) and float(consistency_margin(payload.pi)) < -1e-6:
+            if np.any(payload.inertia) and not is_physically_consistent(payload.pi, 1e-6):
                 out.append("no body has this inertia (not physically consistent)")
         return out
 
@@ -137,7 +136,7 @@ class PayloadLimits:
         """Raise an error if the payload is not plausible.
 
         Raises:
-            ModelError: With every complaint.
+            ModelError: The payload is implausible; the error lists all reasons.
         """
         complaints = self.complaints(payload)
         if complaints:
@@ -151,19 +150,3 @@ class PayloadLimits:
 
 def _row(values: Array) -> str:
     return f"[{', '.join(f'{x:.4f}' for x in values)}]"
-
-
-def fixed_pose(model: RobotModel, frame_a: str, frame_b: str) -> Array:
-    """Return the pose X_AB of frame B in frame A; both frames must be fixed to the same link; shape
-    (4, 4).
-
-    Raises:
-        ModelError: A joint lies between them.
-    """
-    a, b = (model.pin_model.frames[model.frame_id(name)] for name in (frame_a, frame_b))
-    if a.parentJoint != b.parentJoint:
-        raise ModelError(
-            f"'{frame_a}' and '{frame_b}' are not fixed to each other.",
-            remedy="Both must be fixed to the last link: the flange and the sensor on it.",
-        )
-    return np.asarray(a.placement.actInv(b.placement).homogeneous)

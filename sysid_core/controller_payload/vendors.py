@@ -39,7 +39,7 @@ class Vendor:
     Attributes:
         name: As in the node's parameter.
         service_type: ROS type of the service.
-        service_name: Where its driver offers it.
+        service_name: Name of the service of the vendor's driver.
         length_unit: Metres per unit of the centre of mass.
     """
 
@@ -84,11 +84,11 @@ class VendorRequest:
         """Return the service request for a vendor, for any version of its driver.
 
         Args:
-            vendor: Whose conventions hold.
-            payload: In the flange frame.
+            vendor: Vendor whose conventions are used.
+            payload: Payload in the flange frame.
             fields: Names and ROS types of the request (`Request.get_fields_and_field_types()`).
-            flange_frame: For stamped messages.
-            transition_s: How slowly the controller shall change over, where it can [s].
+            flange_frame: Frame of the header, for stamped messages.
+            transition_s: Duration of the change in the controller, if the service supports it [s].
 
         Raises:
             ModelError: A field is unknown, or mass or centre of mass have no place.
@@ -106,6 +106,26 @@ class VendorRequest:
                 remedy="Choose the vendor and service type that belong to the robot's driver.",
             )
         return cls(values, "inertia" in taken)
+
+    @staticmethod
+    def accepted(response: Mapping[str, Any]) -> tuple[bool, str]:
+        """Return True if the driver accepted the payload, together with the driver's message.
+
+        Args:
+            response: Fields of the answer: `success`, or `ret` (0 is good), and a text.
+
+        Raises:
+            ModelError: The answer says neither.
+        """
+        text = str(response.get("error") or response.get("message") or response.get("status") or "")
+        if "success" in response:
+            return bool(response["success"]), text
+        if "ret" in response:
+            return int(response["ret"]) == 0, text or f"ret = {response['ret']}"
+        raise ModelError(
+            f"The driver's answer {dict(response)} does not state if the payload was accepted.",
+            remedy="Check the payload on the display of the robot.",
+        )
 
 
 def _fill(
@@ -147,26 +167,6 @@ def _fill(
         "",
         remedy="Choose another `vendor` or `service_type`, or report this driver's version.",
         field=field,
-    )
-
-
-def response_accepted(response: Mapping[str, Any]) -> tuple[bool, str]:
-    """Return True if the driver accepted the payload, together with the driver's message.
-
-    Args:
-        response: Fields of the answer: `success`, or `ret` (0 is good), and a text.
-
-    Raises:
-        ModelError: The answer says neither.
-    """
-    text = str(response.get("error") or response.get("message") or response.get("status") or "")
-    if "success" in response:
-        return bool(response["success"]), text
-    if "ret" in response:
-        return int(response["ret"]) == 0, text or f"ret = {response['ret']}"
-    raise ModelError(
-        f"The driver's answer {dict(response)} does not state if the payload was accepted.",
-        remedy="Check the payload on the display of the robot.",
     )
 
 

@@ -28,7 +28,7 @@ from scipy.special import log_ndtr
 
 from sysid_core.diagnosis.samples import Samples
 from sysid_core.estimation.fit import friction_scale
-from sysid_core.robot import Array, inertial_scale, joint_torque_regressor
+from sysid_core.robot import Array
 
 COUNT = 40.0  # independent samples that a joint counts as: model errors are alike in like states
 # Standard deviation of a description's inertial parameters, in natural scales: CAD masses lack cables,
@@ -62,9 +62,9 @@ class Evidence:
     Attributes:
         log: Logarithm of the evidence [nats].
         inertial: Most likely inertial parameters, shape (10 n_bodies,).
-        inertial_sd: Their standard deviations, shape (10 n_bodies,).
+        inertial_sd: Standard deviations of the inertial parameters, shape (10 n_bodies,).
         left: Share of each joint's torque variance that is left, shape (n,); NaN where unused.
-        by_block: What each block of time adds to `log`, shape (blocks,).
+        by_block: Contribution of each block of time to `log`, shape (blocks,).
     """
 
     log: float
@@ -81,7 +81,7 @@ class Motion:
 
     def __init__(self, samples: Samples) -> None:
         self.samples, self.columns = samples, regressor(samples)
-        self.scale = _DESCRIPTION * inertial_scale(samples.model)
+        self.scale = _DESCRIPTION * samples.model.inertial_scale
         self.groups = [
             (j, rows)
             for j, moves in enumerate(samples.moving.T)
@@ -121,7 +121,7 @@ class Motion:
 
 def regressor(samples: Samples) -> Array:
     """Return the regressor of rigid bodies with friction, shape (K, n, p)."""
-    Y = joint_torque_regressor(samples.model, samples.q, samples.v, samples.a)
+    Y = samples.model.torque_regressor(samples.q, samples.v, samples.a)
     K, n, _ = Y.shape
     Phi = np.zeros((K, n, 4 * n))
     for j in range(n):
@@ -148,8 +148,9 @@ def evidence(
         change: Share of the samples after which the last link may have other parameters.
         mute: Joints whose torques have nothing to do with the motion.
         other: Whether it is any other serial arm: smooth torques of postures and accelerations.
-        thorough: With what is a little off on every arm.
-        exact: Whether all masses together are as described, so that a factor of theirs shows sharply.
+        thorough: Whether the small errors that every arm has are included.
+        exact: Whether the total mass is assumed to be as described, so that a common factor is
+            detected sharply.
         motion: Regressors of these samples, if they are known already.
     """
     model = samples.model
@@ -275,7 +276,7 @@ def _most_likely(squares: Array, counts: Array, mean: float, spread: float) -> A
 def _tool_scale(samples: Samples) -> Array:
     model = samples.model
     mass = _TOOL_MASS * float(np.sum(np.abs(model.pi[:, 0])))
-    scale = inertial_scale(model).reshape(-1, 10)
+    scale = model.inertial_scale.reshape(-1, 10)
     reach = float(np.sum(scale[:, 1] / scale[:, 0]))  # the bodies' own lengths
     arm = max(_TOOL_ARM * reach, 0.03)
     return mass * np.array([1.0, *[arm] * 3, *[arm**2] * 6])
@@ -380,7 +381,7 @@ def left_by_joint(samples: Samples) -> Array:
     A[~samples.moving] = 0.0
     tau = np.where(samples.moving & samples.used, samples.tau, 0.0)
     scale = np.concatenate(
-        [_DESCRIPTION * inertial_scale(samples.model), friction_scale(A[:, :, n_inertial:], tau)]
+        [_DESCRIPTION * samples.model.inertial_scale, friction_scale(A[:, :, n_inertial:], tau)]
     )
     rest = tau - np.where(samples.used, A[:, :, :n_inertial] @ samples.model.pi.ravel(), 0.0)
     size = np.maximum(tau.std(axis=0), 1e-12)[:, None]

@@ -32,8 +32,8 @@ class Finding:
     """Fault that was found in the recordings or the robot description.
 
     Attributes:
-        explanation: The likeliest.
-        odds: Against all others together.
+        explanation: Most probable explanation.
+        odds: Odds against all other hypotheses together.
         before: Shares of the torques' variance unexplained without it: by the URDF's masses and, on blocks
             that weren't fitted, by any.
         after: The same with it.
@@ -156,7 +156,7 @@ def examine(
     Args:
         model: The robot, with its gravity.
         recordings: Runs with declared efforts.
-        drives: Their gains turn efforts into torques.
+        drives: Drives, whose gains convert efforts to torques.
         gains_known: False where gains are to be found: scales aren't looked at.
         count: Samples to look at.
 

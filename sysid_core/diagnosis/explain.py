@@ -45,7 +45,7 @@ class Explanation:
     """Hypothesis with its evidence.
 
     Attributes:
-        hypothesis: What may be wrong.
+        hypothesis: Hypothesis about a fault.
         evidence: Evidence of the data under this hypothesis.
         probability: Among all that were tried.
         model: The robot as it was looked at.
@@ -68,7 +68,7 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
     the size of a fault count as one.
 
     Args:
-        samples: As declared so far.
+        samples: Samples with the present declarations.
         gains_known: False where gains are to be found.
     """
     sift = _Sift(samples.thinned(_THIN))
@@ -138,8 +138,8 @@ def is_decided(samples: Samples, ranked: Sequence[Explanation]) -> bool:
     of time that were not fitted.
 
     Args:
-        samples: As declared so far.
-        ranked: Their explanations, the likeliest first.
+        samples: Samples with the present declarations.
+        ranked: Explanations of the samples, the most probable first.
     """
     best = ranked[0]
     if odds(ranked) < ODDS or best.hypothesis.kind is Fault.MASSES:  # which excuses any torques
@@ -182,7 +182,7 @@ def _probabilities(worth: Array, by_block: Array) -> Array:
 
     Args:
         worth: Logarithms of evidence and prior, shape (h,).
-        by_block: What each block adds, shape (h, blocks).
+        by_block: Contribution of each block of time, shape (h, blocks).
     """
     blocks = by_block.shape[1]
     weights = blocks * np.random.default_rng(0).dirichlet(np.ones(blocks), _DRAWS)

@@ -34,7 +34,7 @@ def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True
 
     Raises:
         ModelError: A joint is missing.
-        SignalError: Units can't be right, or the efforts are missing.
+        SignalError: The units are implausible, or the efforts are missing.
     """
     require_joints(model, recording.joints.names, recording.source)
     require_sound_units(recording.joints, model, recording.source)
@@ -42,13 +42,13 @@ def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True
     if effort is not None and np.any(np.abs(effort) > _MOST_EFFORT):
         row = int(np.argmax(np.max(np.abs(effort), axis=1) > _MOST_EFFORT))
         raise SignalError(
-            f"An effort of '{recording.source}' is {np.max(np.abs(effort[row])):.2g} in row {row + 1}.",
+            f"An effort of '{recording.source}' is implausible: {np.max(np.abs(effort[row])):.2g} in row {row + 1}.",
             remedy="No drive produces such an effort: remove the damaged samples, or record again.",
         )
     if efforts and effort is None:
         raise SignalError(
             f"'{recording.source}' has no efforts.",
-            remedy="Identification needs measured currents or torques: record them too.",
+            remedy="Record the motor currents or joint torques as well; identification needs them.",
         )
 
 
@@ -56,7 +56,7 @@ def require_joints(model: RobotModel, names: Sequence[str], source: str) -> None
     """Raise an error if the data lack a joint of the robot.
 
     Raises:
-        ModelError: With what to do.
+        ModelError: A joint is missing; the error contains the recommended action.
     """
     missing = [name for name in model.joint_names if name not in names]
     if missing:

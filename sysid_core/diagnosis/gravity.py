@@ -22,8 +22,6 @@ from sysid_core.robot import (
     STANDARD_GRAVITY,
     Array,
     RobotModel,
-    inertial_scale,
-    joint_torque_regressor,
 )
 
 _SIZE = float(np.linalg.norm(STANDARD_GRAVITY))
@@ -35,15 +33,15 @@ class GravityEstimate:
     """Direction of gravity, estimated from joint torques.
 
     Attributes:
-        gravity: In the base frame, of standard size, shape (3,) [m/s^2].
+        gravity: Gravity in the base frame, with standard magnitude, shape (3,) [m/s^2].
         angle_sd: Standard deviation of its direction, the worse axis [rad].
         size_sd: Standard deviation of the URDF-based size, relative; see `size`.
-        size: That the URDF's masses ask for [m/s^2]; far from 9.81 where masses or gains are
-            wrong, near 0 where the weight has been subtracted from the efforts.
+        size: Magnitude of gravity according to the masses of the URDF [m/s^2]; far from 9.81 if
+            masses or gains are wrong, near 0 if the weight has been subtracted from the efforts.
         unexplained: Share of torque variance left with this direction, on blocks of time that
             weren't fitted.
-        unexplained_before: The same with the model's direction.
-        angle: Between both directions [rad].
+        unexplained_before: Unexplained share with the direction of gravity in the model.
+        angle: Angle between both directions [rad].
     """
 
     gravity: Array
@@ -59,7 +57,7 @@ def estimate_gravity(samples: Samples) -> GravityEstimate:
     """Estimate the direction of gravity from motion and torques.
 
     Args:
-        samples: With the model whose gravity is in question.
+        samples: Samples, with the model whose direction of gravity is tested.
     """
     equations = _Equations(samples)
     nominal, nominal_sd = equations.nominal()
@@ -117,7 +115,7 @@ class _Equations:
         still = np.zeros_like(samples.v)
 
         def regressor(robot: RobotModel, v: Array, a: Array) -> Array:
-            Y = joint_torque_regressor(robot, samples.q, v, a)[:, self.used]
+            Y = robot.torque_regressor(samples.q, v, a)[:, self.used]
             Y[~moving] = 0.0  # friction at rest is anywhere between its limits
             return Y
 
@@ -132,7 +130,7 @@ class _Equations:
         self.Phi = np.where(moving[:, :, None], Phi[:, self.used], 0.0)
         self.tau = np.where(moving, samples.tau[:, self.used], 0.0)
         self.pi = model.pi.ravel()
-        self.scale = np.concatenate([inertial_scale(model), friction_scale(self.Phi, self.tau)])
+        self.scale = np.concatenate([model.inertial_scale, friction_scale(self.Phi, self.tau)])
         self.weights = 1.0 / np.maximum(self.tau.var(axis=0), 1e-300)
         self.block = np.repeat(samples.block, len(self.used))
 

@@ -112,8 +112,8 @@ class Hypothesis:
         kind: Class of faults.
         code: Code of the reason that names it; "" for none.
         data: Data of that reason, but the evidence.
-        mend: Makes of the samples what they would be without the fault.
-        joint: Whose zero, gain or lag is off by `amount`; None for other kinds.
+        mend: Function that corrects the samples for the fault.
+        joint: Joint whose zero, gain or delay is wrong by `amount`; None for other kinds.
         amount: Angle [rad], factor of a gain or clock, lag [s], or share after which a load changes.
         share: Part of the kind's prior probability.
         mute: Joints whose torques have nothing to do with the motion.
@@ -157,7 +157,7 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
     probability of that kind.
 
     Args:
-        samples: As declared so far.
+        samples: Samples with the present declarations.
         gains_known: False where gains are to be found: scales aren't looked at.
     """
     names = samples.model.joint_names

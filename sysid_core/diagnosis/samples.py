@@ -29,7 +29,7 @@ class Samples:
         v: Velocities, shape (K, n).
         a: Accelerations, shape (K, n).
         tau: Joint torques, shape (K, n) [N m], or in the efforts' unit where gains are unknown.
-        block: Which block of time a sample belongs to, shape (K,).
+        block: Block of time of each sample, shape (K,).
         used: Joints that move and whose torque is neither constant nor, if not that of all, noise, (n,).
         duration: Duration of the motion [s].
         tau_dot: Derivative of the torques, shape (K, n) [N m/s].
@@ -124,8 +124,8 @@ def collect_samples(
     Args:
         model: The robot.
         recordings: Runs with declared efforts.
-        drives: Their gains turn efforts into torques.
-        count: About how many samples.
+        drives: Drives, whose gains convert efforts to torques.
+        count: Approximate number of samples.
         blocks: Blocks of time, equally many samples each.
 
     Raises:

@@ -23,7 +23,7 @@ def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -
     Args:
         model: The robot, as it was tared.
         recording: Joint states; those without measured torques say nothing.
-        mass: What a force-torque sensor weighed [kg].
+        mass: Mass according to a force-torque sensor [kg].
     """
     joints = recording.joints
     if joints.effort is None or not joints.effort_kind.is_torque or not mass > 0.0:

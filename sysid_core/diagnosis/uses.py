@@ -37,8 +37,8 @@ class Use:
 
     Attributes:
         name: `arm`, `payload`, `sequential` or `closed-chain`.
-        verdict: Whether it will do; the reasons end in what to do.
-        shown: What the motion shows for it, in words; "" where that isn't known.
+        verdict: Verdict on this use; the reasons end with recommended actions.
+        shown: Information that the motion contains for this use, in words; "" if it is unknown.
     """
 
     name: str
@@ -62,7 +62,7 @@ class UseJudge:
         wrench_sd: Noise of the wrench, shape (6,); None: an ordinary sensor's.
 
     Attributes:
-        clock: Offset and drift of the wrench's clock, after `payload`; None where unknown.
+        clock: Offset and drift of the wrench's clock, after `payload`; None if unknown.
         lag: Lag of the efforts behind the positions, after `arm`; None where unknown.
     """
 

@@ -110,7 +110,7 @@ class Estimate:
             if array.shape != shape:
                 raise EstimationError(
                     f"'{key}' has shape {array.shape}, expected {shape}.",
-                    remedy="Give arrays that belong to the same parameters and samples.",
+                    remedy="Give arrays for the same parameters and the same samples.",
                 )
             array.setflags(write=False)
             object.__setattr__(self, key, array)
@@ -224,7 +224,7 @@ class Estimate:
         """Read an estimate written by `save`.
 
         Raises:
-            EstimationError: It is another kind of file.
+            EstimationError: The file is of another kind.
         """
         file = _FILE.read_schema(path, _EstimateFile)
         shared = {"method", "robot", "urdf_hash", "source", "residual_rms", "n_samples"}

@@ -23,8 +23,8 @@ Example:
 
 from sysid_core.execution.executor import Executor
 from sysid_core.execution.faults import Fault, FaultCode
-from sysid_core.execution.goals import Outgoing
 from sysid_core.execution.monitor import Measured, MonitorLimits, PositionRates
+from sysid_core.execution.played_motion import Outgoing
 from sysid_core.execution.states import (
     Command,
     ExecutorSettings,

@@ -10,12 +10,12 @@ import numpy as np
 
 from sysid_core.errors import ExcitationError, SysIdError
 from sysid_core.execution.faults import Fault, FaultCode
-from sysid_core.execution.goals import Outgoing
 from sysid_core.execution.monitor import ExecutionMonitor, Measured, MonitorLimits
 from sysid_core.execution.play import GuardedPlay, Play, StreamedPlay
+from sysid_core.execution.played_motion import Outgoing
 from sysid_core.execution.rolling_play import RollingPlay
 from sysid_core.execution.states import Command, ExecutorSettings, ExecutorState, Standing
-from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, as_played, plan_transfer
+from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, plan_transfer
 from sysid_core.robot import Array, RobotModel
 
 FOLLOWS = 0.5  # share of the tracking limit within which a robot follows
@@ -47,10 +47,10 @@ class Executor:
 
     Args:
         model: The robot.
-        trajectory: To be played.
-        limits: That it must keep to.
-        monitor: When to abort; default: derived from the limits.
-        settings: How to play it.
+        trajectory: Trajectory to be played.
+        limits: Motion limits of the robot.
+        monitor: Limits that abort the motion; default: derived from the motion limits.
+        settings: Settings for playing the trajectory.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Executor:
         about a second per minute of motion, during which the caller waits.
 
         Args:
-            progress: Called with the share of the check that is done.
+            progress: Function that is called with the completed share of the check.
 
         Raises:
             ExcitationError: A run is going on.
@@ -114,7 +114,7 @@ class Executor:
         self.state = ExecutorState.CHECKING
         try:
             self.checker.check(self.trajectory, progress=progress).raise_if_unsafe()
-            self.trajectory = as_played(self.trajectory.in_order(self.model))
+            self.trajectory = self.trajectory.in_order(self.model).as_played()
         except SysIdError as err:
             self._refuse(Fault(FaultCode.UNSAFE, {"text": str(err)}))
 

@@ -100,7 +100,7 @@ class Fault:
     """Reason why a run ended early; its text is for display only.
 
     Attributes:
-        code: What has happened.
+        code: Kind of fault.
         data: Numbers and names of it, as its text in `TEXTS` needs them.
     """
 

@@ -17,6 +17,9 @@ from sysid_core.execution.faults import Fault, FaultCode
 from sysid_core.planning import MotionLimits
 from sysid_core.robot import Array, RobotModel
 
+# [rad or m] That a measured position may leave the planned range, which itself keeps a margin from
+# the URDF's limits; factor on planned velocity, effort and TCP speed, for noise and tracking.
+POSITION_MARGIN, EXCESS = 0.01, 1.2
 _OF_STAMPS = {
     StampFault.FUTURE: FaultCode.STATE_FUTURE,
     StampFault.OLD: FaultCode.STATE_STALE,
@@ -29,13 +32,13 @@ class Measured:
     """Newest state of the robot, with joints in any order; further joints are permitted.
 
     Attributes:
-        stamp: When it was measured, on the same clock as the executor's `now` [s].
+        stamp: Time of the measurement, on the same clock as the executor's `now` [s].
         joint_names: Columns of the arrays.
         q: Shape (m,) [rad or m].
         v: Shape (m,) [rad/s or m/s].
         effort: Shape (m,) [N m or N], or None where not measured as torque.
-        wrench: Force then torque, shape (6,) [N, N m], or None.
-        wrench_stamp: When that was measured [s]; None: with the rest.
+        wrench: Wrench, force then torque, shape (6,) [N, N m], or None.
+        wrench_stamp: Time of the wrench measurement [s]; None: that of the joint state.
     """
 
     stamp: float
@@ -57,7 +60,7 @@ class MonitorLimits:
         velocity: Measured speeds.
         effort: Measured torques; infinite where not limited.
         tracking_error: Commanded minus measured positions [rad or m].
-        tcp_frame: Whose speed is limited.
+        tcp_frame: Frame whose speed is limited.
         tcp_speed: [m/s].
         force: Norm of the measured force [N].
         torque: Norm of the measured torque [N m].
@@ -91,7 +94,7 @@ class MonitorLimits:
             ordered = item.name in ("lower", "upper")
             if np.isnan(array).any() or (not ordered and np.any(array <= 0.0)):
                 raise ExcitationError(
-                    f"The monitor's limit '{item.name}' is {array.tolist()}.",
+                    f"The limit '{item.name}' of the monitor is invalid: {array.tolist()}.",
                     remedy="Give a positive number for each limit.",
                 )
         if np.any(self.lower > self.upper):
@@ -107,46 +110,26 @@ class MonitorLimits:
 
     @classmethod
     def from_limits(
-        cls,
-        limits: MotionLimits,
-        *,
-        joint_margin: float = 0.01,
-        tracking_error: ArrayLike = 0.1,
-        excess: float = 1.2,
-        force: float = 200.0,
-        torque: float = 30.0,
-        stale_after: float = 0.1,
-        max_step: float = 0.25,
-        wrench_stale_after: float = 0.5,
+        cls, limits: MotionLimits, *, tracking_error: ArrayLike = 0.1, **others: float
     ) -> MonitorLimits:
         """Abort limits derived from the limits of the planner.
 
         Args:
             limits: Limits of the motion.
-            joint_margin: How far a measured position may leave the planned range, which itself
-                keeps a margin from the URDF's limits [rad or m].
-            tracking_error: One for all joints, or shape (n,) [rad or m].
-            excess: Factor on planned velocity, effort and TCP speed, for noise and tracking.
-            force: [N].
-            torque: [N m].
-            stale_after: [s].
-            max_step: [s].
-            wrench_stale_after: [s].
+            tracking_error: Largest tracking error, one number for all joints, or shape (n,) [rad or
+                m].
+            others: The remaining attributes, where they differ from their defaults.
         """
         n = len(limits.joint_names)
         return cls(
-            lower=limits.lower - joint_margin,
-            upper=limits.upper + joint_margin,
-            velocity=excess * limits.velocity,
-            effort=excess * limits.effort,
+            lower=limits.lower - POSITION_MARGIN,
+            upper=limits.upper + POSITION_MARGIN,
+            velocity=EXCESS * limits.velocity,
+            effort=EXCESS * limits.effort,
             tracking_error=np.array(np.broadcast_to(np.asarray(tracking_error, dtype=float), (n,))),
             tcp_frame=limits.tcp_frame,
-            tcp_speed=excess * limits.tcp_speed,
-            force=force,
-            torque=torque,
-            stale_after=stale_after,
-            max_step=max_step,
-            wrench_stale_after=wrench_stale_after,
+            tcp_speed=EXCESS * limits.tcp_speed,
+            **others,
         )
 
 
@@ -154,7 +137,8 @@ class PositionRates:
     """Velocities from differences of positions, for drivers that do not measure velocities.
 
     Args:
-        over: At least so long, against encoder steps and jitter [s].
+        over: Minimum time over which velocities are computed, because of encoder steps and jitter
+            [s].
     """
 
     def __init__(self, over: float = 0.05) -> None:
@@ -179,7 +163,7 @@ class ExecutionMonitor:
 
     Args:
         model: The robot.
-        limits: When to abort.
+        limits: Limits that abort the motion.
     """
 
     def __init__(self, model: RobotModel, limits: MonitorLimits) -> None:
@@ -197,7 +181,7 @@ class ExecutionMonitor:
         self.reset()
 
     def reset(self) -> None:
-        """Delete the last times, before a new run or after a pause."""
+        """Delete the stored times of earlier samples, before a new run or after a pause."""
         self._last_now: float | None = None
         self._gate.forget()
         self._compared: list[tuple[str, Array, Array, Array]] = []

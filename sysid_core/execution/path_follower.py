@@ -25,7 +25,7 @@ class PathFollower:
     respects `a_max`.
 
     Args:
-        trajectory: At rest at both ends, inside the acceleration limits.
+        trajectory: Trajectory that starts and ends at rest and respects the acceleration limits.
         acceleration: Limits, shape (n,) in the trajectory's joint order [rad/s^2 or m/s^2].
     """
 

@@ -12,9 +12,15 @@ from collections import deque
 
 import numpy as np
 
-from sysid_core.execution.goals import Outgoing, at_once
 from sysid_core.execution.path_follower import PathFollower
-from sysid_core.execution.played_motion import Nearest, braking_from, nearest, whole_of
+from sysid_core.execution.played_motion import (
+    Nearest,
+    Outgoing,
+    PlayedMotion,
+    braking_from,
+    nearest,
+    whole_of,
+)
 from sysid_core.execution.states import ExecutorSettings
 from sysid_core.planning import Trajectory
 from sysid_core.robot import Array
@@ -41,7 +47,7 @@ class Play(ABC):
     @property
     @abstractmethod
     def place(self) -> float:
-        """Time on the path [s]."""
+        """Path parameter: the time on the path at its planned speed [s]."""
 
     @property
     @abstractmethod
@@ -66,11 +72,11 @@ class Play(ABC):
         return False
 
     @property
-    @abstractmethod
     def last_move(self) -> Array:
         """Difference between the last two commands, shape (n,), which the robot has not followed
-        yet.
+        yet; zero where a controller interpolates.
         """
+        return np.zeros(self.path.q.shape[1])
 
     @abstractmethod
     def command(self) -> tuple[Array, Array, Array]:
@@ -121,32 +127,25 @@ class Play(ABC):
             clocked: Whether the clock can be trusted.
         """
 
-    @abstractmethod
     def stop_at(self, where: Nearest, age: float) -> None:
         """Brake along the path from the position of the robot measured some time ago [s]."""
+        self.stop()
 
-    @abstractmethod
     def stop_from(self, q: Array, v: Array) -> None:
         """Brake from the position of the robot off the path; q and v of shape (n,)."""
+        self.stop()
 
 
-class GuardedPlay(Play):
-    """Execution of the whole path as one goal for a motion guard, which reports its progress and
-    brakes along the path.
-
-    The guard performs every stop, even if the robot does not follow its commands; a stop is
-    requested by the sender of the goals and ends when the guard reports it.
+class GoalPlay(Play):
+    """Execution by a controller that receives whole trajectories and has a time of its own.
 
     Args:
-        path: At rest at both ends, inside the acceleration limits.
-        acceleration: Limits, shape (n,).
-        settings: How to play it.
+        played: What is played of the path.
     """
 
-    def __init__(self, path: Trajectory, acceleration: Array, settings: ExecutorSettings) -> None:
-        self._played = whole_of(path, acceleration, settings.speed_scale, settings.slow_start)
-        self._u = self._now = 0.0  # the guard's time of the motion; the executor's clock [s]
-        self._sent = self._begun = self._stopping = self._ended = False
+    def __init__(self, played: PlayedMotion) -> None:
+        self._played = played
+        self._u = self._now = 0.0  # the controller's time of the motion; the executor's clock [s]
 
     @property
     def path(self) -> Trajectory:
@@ -155,8 +154,39 @@ class GuardedPlay(Play):
 
     @property
     def place(self) -> float:
-        """Time on the path [s]."""
+        """Path parameter: the time on the path at its planned speed [s]."""
         return self._played.place(self._u)
+
+    def _at(self, u: float) -> tuple[Array, Array, Array]:
+        """Return the commands q, v and a at a time of the controller [s], each (n,)."""
+        return self._played.at(u)
+
+    def command(self) -> tuple[Array, Array, Array]:
+        """Return the commands q, v and a of the controller now, each (n,)."""
+        return self._at(self._u)
+
+    def nearest(self, q: Array, v: Array) -> Nearest:
+        """Return the point of the motion nearest to a state of the robot, q and v of shape (n,)."""
+        return self._played.nearest(q, v, self._u - BEHIND, self._u + 0.02)
+
+
+class GuardedPlay(GoalPlay):
+    """Execution of the whole path as one goal for a motion guard, which reports its progress and
+    brakes along the path.
+
+    The guard performs every stop, even if the robot does not follow its commands; a stop is
+    requested by the sender of the goals and ends when the guard reports it. While it brakes, the
+    velocity and acceleration commanded are those of the path.
+
+    Args:
+        path: Path that starts and ends at rest and respects the acceleration limits.
+        acceleration: Limits, shape (n,).
+        settings: How to play it.
+    """
+
+    def __init__(self, path: Trajectory, acceleration: Array, settings: ExecutorSettings) -> None:
+        super().__init__(whole_of(path, acceleration, settings.speed_scale, settings.slow_start))
+        self._sent = self._begun = self._stopping = self._ended = False
 
     @property
     def at_end(self) -> bool:
@@ -176,17 +206,6 @@ class GuardedPlay(Play):
         """True if the guard holds the robot."""
         return self._ended or not self._sent
 
-    @property
-    def last_move(self) -> Array:
-        """Zero, shape (n,): the commands of the guard have no steps."""
-        return np.zeros_like(self._played.acceleration)
-
-    def command(self) -> tuple[Array, Array, Array]:
-        """Return the commands q, v and a of the guard now, each (n,); while it brakes, v and a are
-        those of the path.
-        """
-        return self._played.at(self._u)
-
     def advance(self, now: float, dt: float, scaling: float | None) -> None:
         """Advance by a time step [s]."""
         self._now = now
@@ -203,7 +222,7 @@ class GuardedPlay(Play):
         if self._sent:
             return None
         self._sent = True
-        return at_once(self._played, 0.0, self._played.duration)
+        return self._played.at_once(0.0, self._played.duration)
 
     def clock(self, u: float, stamp: float) -> None:
         """Use the progress on the path [s] that the guard reported at a stamp."""
@@ -219,20 +238,8 @@ class GuardedPlay(Play):
         if not self._stopping:
             self._u = self._played.duration
 
-    def nearest(self, q: Array, v: Array) -> Nearest:
-        """Return the point of the motion nearest to a state of the robot, q and v of shape (n,)."""
-        return self._played.nearest(q, v, self._u - BEHIND, self._u + 0.02)
-
     def stop(self, *, soon: bool = False, clocked: bool = True) -> None:
         """Request a stop from the guard, which brakes immediately within the limits."""
-        self._stopping = True
-
-    def stop_at(self, where: Nearest, age: float) -> None:
-        """Request a stop from the guard."""
-        self._stopping = True
-
-    def stop_from(self, q: Array, v: Array) -> None:
-        """Request a stop from the guard."""
         self._stopping = True
 
 
@@ -240,7 +247,7 @@ class StreamedPlay(Play):
     """Execution by one command per time step along the path.
 
     Args:
-        path: At rest at both ends, inside the acceleration limits.
+        path: Path that starts and ends at rest and respects the acceleration limits.
         acceleration: Limits, shape (n,).
         settings: How to play it.
     """
@@ -263,7 +270,7 @@ class StreamedPlay(Play):
 
     @property
     def place(self) -> float:
-        """Time on the path [s]."""
+        """Path parameter: the time on the path at its planned speed [s]."""
         return self._follower.s
 
     @property
@@ -325,8 +332,8 @@ class StreamedPlay(Play):
     def stop_at(self, where: Nearest, age: float) -> None:
         """Brake along the path from the position measured `age` seconds ago.
 
-        The command of this instant is the position that the robot reaches by now and within one
-        step, because holding the measured position would cause a jerk.
+        The first command of the stop is the position that the robot is expected to reach within one
+        time step, because a command of the measured position would cause a jerk.
         """
         self._follower.move_to(where.u, where.rate)
         self._follower.advance(age, self._follower.rate)

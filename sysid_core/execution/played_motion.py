@@ -13,6 +13,7 @@ from sysid_core.execution.path_follower import PathFollower
 from sysid_core.planning import Trajectory
 from sysid_core.robot import Array
 
+OVERLAP = 0.1  # that a goal reaches into the past [s]
 KNOT = 5  # samples of 10 ms between two points that a controller gets
 STOP_PERIOD = 0.02  # between the points of a stop [s]
 PERIOD = 0.01  # between the samples of a piece [s]
@@ -43,8 +44,8 @@ def braking_from(
 
     Args:
         template: Gives robot and joint names.
-        q: Where it starts, shape (n,).
-        v: How fast, shape (n,).
+        q: Initial positions, shape (n,).
+        v: Initial velocities, shape (n,).
         acceleration: Limits, shape (n,).
     """
     q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
@@ -62,7 +63,7 @@ class Nearest:
 
     Attributes:
         u: Time of the nearest sample [s].
-        distance: From it, largest over the joints [rad or m].
+        distance: Largest distance of a joint from this sample [rad or m].
         rate: Share of that sample's velocity that the robot has along it.
     """
 
@@ -72,13 +73,33 @@ class Nearest:
 
 
 @dataclass(frozen=True, eq=False)
+class Outgoing:
+    """Goal for a controller that takes whole trajectories.
+
+    Attributes:
+        trajectory: Trajectory that ends at rest.
+        begin: Time at which the first sample is due, on the executor's clock [s]; None: on arrival.
+        origin: The motion's time of its first sample [s].
+    """
+
+    trajectory: Trajectory
+    begin: float | None
+    origin: float
+
+    @property
+    def ends(self) -> float:
+        """Motion time at which the goal comes to rest [s]."""
+        return float(self.trajectory.time[-1])
+
+
+@dataclass(frozen=True, eq=False)
 class PlayedMotion:
     """Motion along a path with a slow start and a speed scale, as a function of the player's time.
 
     Attributes:
-        path: At rest at both ends, inside the acceleration limits.
+        path: Path that starts and ends at rest and respects the acceleration limits.
         acceleration: Limits, shape (n,) in the path's joint order.
-        motion: What is played of it, at equal steps.
+        motion: Played part of the motion, at equal time steps.
         places: Times on the path of the motion's samples, shape (K,).
     """
 
@@ -122,9 +143,9 @@ class PlayedMotion:
         that a new goal replaces the one being played without a jump of the command.
 
         Args:
-            first: Its first point is at or before this [s].
-            until: From here on it brakes, or a little later [s].
-            exact: Whether its first point is at `first`.
+            first: Time at or after the first point [s].
+            until: Time from which the motion brakes, or a little later [s].
+            exact: Whether the first point is exactly at `first`.
 
         Returns:
             Times are the motion's; the stop ends within the acceleration limits, where the motion
@@ -151,8 +172,21 @@ class PlayedMotion:
         time, q, v, a = points
         return dataclasses.replace(motion, time=time, q=q, v=v, a=a, segments=())
 
+    def at_once(self, u: float, until: float) -> Outgoing:
+        """Return the goal that starts on arrival, with the motion from u [s] on."""
+        trajectory = self.goal(u, until, exact=True)
+        return Outgoing(trajectory, None, float(trajectory.time[0]))
+
+    def timed(self, u: float, until: float, at: float) -> Outgoing:
+        """Return the goal that is at u [s] at a given time of the clock [s], regardless of its
+        arrival.
+        """
+        trajectory = self.goal(u - OVERLAP, until)
+        origin = float(trajectory.time[0])
+        return Outgoing(trajectory, at + (origin - u), origin)
+
     def _stop(self, u1: float) -> tuple[Array, Array, Array, Array]:
-        """Shortest stop along the path within the limits, after time u1."""
+        """Shortest stop along the path within the limits that begins after the path time u1 [s]."""
         best, best_ratio = None, np.inf
         for T in STOP_TIMES:
             x = np.linspace(0.0, 1.0, int(np.ceil(T / STOP_PERIOD)) + 1)[1:]
@@ -210,7 +244,7 @@ def piece_of(
     therefore follow each other at rest, however late they arrive.
 
     Args:
-        path: At rest at both ends, inside the acceleration limits.
+        path: Path that starts and ends at rest and respects the acceleration limits.
         acceleration: Limits, shape (n,) in the path's joint order.
         speed_scale: Largest share of its speed.
         begin: Time on the path where the piece begins [s].

@@ -7,13 +7,14 @@ import dataclasses
 
 import numpy as np
 
-from sysid_core.execution.goals import STEADY, ControllerClock, Outgoing, at_once, timed
-from sysid_core.execution.play import BEHIND, Play
-from sysid_core.execution.played_motion import Nearest, braking_from, piece_of, whole_of
+from sysid_core.execution.play import GoalPlay
+from sysid_core.execution.played_motion import Nearest, Outgoing, braking_from, piece_of, whole_of
 from sysid_core.execution.states import ExecutorSettings
 from sysid_core.planning import Trajectory
 from sysid_core.robot import Array
 
+SHORTEST = 0.02  # between two reports whose rate is taken [s]; they come every 0.05 s
+STEADY = 0.995  # speed scaling of a robot that plays as fast as it is told
 MOVING = 0.1  # [rad/s] of a joint that says where on its path a robot is
 PLACE_ERROR = 1e-4  # of a place on the path where quintics follow the slow start [rad]
 SPEAKS = 1.0  # within which a controller that says its time begins to [s]
@@ -22,23 +23,66 @@ IN_TIME = 0.25  # share of the horizon that a goal may be late
 LEAST = 0.25  # speed scaling below which a robot stands later when nobody sends
 
 
-class RollingPlay(Play):
+class ControllerClock:
+    """Estimate of the controller's motion time.
+
+    The rate of this time is measured between two reports of one goal, because the controller sets
+    its time to the clock whenever it accepts a goal, so that over many goals any rate would appear
+    as 1.
+
+    Args:
+        rate: Speed scaling that it is thought to run with.
+
+    Attributes:
+        spoken: Whether the controller has reported its time.
+        measured: Whether the controller's time is known, by its reports or by a topic, if the rate
+            is full.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self.spoken = self.measured = False
+        self._first: tuple[float, float] | None = None  # time and stamp of this goal's first report
+
+    def begin_goal(self) -> None:
+        """Start a new goal, to which all further reports belong; the speed slider may move
+        meanwhile.
+        """
+        self._first, self.measured = None, False
+
+    def take(self, u: float, stamp: float, error: float = 0.0) -> None:
+        """Use a reported controller time [s] at a stamp on the executor's clock [s], with its
+        uncertainty [s].
+        """
+        self.spoken = True
+        if self._first is None:
+            self._first = u, stamp
+            return
+        span = stamp - self._first[1]
+        if span < SHORTEST:
+            return
+        rate, doubt = float(np.clip((u - self._first[0]) / span, 0.0, 1.0)), 2.0 * error / span
+        self.rate = 1.0 if rate > STEADY - doubt else rate
+        self.measured = self.measured or doubt <= 1.0 - STEADY
+
+
+class RollingPlay(GoalPlay):
     """Execution with overlapping goals: each one ends at rest soon after the next is due to replace
     it.
 
     If this process ends, the robot is at rest after `horizon` plus its stopping time. Each goal
     repeats the last points of the goal before at the same times, so that the controller changes
-    goals without a step. The motion time is that of the robot: `clock` receives the progress of the
-    controller. If the controller is slower than commanded, no goal replaces a moving one: each
-    comes to rest, and the motion continues from there (`piece_of`).
+    goals without a step. The motion time is that of the controller, which reports its progress to
+    `clock`. If the controller is slower than commanded, no goal replaces a moving one: each comes
+    to rest, and the motion continues from there (`piece_of`).
 
     For a stop, the current goal is played to its end, so that no late message matters. Only if a
     limit is exceeded, a goal that brakes earlier replaces it.
 
     Args:
-        path: At rest at both ends, inside the acceleration limits.
+        path: Path that starts and ends at rest and respects the acceleration limits.
         acceleration: Limits, shape (n,).
-        settings: How to play it.
+        settings: Settings for playing the path.
         scaling: Speed scaling of the robot, as far as it is known.
         begin: Time on the path where it begins, at rest [s].
     """
@@ -53,7 +97,7 @@ class RollingPlay(Play):
     ) -> None:
         speed = settings.speed_scale
         self._whole = scaling > STEADY  # else a piece, which comes to rest on its own
-        self._played = (
+        super().__init__(
             whole_of(path, acceleration, speed, settings.slow_start, begin)
             if self._whole
             else piece_of(path, acceleration, speed, begin, max(scaling, LEAST) * settings.horizon)
@@ -61,20 +105,14 @@ class RollingPlay(Play):
         self._settings, self.scaling, self._told = settings, scaling, True
         self._goal: Outgoing | None = None  # what the controller plays
         self._covered = 0.0  # until here it is the motion, then a stop [s]
-        self._u = self._now = 0.0  # the controller's time of the motion; the executor's clock [s]
         self._sent_at: float | None = None
         self._unsent: Outgoing | None = None  # a stop
         self._stopping = self._finished = False  # no goal follows; the last one was played
         self._clock = ControllerClock(scaling)
 
     @property
-    def path(self) -> Trajectory:
-        """Path being played."""
-        return self._played.path
-
-    @property
     def place(self) -> float:
-        """Time on the path [s]."""
+        """Path parameter: the time on the path at its planned speed [s]."""
         if self._rests:  # a stop goes half as far as the motion would
             return self._played.place(0.5 * (self._u + self._covered))
         return self._played.place(self._u)
@@ -102,11 +140,6 @@ class RollingPlay(Play):
         return True
 
     @property
-    def last_move(self) -> Array:
-        """Zero, shape (n,): the commands of the controller have no steps."""
-        return np.zeros_like(self._played.acceleration)
-
-    @property
     def _rests(self) -> bool:
         """True if the goal ends at rest before the end of the motion."""
         return self._goal is not None and self._covered < min(self._u, self._played.duration)
@@ -116,10 +149,6 @@ class RollingPlay(Play):
         """Controller time at which the current goal ends at rest [s]."""
         ends = self._goal is not None and (self._rests or self._stopping)
         return self._goal.ends if ends and self._goal else self._played.duration
-
-    def command(self) -> tuple[Array, Array, Array]:
-        """Return the commands q, v and a of the controller now, each (n,)."""
-        return self._at(self._u)
 
     def _at(self, u: float) -> tuple[Array, Array, Array]:
         past = self._goal is not None and u > self._covered
@@ -226,24 +255,20 @@ class RollingPlay(Play):
         """
         if not self._told:  # where it is can't be known: it gets all, and only once
             self._covered = self._played.duration
-            return timed(self._played, self._u, self._covered, now)
+            return self._played.timed(self._u, self._covered, now)
         if not self._whole:
             self._covered = self._played.duration
-            return at_once(self._played, 0.0, self._covered)
+            return self._played.at_once(0.0, self._covered)
         if self._settings.clocked:
             self._covered = self._played.brakes_from(self.scaling * self._settings.horizon)
-            return at_once(self._played, 0.0, self._covered)
+            return self._played.at_once(0.0, self._covered)
         self._u = -LEAD
         return self._next_goal(now)
 
     def _next_goal(self, now: float) -> Outgoing:
         until = self._u + self.scaling * self._settings.horizon
         self._covered = self._played.brakes_from(until)
-        return timed(self._played, self._u, self._covered, now)
-
-    def nearest(self, q: Array, v: Array) -> Nearest:
-        """Return the point of the motion nearest to a state of the robot, q and v of shape (n,)."""
-        return self._played.nearest(q, v, self._u - BEHIND, self._u + 0.02)
+        return self._played.timed(self._u, self._covered, now)
 
     def stop(self, *, soon: bool = False, clocked: bool = True) -> None:
         """Let the current goal end by itself, or brake earlier.
@@ -259,9 +284,9 @@ class RollingPlay(Play):
             until = self._u + lead * self.scaling
             self._covered = self._played.brakes_from(until)
             self._unsent = (
-                timed(self._played, self._u, until, self._now)
+                self._played.timed(self._u, until, self._now)
                 if clocked
-                else at_once(self._played, self._u, until)
+                else self._played.at_once(self._u, until)
             )
             self._goal = self._unsent
 

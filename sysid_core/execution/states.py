@@ -43,14 +43,14 @@ class ExecutorSettings:
         slow_start: Time in which the speed rises from zero to full [s].
         transfer_share: Share of the limits that the way to the start uses.
         start_tolerance: Largest distance from the start posture before it begins [rad or m].
-        rest_velocity: Below this a joint counts as standing [rad/s or m/s].
-        settle_time: How long all joints must stand [s].
-        settle_timeout: After that a robot that doesn't stand aborts the run [s].
-        horizon: How long a controller that takes whole trajectories goes on without a further goal
+        rest_velocity: Velocity below which a joint counts as at rest [rad/s or m/s].
+        settle_time: Time for which all joints must be at rest [s].
+        settle_timeout: Time after which the run is aborted if the robot does not come to rest [s].
+        horizon: Time for which a controller of whole trajectories continues without a further goal
             before it brakes [s]; zero: commands are streamed.
         resend: Time between two goals [s].
-        stop_lead: How long a motion goes on at least before a stop begins that replaces the goal
-            under way, where a limit is exceeded [s].
+        stop_lead: Minimum time before a goal that stops the robot because of an exceeded limit
+            begins to brake [s].
         clocked: Whether the controller says how far it is, so that its speed scaling needs no topic.
         guarded: Whether a motion guard gets the whole motion, and brakes along it by itself.
     """
@@ -103,8 +103,8 @@ class Command:
         a: Shape (n,).
         progress: Share of the current motion, 0 to 1.
         segment: Label of the trajectory's segment that is being played, or "".
-        message: What is going on, or why it was aborted, for people.
-        fault: Why it was refused or aborted, or None.
+        message: State in words, or the reason of an abort.
+        fault: Reason of a refusal or abort, or None.
     """
 
     state: ExecutorState
@@ -142,7 +142,7 @@ class Standing:
     """Detector of a robot that has been at rest at its goal for a while.
 
     Args:
-        settings: How long, how slow, and after which time it is given up.
+        settings: Duration of rest, speed limit, and timeout.
     """
 
     def __init__(self, settings: ExecutorSettings) -> None:

@@ -11,9 +11,8 @@ from sysid_core.export.arm import (
     export_arm,
     judge_file,
 )
-from sysid_core.export.described import Description, describe
-from sysid_core.export.judged import ExportedError
-from sysid_core.export.losses import Loss, LossCode
+from sysid_core.export.files import Loss, LossCode
+from sysid_core.export.judged import Description, ExportedError, describe
 from sysid_core.export.mjcf import JointFields, PositionServo, mjcf_of, write_mjcf
 from sysid_core.export.targets import Target
 

@@ -13,9 +13,14 @@ from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification
 from sysid_core.estimation.loaded_arm import with_load
-from sysid_core.export.files import largest_differences, reader_of, require_target, write_target
+from sysid_core.export.files import (
+    Loss,
+    largest_differences,
+    reader_of,
+    require_target,
+    write_target,
+)
 from sysid_core.export.judged import ExportedError, judge_export
-from sysid_core.export.losses import Loss
 from sysid_core.export.projection import Projection, projections
 from sysid_core.export.targets import Target
 from sysid_core.export.urdf import remarks_on
@@ -37,7 +42,7 @@ class Carried:
     Attributes:
         estimate: Estimate of its ten inertial parameters.
         frame: The frame of the robot that its parameters are in: the sensor's.
-        folder: That `sysid payload` wrote; None: it is only in memory.
+        folder: Folder that `sysid payload` wrote; None: the result is only in memory.
     """
 
     estimate: Estimate
@@ -57,7 +62,8 @@ class Carried:
         """Return a copy of a robot that carries the payload.
 
         Raises:
-            SysIdError: No payload's estimate, a body that can't exist, a frame that doesn't move.
+            SysIdError: The estimate is not that of a payload, the body is not physically
+                consistent, or the frame does not move.
         """
         values = self.estimate.values
         names = tuple(name.rsplit(".", 1)[-1] for name in self.estimate.names)
@@ -65,7 +71,7 @@ class Carried:
             where = "The estimate" if self.folder is None else f"'{self.folder}'"
             raise EstimationError(
                 f"{where} contains no physically possible payload.",
-                remedy="Give a result of `sysid payload` whose estimate is consistent.",
+                remedy="Give a result of `sysid payload` whose estimate is physically consistent.",
             )
         return replace(robot, model=with_load(robot.model, self.frame, values))
 
@@ -80,7 +86,7 @@ class ArmResult:
         others: Held-out runs.
         files: Role, path and sha256 of all inputs.
         places: Folders in which meshes may be.
-        carried: What the exported robot holds; None: nothing.
+        carried: Payload of the exported robot; None: no payload.
     """
 
     identification: Identification
@@ -97,11 +103,11 @@ class ExportedTarget:
 
     Attributes:
         target: The format.
-        file: What others load.
-        error: Held-out errors inside and as exported.
+        file: File that other software loads.
+        error: Held-out errors of the model before the export and of the exported file.
         differences: Joint to the largest difference of torques [N m].
         tolerance: The largest that rounding excuses [N m].
-        losses: What the files lack beside terms of friction.
+        losses: Properties that the files lack, other than friction terms.
     """
 
     target: Target
@@ -128,7 +134,7 @@ def _all_or_none(out: Path) -> Iterator[Path]:
     and checked.
 
     Raises:
-        SysIdError: Nothing can be written to `out`.
+        SysIdError: The folder `out` is not writable.
     """
     new = [path for path in (out, *out.parents) if not path.exists()]
     try:
@@ -167,13 +173,13 @@ def export_arm(
 
     Args:
         result: The identified robot with its recordings.
-        targets: What to write.
+        targets: Formats to be written.
         out: Folder of the exports and of proof.json.
         folder: Folder of the result; None for a result in memory, which `sysid verify` can't repeat.
         progress: Shows steps.
 
     Raises:
-        SysIdError: The result has something that a target can't express.
+        SysIdError: A format cannot represent the robot of the result.
     """
     model = result.identification.model
     for target in targets:
@@ -254,7 +260,7 @@ def judge_file(
     Args:
         result: The identified robot with its recordings.
         target: The format.
-        file: What others load.
+        file: File that other software loads.
         states: Number of random states at which torques are compared.
         seed: Seed of the states.
     """

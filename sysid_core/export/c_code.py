@@ -32,7 +32,6 @@ from sysid_core.robot import (
     FrictionTerm,
     Spring,
     SpringLaw,
-    inertial_parameter_names,
 )
 
 _HEADER = """/* SPDX-License-Identifier: Apache-2.0 */
@@ -93,11 +92,11 @@ def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
     """Return the C header and source of a robot.
 
     Args:
-        robot: With all its terms.
-        prefix: What all names begin with: a C identifier.
+        robot: Robot with all its terms.
+        prefix: Prefix of all names: a C identifier.
 
     Raises:
-        ModelError: No identifier, or a joint or body that can't be expressed.
+        ModelError: The prefix is not a C identifier, or a joint or body cannot be represented.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix):
         raise ModelError(
@@ -141,7 +140,7 @@ def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
 
 def c_parameters(robot: Projection) -> tuple[str, ...]:
     """Return the names of the parameters that the C code accepts as data: those of the estimate."""
-    return (*inertial_parameter_names(robot.model), *robot.friction.names)
+    return (*robot.model.parameter_names, *robot.friction.names)
 
 
 def write_c(folder: Path, robot: Projection, prefix: str) -> tuple[Path, Path]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of one export format, and their readers."""
+"""Files of one export format, their readers, and what they lack beside friction terms."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import numpy as np
 
 from sysid_core.errors import ModelError
 from sysid_core.export.c_code import CReader, c_compiler, c_prefix, write_c
-from sysid_core.export.geometry import MeshFolder
-from sysid_core.export.losses import Loss, losses_of
+from sysid_core.export.geometry import MeshFolder, has_other_shapes
 from sysid_core.export.mjcf import (
     MESH_FORMATS,
     ChainReader,
@@ -24,16 +23,91 @@ from sysid_core.export.mjcf import (
     write_mjcf,
 )
 from sysid_core.export.projection import Projection
-from sysid_core.export.ros2_control import controllers_of
+from sysid_core.export.ros2_control import controllers_of, without
 from sysid_core.export.sdf import SDF_MESH_FORMATS, SdfReader, sdf_names, sdf_of
 from sysid_core.export.targets import Target
+from sysid_core.export.tree import link_elements
 from sysid_core.export.urdf import UrdfReader, urdf_of
 from sysid_core.export.usd import UsdReader, actuators_of, prim_names, require_usd, usd_of
-from sysid_core.files import write_yaml
-from sysid_core.robot import Array, RobotModel, write_urdf
-from sysid_core.robot.loops import DrivenRobot
+from sysid_core.files import write_text, write_yaml
+from sysid_core.kinds import Kind
+from sysid_core.robot import STANDARD_GRAVITY, Array, RobotModel
+from sysid_core.robot.loops import DrivenRobot, mimic_joints
 
 _NEAR_HOME = 0.02  # [rad or m], deviation: loops whose box isn't known close about home
+
+
+class LossCode(Kind):
+    """Kind of model term that a file format lacks."""
+
+    GRAVITY = "gravity_direction"  # the format has none: the reader's world must be turned
+    VELOCITY_LIMITS = "velocity_limits"
+    EFFORT_LIMITS = "effort_limits"
+    ACCELERATION_LIMITS = "acceleration_limits"  # no description has them
+    LOCKED = "locked"  # joints that were locked for the identification are fixed in every file
+    MIMIC = "mimic"  # a follower whose leader is no joint of the robot, or can't be written
+    SHAPES = "shapes"  # for pictures and contacts
+    NAMES = "names"  # that the format doesn't take: replaced
+    MESH_MISSING = "mesh_missing"  # no such file
+    MESH_FORMAT = "mesh_format"  # a format that the target doesn't read
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Model term that a file format lacks, with its effect.
+
+    Attributes:
+        code: Kind of the missing term.
+        names: Joints, files or numbers that it concerns.
+    """
+
+    code: LossCode
+    names: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the loss as plain data for proof.json."""
+        return {"code": self.code.value, "names": list(self.names)}
+
+
+def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> tuple[Loss, ...]:
+    """Return the model properties that a written file lacks.
+
+    Args:
+        model: The robot.
+        target: The file's format.
+        meshes: After the file was written.
+    """
+    found = {LossCode.LOCKED: [f"{joint} at {q:.6g}" for joint, q in model.locked.items()]}
+    if target in (Target.URDF, Target.SDF, Target.USD) and not np.array_equal(
+        model.gravity, STANDARD_GRAVITY
+    ):
+        found[LossCode.GRAVITY] = [" ".join(f"{x:.6g}" for x in model.gravity)]
+    if target is Target.MJCF:
+        found[LossCode.VELOCITY_LIMITS] = [
+            name
+            for name, limit in zip(model.joint_names, model.velocity_limits, strict=True)
+            if 0.0 < limit < np.inf
+        ]
+    if target is Target.ROS2_CONTROL:
+        found[LossCode.VELOCITY_LIMITS] = without(model, model.velocity_limits)
+        found[LossCode.EFFORT_LIMITS] = without(model, model.effort_limits)
+        found[LossCode.ACCELERATION_LIMITS] = list(model.joint_names)
+    followers = [f for f in mimic_joints(model) if target is not Target.URDF]
+    found[LossCode.MIMIC] = [
+        f.joint for f in followers if target is not Target.MJCF or f.leader not in model.joint_names
+    ]
+    if target in (Target.MJCF, Target.SDF):
+        found[LossCode.SHAPES] = [n for n, e in link_elements(model).items() if has_other_shapes(e)]
+    if target is Target.USD:
+        found[LossCode.SHAPES] = list(model.body_names)
+    if target in (Target.USD, Target.SDF):
+        named = prim_names(model) if target is Target.USD else sdf_names(model)
+        own = ((key.partition(" ")[2], name) for key, name in named.items())
+        found[LossCode.NAMES] = [old for old, name in own if old not in ("", name)]
+    if meshes is not None:
+        found[LossCode.MESH_MISSING] = meshes.missing
+        found[LossCode.MESH_FORMAT] = meshes.unread
+    return tuple(Loss(code, tuple(names)) for code, names in found.items() if names)
 
 
 class Reader(Protocol):
@@ -55,9 +129,9 @@ class Written:
     """Files written in one format.
 
     Attributes:
-        target: Their format.
-        files: The one that others load, then those that it needs.
-        losses: What they lack, beside terms of friction.
+        target: Format of the files.
+        files: Files; the first is loaded by other software, the others are needed by it.
+        losses: Properties that the files lack, other than friction terms.
     """
 
     target: Target
@@ -100,14 +174,14 @@ def write_target(
 
     Args:
         target: The format.
-        robot: In the terms that it holds.
+        robot: Robot with the terms that the format supports.
         out: Folder of all exports: the format has one of its own in it.
         places: Folders in which meshes are looked for.
         remarks: Link to what is said of its values, where the format has comments.
-        stays: Where `out` is moved to afterwards; None: nowhere.
+        stays: Final folder, to which `out` is moved afterwards; None: `out` is not moved.
 
     Raises:
-        ModelError: Something that the format can't express, or a mesh that can't be read.
+        ModelError: The format cannot represent the robot, or a mesh cannot be read.
     """
     require_target(target, robot.model)
     chain = robot.model.chain if isinstance(robot.model, DrivenRobot) else None
@@ -115,7 +189,8 @@ def write_target(
     folder.mkdir(parents=True, exist_ok=True)
     meshes = None
     if target is Target.URDF:
-        files = [write_urdf(folder / f"{name}.urdf", urdf_of(robot, remarks))]
+        files = [folder / f"{name}.urdf"]
+        write_text(files[0], urdf_of(robot, remarks))
     elif target is Target.MJCF:
         meshes = MeshFolder(folder / "meshes", places, MESH_FORMATS)
         fields = joint_fields(robot) if chain is None else chain_fields(chain) | joint_fields(robot)
@@ -148,7 +223,7 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
     """Return the reader of an exported file, which gives its torques.
 
     Args:
-        target: Its format.
+        target: Format of the file.
         file: The first of the written ones.
         robot: Says the order of the joints, and gravity.
     """
@@ -182,10 +257,10 @@ def largest_differences(
 
     Args:
         reader: Reader of the written file.
-        robot: What was written.
+        robot: Robot that was written.
         whole: Whether dry friction is compared with the rest, at every state; otherwise apart, as a
             number: simulators treat standstill each in their own way.
-        states: How many.
+        states: Number of states.
         seed: Seed of the random states: positions within the limits (at most half a turn from zero), of a
             closed chain within its box; velocities and accelerations of 2 rad/s and 8 rad/s^2.
     """

@@ -26,9 +26,9 @@ class Geometry:
         kind: `box`, `cylinder`, `sphere` or `mesh`.
         size: Full edges of a box; radius and length of a cylinder; radius of a sphere; scale of a
             mesh, shape (3,).
-        R: Its axes in the link, shape (3, 3).
-        p: Its origin there, shape (3,) [m].
-        collides: Whether it is for contacts rather than for pictures.
+        R: Rotation from the geometry's axes to those of the link, shape (3, 3).
+        p: Origin of the geometry in the link frame, shape (3,) [m].
+        collides: Whether it is a collision geometry; otherwise it is visual.
         mesh: The URDF's name of the mesh's file.
     """
 

@@ -12,9 +12,11 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm import Identification, predicted_efforts
-from sysid_core.export.projection import Projections
+from sysid_core.export.projection import Projections, projections
 from sysid_core.export.targets import Target
-from sysid_core.robot import Array, DriveTrain
+from sysid_core.export.urdf import UrdfReader, remarks_on, urdf_of
+from sysid_core.robot import Array, DriveTrain, is_physically_consistent
+from sysid_core.robot.loops import DrivenRobot
 from sysid_core.signals import Recording
 from sysid_core.validation import Prediction
 
@@ -31,12 +33,13 @@ class ExportedError:
     """Prediction errors of one exported file, relative to the efforts and over all runs.
 
     Attributes:
-        target: What was written.
+        target: Format of the file.
         inside: The identified robot's.
-        exported: That of the written file, as others read it.
+        exported: Error of the written file, as other software reads it.
         held_out: Whether the runs weren't fitted.
-        costs: What the target has no field for: by how much the error would be smaller with it.
-        lost: By how much the error would be smaller with all of it: terms stand in for each other.
+        costs: Terms that the format lacks, each with the reduction of the error if it were present.
+        lost: Reduction of the error if all missing terms were present; terms can partly replace
+            each other.
         joints: Joint to its errors [unit of the efforts], inside and as exported.
     """
 
@@ -107,9 +110,9 @@ def judge_export(
 
     Args:
         identification: The identified robot.
-        target: What was written.
-        torques: What a reader of the file makes of a motion.
-        runs: That are predicted.
+        target: Format of the file.
+        torques: Torques of a motion according to the reader of the file.
+        runs: Runs to be predicted.
         predictions: Predictions of the identified robot, one for each run.
         held_out: Whether these runs weren't fitted.
         projections: What the file should say, and what it would without its losses.
@@ -183,3 +186,54 @@ def _rms(predictions: Sequence[Prediction], joint: str) -> float:
     pairs = [p.columns(joint) for p in predictions]
     residual = np.concatenate([m - p for m, p in pairs])
     return float(np.sqrt(np.mean(residual**2)))
+
+
+@dataclass(frozen=True)
+class Description:
+    """URDF of the identified robot, and its prediction errors.
+
+    Attributes:
+        xml: The text.
+        error: Held-out errors inside and as exported.
+    """
+
+    xml: str
+    error: ExportedError
+
+
+def describe(
+    identification: Identification,
+    fitted: Sequence[Recording],
+    judged: Sequence[Recording],
+    predictions: Sequence[Prediction],
+    *,
+    held_out: bool,
+) -> Description | None:
+    """Write the identified robot as a URDF; None if the robot has no URDF, or if simulators would
+    refuse the identified bodies.
+
+    Args:
+        identification: The result.
+        fitted: Runs of the fit, over which friction is projected.
+        judged: Runs by which both are judged.
+        predictions: Predictions of these runs by the identified robot, one for each.
+        held_out: Whether they weren't fitted.
+    """
+    model = identification.model
+    if isinstance(model, DrivenRobot):  # a URDF has no loops
+        return None
+    if not (model.urdf_xml and np.all(is_physically_consistent(identification.pi))):
+        return None
+    in_terms = projections(identification, fitted, Target.URDF)
+    xml = urdf_of(in_terms.robot, remarks_on(identification))
+    reader = UrdfReader(xml, model.joint_names, model.gravity)
+    error = judge_export(
+        identification,
+        Target.URDF,
+        reader.torques,
+        judged,
+        predictions,
+        held_out=held_out,
+        projections=in_terms,
+    )
+    return Description(xml, error)

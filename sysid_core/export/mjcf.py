@@ -88,8 +88,8 @@ class JointFields:
         frictionloss: Dry friction [N m or N].
         offset: Torque that the drive gives for nothing [N m or N].
         servo: Position servo; None: a motor, whose control is the torque.
-        driven: Whether it has an actuator.
-        spring: Beside the drive; one at the joint itself needs a motor.
+        driven: Whether the joint has an actuator.
+        spring: Spring in parallel to the drive; a spring at the joint itself needs a motor.
     """
 
     armature: float = 0.0
@@ -247,13 +247,13 @@ def mjcf_of(
     """Return the MJCF text of a robot.
 
     Args:
-        model: With the inertial parameters to write.
-        fields: Joint to what is said of it.
-        meshes: Where meshes are and go, below the file's own folder; None: none are written.
+        model: Robot with the inertial parameters to be written.
+        fields: Attributes of each joint, by its name.
+        meshes: Folder of the mesh files, below the folder of the file; None: no meshes are written.
         chain: The loops that close the tree, as `<equality>`.
 
     Raises:
-        ModelError: A joint or body that MJCF can't express, or a file that MuJoCo refuses.
+        ModelError: MJCF cannot represent a joint or body, or MuJoCo refuses the file.
     """
     tree = tree_of(model)
     sites, equalities, tendons = ({}, [], []) if chain is None else _closures(chain)
@@ -352,7 +352,7 @@ class ChainReader:
 
     Args:
         path: The file.
-        robot: Its loops give the passive joints' motion.
+        robot: Robot whose loops determine the motion of the passive joints.
     """
 
     def __init__(self, path: Path, robot: DrivenRobot) -> None:

@@ -48,9 +48,10 @@ class Projection:
 
     Attributes:
         model: The robot, with the identified inertial parameters.
-        friction: Terms that are held, and the drives that turn torques into recorded efforts.
-        values: Their parameters, shape (p,), in the order of `friction.names`.
-        lost: What the target has no field for: friction terms, the smooth sign, couplings, springs.
+        friction: Friction terms that the format supports, and the drives that convert torques to
+            recorded efforts.
+        values: Parameters of these terms, shape (p,), in the order of `friction.names`.
+        lost: Terms that the format lacks: friction terms, the smooth sign, couplings, springs.
     """
 
     model: RobotModel
@@ -104,8 +105,8 @@ class Projections:
     """Robot model with the terms of a file format, and the terms that the format lacks.
 
     Attributes:
-        robot: What the target holds.
-        given_back: What is lost, by name, to the robot that has it all the same.
+        robot: Robot with the terms that the format supports.
+        given_back: For each lost term, by name, the robot that has this term in addition.
         whole: The robot that has all of it, fitted in the same way.
     """
 
@@ -121,30 +122,6 @@ def inside(identification: Identification) -> Projection:
     return Projection(model, identification.friction, np.array(values))
 
 
-def projected(
-    identification: Identification,
-    recordings: Sequence[Recording],
-    target: Target,
-    *,
-    keep: Sequence[str] = (),
-) -> Projection:
-    """Return the identified robot with the terms of an export format, fitted again to the recorded
-    motion.
-
-    Args:
-        identification: The result.
-        recordings: Runs with efforts, those of the fit.
-        target: Where it goes.
-        keep: Terms that the target can't hold and that are kept nevertheless, to find what they cost.
-
-    Raises:
-        SignalError: A recording can't be used.
-    """
-    if target.holds_all:
-        return inside(identification)
-    return _projected(identification, _motions(identification, recordings), target, keep)
-
-
 def projections(
     identification: Identification, recordings: Sequence[Recording], target: Target
 ) -> Projections:
@@ -153,7 +130,7 @@ def projections(
         whole = inside(identification)
         return Projections(whole, {}, whole)
     motions = _motions(identification, recordings)
-    one = _projected(identification, motions, target, ())
+    one = _projected(identification, motions, target)
     given_back = {n: _projected(identification, motions, target, (n,)) for n in one.lost}
     whole = _projected(identification, motions, target, one.lost) if one.lost else one
     return Projections(one, given_back, whole)
@@ -212,7 +189,7 @@ def _projected(
     identification: Identification,
     motions: Sequence[_Motion],
     target: Target,
-    keep: Sequence[str],
+    keep: Sequence[str] = (),
 ) -> Projection:
     lost = tuple(name for name in lost_in(identification.friction, target) if name not in keep)
     friction = _held(identification.friction, target, lost)

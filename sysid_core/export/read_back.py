@@ -1,26 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common part of all readers of exported files: rigid bodies and joint friction."""
+"""Common part of the readers of exported files: rigid bodies and joint friction."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-
 import numpy as np
-import pinocchio as pin
 
-from sysid_core.robot import Array
+from sysid_core.robot import Array, RobotModel
 
 
-class ReadBack(ABC):
+class ReadTree:
     """Robot read from an exported file, n joints.
 
     Args:
+        model: The bodies.
+        joint_names: Order of the joint arrays; joints that the model lacks have no torque.
         coulomb: Coulomb friction, shape (n,) [N m].
         viscous: Viscous friction, shape (n,) [N m s/rad].
+        armature: Drive inertia, shape (n,) [kg m^2]; default: none.
     """
 
-    def __init__(self, coulomb: Array, viscous: Array) -> None:
+    def __init__(
+        self,
+        model: RobotModel,
+        joint_names: tuple[str, ...],
+        coulomb: Array,
+        viscous: Array,
+        armature: Array | float = 0.0,
+    ) -> None:
+        self._model, self._armature = model, armature
         self._coulomb, self._viscous = coulomb, viscous
+        self._columns = [joint_names.index(name) for name in model.joint_names]
 
     @property
     def dry_friction(self) -> Array:
@@ -35,37 +44,6 @@ class ReadBack(ABC):
 
     def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
         """Return the torques without dry friction."""
-        return np.asarray(self._rigid_torques(q, v, a) + self._viscous * v)
-
-    @abstractmethod
-    def _rigid_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques of rigid bodies and drive inertias, (K, n)."""
-
-
-class ReadTree(ReadBack):
-    """Tree of joints and links read from an exported file by pinocchio.
-
-    Args:
-        tree: The bodies.
-        joint_names: Order of the joint arrays.
-        coulomb, viscous: See `ReadBack`.
-        armature: Drive inertia, shape (n,) [kg m^2]; default: none.
-    """
-
-    def __init__(
-        self,
-        tree: pin.Model,
-        joint_names: tuple[str, ...],
-        coulomb: Array,
-        viscous: Array,
-        armature: Array | float = 0.0,
-    ) -> None:
-        super().__init__(coulomb, viscous)
-        self._tree, self._armature = tree, armature
-        self._columns = [joint_names.index(name) for name in tree.names[1:]]
-
-    def _rigid_torques(self, q: Array, v: Array, a: Array) -> Array:
-        data, out, k = self._tree.createData(), np.empty_like(q), self._columns
-        for i in range(len(q)):
-            out[i, k] = pin.rnea(self._tree, data, q[i, k], v[i, k], a[i, k])
-        return np.asarray(out + self._armature * a)
+        k, rigid = self._columns, np.zeros_like(q)
+        rigid[:, k] = self._model.inverse_dynamics(q[:, k], v[:, k], a[:, k])
+        return np.asarray(rigid + self._armature * a + self._viscous * v)

@@ -43,8 +43,8 @@ def controllers_of(robot: Projection, name: str, folder: Path) -> str:
 
     Args:
         robot: As exported.
-        name: What the C code's names begin with.
-        folder: Where that code is.
+        name: Prefix of the names in the C code.
+        folder: Folder of the C code.
     """
     model = robot.model
     lower, upper = model.position_limits

@@ -31,11 +31,11 @@ def sdf_of(robot: Projection, *, meshes: MeshFolder | None = None) -> str:
     """Return the SDF text of a robot.
 
     Args:
-        robot: In the terms of SDF.
-        meshes: Where meshes are and go, below the file's own folder; None: none are written.
+        robot: Robot with the terms that SDF supports.
+        meshes: Folder of the mesh files, below the folder of the file; None: no meshes are written.
 
     Raises:
-        ModelError: A joint or body that SDF can't express.
+        ModelError: SDF cannot represent a joint or body.
     """
     tree, links = tree_of(robot.model), link_elements(robot.model)
     names = sdf_names(robot.model)
@@ -95,10 +95,12 @@ class SdfReader(ReadTree):
     Args:
         text: The XML, of one model.
         joint_names: Order of the joint arrays, n of them.
-        gravity: In the base frame, shape (3,) [m/s^2]: a world's matter in SDF.
+        gravity: Gravity in the base frame, shape (3,) [m/s^2]; in SDF it is a property of the
+            world.
 
     Raises:
-        ModelError: It isn't a tree of turning and sliding joints from the world on.
+        ModelError: The model is not a tree of revolute and prismatic joints that starts at the
+            world.
     """
 
     def __init__(self, text: str, joint_names: tuple[str, ...], gravity: Array) -> None:
@@ -130,7 +132,9 @@ class SdfReader(ReadTree):
                 [float(joints[n].findtext(f"axis/dynamics/{key}", "0")) for n in joint_names]
             )
 
-        super().__init__(tree, joint_names, dynamics("friction"), dynamics("damping"))
+        super().__init__(
+            RobotModel(tree.name, tree), joint_names, dynamics("friction"), dynamics("damping")
+        )
 
 
 def _add(

@@ -22,10 +22,10 @@ class TreeJoint:
         name: Name of the joint.
         link: Name of the link that it moves.
         parent: Index of the joint before it, -1 for the base.
-        slides: Whether it is prismatic.
+        slides: Whether the joint is prismatic.
         axis: Unit vector in the body's frame, shape (3,).
-        R: Axes of the body at position zero in the parent's, shape (3, 3).
-        p: Its origin there, shape (3,) [m].
+        R: Axes of the body at position zero in the frame of its parent, shape (3, 3).
+        p: Origin of the body at position zero in the frame of its parent, shape (3,) [m].
         pi: Inertial parameters of the body with all that fixed joints hang on it, shape (10,).
         limits: Lower and upper position [rad or m]; infinite where there are none.
         velocity: Limit [rad/s or m/s]; 0 or infinite where there is none.
@@ -52,8 +52,8 @@ class FixedLink:
     Attributes:
         name: Name of the link.
         joint: Index of the joint that moves it, -1 for the base.
-        R: Its axes in the body, shape (3, 3).
-        p: Its origin there, shape (3,) [m].
+        R: Axes of the link in the frame of the body, shape (3, 3).
+        p: Origin of the link in the frame of the body, shape (3,) [m].
     """
 
     name: str
@@ -70,7 +70,7 @@ class Tree:
         name: The robot's name.
         joints: All n.
         links: Fixed ones.
-        gravity: In the base frame, shape (3,) [m/s^2].
+        gravity: Gravity in the base frame, shape (3,) [m/s^2].
     """
 
     name: str

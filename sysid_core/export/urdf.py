@@ -7,11 +7,165 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 
 import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
 
+from sysid_core.errors import ModelError
 from sysid_core.estimation.arm import Identification
 from sysid_core.export.projection import Projection
-from sysid_core.export.read_back import ReadBack
-from sysid_core.robot import Array, RobotModel, identified_urdf
+from sysid_core.export.read_back import ReadTree
+from sysid_core.robot import (
+    INERTIA_ENTRIES,
+    Array,
+    RobotModel,
+    is_physically_consistent,
+    mass_com_inertia_from_pi,
+)
+
+
+def identified_urdf(
+    model: RobotModel,
+    pi: ArrayLike,
+    *,
+    coulomb: Mapping[str, float] | None = None,
+    viscous: Mapping[str, float] | None = None,
+    remarks: Mapping[str, str] | None = None,
+) -> str:
+    """Return the URDF of the robot with other inertial parameters and joint friction.
+
+    Links that are attached by fixed joints are part of the body that carries them: the whole
+    inertia is written to the body's own link, and theirs is written as zero, because without an
+    inertia MuJoCo derives one from the shapes and PyBullet assumes 1 kg. Locked joints are written
+    as fixed joints.
+
+    Args:
+        model: Built from a URDF.
+        pi: Inertial parameters of the bodies, shape (n_bodies, 10), physically consistent.
+        coulomb: Joint to Coulomb friction, `<dynamics friction>` [N m].
+        viscous: Joint to viscous friction, `<dynamics damping>` [N m s/rad].
+        remarks: Link to what is said of its values in a comment.
+
+    Returns:
+        XML text.
+
+    Raises:
+        ModelError: No URDF behind the model, or parameters that no body can have.
+    """
+    pi = np.asarray(pi, dtype=float).reshape(-1, 10)
+    _require_writable(model, pi)
+    parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
+    root = ET.fromstring(model.urdf_xml, parser=parser)
+    links = {link.get("name"): link for link in root.findall("link")}
+    joints = {joint.get("name"): joint for joint in root.findall("joint")}
+    body_of = _links_of_bodies(model)
+    for name, link in links.items():
+        body = body_of.get(str(name), 0)
+        if body == 0:
+            continue  # fixed to the world: never moves
+        for old in link.findall("inertial"):
+            link.remove(old)
+        own = pi[body - 1] if name == model.body_names[body - 1] else np.zeros(10)
+        link.insert(0, _inertial(own))
+        remark = (remarks or {}).get(str(name))
+        if remark and np.any(own):
+            link.insert(0, ET.Comment(f" {remark.replace('--', '-')} "))
+    for name, position in model.locked.items():
+        _fix(joints[name], position)
+    _set_dynamics(joints, "friction", coulomb or {})
+    _set_dynamics(joints, "damping", viscous or {})
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _require_writable(model: RobotModel, pi: Array) -> None:
+    """Raise an error for a robot without URDF, and for parameters that are not physically
+    consistent.
+    """
+    if not model.urdf_xml:
+        raise ModelError(
+            f"'{model.name}' wasn't built from a URDF: there is nothing to write back to.",
+            remedy="Load the robot from its URDF.",
+        )
+    if len(pi) != model.n_bodies:
+        raise ModelError(
+            f"{len(pi)} bodies were given, '{model.name}' has {model.n_bodies}.",
+            remedy="Give ten parameters for each moving body, in the model's order.",
+        )
+    bad = [
+        n for n, ok in zip(model.body_names, is_physically_consistent(pi), strict=True) if not ok
+    ]
+    if bad:
+        raise ModelError(
+            f"The parameters of {bad} are not physically consistent, and simulators refuse them.",
+            remedy="Identify with `--method lmi` or `--method entropic`.",
+            bodies=bad,
+        )
+
+
+def _set_dynamics(
+    joints: Mapping[str | None, ET.Element], key: str, values: Mapping[str, float]
+) -> None:
+    """Write one attribute of the joints' `<dynamics>`."""
+    for joint_name, value in values.items():
+        if joint_name not in joints:
+            raise ModelError(
+                f"The URDF has no joint '{joint_name}'.",
+                remedy="Write the values back to the URDF that the robot was identified with.",
+            )
+        element = joints[joint_name].find("dynamics")
+        if element is None:
+            element = ET.SubElement(joints[joint_name], "dynamics")
+        element.set(key, repr(float(value)))
+
+
+def _links_of_bodies(model: RobotModel) -> dict[str, int]:
+    """Map from the name of each link to the index of the joint that moves it (0: none)."""
+    return {
+        frame.name: int(frame.parentJoint)
+        for frame in model.pin_model.frames
+        if frame.type == pin.FrameType.BODY
+    }
+
+
+def _fix(joint: ET.Element, position: float) -> None:
+    """Make a joint a fixed one at a position [rad or m]."""
+    origin, axis = joint.find("origin"), joint.find("axis")
+    if origin is None:
+        origin = ET.SubElement(joint, "origin")
+    xyz, rpy, along = (
+        np.array([float(x) for x in text.split()])
+        for text in (
+            origin.get("xyz", "0 0 0"),
+            origin.get("rpy", "0 0 0"),
+            "1 0 0" if axis is None else axis.get("xyz", "1 0 0"),
+        )
+    )
+    along /= np.linalg.norm(along)
+    R = pin.rpy.rpyToMatrix(rpy)
+    if joint.get("type") == "prismatic":
+        xyz = xyz + R @ (position * along)
+    else:
+        R = R @ pin.exp3(position * along)
+    origin.set("xyz", " ".join(repr(float(x)) for x in xyz))
+    origin.set("rpy", " ".join(repr(float(x)) for x in pin.rpy.matrixToRpy(R)))
+    joint.set("type", "fixed")
+    for tag in ("axis", "limit", "dynamics", "mimic", "safety_controller", "calibration"):
+        for element in joint.findall(tag):
+            joint.remove(element)
+
+
+def _inertial(pi: Array) -> ET.Element:
+    mass, com, inertia = (
+        mass_com_inertia_from_pi(pi) if np.any(pi) else (0.0, np.zeros(3), np.zeros((3, 3)))
+    )
+    element = ET.Element("inertial")
+    ET.SubElement(element, "mass", value=repr(float(mass)))
+    ET.SubElement(
+        element, "origin", rpy="0 0 0", xyz=" ".join(repr(float(x)) for x in np.asarray(com))
+    )
+    moments = {key: repr(float(inertia[i, j])) for key, (i, j) in INERTIA_ENTRIES.items()}
+    ET.SubElement(element, "inertia", moments)
+    return element
 
 
 def remarks_on(result: Identification) -> dict[str, str]:
@@ -64,28 +218,22 @@ def urdf_of(projection: Projection, remarks: Mapping[str, str] | None = None) ->
     )
 
 
-class UrdfReader(ReadBack):
+class UrdfReader(ReadTree):
     """Torques of a URDF file as simulators compute them: rigid bodies and joint friction.
 
     Args:
         text: The XML.
         joint_names: Order of the joint arrays, n of them; other joints stand at zero.
-        gravity: In the base frame, shape (3,) [m/s^2].
+        gravity: Gravity in the base frame, shape (3,) [m/s^2].
     """
 
     def __init__(self, text: str, joint_names: tuple[str, ...], gravity: Array) -> None:
         model = RobotModel.from_urdf(text, gravity=gravity)
-        self._model = model.with_locked([n for n in model.joint_names if n not in joint_names])
-        self._columns = [joint_names.index(name) for name in self._model.joint_names]
+        model = model.with_locked([n for n in model.joint_names if n not in joint_names])
         dynamics = {j.get("name"): j.find("dynamics") for j in ET.fromstring(text).findall("joint")}
 
         def attribute(name: str) -> Array:
             found = [dynamics.get(joint) for joint in joint_names]
             return np.array([0.0 if d is None else float(d.get(name, "0")) for d in found])
 
-        super().__init__(attribute("friction"), attribute("damping"))
-
-    def _rigid_torques(self, q: Array, v: Array, a: Array) -> Array:
-        k, out = self._columns, np.zeros_like(q)
-        out[:, k] = self._model.inverse_dynamics(q[:, k], v[:, k], a[:, k])
-        return out
+        super().__init__(model, joint_names, attribute("friction"), attribute("damping"))

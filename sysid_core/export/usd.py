@@ -31,10 +31,10 @@ def usd_of(robot: Projection) -> str:
     """Return the USD text of a robot.
 
     Args:
-        robot: In the terms of PhysX.
+        robot: Robot with the terms that PhysX supports.
 
     Raises:
-        ModelError: A joint or body that USD can't express.
+        ModelError: USD cannot represent a joint or body.
     """
     tree = tree_of(robot.model)
     names = prim_names(robot.model)
@@ -159,7 +159,9 @@ class UsdReader(ReadTree):
                 remedy="Export again.",
             )
         armature, coulomb, viscous = np.array([rows[name] for name in joint_names]).T
-        super().__init__(tree, tuple(joint_names), coulomb, viscous, armature)
+        super().__init__(
+            RobotModel(tree.name, tree), tuple(joint_names), coulomb, viscous, armature
+        )
 
 
 def _body(name: str, pi: Array, at: pin.SE3) -> list[str]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
-    from sysid_core.files.arrays import read_npz
     from sysid_core.files.disk import (
         hash_of,
         json_text,
@@ -53,7 +52,6 @@ __all__ = [
     "json_text",
     "move_whole",
     "nearest",
-    "read_npz",
     "unknown_key",
     "write_json",
     "write_text",

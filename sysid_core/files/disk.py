@@ -24,13 +24,13 @@ def written_whole(path: str | Path) -> Iterator[BinaryIO]:
     """Provide a file for writing, which gets its name only when it is complete and on disk.
 
     Until then an existing file with this name is unchanged, even if the writer fails or is killed.
-    Pipes and devices are written directly.
+    If the path is a pipe or a device, it is written directly, without a temporary file.
 
     Args:
         path: The file's name.
 
     Raises:
-        OSError: It can't be written; `filename` is the file's.
+        OSError: The file cannot be written; `filename` is its name.
     """
     path = Path(os.path.realpath(path))
     if path.exists() and not path.is_file():
@@ -56,7 +56,7 @@ def move_whole(file: Path, place: Path) -> None:
     leaves a partial file.
 
     Raises:
-        OSError: It can't be moved.
+        OSError: The file cannot be renamed.
     """
     with file.open("rb") as content:
         os.fsync(content.fileno())
@@ -67,7 +67,7 @@ def write_text(path: str | Path, text: str) -> None:
     """Write a UTF-8 text file that appears only when it is complete (see `written_whole`).
 
     Raises:
-        OSError: It can't be written.
+        OSError: The file cannot be written.
     """
     with written_whole(path) as file:
         file.write(text.encode("utf-8"))
@@ -77,7 +77,7 @@ def hash_of(path: str | Path) -> str:
     """Compute the SHA-256 hash of a file, or of a folder from its files and their names.
 
     Raises:
-        SysIdError: It isn't there, or is a device or pipe, which has no end.
+        SysIdError: The path does not exist, or is a device or pipe.
     """
     path, whole = Path(path), hashlib.sha256()
     if not path.exists():

@@ -181,7 +181,7 @@ def random_states(
     """Return random q (K, nq), v and a (K, nv) for rank tests; limits are not respected.
 
     Raises:
-        IdentifiabilityError: Hardly any posture of a closed chain assembles.
+        IdentifiabilityError: The loops of a closed chain close in hardly any posture.
     """
     if isinstance(model, DrivenRobot):
         q = random_postures(model.chain, n_samples, rng)[:, model.chain.actuated_columns]
@@ -198,7 +198,7 @@ def random_postures(chain: ClosedChain, n_samples: int, rng: np.random.Generator
     or the limits of the driven joints.
 
     Raises:
-        IdentifiabilityError: Hardly any posture assembles.
+        IdentifiabilityError: The loops close in hardly any posture.
     """
     lower, upper = (limit[chain.actuated_columns] for limit in chain.model.position_limits)
     lower, upper = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)

@@ -14,7 +14,6 @@ from sysid_core.identifiability.base_parameters import (
     random_states,
 )
 from sysid_core.identifiability.rpna import with_exact_angles
-from sysid_core.robot import joint_torque_regressor
 from sysid_core.robot.loops import (
     ClosedChain,
     DrivenRobot,
@@ -34,8 +33,8 @@ class ConstrainedRanks:
     Attributes:
         open_tree: Rank of the tree with the loops cut and all joints measured, inertial columns.
         inertial: Inertial columns of the closed chain.
-        with_drives: The same with friction and drive of the actuated joints.
-        with_all_joints: The same with friction and drive of all joints.
+        with_drives: Rank with friction and drive parameters of the actuated joints.
+        with_all_joints: Rank with friction and drive parameters of all joints.
         n_inertial: Number of inertial parameters.
     """
 
@@ -57,7 +56,7 @@ def constrained_ranks(chain: ClosedChain, rng: np.random.Generator) -> Constrain
         rng: Random generator of the states.
 
     Raises:
-        IdentifiabilityError: Hardly any posture assembles.
+        IdentifiabilityError: The loops close in hardly any posture.
     """
     model = with_exact_angles(DrivenRobot.of(chain))[0]
     assert isinstance(model, DrivenRobot)
@@ -71,7 +70,7 @@ def constrained_ranks(chain: ClosedChain, rng: np.random.Generator) -> Constrain
     split = 10 * chain.model.n_bodies
     own = [chain.model.joint_names.index(name) for name in chain.actuated]
     drives = [split + 4 * i + k for i in own for k in range(4)]
-    Y = joint_torque_regressor(chain.model, *random_states(chain.model, STATES, rng))
+    Y = chain.model.torque_regressor(*random_states(chain.model, STATES, rng))
     return ConstrainedRanks(
         open_tree=numerical_rank(Y.reshape(-1, split), TOLERANCE),
         inertial=numerical_rank(W[:, :split], TOLERANCE),

@@ -42,8 +42,8 @@ class Excitation:
         ratios: Singular values over the largest one, shape (b,).
         shares: Columns: torque that each base parameter has in a direction under the reference
             motion, shape (b, b).
-        alone: What the data show of each base parameter if all others were known, in the unit of
-            `ratios`, shape (b,).
+        alone: Excitation of each base parameter if all others were known, in the unit of `ratios`,
+            shape (b,).
         sizes: Lengths of the columns that count as one, shape (b,).
         factor: Triangular factor of the data's base regressor in SI units, shape (b, b).
         tolerance: Smallest ratio that counts.

@@ -80,7 +80,7 @@ def servo_scales(
 
     Args:
         model: The robot, all masses unknown.
-        still: Whether it was only recorded at rest.
+        still: Whether the robot was only recorded at rest.
         known: Joints whose gain, or the mass behind which, is known.
 
     Raises:

@@ -7,17 +7,16 @@ from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
     from sysid_core.planning.cell import Obstacle
-    from sysid_core.planning.design import Unknowns
     from sysid_core.planning.design.plan import ArmPlan, plan_arm_motion, plan_validation_motion
     from sysid_core.planning.design.servo_motion import plan_servo_motion
     from sysid_core.planning.foreign import read_motion
     from sysid_core.planning.geometry import HeldBox, RobotGeometry
     from sysid_core.planning.limits import MotionLimits
-    from sysid_core.planning.limits_file import initial_limits, limits_text, read_limits
-    from sysid_core.planning.motion_check import MotionChecker, check_motion, export_trajectory
+    from sysid_core.planning.limits_file import limits_text, read_limits
+    from sysid_core.planning.motion_check import MotionChecker, check_motion
     from sysid_core.planning.postures import plan_static_postures, plan_through
     from sysid_core.planning.tool_frame import turning_beside_tool
-    from sysid_core.planning.trajectory import Segment, Trajectory, as_played
+    from sysid_core.planning.trajectory import Segment, Trajectory
     from sysid_core.planning.transfer import minimum_jerk, plan_transfer
     from sysid_core.planning.violations import MotionCheck
 
@@ -33,11 +32,7 @@ __all__ = [
     "RobotGeometry",
     "Segment",
     "Trajectory",
-    "Unknowns",
-    "as_played",
     "check_motion",
-    "export_trajectory",
-    "initial_limits",
     "limits_text",
     "minimum_jerk",
     "plan_arm_motion",

@@ -34,20 +34,17 @@ class MotionBasis(ABC):
 
     Attributes:
         period: Duration; what comes after repeats it [s].
+        size: Number of harmonics or knot intervals; `size_name` states which.
     """
 
     period: float
+    size: int
 
     size_name: ClassVar[str]  # in files
     label: ClassVar[str]  # of the segment in a trajectory
     orthogonal: ClassVar[bool] = False  # whether velocities of different coefficients are
     samples_per_unit: ClassVar[int]  # of the coarse grid on which limits are kept, per `size`
     fine_per_unit: ClassVar[int]  # for the final check
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """Number of harmonics or knot intervals; `size_name` states which."""
 
     @property
     @abstractmethod
@@ -88,7 +85,7 @@ class MotionBasis(ABC):
 
         Args:
             time: Shape (K,) [s].
-            centre: Where the motion starts and ends, shape (n,) [rad or m].
+            centre: Start and end posture of the motion, shape (n,) [rad or m].
             coefficients: Free coefficients, shape (n_free, n), in the unit that `matrices` wants.
 
         Returns:
@@ -125,10 +122,8 @@ class FourierBasis(MotionBasis):
 
     Attributes:
         period: 2 pi / omega [s].
-        n_harmonics: N, at least 3.
+        size: Number of harmonics N, at least 3.
     """
-
-    n_harmonics: int = 5
 
     size_name = "n_harmonics"
     label = "fourier"
@@ -137,34 +132,29 @@ class FourierBasis(MotionBasis):
     fine_per_unit = 40
 
     def __post_init__(self) -> None:
-        if self.n_harmonics < 3:
+        if self.size < 3:
             raise ExcitationError(
-                f"A series that starts at rest needs 3 or more harmonics, not {self.n_harmonics}.",
+                f"A series that starts at rest needs 3 or more harmonics, not {self.size}.",
                 remedy="Give 3 harmonics or more.",
             )
         if not self.period > 0:
             raise ExcitationError(
                 f"The period must be positive, got {self.period} s.",
-                remedy="Give seconds, such as 10.",
+                remedy="Give a duration in seconds, such as 10.",
             )
 
     @property
     def n_free(self) -> int:
         """Number of free coefficients per joint."""
-        return 2 * self.n_harmonics - 3
-
-    @property
-    def size(self) -> int:
-        """Number of harmonics."""
-        return self.n_harmonics
+        return 2 * self.size - 3
 
     @property
     def share(self) -> float:
         """Fraction of the joint limits that samples of the coarse grid may use."""
-        return share_between_samples(self.n_harmonics, self.n_samples)
+        return share_between_samples(self.size, self.n_samples)
 
     def __str__(self) -> str:
-        return f"Fourier series, {self.n_harmonics} harmonics, period {self.period:g} s"
+        return f"Fourier series, {self.size} harmonics, period {self.period:g} s"
 
     def matrices(self, time: ArrayLike) -> tuple[Array, Array, Array, Array]:
         """Return the matrices of displacement, velocity, acceleration and jerk per free
@@ -176,11 +166,11 @@ class FourierBasis(MotionBasis):
         Returns:
             Four matrices of shape (K, n_free), in s, 1, 1/s and 1/s^2: coefficients are speeds.
         """
-        harmonics = np.arange(1, self.n_harmonics + 1)
+        harmonics = np.arange(1, self.size + 1)
         omega = 2.0 * np.pi * harmonics / self.period  # (N,)
         angle = np.outer(np.asarray(time, dtype=float), omega)
         sine, cosine = np.sin(angle), np.cos(angle)
-        A = scipy.linalg.null_space(np.ones((1, self.n_harmonics)))
+        A = scipy.linalg.null_space(np.ones((1, self.size)))
         B = scipy.linalg.null_space(np.vstack([1.0 / harmonics, harmonics]))
         return (
             np.hstack([(sine / omega) @ A, -(cosine / omega) @ B]),
@@ -201,11 +191,10 @@ class BSplineBasis(MotionBasis):
 
     Attributes:
         period: Duration [s].
-        n_spans: Knot intervals, at least 3.
+        size: Number of knot intervals, at least 3.
         free_end: Whether the motion may end elsewhere than it starts.
     """
 
-    n_spans: int = 20
     free_end: bool = False
 
     size_name = "n_spans"
@@ -214,21 +203,16 @@ class BSplineBasis(MotionBasis):
     fine_per_unit = 20
 
     def __post_init__(self) -> None:
-        if self.n_spans < 3 or not self.period > 0:
+        if self.size < 3 or not self.period > 0:
             raise ExcitationError(
-                f"A B-spline of {self.n_spans} spans in {self.period} s can't start at rest.",
+                f"A B-spline of {self.size} spans in {self.period} s can't start at rest.",
                 remedy="Give the B-spline 3 spans (polynomial pieces) or more, and a positive duration, such as 10 s.",
             )
 
     @property
     def n_free(self) -> int:
         """Number of free coefficients per joint."""
-        return self.n_spans - 1 + self.free_end
-
-    @property
-    def size(self) -> int:
-        """Number of knot intervals."""
-        return self.n_spans
+        return self.size - 1 + self.free_end
 
     @property
     def share(self) -> float:
@@ -236,7 +220,7 @@ class BSplineBasis(MotionBasis):
         return SHARE
 
     def __str__(self) -> str:
-        return f"B-spline of degree {DEGREE}, {self.n_spans} spans, {self.period:g} s"
+        return f"B-spline of degree {DEGREE}, {self.size} spans, {self.period:g} s"
 
     def matrices(self, time: ArrayLike) -> tuple[Array, Array, Array, Array]:
         """Return the matrices of displacement, velocity, acceleration and jerk per free
@@ -249,9 +233,9 @@ class BSplineBasis(MotionBasis):
             Four matrices of shape (K, n_free), in 1, 1/s, 1/s^2 and 1/s^3: coefficients are
             displacements.
         """
-        ends = np.linspace(0.0, self.period, self.n_spans + 1)
+        ends = np.linspace(0.0, self.period, self.size + 1)
         knots = np.concatenate([np.zeros(DEGREE), ends, np.full(DEGREE, self.period)])
-        free = np.eye(self.n_spans + DEGREE)[:, 3:-3]
+        free = np.eye(self.size + DEGREE)[:, 3:-3]
         if self.free_end:
             free = np.column_stack([free, np.arange(len(free)) >= len(free) - 3])
         curve = scipy.interpolate.BSpline(knots, free, DEGREE)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ExcitationError
+from sysid_core.files import ONLY_KNOWN_KEYS, Number, Positive
 from sysid_core.robot import Array, RobotModel
 
-Numbers = tuple[float, ...]
+Vector = tuple[Number, Number, Number]
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,10 @@ class Plane:
         name: What it stands for.
     """
 
-    normal: Numbers
-    offset: float
+    __pydantic_config__ = ONLY_KNOWN_KEYS
+
+    normal: Vector
+    offset: Number
     name: str = "plane"
 
     def __post_init__(self) -> None:
@@ -52,7 +55,7 @@ class Obstacle:
     Attributes:
         name: What it is.
         position: Position of its centre (of a mesh: of its origin) in the base frame [m].
-        rpy: Its orientation: roll, pitch and yaw about the base frame's axes [rad].
+        rpy: Orientation: roll, pitch and yaw about the base frame's axes [rad].
         box: Edge lengths [m].
         sphere: Radius [m].
         cylinder: Radius and length along its z axis [m].
@@ -60,14 +63,16 @@ class Obstacle:
         scale: Factor of the mesh's coordinates to metres.
     """
 
+    __pydantic_config__ = ONLY_KNOWN_KEYS
+
     name: str
-    position: Numbers = (0.0, 0.0, 0.0)
-    rpy: Numbers = (0.0, 0.0, 0.0)
-    box: Numbers | None = None
-    sphere: float | None = None
-    cylinder: Numbers | None = None
+    position: Vector = (0.0, 0.0, 0.0)
+    rpy: Vector = (0.0, 0.0, 0.0)
+    box: Vector | None = None
+    sphere: Positive | None = None
+    cylinder: tuple[Positive, Positive] | None = None
     mesh: str | None = None
-    scale: float = 1.0
+    scale: Positive = 1.0
 
     def __post_init__(self) -> None:
         given = [k for k in ("box", "sphere", "cylinder", "mesh") if getattr(self, k) is not None]
@@ -100,7 +105,7 @@ class Obstacle:
             directories: Folders in which a mesh is looked for besides the working directory.
 
         Raises:
-            ExcitationError: The mesh isn't there or can't be read.
+            ExcitationError: The mesh does not exist or cannot be read.
         """
         if self.box is not None:
             return coal.Box(*self.box)
@@ -120,18 +125,12 @@ class Obstacle:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plain data without unset fields."""
-        out: dict[str, Any] = {"name": self.name, "position": [float(x) for x in self.position]}
-        if any(self.rpy):
-            out["rpy"] = [float(x) for x in self.rpy]
-        for key in ("box", "cylinder"):
-            if getattr(self, key) is not None:
-                out[key] = [float(x) for x in getattr(self, key)]
-        for key in ("sphere", "mesh"):
-            if getattr(self, key) is not None:
-                out[key] = getattr(self, key)
-        if self.scale != 1.0:
-            out["scale"] = self.scale
-        return out
+        given = ((f.name, f.default, getattr(self, f.name)) for f in fields(self))
+        return {
+            name: [float(x) for x in value] if isinstance(value, tuple | list) else value
+            for name, default, value in given
+            if name == "position" or value != default
+        }
 
 
 class Hulls:
@@ -139,7 +138,7 @@ class Hulls:
 
     Args:
         model: The robot.
-        shapes: Its collision shapes with the pairs that matter.
+        shapes: Collision shapes of the robot, with the pairs that are checked.
         clearance: Distance that counts as contact [m].
     """
 
@@ -158,6 +157,7 @@ class Hulls:
         for pair in shapes.collisionPairs:
             self.geometry.addCollisionPair(pin.CollisionPair(int(pair.first), int(pair.second)))
         self.n_pairs = len(self.geometry.collisionPairs)
+        self._overlap = np.zeros(self.n_pairs)  # [m], see `learn`; not positive
         self.results = pin.GeometryData(self.geometry)
         for request in self.results.collisionRequests:
             request.security_margin = clearance
@@ -187,43 +187,34 @@ class Hulls:
             ]
         )
 
+    def learn(self, contacts: Callable[[Array], Array], configurations: Sequence[Array]) -> None:
+        """Learn by how much the hulls of each pair overlap before its shapes touch.
 
-class HullDistances:
-    """Distances between convex hulls, corrected if hulls overlap but shapes do not.
+        Hulls of bent links (a forearm around its wrist) overlap before the shapes touch; the
+        permitted overlap is determined from postures whose contacts are known. The contact check,
+        not these distances, decides on safety.
 
-    Hulls of bent links (a forearm around its wrist) overlap before the shapes touch; the permitted
-    overlap is determined from postures whose contacts are known. The contact check, not these
-    distances, decides on safety.
-
-    Args:
-        hulls: Hulls of the robot's shapes.
-        contacts: Says which pairs touch in a configuration, (nq,) to (n_pairs,).
-        configurations: From which the correction is learnt, each (nq,).
-    """
-
-    def __init__(
-        self,
-        hulls: Hulls,
-        contacts: Callable[[Array], Array],
-        configurations: Sequence[Array],
-    ) -> None:
-        self._hulls = hulls
+        Args:
+            contacts: Says which pairs touch in a configuration, (nq,) to (n_pairs,).
+            configurations: Configurations from which the permitted overlap is determined, each
+                (nq,).
+        """
         # The largest hull distance at which each pair has been seen to touch.
-        touched = np.full(hulls.n_pairs, -np.inf)
+        touched = np.full(self.n_pairs, -np.inf)
         for q_pin in configurations if len(touched) else []:
             touching = contacts(q_pin) > 0
             if touching.any():
-                touched = np.where(touching, np.maximum(touched, hulls.distances(q_pin)), touched)
-        learnt = np.minimum(touched - hulls.clearance, 0.0)
-        self._offset = np.where(np.isfinite(touched), learnt, 0.0)
+                touched = np.where(touching, np.maximum(touched, self.distances(q_pin)), touched)
+        learnt = np.minimum(touched - self.clearance, 0.0)
+        self._overlap = np.where(np.isfinite(touched), learnt, 0.0)
 
     @property
     def joints(self) -> list[tuple[int, int]]:
         """Joint index (pinocchio) of both bodies of every pair; 0 for fixed bodies."""
-        objects = self._hulls.geometry.geometryObjects
+        objects = self.geometry.geometryObjects
         return [
             (int(objects[int(p.first)].parentJoint), int(objects[int(p.second)].parentJoint))
-            for p in self._hulls.geometry.collisionPairs
+            for p in self.geometry.collisionPairs
         ]
 
     def at(
@@ -236,30 +227,29 @@ class HullDistances:
         Args:
             q: Joint positions, shape (nv,).
             below: Gradients of larger distances are left 0 [m].
-            pairs: Those that are asked for; default: all.
+            pairs: Indices of the requested pairs; default: all.
 
         Returns:
             Distances (len(pairs),), negative when they overlap [m], and gradients
             (len(pairs), nv).
         """
-        hulls = self._hulls
-        model, data = hulls.model.pin_model, hulls.data
-        asked = range(hulls.n_pairs) if pairs is None else [int(k) for k in pairs]
-        q_pin = hulls.model.configuration(np.asarray(q, dtype=float))
-        distances = hulls.distances(q_pin, asked) - self._offset[list(asked)]
-        gradients = np.zeros((len(distances), hulls.model.nv))
+        model, data = self.model.pin_model, self.data
+        asked = range(self.n_pairs) if pairs is None else [int(k) for k in pairs]
+        q_pin = self.model.configuration(np.asarray(q, dtype=float))
+        distances = self.distances(q_pin, asked) - self._overlap[list(asked)]
+        gradients = np.zeros((len(distances), self.model.nv))
         near = np.flatnonzero(distances < below)
         if near.size:
             pin.computeJointJacobians(model, data, q_pin)
         for i in map(int, near):
-            result = hulls.results.distanceResults[asked[i]]
-            pair = hulls.geometry.collisionPairs[asked[i]]
+            result = self.results.distanceResults[asked[i]]
+            pair = self.geometry.collisionPairs[asked[i]]
             n = np.asarray(result.normal)
             for sign, shape, point in (
                 (-1.0, pair.first, result.getNearestPoint1()),
                 (1.0, pair.second, result.getNearestPoint2()),
             ):
-                joint = int(hulls.geometry.geometryObjects[shape].parentJoint)
+                joint = int(self.geometry.geometryObjects[shape].parentJoint)
                 if joint == 0:
                     continue
                 J = pin.getJointJacobian(model, data, joint, pin.LOCAL_WORLD_ALIGNED)

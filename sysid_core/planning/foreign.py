@@ -37,7 +37,7 @@ def read_motion(path: str | Path, model: RobotModel) -> Trajectory:
         model: The robot that it is for.
 
     Raises:
-        ExcitationError: It can't be read, or is another robot's.
+        ExcitationError: The file cannot be read, or belongs to another robot.
     """
     path = Path(path)
     if path.suffix == ".npz":

@@ -17,8 +17,9 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError, ModelError
+from sysid_core.files import ONLY_KNOWN_KEYS, Number, Positive
 from sysid_core.lazy import lazy_import
-from sysid_core.planning.cell import HullDistances, Hulls, Obstacle
+from sysid_core.planning.cell import Hulls, Obstacle, Vector
 from sysid_core.robot import Array, RobotModel, example_share
 
 if TYPE_CHECKING:
@@ -42,9 +43,11 @@ class HeldBox:
         mass: Evenly spread over the box; counts in the torques that limits are compared with [kg].
     """
 
-    size: tuple[float, float, float]
-    centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    mass: float = 0.0
+    __pydantic_config__ = ONLY_KNOWN_KEYS
+
+    size: tuple[Positive, Positive, Positive]
+    centre: Vector = (0.0, 0.0, 0.0)
+    mass: Number = 0.0
 
     def __post_init__(self) -> None:
         for key in ("size", "centre"):  # arrays are welcome, plain numbers are kept
@@ -132,7 +135,7 @@ class RobotGeometry:
 
     Args:
         model: The robot.
-        tcp_frame: Where a held object is attached.
+        tcp_frame: Frame to which a held object is attached.
         held: Bounding box of that object; it is tested against all bodies but its carrier.
         package_dirs: Folders for `package://`, before those of the environment.
         obstacles: Fixed bodies; tested against all moving ones.
@@ -293,10 +296,11 @@ class RobotGeometry:
         return Hulls(self.model, self._geometry, CLEARANCE)
 
     @cached_property
-    def hulls(self) -> HullDistances:
+    def hulls(self) -> Hulls:
         """Smooth distances of the same pairs, for gradient-based planners."""
         postures = self._random_postures(N_HULL_POSTURES)
-        return HullDistances(self._hulls, self._touching, postures)
+        self._hulls.learn(self._touching, postures)
+        return self._hulls
 
     def _touching(self, q_pin: Array) -> Array:
         """Contact of each pair, 0 or 1, shape (n_pairs,)."""
@@ -322,7 +326,7 @@ class RobotGeometry:
         """Return the lowest and highest coordinates of all moving shapes in the base frame, each
         (3,) [m].
 
-        Without shapes, those of the link frames.
+        If the robot has no collision shapes, the origins of the link frames are used.
         """
         ends = self.lowest(q, np.vstack([np.eye(3), -np.eye(3)]))
         return ends[:3], -ends[3:]
@@ -331,7 +335,7 @@ class RobotGeometry:
         """Return the smallest coordinate of all moving shapes along given directions, (nv,) and (m,
         3) to (m,).
 
-        Without shapes, those of the link frames [m].
+        If the robot has no collision shapes, the origins of the link frames are used [m].
         """
         q_pin = self.model.configuration(np.asarray(q, dtype=float))
         pin.forwardKinematics(self.model.pin_model, self._data, q_pin)

@@ -29,16 +29,45 @@ class VendorLimits:
     """Published limits of one type of arm.
 
     Attributes:
-        joints: Their names in the vendor's URDF.
-        source: Where the numbers are published.
-        acceleration: One per joint, or one for all [rad/s^2].
-        jerk: One per joint, or one for all [rad/s^3]; empty where none is published.
+        joints: Names of the joints in the vendor's URDF.
+        source: Publication that states the values.
+        acceleration: Accelerations, one per joint, or one for all [rad/s^2].
+        jerk: Jerks, one per joint, or one for all [rad/s^3]; empty if none is published.
     """
 
     joints: tuple[str, ...]
     source: str
     acceleration: Numbers
     jerk: Numbers = ()
+
+    @staticmethod
+    def of(robot: str, joint_names: Sequence[str]) -> VendorLimits | None:
+        """Return the published limits of a robot, or None.
+
+        Args:
+            robot: Name of the robot; joints called `joint1` are those of an xArm only if this name
+                says so.
+            joint_names: Names of the robot's joints; joints of grippers may be among them.
+        """
+        for entry in VENDORS:
+            generic = entry.joints[0] == "joint1"
+            if generic and "xarm" not in robot.lower().replace("_", ""):
+                continue
+            if any(name in entry.joints for name in joint_names):
+                return entry
+        return None
+
+    def by_joint(self, values: Numbers, joint_names: Sequence[str], other: float) -> list[float]:
+        """Return the published accelerations or jerks in the order of some joints.
+
+        Args:
+            values: One of the two attributes.
+            joint_names: Joints in the order that is wanted.
+            other: Value for joints for which the vendor publishes none.
+        """
+        every = values * len(self.joints) if len(values) == 1 else values
+        known = dict(zip(self.joints, every, strict=True))
+        return [float(known.get(name, other)) for name in joint_names]
 
 
 def _named(pattern: str, count: int) -> tuple[str, ...]:
@@ -64,42 +93,6 @@ VENDORS = (
         (float(np.radians(1145.0)),),
     ),
 )
-
-
-def vendor_limits(robot: str, joint_names: Sequence[str]) -> VendorLimits | None:
-    """Return the published limits of a robot, or None.
-
-    Args:
-        robot: Its name; joints called `joint1` are an xArm's only where the name says so.
-        joint_names: Its joints; grippers' joints may be among them.
-    """
-    for entry in VENDORS:
-        generic = entry.joints[0] == "joint1"
-        if generic and "xarm" not in robot.lower().replace("_", ""):
-            continue
-        if any(name in entry.joints for name in joint_names):
-            return entry
-    return None
-
-
-def vendor_values(
-    entry: VendorLimits, kind: str, joint_names: Sequence[str], other: float
-) -> list[float]:
-    """Return the published `acceleration` or `jerk` by joint, and a default for further joints.
-
-    Args:
-        entry: The vendor's numbers.
-        kind: "acceleration" or "jerk".
-        joint_names: Joints in the order that is wanted.
-        other: For joints that the vendor says nothing about.
-    """
-    values = getattr(entry, kind)
-    if not values:
-        return [other] * len(joint_names)
-    known = dict(
-        zip(entry.joints, values * (len(entry.joints) if len(values) == 1 else 1), strict=True)
-    )
-    return [float(known.get(name, other)) for name in joint_names]
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,8 +209,8 @@ class MotionLimits:
 
         Args:
             model: The robot, a URDF file, or a name in example-robot-data.
-            acceleration: One for all joints, or shape (n,).
-            jerk: One for all joints, shape (n,), or None where there is no limit.
+            acceleration: Acceleration limits, one for all joints, or shape (n,).
+            jerk: Jerk limits, one for all joints, shape (n,), or None for no limit.
             velocity_share: Share of the URDF's velocity limits that may be used.
             effort_share: Share of the URDF's effort limits that the rigid-body torque may use;
                 the rest is for friction and the load.
@@ -257,6 +250,26 @@ class MotionLimits:
             notes=tuple(notes),
         )
 
+    @classmethod
+    def initial(cls, model: RobotModel, **changes: Any) -> tuple[MotionLimits, tuple[str, ...]]:
+        """Return the motion limits from the URDF and from values published by the vendor, with their
+        sources.
+
+        Args:
+            model: The robot.
+            changes: As for `from_model`.
+        """
+        sources = ["Positions (less a margin), velocities and efforts: the URDF."]
+        vendor = VendorLimits.of(model.name, model.joint_names)
+        if vendor and "acceleration" not in changes:
+            names, published = model.joint_names, vendor.acceleration
+            changes["acceleration"] = vendor.by_joint(published, names, DEFAULT_ACCELERATION)
+            if vendor.jerk and changes.get("jerk") is None:
+                changes["jerk"] = vendor.by_joint(vendor.jerk, names, max(vendor.jerk))
+            sources.append(f"Accelerations{' and jerks' if vendor.jerk else ''}: {vendor.source}.")
+        limits = cls.from_model(model, **changes)
+        return limits, (*sources, *limits.notes)
+
     def replace(self, **changes: Any) -> MotionLimits:
         """Return a copy with some limits changed."""
         return dataclasses.replace(self, **changes)
@@ -271,7 +284,7 @@ class MotionLimits:
         if other.joint_names != self.joint_names:
             raise ExcitationError(
                 f"Limits of {list(other.joint_names)} and of {list(self.joint_names)} differ.",
-                remedy="Give limits of this robot.",
+                remedy="Give the motion limits of this robot.",
             )
         jerks = [x.jerk for x in (self, other) if x.jerk is not None]
         grounds = [x.ground_height for x in (self, other) if x.ground_height is not None]
@@ -328,25 +341,7 @@ class MotionLimits:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the limits as plain numbers and text, as they are stored with a trajectory."""
-        out: dict[str, Any] = {}
-        for item in dataclasses.fields(self):
-            value = getattr(self, item.name)
-            if isinstance(value, np.ndarray):
-                value = [float(x) for x in value]
-            elif isinstance(value, HeldBox):
-                value = {"size": list(value.size), "centre": list(value.centre), "mass": value.mass}
-            elif item.name == "workspace" and value is not None:
-                value = [[float(x) for x in corner] for corner in value]
-            elif item.name == "planes":
-                value = [
-                    dataclasses.asdict(plane) | {"normal": list(plane.normal)} for plane in value
-                ]
-            elif item.name == "obstacles":
-                value = [obstacle.as_dict() for obstacle in value]
-            elif isinstance(value, tuple):
-                value = [list(x) if isinstance(x, tuple) else x for x in value]
-            out[item.name] = value
-        return out
+        return {item.name: _plain(getattr(self, item.name)) for item in dataclasses.fields(self)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MotionLimits:
@@ -369,6 +364,21 @@ class MotionLimits:
                 f"The limits in the motion's file are malformed: {err}.",
                 remedy="Give a file of limits: `sysid limits init ROBOT`.",
             ) from err
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, texts, lists and mappings in place of arrays, tuples and the cell's parts."""
+    if isinstance(value, Obstacle):
+        return value.as_dict()
+    if isinstance(value, Plane | HeldBox):
+        return {key: _plain(one) for key, one in vars(value).items()}
+    if isinstance(value, tuple | list | np.ndarray):
+        return [_plain(one) for one in value]
+    return (
+        float(value)
+        if isinstance(value, int | np.floating) and not isinstance(value, bool)
+        else value
+    )
 
 
 def _described_limits(

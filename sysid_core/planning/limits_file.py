@@ -25,14 +25,12 @@ from pydantic import Field
 
 from sysid_core.errors import ExcitationError, ModelError
 from sysid_core.files import FileKind, FileSchema, Flag, Number, Positive, yaml_text
-from sysid_core.planning.cell import Obstacle, Plane
+from sysid_core.planning.cell import Obstacle, Plane, Vector
 from sysid_core.planning.geometry import HeldBox
 from sysid_core.planning.limits import (
     DEFAULT_ACCELERATION,
     DEFAULT_TCP_SPEED,
     MotionLimits,
-    vendor_limits,
-    vendor_values,
 )
 from sysid_core.planning.tool_frame import tool_frame
 from sysid_core.robot import RobotModel
@@ -42,9 +40,6 @@ _NO_GROUND = -1000.0  # [m]; a ROS parameter can't be null: the executor's value
 _FILE = FileKind(
     "limits file", "Correct it, or write one anew: `sysid limits init ROBOT`.", ExcitationError
 )
-
-
-Vector = tuple[Number, Number, Number]
 
 
 class JointEntry(FileSchema):
@@ -72,35 +67,6 @@ class WorkspaceEntry(FileSchema):
     upper: Vector
 
 
-class PlaneEntry(FileSchema):
-    """Entry of a limits file for a `Plane`."""
-
-    name: str = "plane"
-    normal: Vector
-    offset: Number
-
-
-class ObstacleEntry(FileSchema):
-    """Entry of a limits file for an `Obstacle`."""
-
-    name: str
-    position: Vector = (0.0, 0.0, 0.0)
-    rpy: Vector = (0.0, 0.0, 0.0)
-    box: Vector | None = None
-    sphere: Positive | None = None
-    cylinder: tuple[Positive, Positive] | None = None
-    mesh: str | None = None
-    scale: Positive = 1.0
-
-
-class HeldEntry(FileSchema):
-    """Entry of a limits file for a `HeldBox`."""
-
-    size: tuple[Positive, Positive, Positive]
-    centre: Vector = (0.0, 0.0, 0.0)
-    mass: Number = 0.0
-
-
 class LimitsFile(FileSchema):
     """Contents of a limits file; unknown keys are refused, so that misspelt limits are detected."""
 
@@ -111,11 +77,11 @@ class LimitsFile(FileSchema):
     tcp: TcpEntry
     ground_height: Number | None = None
     workspace: WorkspaceEntry | None = None
-    planes: tuple[PlaneEntry, ...] = ()
-    obstacles: tuple[ObstacleEntry, ...] = ()
+    planes: tuple[Plane, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
     self_collision: Flag = True
     allowed_contacts: tuple[tuple[str, str], ...] = ()
-    held: HeldEntry | None = None
+    held: HeldBox | None = None
     package_dirs: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()  # where the numbers come from, one sentence each
 
@@ -123,7 +89,8 @@ class LimitsFile(FileSchema):
         """Return the limits of a robot, in the order of its joints, without locked joints.
 
         Raises:
-            ExcitationError: A joint of the robot is missing, or one is in the file that it hasn't.
+            ExcitationError: A joint of the robot is missing in the file, or the file contains a
+                joint that the robot lacks.
         """
         missing = [name for name in model.joint_names if name not in self.joints]
         unknown = set(self.joints) - set(model.joint_names) - set(model.locked)
@@ -143,9 +110,9 @@ class LimitsFile(FileSchema):
             ground_height=self.ground_height,
             self_collision=self.self_collision,
             allowed_contacts=self.allowed_contacts,
-            planes=[Plane(**p.model_dump()) for p in self.planes],
-            obstacles=[Obstacle(**o.model_dump()) for o in self.obstacles],
-            held=HeldBox(**self.held.model_dump()) if self.held else None,
+            planes=self.planes,
+            obstacles=self.obstacles,
+            held=self.held,
             package_dirs=self.package_dirs,
         )
         notes = [tool_frame(model, self.tcp.frame)[1]]
@@ -285,7 +252,7 @@ def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
         model: The robot; its order of joints counts, and those that it holds locked are left out.
 
     Raises:
-        ExcitationError: It is missing, malformed or another robot's.
+        ExcitationError: The file is missing, malformed or belongs to another robot.
     """
     raw = _FILE.read_yaml(path)
     keys = set(raw) if isinstance(raw, Mapping) else set()
@@ -310,10 +277,10 @@ def limits_text(
     """Return the text of a limits file for `read_limits`.
 
     Args:
-        limits: What to write.
-        robot: Its name.
+        limits: Limits to be written.
+        robot: Name of the robot.
         urdf_hash: Hash of its description.
-        sources: Where the numbers come from, one sentence each.
+        sources: Sources of the values, one sentence each.
     """
     data = limits.as_dict()
 
@@ -348,23 +315,3 @@ def limits_text(
     LimitsFile.model_validate(content)
     head = "# Motion limits, SI units and radians; null: no limit. Read by planner and executor alike.\n"
     return head + yaml_text(content, compact=True)
-
-
-def initial_limits(model: RobotModel, **changes: Any) -> tuple[MotionLimits, tuple[str, ...]]:
-    """Return the motion limits from the URDF and from values published by the vendor, with their
-    sources.
-
-    Args:
-        model: The robot.
-        changes: As for `MotionLimits.from_model`.
-    """
-    sources = ["Positions (less a margin), velocities and efforts: the URDF."]
-    vendor = vendor_limits(model.name, model.joint_names)
-    if vendor and "acceleration" not in changes:
-        names = model.joint_names
-        changes["acceleration"] = vendor_values(vendor, "acceleration", names, DEFAULT_ACCELERATION)
-        if vendor.jerk and changes.get("jerk") is None:
-            changes["jerk"] = vendor_values(vendor, "jerk", names, max(vendor.jerk))
-        sources.append(f"Accelerations{' and jerks' if vendor.jerk else ''}: {vendor.source}.")
-    limits = MotionLimits.from_model(model, **changes)
-    return limits, (*sources, *limits.notes)

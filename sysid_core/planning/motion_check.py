@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sysid_core.errors import ExcitationError, require_type
 from sysid_core.planning.geometry import RobotGeometry
 from sysid_core.planning.limits import MotionLimits
-from sysid_core.planning.trajectory import Trajectory, as_played, dense_motion
+from sysid_core.planning.trajectory import Trajectory, dense_motion
 from sysid_core.planning.violations import Findings, LimitKind, MotionCheck, Violation
 from sysid_core.robot import Array, RobotModel
 
@@ -40,7 +40,7 @@ class MotionChecker:
 
     Args:
         model: The robot.
-        limits: What to keep to; with the mass of what the robot holds, if any.
+        limits: Motion limits, with the mass of a held object, if any.
 
     Attributes:
         loaded: The robot with that mass: its torques are limited.
@@ -93,14 +93,14 @@ class MotionChecker:
         Args:
             trajectory: Trajectory of this robot.
             stop_early: Whether to leave out the rest once a limit is broken (for planners).
-            progress: Called with the share that is done, 0 to 1.
+            progress: Function that is called with the completed share, 0 to 1.
 
         Raises:
             ExcitationError: The trajectory was made for another robot.
         """
         trajectory.belongs_to(self.model)
         columns = self.model.columns_from(trajectory.joint_names)
-        given, trajectory = trajectory, as_played(trajectory)
+        given, trajectory = trajectory, trajectory.as_played()
         findings = Findings()
         notes = self.limits.notes + tuple(self.geometry.notes if self.geometry else ())
         self._check_joints(trajectory, columns, findings)
@@ -135,6 +135,20 @@ class MotionChecker:
         unchecked = self.geometry.unchecked if self.geometry else ("every link",)
         result = findings.result(len(time), postures, notes)
         return dataclasses.replace(result, unchecked=unchecked)
+
+    def export(self, trajectory: Trajectory, path: str | Path) -> Trajectory:
+        """Check a trajectory, and write it with its limits only if it respects them.
+
+        Returns:
+            The trajectory as written.
+
+        Raises:
+            ExcitationError: A limit is violated; no file is written.
+        """
+        self.check(trajectory).raise_if_unsafe()
+        checked = dataclasses.replace(trajectory, limits=self.limits.as_dict())
+        checked.save(path)
+        return checked
 
     def _check_joints(
         self, trajectory: Trajectory, columns: NDArray[np.intp], findings: Findings
@@ -260,20 +274,3 @@ def check_motion(model: RobotModel, trajectory: Trajectory, limits: MotionLimits
     require_type(trajectory, Trajectory, "trajectory")
     require_type(limits, MotionLimits, "limits")
     return MotionChecker(model, limits).check(trajectory)
-
-
-def export_trajectory(
-    model: RobotModel, trajectory: Trajectory, limits: MotionLimits, path: str | Path
-) -> Trajectory:
-    """Check a trajectory, and write it with its limits only if it respects them.
-
-    Returns:
-        The trajectory as written.
-
-    Raises:
-        ExcitationError: A limit is broken; nothing is written.
-    """
-    check_motion(model, trajectory, limits).raise_if_unsafe()
-    checked = dataclasses.replace(trajectory, limits=limits.as_dict())
-    checked.save(path)
-    return checked

@@ -32,10 +32,10 @@ class PosturePlan:
     """Static postures and the motion through them, which passed its check.
 
     Attributes:
-        trajectory: With segments `posture K` and `transfer`.
+        trajectory: Trajectory with the segments `posture K` and `transfer`.
         check: The result of the check.
         postures: Shape (m, n) [rad or m].
-        expectation: How exactly the base parameters will be known from the still phases.
+        expectation: Expected standard deviations of the base parameters from the static phases.
     """
 
     trajectory: Trajectory
@@ -60,7 +60,7 @@ def plan_through(
         postures: Shape (m, n), two or more [rad or m].
         still: Rest in each posture [s].
         rate_hz: Rate of the samples.
-        seed: That they were chosen with.
+        seed: Seed of the random postures.
 
     Raises:
         ExcitationError: The postures have another shape, or the motion breaks a limit.
@@ -98,15 +98,16 @@ def plan_static_postures(
 
     Args:
         checker: Checker of the robot and its limits.
-        unknowns: What is estimated.
+        unknowns: Parameters to be estimated.
         count: Number of postures, at least 2.
         still: Rest in each posture [s].
         rate_hz: Rate of the samples.
-        seed: Makes the plan reproducible, on one machine to the bit.
-        progress: Called with the share that is done and what is going on.
+        seed: Seed of the random numbers; the plan is reproducible, on one computer bit for bit.
+        progress: Function that is called with the completed share and a description of the step.
 
     Raises:
-        ExcitationError: Fewer than two postures are asked for, or no safe way leads on.
+        ExcitationError: Fewer than two postures are requested, or no safe path to a further posture
+            was found.
     """
     if count < 2:
         raise ExcitationError(

@@ -52,7 +52,8 @@ def tool_frame(model: RobotModel, asked: str | None = None) -> tuple[str, str]:
     whether the fingers have joints or are fixed in the description.
 
     Raises:
-        ExcitationError: The frame that was asked for doesn't move: its speed limits nothing.
+        ExcitationError: The requested frame does not move, so that a limit of its speed has no
+            effect.
         ModelError: There is no such frame.
     """
     links = [f.name for f in model.pin_model.frames if f.type == pin.FrameType.BODY]

@@ -21,7 +21,6 @@ from sysid_core.files import (
     FileSchema,
     Name,
     Number,
-    read_npz,
     written_whole,
     yaml_text,
 )
@@ -57,7 +56,7 @@ class Trajectory:
         v: Shape (K, n).
         a: Shape (K, n).
         segments: Labelled spans.
-        limits: What it was checked against, as written by the limit check.
+        limits: Limits that the motion respects, as the limit check wrote them.
         seed: Seed of the random generator that made it, or None.
         notes: Remarks, one sentence each.
         series: Basis, centre and coefficients that the samples were made from, where they were.
@@ -124,6 +123,16 @@ class Trajectory:
             a=self.a[:, columns],
         )
 
+    def as_played(self) -> Trajectory:
+        """Return the motion with accelerations computed from its velocities; the accelerations of the
+        file are not used.
+        """
+        if len(self.time) > 2:
+            a = np.gradient(self.v, self.time, axis=0, edge_order=2)
+        else:
+            a = np.repeat(np.diff(self.v, axis=0) / (self.time[1] - self.time[0]), 2, axis=0)
+        return dataclasses.replace(self, a=a)
+
     def belongs_to(self, model: RobotModel) -> None:
         """Raise an error if the trajectory was planned for another robot.
 
@@ -148,7 +157,7 @@ class Trajectory:
         at rest.
 
         Raises:
-            ExcitationError: It moves one of them.
+            ExcitationError: The motion moves a locked joint.
         """
         held = [name in model.locked for name in self.joint_names]
         if not any(held):
@@ -196,9 +205,9 @@ class Trajectory:
         """Read a trajectory written by `save`.
 
         Raises:
-            ExcitationError: It is missing, damaged or another kind of file.
+            ExcitationError: The file is missing, damaged or of another kind.
         """
-        arrays = read_npz(path, _FILE, ("head", *_ARRAYS))
+        arrays = _FILE.read_npz(path, ("head", *_ARRAYS))
         raw = _FILE.parse_yaml(str(arrays.pop("head")), path)
         head = _FILE.validated(raw, _Head, path)
         for name, array in arrays.items():
@@ -252,18 +261,6 @@ def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Ar
     chord = q[k] + (q[k + 1] - q[k]) * x * x * (3 - 2 * x)
     q_t = chord + h * x * (1 - x) * ((1 - x) * v[k] - x * v[k + 1])
     return q_t, v_t, a_t
-
-
-def as_played(trajectory: Trajectory) -> Trajectory:
-    """Return the motion with accelerations computed from its velocities; the accelerations of the
-    file are not used.
-    """
-    time, v = trajectory.time, trajectory.v
-    if len(time) > 2:
-        a = np.gradient(v, time, axis=0, edge_order=2)
-    else:
-        a = np.repeat(np.diff(v, axis=0) / (time[1] - time[0]), 2, axis=0)
-    return dataclasses.replace(trajectory, a=a)
 
 
 def dense_motion(

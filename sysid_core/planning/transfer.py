@@ -108,12 +108,12 @@ def plan_transfer(
 
     Args:
         checker: Checker of the robot and its limits.
-        q_start: Where the robot stands, shape (n,) in the robot's joint order.
-        q_goal: Where it shall be, shape (n,).
+        q_start: Present posture of the robot, shape (n,) in the robot's joint order.
+        q_goal: Goal posture, shape (n,).
         share: Share of the velocity, acceleration, jerk and TCP limits that is used.
 
     Raises:
-        ExcitationError: The straight way isn't safe.
+        ExcitationError: The straight path is not safe.
     """
     model = checker.model
     duration = move_duration(checker, q_start, q_goal, share)
@@ -146,7 +146,7 @@ class MotionBuilder:
 
     Args:
         checker: Checker of the robot and its limits; gives the durations of the moves.
-        q_start: Where the motion starts, shape (n,).
+        q_start: Start posture of the motion, shape (n,).
         rate_hz: Rate of the samples.
         share: Share of the limits that moves use.
     """

@@ -49,8 +49,8 @@ class Violation:
         kind: The limit's kind.
         where: Joint, frame or pair of bodies.
         time: Time of the worst excess, of the first contact [s].
-        value: At that time, in the kind's unit.
-        limit: That it breaks.
+        value: Value at that time, in the unit of the kind.
+        limit: Violated limit.
     """
 
     kind: LimitKind
@@ -92,8 +92,8 @@ class MotionCheck:
         violations: Every limit that is broken, once per joint at its worst instant.
         usage: The largest share of each kind of limit that the motion uses.
         samples: Instants that were checked.
-        postures: Those among them that were checked for contact, ground and workspace.
-        notes: What was assumed or couldn't be checked.
+        postures: Number of samples that were checked for contact, ground and workspace.
+        notes: Assumptions, and what could not be checked.
         unchecked: Links whose contact couldn't be checked.
     """
 
@@ -113,7 +113,7 @@ class MotionCheck:
         """Raise an error if a limit is violated.
 
         Raises:
-            ExcitationError: A limit is broken; `data["violations"]` lists all.
+            ExcitationError: A limit is violated; `data["violations"]` lists all violations.
         """
         if self.violations:
             shown = "; ".join(str(v) for v in self.violations[:5])

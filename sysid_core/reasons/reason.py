@@ -30,7 +30,7 @@ class Reason:
 
     Attributes:
         code: Stable name of the kind of reason, a key of `TEXTS`.
-        severity: What it means for a result.
+        severity: Effect on the verdict.
         data: Names and numbers of the evidence in SI units, plain values only.
 
     Raises:
@@ -149,7 +149,7 @@ class Verdict:
     The outcome is not judged if no check was made, or if a necessary check is missing.
 
     Attributes:
-        reasons: All of them, each once.
+        reasons: Reasons, each once.
 
     Examples:
         >>> verdict = Verdict((Reason.warning("efforts-late", ms=12.0),))

@@ -101,21 +101,20 @@ TEXTS: Mapping[str, Text] = {
     ),
     "effort-order": Text(
         "Order of efforts",
-        "The efforts of joints {joints} are exchanged: they belong to {hold}, in this order."
-        + _EVIDENCE,
+        "The effort columns of {joints} contain the efforts of {hold}, in this order." + _EVIDENCE,
         _ORDER_REMEDY,
         _ORDER,
     ),
     "position-order": Text(
         "Order of positions",
-        "The positions of joints {joints} are exchanged: they belong to {hold}, in this order."
+        "The position columns of {joints} contain the positions of {hold}, in this order."
         + _EVIDENCE,
         _ORDER_REMEDY,
         _ORDER,
     ),
     "joint-order": Text(
         "Order of joints",
-        "The columns of joints {joints} are exchanged: they belong to {hold}, in this order."
+        "The columns of {joints} contain the positions and efforts of {hold}, in this order."
         + _EVIDENCE,
         _ORDER_REMEDY,
         _ORDER,
@@ -158,8 +157,8 @@ TEXTS: Mapping[str, Text] = {
     ),
     "effort-unit": Text(
         "Unit of efforts",
-        "The torques are {factor:.3g} times those computed with the masses of the URDF. Are efforts in"
-        " {unit} declared as N m or A?" + _EVIDENCE,
+        "The torques are {factor:.3g} times those computed with the masses of the URDF. Perhaps the efforts"
+        " are in {unit}, but were declared as N m or A." + _EVIDENCE,
         "Declare kind, unit and gains of the efforts.",
         _SIZE,
         "identify.md",
@@ -204,9 +203,10 @@ TEXTS: Mapping[str, Text] = {
         "motions.md",
     ),
     "blocks-unpredicted": Text(
-        "Recording that does not predict itself",
-        "Masses that are fitted to parts of the recording leave {free:.0%} of the efforts' variance in its"
-        " other parts (the masses of the URDF: {urdf:.0%}): no check before the fit is conclusive.",
+        "Masses that do not predict the recording",
+        "Masses that were fitted to one part of the recording leave {free:.0%} of the variance of the efforts"
+        " in the other parts unexplained (the masses of the URDF: {urdf:.0%}). Therefore, no check before the"
+        " fit is conclusive.",
         "Record a longer motion in which all joints move, and check time stamps and delays.",
         "For this test, each quarter of the recording is predicted by masses fitted to the other three.",
     ),
@@ -261,7 +261,8 @@ TEXTS: Mapping[str, Text] = {
         "Signs, gains and zero angles of {joints} were not compared with the efforts: these joints hardly"
         " move, or their efforts are constant or noise.",
         "Record a motion of these joints, or lock them (--lock).",
-        "A joint at rest is held by friction, whatever its model says.",
+        "While a joint is at rest, its static friction can balance any torque, so that its efforts do not reveal"
+        " a wrong sign, gain or zero angle.",
         "motions.md",
     ),
     "masses-missing": Text(
@@ -456,7 +457,7 @@ TEXTS: Mapping[str, Text] = {
     "efforts-late": Text(
         "Late efforts",
         "The efforts are delayed by {ms:.1f} ± {sd:.1f} ms against the positions.",
-        "`sysid identify` corrects the delay (--delay auto, the default). It is better to correct the time stamps.",
+        "`sysid identify` corrects the delay (--delay auto, the default). Correct the time stamps if possible, because this is more accurate.",
         "A delay biases inertia and friction. The torque error grows with speed.",
         "identify.md",
     ),
@@ -479,7 +480,7 @@ TEXTS: Mapping[str, Text] = {
         "During motion, the torques of {joints} reach {peak:.3g} N m ({size:.3g} N m RMS), above their limit"
         " of {limit:.3g} N m in the URDF (prismatic joints: N).",
         "Check the effort unit (mA or A) and the drive gain of these joints, or the limit in the URDF.",
-        "A drive cannot exceed its limit: efforts, gains or limits are wrong.",
+        "A drive cannot exceed its torque limit: the efforts, the gains or the limits in the URDF are wrong.",
         "identify.md",
     ),
     "clocks-unknown": Text(
@@ -492,7 +493,7 @@ TEXTS: Mapping[str, Text] = {
     "clocks-differ": Text(
         "Clocks",
         "The clocks of wrench and joint states differ: {clock}.",
-        "`sysid payload` corrects the difference. Synchronised devices are better.",
+        "`sysid payload` corrects the difference. Synchronise the clocks of both devices if possible.",
         "",
         "payload_identification.md",
     ),
@@ -648,14 +649,14 @@ TEXTS: Mapping[str, Text] = {
         "The gravity torque of {joint} differs from the nominal one by {difference:.3g} N m; the largest"
         " nominal gravity torque is {nominal:.3g} N m.",
         "Check units, signs and the motion, and identify again.",
-        "With these parameters a controller would push the load up or drop it.",
+        "With these parameters, gravity compensation by a controller would lift the arm or let it fall.",
         "nodes.md",
     ),
     "gravity-torques-small": Text(
         "Gravity torques of a controller",
         "The identified gravity torques are only {share:.2g} times those of the nominal model.",
         "Check units, signs and the motion, and identify again.",
-        "With these parameters a controller would drop the load.",
+        "With these parameters, gravity compensation by a controller would let the arm fall.",
         "nodes.md",
     ),
     "friction-exceeds-limit": Text(
@@ -674,7 +675,7 @@ TEXTS: Mapping[str, Text] = {
         "Undetermined mass",
         "The mass is not known: {mass:.3g} ± {sd:.2g} kg.",
         "Tilt the sensor through more postures (`sysid plan payload`), and tare before grasping the object.",
-        "The estimated mass is negative, or its standard deviation exceeds 30 % of it.",
+        "The estimated mass is negative, or its standard deviation exceeds 30 % of the mass.",
         "payload_identification.md",
     ),
     "wrench-ambiguous": Text(
@@ -691,7 +692,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "no-body": Text(
         "Not physically consistent",
-        "No real body has these parameters.",
+        "No real body can have the estimated inertial parameters.",
         "Check for contact, cables and a wrong frame, and weigh again.",
         "",
         "payload_identification.md",
@@ -748,8 +749,8 @@ TEXTS: Mapping[str, Text] = {
     ),
     "wrench-misfit": Text(
         "Unexplained wrench",
-        "The wrench is explained {factor:.1f} times worse than the sensor allows. The standard deviations"
-        " were widened by that factor.",
+        "The residual of the wrench is {factor:.1f} times as large as the errors of the sensor explain. The"
+        " standard deviations were multiplied by this factor.",
         "Check the shape and its pose, the direction of gravity, the mounting and frame of the sensor, contact,"
         " a hum near a multiple of the sampling rate, and whether the load moves in the gripper.",
         "A rigid body leaves a larger residual of the wrench than the noise of the sensor explains.",
@@ -803,8 +804,8 @@ TEXTS: Mapping[str, Text] = {
     ),
     "load-too-heavy": Text(
         "Load above the capacity of the arm",
-        "The arm cannot have carried {mass:.3g} kg: at rest, '{joint}' would need {needed:.0f} N m; its"
-        " limit is {limit:.0f} N m.",
+        "The arm cannot have carried {mass:.3g} kg: to hold it at rest, '{joint}' would need {needed:.0f} N m,"
+        " but its limit is {limit:.0f} N m.",
         "Check the unit of forces or efforts (gram-force, kgf, lbf, mA) and the gains.",
         "The gravity torque of the load exceeds twice the torque limit in the URDF.",
         "payload_identification.md",
@@ -880,7 +881,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "servo-gravity": Text(
         "Servo deflection against gravity",
-        "{joint} deflects upwards under gravity ({value:.1f} standard deviations).",
+        "The estimated deflection of {joint} is opposite to gravity ({value:.1f} standard deviations).",
         "Check for the URDF of another robot, another mounting, or a wrong zero or sign of both command and"
         " position.",
         "The compliance that explains the motion best is negative.",
@@ -888,7 +889,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "servo-slack": Text(
         "Implausibly compliant servo",
-        "{joint} would sag by {value:.2f} rad under gravity, more than real servos do.",
+        "According to the estimate, {joint} sags by {value:.2f} rad under gravity, more than real servos do.",
         "Check the zeros of command and position, the torque limit, and that the URDF belongs to the robot.",
         "An offset between command and position has the same effect as a compliant servo under load.",
         "tutorials/lerobot_arm.md",
@@ -932,16 +933,19 @@ TEXTS: Mapping[str, Text] = {
     ),
     "servo-names": Text(
         "Names of the servos' columns",
-        "The columns {other} are not named as the URDF's joints, and were taken by their place.",
-        "Check that the URDF is this robot's and that the joints have its order; name the columns with --joints.",
-        "Without torques, stiffer servos explain the gravity of another robot's URDF, too.",
+        "The names of the columns {other} differ from those of the joints in the URDF, so that the columns were"
+        " assigned to the joints by their order.",
+        "Check that the URDF belongs to this robot and that the columns are in the order of its joints, or name"
+        " the columns with --joints.",
+        "Without measured torques, the URDF of another robot may explain the motion equally well, with another"
+        " stiffness of the servos.",
         "tutorials/lerobot_arm.md",
     ),
     "servo-untold": Text(
         "Unchecked conventions",
         "Gravity does not determine the {other} of {joint}.",
         "Compare a posture of the robot with the URDF by eye.",
-        "Gravity does not load the joint enough; a joint about the vertical is never loaded by gravity.",
+        "The gravity torque on the joint is too small; a joint with a vertical axis has no gravity torque.",
         "tutorials/lerobot_arm.md",
     ),
 }

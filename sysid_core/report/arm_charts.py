@@ -14,7 +14,6 @@ from sysid_core.report.charts import COLOURS, GREY, Dots, Figure, dots_with_bars
 from sysid_core.report.space import ellipsoid, points, scene, skeleton, solid_robot
 from sysid_core.robot import (
     Array,
-    inertial_scale,
     is_physically_consistent,
     pseudo_inertia_from_pi,
 )
@@ -77,7 +76,7 @@ def parameter_chart(
         inertial: Whether the links' parameters are drawn, or those of friction and drives.
     """
     found_scale, model = identification.scale, identification.model
-    natural = inertial_scale(model) if found_scale is None else found_scale
+    natural = model.inertial_scale if found_scale is None else found_scale
     scale = dict(zip(identification.names, natural.tolist(), strict=False))
     links = set(identification.names[: 10 * model.n_bodies])
     rows = [i for i, name in enumerate(estimate.names) if (name in links) == inertial]
@@ -186,8 +185,8 @@ def _solid(pi: Array, X_WB: Any, colour: str) -> Any:
 
     Args:
         pi: Inertial parameters of the body, shape (10,).
-        X_WB: Its pose.
-        colour: That it is drawn in.
+        X_WB: Pose of the body in the world.
+        colour: Colour of the line.
     """
     c = pi[1:4] / pi[0]
     spread = 5.0 * (pseudo_inertia_from_pi(pi)[:3, :3] / pi[0] - np.outer(c, c))

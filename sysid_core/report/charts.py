@@ -55,7 +55,7 @@ class Figure:
     """Chart of one or more panels, or of one 3D view.
 
     Args:
-        titles: One per panel.
+        titles: Titles of the panels.
         columns: Columns of panels.
         height: Height of each row [px].
         linked: Whether all x axes zoom together.
@@ -103,7 +103,7 @@ class Figure:
 
         Args:
             which: `x` or `y`.
-            panel: Its index; None: all panels.
+            panel: Index of the panel; None: all panels.
             settings: `title`, `log`, `range`, `reversed`, `names` (order), `hidden`, `dates` (days).
         """
         for k, some in enumerate(self.layout["panels"]):

@@ -159,7 +159,7 @@ class Report:
 
     Args:
         title: Heading of the page.
-        subtitle: One line below it.
+        subtitle: Line below the title.
 
     Examples:
         >>> from sysid_core.reasons import Outcome
@@ -209,10 +209,10 @@ class Report:
         """Add the headline of a result that has a verdict.
 
         Args:
-            verdict: Its reasons stand below the answer.
-            answer: What came out, with its uncertainty; default: the first reason.
+            verdict: Verdict, whose reasons are listed below the answer.
+            answer: Result with its uncertainty; default: the first reason.
             asked: The question, in words.
-            next_steps: What to do now.
+            next_steps: Recommended actions.
         """
         first = (*verdict.notable, *verdict.held, *verdict.not_judged)
         sentence = answer or (first[0].text if first else "")
@@ -265,7 +265,7 @@ class Report:
             columns: Names; all blank: no head.
             rows: Cells of each row; a pair of text and address is a link.
             caption: Line above it; the line to click at when it is folded.
-            folded: Whether it opens only when clicked.
+            folded: Whether the section opens only when clicked.
         """
         headed = any(columns)
         labels = [*columns, *[""] * 99]
@@ -288,9 +288,9 @@ class Report:
         keyboard.
 
         Args:
-            figure: Its data and layout.
-            caption: Its title up to the first full stop, then what it shows.
-            folded: Whether it opens only when clicked.
+            figure: Chart with data and layout.
+            caption: Title of the chart up to the first full stop, then its description.
+            folded: Whether the section opens only when clicked.
         """
         title = re.split(r"(?<=[\w)])[.;] ", caption, maxsplit=1)[0].rstrip(".") or "Chart"
         caption = caption[len(title) :].lstrip(".; ")

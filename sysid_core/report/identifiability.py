@@ -23,7 +23,7 @@ def identifiability_table(
 
     Args:
         answer: The structural answer.
-        weightless: The same without gravity; its dimensions come first, the others in brackets.
+        weightless: Result without gravity; its dimensions are stated first, the others in brackets.
         width: Characters that there are for a line.
 
     Returns:
@@ -85,7 +85,7 @@ def identifiability_report(
 
     Args:
         answer: The structural answer.
-        weightless: The same without gravity.
+        weightless: Result without gravity.
     """
     report = Report(
         f"Structural identifiability of {answer.robot}",

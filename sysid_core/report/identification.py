@@ -131,7 +131,7 @@ def identification_report(
         identification: The identified robot.
         training: Predictions of the runs that it was fitted to.
         validation: Predictions of other runs.
-        fit: What was chosen, where all joints were fitted at once.
+        fit: Chosen settings, if all joints were fitted at once.
     """
     delay = None if fit is None else fit.lags.common
     estimate = identification.estimate
@@ -180,10 +180,9 @@ def identification_report(
         if chart is not None:
             report.figure(
                 chart,
-                f"{Path(prediction.source).name}: amplitude density of the residual. Peaks: ripple"
-                " of"
-                " gears and motors; a rise towards low frequencies: model error; a flat line:"
-                " noise.",
+                f"{Path(prediction.source).name}: amplitude density of the residual. Peaks are due to"
+                " torque ripple of gears and motors, and a rise towards low frequencies to model errors;"
+                " the spectrum of noise is flat.",
             )
     if fit is not None and fit.benefits:
         _benefit_table(report, identification, fit.benefits)
@@ -263,7 +262,7 @@ def _parameter_parts(report: Report, identification: Identification) -> None:
             chart,
             "Friction and drive parameters with bars of ± 2 standard deviations. Hollow marks: the data do"
             " not determine the value, or only in combination with the inertia of links, or only with a"
-            " standard deviation larger than the band. Band: plausible before the measurement, up to"
+            " standard deviation larger than the band. Band: values that were plausible before the measurement; its end is"
             " the value that alone would explain the torque of the joint.",
         )
     _friction_table(report, identification)

@@ -33,8 +33,8 @@ def loops_report(
         chain: The mechanism.
         limits: Random postures within the actuated joints' limits.
         inside: Random postures of the box.
-        box: Where motions should stay.
-        ranks: What can be identified.
+        box: Workspace box of the motions.
+        ranks: Ranks of the regressors.
     """
     report = Report(
         f"Loops of {chain.name}", f"{chain.n} joints, {chain.n_actuated} of them driven"
@@ -43,10 +43,9 @@ def loops_report(
     report.heading("Region in which the loops close")
     report.figure(
         assembly_figure(chain, box),
-        "Maps: condition number (log10) of J_u, the loop Jacobian with respect to the passive"
-        " joints;"
-        " white: the loops do not close. Curves: positions of the passive joints over the driven"
-        " joint."
+        "Maps: condition number (log10) of J_u, the Jacobian of the loop closure with respect to the"
+        " passive joints; in white areas the loops do not close. Curves: positions of the passive joints"
+        " over the driven joint."
         " All other driven joints are at their home positions.",
     )
     report.heading("Recommended range of motion")

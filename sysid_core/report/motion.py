@@ -88,8 +88,8 @@ def motion_report(
 
     Args:
         checker: Checker of the robot and the limits.
-        trajectory: That was planned.
-        check: Its check.
+        trajectory: Planned motion.
+        check: Result of the motion check.
         title: Heading.
         facts: Rows of the first table.
         remarks: Sentences below it.
@@ -136,7 +136,7 @@ def motion_report(
     report.heading("Use of the limits")
     report.figure(
         bars({kind: 100 * share for kind, share in sorted(check.usage.items())}, limit=100.0),
-        "Largest value of the motion relative to each limit.",
+        "Largest value of each quantity during the motion, relative to its limit.",
     )
     report.table(
         ("segment", "from [s]", "to [s]", "moving joints"),

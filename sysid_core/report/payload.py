@@ -124,9 +124,9 @@ def payload_report(
     """Add the sections of a payload result to a report.
 
     Args:
-        report: To be filled.
+        report: Report to which the sections are added.
         estimate: The result.
-        data: That it was fitted to.
+        data: Data to which the estimate was fitted.
         shape: Shape of the object, in the sensor frame; None where it isn't known.
         recording: Raw streams.
         smoothed: Joint states as they were weighed.
@@ -174,7 +174,7 @@ def controller_block(report: Report, settings: Sequence[ControllerSetting], fram
     settings.
 
     Args:
-        report: To be filled.
+        report: Report to which the sections are added.
         settings: Settings of the payload in that frame.
         frame: Frame of the payload in the controller.
     """
@@ -182,7 +182,7 @@ def controller_block(report: Report, settings: Sequence[ControllerSetting], fram
         return
     report.heading("For your controller")
     report.paragraph(
-        f"Copy the lines of your controller. Values refer to the frame '{frame}'. Add the mass and"
+        f"Copy the lines for your controller. Values refer to the frame '{frame}'. Add the mass and"
         " inertia of parts that are mounted between the flange and this frame."
     )
     for s in settings:
@@ -197,7 +197,7 @@ def payload_numbers(
     """Add tables of the values, the standard deviations and the quality of the data.
 
     Args:
-        report: To be filled.
+        report: Report to which the sections are added.
         estimate: Estimate of a payload.
         truth: pi where it is known, shape (10,).
         frame: Name of the frame; default: the sensor's.
@@ -310,8 +310,8 @@ def loaded_arm_report(
         fit: The estimate and its torques.
         frame: Frame that carries the payload.
         gains: Gains of the drives, one per joint [N m/A, or 1].
-        gain_sd: Their relative standard deviation.
-        true_mass: To compare with [kg].
+        gain_sd: Relative standard deviation of the gains.
+        true_mass: True mass for comparison [kg].
         settings: The payload for vendors' controllers.
     """
     estimate = fit.estimate

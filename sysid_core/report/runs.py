@@ -77,7 +77,7 @@ class SavedRun:
 
     Attributes:
         name: Name of the folder.
-        folder: With estimate.yaml, result.json and perhaps parameters.yaml.
+        folder: Folder with estimate.yaml, result.json and perhaps parameters.yaml.
         estimate: The result.
         result: Content of result.json.
         settings: Names and values of everything that was set.
@@ -94,7 +94,7 @@ class SavedRun:
         """Read the folder that `sysid identify` or `sysid payload` wrote.
 
         Raises:
-            SysIdError: It isn't there, or holds no result.
+            SysIdError: The folder does not exist, or contains no result.
         """
         folder = Path(folder)
         if not (folder / "estimate.yaml").is_file():

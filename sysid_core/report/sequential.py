@@ -20,7 +20,8 @@ def error_growth_figure(fit: SequentialFit) -> Figure:
 
     Upper chart: standard deviations in units of the constant's natural scale, for this sequential
     estimate and for an estimate from all rows at once. Lower chart: shares of the variance. The
-    constants are in the order of the recursion.
+    constants are in the order in which the recursion estimates them, from the last joint to the
+    first.
     """
     steps = [step.name for step in fit.solution.steps]
     place = {name: i for i, name in enumerate(steps)}  # coupled axes come last

@@ -220,7 +220,7 @@ def cell_traces(limits: MotionLimits, around: Array) -> list[Trace]:
     """Return the traces of the obstacles in the robot's cell.
 
     Args:
-        limits: Its obstacles, ground, planes and workspace.
+        limits: Limits with the obstacles, ground, planes and workspace.
         around: Points of the robot and its path, shape (K, 3): how far endless planes are drawn [m].
     """
     traces = [

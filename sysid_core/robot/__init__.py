@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robot models: URDF, rigid-body parameters, regressors."""
 
-from sysid_core.robot.drives import WAVE_KINDS, DriveTrain, Spring, SpringLaw
-from sysid_core.robot.frame_sensitivity import frame_motion_sensitivity
+from sysid_core.robot.drives import DriveTrain, Spring, SpringLaw
 from sysid_core.robot.frames import (
     POSE_FRAME,
     POSE_JOINTS,
@@ -17,14 +16,12 @@ from sysid_core.robot.friction import (
     smooth_sign,
     usual_friction,
 )
-from sysid_core.robot.held_joints import held_text, hold_joints, lock_options
+from sysid_core.robot.held_joints import hold_joints, lock_options
 from sysid_core.robot.inertia import (
     INERTIA_ENTRIES,
     INERTIAL_NAMES,
     INERTIAL_UNITS,
     Array,
-    consistency_margin,
-    inertia_matrix_from_pi,
     is_physically_consistent,
     mass_com_inertia_from_pi,
     parameter_transform,
@@ -38,22 +35,15 @@ from sysid_core.robot.inertia import (
 from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel, gravity_of_mount
 from sysid_core.robot.reference import (
     load_robot,
-    reference_robot,
     reference_robots,
     reference_rotors,
 )
 from sysid_core.robot.regressor import (
     Rotor,
-    inertial_parameter_names,
-    inertial_scale,
-    joint_torque_regressor,
-    load_rotors,
     rotor_regressor,
-    rotors_from_urdf,
     rotors_of,
 )
 from sysid_core.robot.urdf import allowed_contacts, example_robots, example_share, received_urdf
-from sysid_core.robot.urdf_write import identified_urdf, write_urdf
 
 __all__ = [
     "GEARED_ARM_TERMS",
@@ -64,7 +54,6 @@ __all__ = [
     "POSE_JOINTS",
     "STANDARD_GRAVITY",
     "USUAL_TERMS",
-    "WAVE_KINDS",
     "Array",
     "DriveTrain",
     "FrameMotion",
@@ -76,21 +65,12 @@ __all__ = [
     "SpringLaw",
     "StaticTransform",
     "allowed_contacts",
-    "consistency_margin",
     "example_robots",
     "example_share",
-    "frame_motion_sensitivity",
     "gravity_of_mount",
-    "held_text",
     "hold_joints",
-    "identified_urdf",
-    "inertia_matrix_from_pi",
-    "inertial_parameter_names",
-    "inertial_scale",
     "is_physically_consistent",
-    "joint_torque_regressor",
     "load_robot",
-    "load_rotors",
     "lock_options",
     "mass_com_inertia_from_pi",
     "parameter_transform",
@@ -98,17 +78,14 @@ __all__ = [
     "pi_from_pseudo_inertia",
     "pseudo_inertia_from_pi",
     "received_urdf",
-    "reference_robot",
     "reference_robots",
     "reference_rotors",
     "robot_of_poses",
     "rotor_regressor",
-    "rotors_from_urdf",
     "rotors_of",
     "skew",
     "smooth_sign",
     "transform_pi",
     "usual_friction",
     "wrench_regressor",
-    "write_urdf",
 ]

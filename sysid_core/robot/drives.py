@@ -71,7 +71,7 @@ class Spring:
             )
         if self.anchors is not None and not (min(self.anchors) > 0.0 and len(self.anchors) == 2):
             raise ModelError(
-                f"The anchors of the spring at '{self.axis}' are {self.anchors}.",
+                f"The anchor distances {self.anchors} of the spring at '{self.axis}' are invalid.",
                 remedy="Give the two ends' distances from the joint's axis, in metres.",
             )
         if not self.identified and self.preload == 0.0 and self.stiffness == 0.0:

@@ -62,7 +62,7 @@ class StaticTransform:
             stamped: The message.
 
         Raises:
-            ModelError: It isn't a rigid transform.
+            ModelError: The transform is not rigid.
         """
         p, r = stamped.transform.translation, stamped.transform.rotation
         return cls(
@@ -94,7 +94,7 @@ def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple
         URDF, joint names (6,), positions (K, 6) [m, rad].
 
     Raises:
-        ModelError: The arrays don't belong together, or aren't rotations.
+        ModelError: The arrays have inconsistent shapes, or are not rotations.
     """
     p, matrices = np.asarray(position, dtype=float), np.asarray(rotation, dtype=float)
     if p.ndim != 2 or p.shape[1:] != (3,) or matrices.shape != (len(p), 3, 3) or not len(p):

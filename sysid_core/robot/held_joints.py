@@ -76,7 +76,7 @@ def hold_joints(
     if not moving:
         raise ModelError(
             f"All joints of '{model.name}' would be held.",
-            remedy="Correct the parameters `joints` and `lock`; is this the robot's own description?",
+            remedy="Correct the parameters `joints` and `lock`, and check that the description belongs to this robot.",
         )
     given = {name: value for name in held for p, value in texts.items() if fnmatchcase(name, p)}
     described = _described_positions(model)
@@ -104,11 +104,3 @@ def _described_positions(model: RobotModel) -> dict[str, float]:
 def lock_options(joints: Iterable[str]) -> str:
     """Return the options of a command that lock these joints, quoted for a shell."""
     return " ".join(f"--lock {shlex.quote(joint)}" for joint in joints)
-
-
-def held_text(model: RobotModel) -> str:
-    """Return the text with the locked joints and their positions; "" if there are none."""
-    if not model.locked:
-        return ""
-    parts = (f"{name} at {position:.4g}" for name, position in model.locked.items())
-    return f"Joints held, neither measured nor driven: {', '.join(parts)} (rad or m)."

@@ -173,7 +173,7 @@ def consistency_margin(pi: ArrayLike) -> Array:
     return np.linalg.eigvalsh(P)[..., 0]
 
 
-def is_physically_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
+def is_physically_consistent(pi: ArrayLike, tolerance: float = 1e-9) -> NDArray[np.bool_]:
     """Return True if the pseudo-inertia is positive (semi-)definite, within a relative tolerance of
     1e-9.
 
@@ -182,6 +182,7 @@ def is_physically_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
 
     Args:
         pi: Shape (..., 10).
+        tolerance: Of the smallest eigenvalue of the pseudo-inertia, relative to the body's size.
 
     Returns:
         Shape (...).
@@ -193,7 +194,7 @@ def is_physically_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
         [True, False]
     """
     pi = np.asarray(pi, dtype=float)
-    return np.where(np.any(pi != 0.0, axis=-1), consistency_margin(pi) >= -1e-9, True) & (
+    return np.where(np.any(pi != 0.0, axis=-1), consistency_margin(pi) >= -tolerance, True) & (
         pi[..., 0] >= 0.0
     )
 

@@ -14,7 +14,13 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ModelError
-from sysid_core.robot.inertia import Array, is_physically_consistent, pin_inertia
+from sysid_core.robot.inertia import (
+    INERTIAL_NAMES,
+    Array,
+    is_physically_consistent,
+    pin_inertia,
+    skew,
+)
 from sysid_core.robot.urdf import doubtful_units, sound_urdf, urdf_digest, urdf_text
 from sysid_core.settings import numbers
 
@@ -146,7 +152,7 @@ class RobotModel:
         Args:
             source: Path, XML text, or name such as "xarm7".
             floating_base: Whether the root link moves freely (adds a 6-DoF joint).
-            gravity: In the base frame, shape (3,) [m/s^2].
+            gravity: Gravity in the base frame, shape (3,) [m/s^2].
 
         Raises:
             ModelError: The description can't be parsed.
@@ -246,6 +252,47 @@ class RobotModel:
     def pi(self) -> Array:
         """Inertial parameters of the URDF, shape (n_bodies, 10)."""
         return np.array([inertia.toDynamicParameters() for inertia in self.pin_model.inertias][1:])
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the 10 parameters of every body, such as `link3.mx`, in the order of the regressor."""
+        return tuple(f"{body}.{name}" for body in self.body_names for name in INERTIAL_NAMES)
+
+    @property
+    def inertial_scale(self) -> Array:
+        r"""Natural scale of every inertial parameter, `[m, m L, m L^2]` with mass m and length L of
+        the body, in the order of the parameters, shape (10 n_bodies,).
+
+        m is the URDF's mass, but at least a tenth of the mean; L is the largest of the reach to the
+        centre of mass, to the next joint, and the radius of gyration, at least 3 cm.
+        """
+        pi = self.pi
+        mass = np.maximum(pi[:, 0], 0.1 * max(float(np.mean(pi[:, 0])), 1e-3))
+        reach = np.linalg.norm(pi[:, 1:4], axis=1) / mass
+        gyration = np.sqrt(np.maximum(pi[:, 4] + pi[:, 6] + pi[:, 9], 0.0) / (2.0 * mass))
+        span = np.zeros(self.n_bodies)
+        tree: pin.Model = self.pin_model
+        for joint in range(1, tree.njoints):
+            parent = tree.parents[joint]
+            if parent > 0:
+                offset = float(np.linalg.norm(tree.jointPlacements[joint].translation))
+                span[parent - 1] = max(span[parent - 1], offset)
+        length = np.maximum.reduce([reach, gyration, span, np.full(self.n_bodies, 0.03)])
+        # Distal bodies that move none further: half the arm's mean size at least.
+        length = np.maximum(length, 0.25 * float(np.mean(length)))
+        scale = np.empty((self.n_bodies, 10))
+        scale[:, 0] = mass
+        scale[:, 1:4] = (mass * length)[:, None]
+        scale[:, 4:] = (mass * length**2)[:, None]
+        return scale.ravel()
+
+    @property
+    def held_text(self) -> str:
+        """Text with the locked joints and their positions; "" if there are none."""
+        if not self.locked:
+            return ""
+        parts = (f"{name} at {position:.4g}" for name, position in self.locked.items())
+        return f"Joints held, neither measured nor driven: {', '.join(parts)} (rad or m)."
 
     @property
     def position_limits(self) -> tuple[Array, Array]:
@@ -365,7 +412,7 @@ class RobotModel:
             else:
                 raise ModelError(
                     f"A joint with {joint.nv} degrees of freedom needs a full configuration.",
-                    remedy="Give q with nq columns.",
+                    remedy="Give q as an array with nq columns (pinocchio's configuration vector).",
                 )
         return out
 
@@ -373,7 +420,7 @@ class RobotModel:
         """Return a copy with other inertial parameters, shape (n_bodies, 10) or (10 n_bodies,).
 
         Raises:
-            ModelError: Another shape, or values that aren't finite.
+            ModelError: The array has a wrong shape, or contains values that are not finite.
         """
         pi = np.asarray(pi, dtype=float)
         if pi.shape not in ((self.n_bodies, 10), (10 * self.n_bodies,)):
@@ -500,7 +547,7 @@ class RobotModel:
         frames are unchanged.
 
         Args:
-            transforms: In any order; of several of one child the last counts.
+            transforms: Transforms in any order; if a child has several, the last one is used.
         """
         tree = self.pin_model.copy()
         waiting = {t.child: t for t in transforms if not tree.existFrame(t.child)}
@@ -515,6 +562,21 @@ class RobotModel:
             found = [t for t in waiting.values() if tree.existFrame(t.parent)]
         return replace(self, pin_model=tree)
 
+    def fixed_pose(self, frame_a: str, frame_b: str) -> Array:
+        """Return the pose X_AB of frame B in frame A; both frames must be fixed to the same link; shape
+        (4, 4).
+
+        Raises:
+            ModelError: A joint lies between them.
+        """
+        a, b = (self.pin_model.frames[self.frame_id(name)] for name in (frame_a, frame_b))
+        if a.parentJoint != b.parentJoint:
+            raise ModelError(
+                f"'{frame_a}' and '{frame_b}' are not fixed to each other.",
+                remedy="Both must be fixed to the last link: the flange and the sensor on it.",
+            )
+        return np.asarray(a.placement.actInv(b.placement).homogeneous)
+
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Return the joint torques of the rigid bodies by recursive Newton-Euler, shapes (K, nv) to
         (K, nv).
@@ -527,7 +589,26 @@ class RobotModel:
         ).reshape(len(q_pin), self.nv)
 
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Return the regressor of the rigid-body torques, (K, nv) each to (K, nv, 10 n_bodies)."""
+        r"""Return the regressor Y of the rigid-body torques: `rnea(q, v, a) = Y @ pi`.
+
+        Wensing, Niemeyer and Slotine (2023), eq. (2).
+
+        Args:
+            q: Joint positions, shape (K, nv) or (K, nq).
+            v: Joint velocities, shape (K, nv).
+            a: Joint accelerations, shape (K, nv).
+
+        Returns:
+            Shape (K, nv, 10 n_bodies).
+
+        Examples:
+            >>> fingers = ["panda_finger_joint1", "panda_finger_joint2"]
+            >>> model = RobotModel.from_urdf("panda").with_locked(fingers)
+            >>> q, v, a = np.random.default_rng(0).normal(size=(3, 4, model.nv))
+            >>> Y = model.torque_regressor(q, v, a)
+            >>> Y.shape, bool(np.allclose(Y @ model.pi.ravel(), model.inverse_dynamics(q, v, a)))
+            ((4, 7, 70), True)
+        """
         q_pin = self.configuration(q)
         v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
         data = self.pin_model.createData()
@@ -560,3 +641,44 @@ class RobotModel:
             alpha[k], accel[k] = motion.angular, motion.linear
         gravity = np.einsum("kji,j->ki", R_WF, self.gravity)
         return FrameMotion(R_WF, omega, alpha, accel - gravity, gravity, p_WF)
+
+    def frame_motion_sensitivity(
+        self, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
+    ) -> Array:
+        r"""Return the derivatives of `frame_motion` with respect to q, v and a of each of the n joints.
+
+        Args:
+            frame: Name of the frame F.
+            q: Joint positions, shape (K, n).
+            v: Shape (K, n).
+            a: Shape (K, n).
+
+        Returns:
+            Derivatives of (proper acceleration, omega, alpha) in the axes of F, shape (K, 9, n, 3):
+            sample, component, joint, and whether by its position, velocity or acceleration.
+        """
+        frame_id = self.frame_id(frame)
+        data = self.pin_model.createData()
+        q_pin = self.configuration(q)
+        v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
+        K, n = len(q_pin), self.nv
+        v_dq, a_dq, a_dv, a_da = np.empty((4, K, 6, n))
+        angular, linear, gravity = np.empty((3, K, 3))
+        for k in range(K):
+            pin.computeForwardKinematicsDerivatives(self.pin_model, data, q_pin[k], v[k], a[k])
+            placement = pin.updateFramePlacement(self.pin_model, data, frame_id)
+            twist = pin.getFrameVelocity(self.pin_model, data, frame_id)
+            v_dq[k], a_dq[k], a_dv[k], a_da[k] = pin.getFrameAccelerationDerivatives(
+                self.pin_model, data, frame_id, pin.ReferenceFrame.LOCAL
+            )
+            angular[k], linear[k] = twist.angular, twist.linear
+            gravity[k] = placement.rotation.T @ self.gravity
+        W, V, G = skew(angular), skew(linear), skew(gravity)
+        out = np.zeros((K, 9, n, 3))
+        # Proper acceleration: spatial acceleration + omega x v - R^T g.
+        out[:, :3, :, 0] = a_dq[:, :3] + W @ v_dq[:, :3] - V @ v_dq[:, 3:] - G @ a_da[:, 3:]
+        out[:, :3, :, 1] = a_dv[:, :3] + W @ a_da[:, :3] - V @ a_da[:, 3:]
+        out[:, :3, :, 2] = a_da[:, :3]
+        out[:, 3:6, :, 0], out[:, 3:6, :, 1] = v_dq[:, 3:], a_da[:, 3:]
+        out[:, 6:, :, 0], out[:, 6:, :, 1], out[:, 6:, :, 2] = a_dq[:, 3:], a_dv[:, 3:], a_da[:, 3:]
+        return out

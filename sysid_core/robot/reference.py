@@ -68,29 +68,6 @@ def reference_robots() -> dict[str, Path]:
     return {path.stem.replace("_", "-"): path for path in files}
 
 
-def reference_robot(
-    name: str, *, floating_base: bool = False, gravity: ArrayLike | None = None
-) -> RobotModel:
-    """Return a robot by its name in `reference_robots`.
-
-    Args:
-        name: Such as "puma560".
-        floating_base: Whether its base moves freely.
-        gravity: In the base frame, shape (3,) [m/s^2]; None: as the robot's file says.
-
-    Raises:
-        ModelError: There is no such robot.
-    """
-    path = _reference_path(name)
-    if path.suffix == ".urdf":
-        return RobotModel.from_urdf(
-            path,
-            floating_base=floating_base,
-            gravity=STANDARD_GRAVITY if gravity is None else gravity,
-        )
-    return load_dh_robot(path, floating_base=floating_base, gravity=gravity)
-
-
 def reference_rotors(name: str) -> tuple[Rotor, ...]:
     """Return the rotors of a reference robot, if its file lists any."""
     path = _reference_path(name)
@@ -105,7 +82,7 @@ def load_dh_robot(
     """Build a robot from a YAML table in modified Denavit-Hartenberg parameters.
 
     Keys of the file: `name`, `gravity` (default 0 0 -9.81), `joints` and optionally `rotors`
-    (see `load_rotors`). Keys of a joint: `type` (R or P), `theta`, `alpha`, `a`, `d` (zero when
+    (see `Rotor.load`). Keys of a joint: `type` (R or P), `theta`, `alpha`, `a`, `d` (zero when
     absent; angles in radians, or in degrees as `theta_deg`, `alpha_deg`), `name`, `parent`
     (name of a joint, "base", or by default the joint above), `mass`, `com` (in the link frame),
     `inertia` (about the COM, in the axes of the link frame: `[xx, yy, zz]` or
@@ -115,7 +92,7 @@ def load_dh_robot(
     Args:
         path: The file.
         floating_base: Whether the base moves freely.
-        gravity: In the base frame, shape (3,) [m/s^2]; None: the file's.
+        gravity: Gravity in the base frame, shape (3,) [m/s^2]; None: that of the file.
 
     Raises:
         ModelError: The file can't be read as such a table.
@@ -220,17 +197,19 @@ def load_robot(
 
     Args:
         source: Name of a reference robot or of an `example-robot-data` robot, path, or XML.
-        floating_base: Whether its base moves freely.
-        gravity: In the base frame, shape (3,) [m/s^2]; None: the robot's own, or the standard one.
+        floating_base: Whether the base moves freely.
+        gravity: Gravity in the base frame, shape (3,) [m/s^2]; None: that of the robot, or the
+            standard gravity.
 
     Raises:
-        ModelError: Nothing of that name exists, or it can't be read.
+        ModelError: There is no robot of this name, or its file cannot be read.
     """
-    if str(source) in reference_robots():
-        return reference_robot(str(source), floating_base=floating_base, gravity=gravity)
+    own = reference_robots().get(str(source))
+    if own is not None and own.suffix != ".urdf":
+        return load_dh_robot(own, floating_base=floating_base, gravity=gravity)
     try:
         return RobotModel.from_urdf(
-            source,
+            source if own is None else own,
             floating_base=floating_base,
             gravity=STANDARD_GRAVITY if gravity is None else gravity,
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint torques as linear functions of the parameters, `tau = Y @ pi`: bodies, their natural scales, and geared rotors."""
+"""Geared rotors of motors, whose inertia has joint torques of its own."""
 
 from __future__ import annotations
 
@@ -14,75 +14,12 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
 from sysid_core.files import ONLY_KNOWN_KEYS, FileKind, FileSchema, Name, Number, Positive
-from sysid_core.robot.inertia import INERTIAL_NAMES, Array
+from sysid_core.robot.inertia import Array
 from sysid_core.robot.model import RobotModel
 
 _FILE = FileKind(
     "rotor file", "Write: rotors: [{joint: joint1, ratio: 100}, …]; see `Rotor`.", ModelError
 )
-
-
-def inertial_scale(model: RobotModel) -> Array:
-    r"""Return the natural scale of every inertial parameter: `[m, m L, m L^2]` with mass m and
-    length L of the body.
-
-    m is the URDF's mass, but at least a tenth of the mean; L is the largest of the reach to the
-    centre of mass, to the next joint, and the radius of gyration, at least 3 cm.
-
-    Returns:
-        Shape (10 n_bodies,), in the order of the parameters.
-    """
-    pi = model.pi
-    mass = np.maximum(pi[:, 0], 0.1 * max(float(np.mean(pi[:, 0])), 1e-3))
-    reach = np.linalg.norm(pi[:, 1:4], axis=1) / mass
-    gyration = np.sqrt(np.maximum(pi[:, 4] + pi[:, 6] + pi[:, 9], 0.0) / (2.0 * mass))
-    span = np.zeros(model.n_bodies)
-    tree: pin.Model = model.pin_model
-    for joint in range(1, tree.njoints):
-        parent = tree.parents[joint]
-        if parent > 0:
-            offset = float(np.linalg.norm(tree.jointPlacements[joint].translation))
-            span[parent - 1] = max(span[parent - 1], offset)
-    length = np.maximum.reduce([reach, gyration, span, np.full(model.n_bodies, 0.03)])
-    # Distal bodies that move none further: half the arm's mean size at least.
-    length = np.maximum(length, 0.25 * float(np.mean(length)))
-    scale = np.empty((model.n_bodies, 10))
-    scale[:, 0] = mass
-    scale[:, 1:4] = (mass * length)[:, None]
-    scale[:, 4:] = (mass * length**2)[:, None]
-    return scale.ravel()
-
-
-def inertial_parameter_names(model: RobotModel) -> tuple[str, ...]:
-    """Return the names of the 10 parameters of every body, such as `link3.mx`, in the order of the
-    regressor.
-    """
-    return tuple(f"{body}.{name}" for body in model.body_names for name in INERTIAL_NAMES)
-
-
-def joint_torque_regressor(model: RobotModel, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-    r"""Return the regressor Y of the rigid-body torques: `rnea(q, v, a) = Y @ pi`.
-
-    Wensing, Niemeyer and Slotine (2023), eq. (2).
-
-    Args:
-        model: The robot, with n = nv degrees of freedom and N bodies.
-        q: Joint positions, shape (K, nv) or (K, nq).
-        v: Joint velocities, shape (K, nv).
-        a: Joint accelerations, shape (K, nv).
-
-    Returns:
-        Shape (K, n, 10 N).
-
-    Examples:
-        >>> import numpy as np
-        >>> model = RobotModel.from_urdf("panda").with_locked(["panda_finger_joint1", "panda_finger_joint2"])
-        >>> q, v, a = np.random.default_rng(0).normal(size=(3, 4, model.nv))
-        >>> Y = joint_torque_regressor(model, q, v, a)
-        >>> Y.shape, bool(np.allclose(Y @ model.pi.ravel(), model.inverse_dynamics(q, v, a)))
-        ((4, 7, 70), True)
-    """
-    return model.torque_regressor(q, v, a)
 
 
 @dataclass(frozen=True)
@@ -115,14 +52,14 @@ class Rotor:
     def __post_init__(self) -> None:
         if not np.isfinite(self.ratio) or self.ratio == 0.0:
             raise ModelError(
-                f"The rotor of joint '{self.joint}' has the gear ratio {self.ratio}.",
+                f"The gear ratio {self.ratio} of the rotor of joint '{self.joint}' is invalid.",
                 remedy="Give the turns of the rotor per turn of the joint, not zero.",
             )
         if self.axis is not None:
             norm = float(np.linalg.norm(self.axis))
             if len(self.axis) != 3 or not norm > 0.0:
                 raise ModelError(
-                    f"The rotor of joint '{self.joint}' has the axis {self.axis}.",
+                    f"The axis {self.axis} of the rotor of joint '{self.joint}' is invalid.",
                     remedy="Give a direction [x, y, z] that isn't zero.",
                 )
             x, y, z = (float(c) / norm for c in self.axis)
@@ -133,46 +70,46 @@ class Rotor:
         """Name of the rotor's inertia in tables."""
         return f"{self.joint}.Im"
 
+    @staticmethod
+    def load(path: str | Path) -> tuple[Rotor, ...]:
+        """Read a YAML file with a list `rotors`, each with the fields of `Rotor`.
+
+        Raises:
+            ModelError: The file can't be read as such.
+        """
+        return _FILE.read_schema(path, _RotorsFile).rotors
+
+    @staticmethod
+    def in_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
+        """Return the rotors described by the `<transmission>` elements of a URDF.
+
+        The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is assumed to
+        be that of the joint. Transmissions without a reduction, or with several joints, are ignored.
+        """
+        rotors: dict[str, Rotor] = {}
+        if "<transmission" not in urdf_xml:
+            return ()
+        for transmission in ET.fromstring(urdf_xml).iter("transmission"):
+            joints = transmission.findall("joint")
+            reduction = next(transmission.iter("mechanicalReduction"), None)
+            if len(joints) != 1 or reduction is None or not (reduction.text or "").strip():
+                continue
+            try:
+                ratio = float(str(reduction.text))
+            except ValueError as err:
+                raise ModelError(
+                    f"The transmission of joint '{joints[0].get('name')}' has the mechanicalReduction"
+                    f" '{reduction.text}'.",
+                    remedy="Expand the xacro expressions of the URDF first.",
+                ) from err
+            if ratio != 0.0:
+                name = str(joints[0].get("name"))
+                rotors[name] = Rotor(name, ratio)
+        return tuple(rotors.values())
+
 
 class _RotorsFile(FileSchema):
     rotors: tuple[Rotor, ...]
-
-
-def load_rotors(path: str | Path) -> tuple[Rotor, ...]:
-    """Read a YAML file with a list `rotors`, each with the fields of `Rotor`.
-
-    Raises:
-        ModelError: The file can't be read as such.
-    """
-    return _FILE.read_schema(path, _RotorsFile).rotors
-
-
-def rotors_from_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
-    """Return the rotors described by the `<transmission>` elements of a URDF.
-
-    The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is assumed to
-    be that of the joint. Transmissions without a reduction, or with several joints, are ignored.
-    """
-    rotors: dict[str, Rotor] = {}
-    if "<transmission" not in urdf_xml:
-        return ()
-    for transmission in ET.fromstring(urdf_xml).iter("transmission"):
-        joints = transmission.findall("joint")
-        reduction = next(transmission.iter("mechanicalReduction"), None)
-        if len(joints) != 1 or reduction is None or not (reduction.text or "").strip():
-            continue
-        try:
-            ratio = float(str(reduction.text))
-        except ValueError as err:
-            raise ModelError(
-                f"The transmission of joint '{joints[0].get('name')}' has the mechanicalReduction"
-                f" '{reduction.text}'.",
-                remedy="Expand the xacro expressions of the URDF first.",
-            ) from err
-        if ratio != 0.0:
-            name = str(joints[0].get("name"))
-            rotors[name] = Rotor(name, ratio)
-    return tuple(rotors.values())
 
 
 def rotors_of(model: RobotModel, rotors: Sequence[Rotor]) -> dict[int, Rotor]:

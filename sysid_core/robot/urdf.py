@@ -86,7 +86,7 @@ def urdf_text(source: str | Path) -> str:
         source: A path, a string of XML, or a name such as "xarm7".
 
     Raises:
-        ModelError: Nothing of that name exists, or it isn't a URDF.
+        ModelError: There is no robot of this name, or the text is not a URDF.
     """
     text = str(source)
     if "<robot" not in text:
@@ -120,13 +120,13 @@ def received_urdf(text: str) -> str:
     path or a name.
 
     Raises:
-        ModelError: It isn't a URDF, or larger than any.
+        ModelError: The text is not a URDF, or is too large.
     """
     if "<robot" not in text or len(text) > _LONGEST_TEXT:
         what = f"{len(text)} characters" if "<robot" in text else "no <robot> element"
         raise ModelError(
             f"The received robot description has {what}.",
-            remedy="Who publishes it? See `ros2 topic info -v`.",
+            remedy="Find the node that publishes on this topic with `ros2 topic info -v`.",
         )
     return text
 
@@ -159,7 +159,8 @@ def sound_urdf(text: str) -> ET.Element:
     """Check the content of a URDF and return its root element, which must not be modified.
 
     Raises:
-        ModelError: It isn't XML, declares entities, isn't one tree, or a number can't be one.
+        ModelError: The text is not XML, declares entities, is not a single tree, or contains
+            impossible numbers.
     """
     root = urdf_root(text)
     _require_tree(root)
@@ -170,7 +171,7 @@ def urdf_root(text: str) -> ET.Element:
     """Parse a description or a part of one, check its numbers, and return the root element.
 
     Raises:
-        ModelError: It isn't XML, declares entities, or a number can't be one.
+        ModelError: The text is not XML, declares entities, or contains impossible numbers.
     """
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise ModelError(
@@ -232,7 +233,7 @@ def _require_numbers(owner: ET.Element, element: ET.Element, attribute: str, cou
         )
     if element.tag == "origin" and attribute == "xyz" and max(map(abs, values)) > _FARTHEST:
         raise ModelError(
-            f"{where} is far outside any robot.",
+            f"{where} is far outside the plausible range for a robot.",
             remedy="Check the number in the URDF: lengths are in metres.",
         )
     if element.tag == "axis" and owner.get("type") in _TYPES[:3] and not any(values):

@@ -6,7 +6,7 @@ from sysid_core.servos.identify import ServoIdentification, identify_servos
 from sysid_core.servos.mjcf import servo_mjcf, servo_plant
 from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term
 from sysid_core.servos.recording import ServoRecording
-from sysid_core.servos.replay import Replay, overall, replay, servo_report, term_in_words
+from sysid_core.servos.replay import Replay, overall, replay, servo_report
 from sysid_core.servos.saved import load_servos, save_servos
 
 __all__ = [
@@ -26,5 +26,4 @@ __all__ = [
     "servo_mjcf",
     "servo_plant",
     "servo_report",
-    "term_in_words",
 ]

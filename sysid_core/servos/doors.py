@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
-from sysid_core.files import FileKind, read_npz
+from sysid_core.files import FileKind
 from sysid_core.servos.formats import GRIPPER, is_gripper, is_lerobot, read_lerobot
 from sysid_core.servos.recording import Array, ServoRecording
 
@@ -51,7 +51,7 @@ def read_recordings(
         calibration: LeRobot's JSON file of these ranges; None: they are the limits in the URDF.
 
     Raises:
-        SignalError: Nothing can be read, or a motion isn't there.
+        SignalError: A file cannot be read, or contains no such motion.
     """
     found: list[ServoRecording] = []
     for path in map(Path, paths):
@@ -253,9 +253,9 @@ def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
             if motion == "" and len(motions) > 1:
                 continue  # facts beside the motions, such as the joints' names
             raise KIND.refusal(path, f"'{label}' has no {', '.join(missing)}: {sorted(have)}")
-        arrays = read_npz(path, KIND, {have[name] for name in keys.values() if name})
+        arrays = KIND.read_npz(path, {have[name] for name in keys.values() if name})
         listed = have.get("joints") or ("joints" if "joints" in names else None)
-        joints = tuple(map(str, read_npz(path, KIND, [listed])[listed])) if listed else ()
+        joints = tuple(map(str, KIND.read_npz(path, [listed])[listed])) if listed else ()
         t, q, t_target, target = (arrays[have[str(keys[key])]] for key in keys)
         yield ServoRecording(label, joints, t, q, t_target, target)
 
@@ -267,7 +267,7 @@ def _first(have: Iterable[str], names: Iterable[str]) -> str | None:
 def _ticks(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
     """Read consecutive runs of one servo in increments of its encoder."""
     names = ("length", "t", "position_ticks", "goal_quarter_ticks", "filename")
-    content: dict[str, NDArray[Any]] = read_npz(path, KIND, names)
+    content: dict[str, NDArray[Any]] = KIND.read_npz(path, names)
     ends = np.cumsum(content["length"])
     for end, length, name in zip(ends, content["length"], content["filename"], strict=True):
         label = Path(str(name)).stem

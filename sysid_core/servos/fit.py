@@ -95,7 +95,7 @@ class JointFit:
         values: Values of the free terms.
         sum_of_squares: Sum of squared residuals of the fitted samples [rad²].
         data: Number of independent data that they are worth.
-        priors: What was known of the terms before.
+        priors: Prior of the terms.
         cost: Minus twice the logarithm of the likelihood, up to a constant of the data.
     """
 
@@ -129,11 +129,11 @@ def solve_joint(
     """Fit the servo parameters in `start` to the motion of one joint, from their values on.
 
     Args:
-        motions: What is to be replayed.
+        motions: Motions to be simulated.
         start: The servo's terms, and where to begin.
-        weights: What each sample counts, at most 1, shape (K,); None: all count.
+        weights: Weight of each sample, at most 1, shape (K,); None: all have weight 1.
         trial: Whether it is only to be compared with others: ends sooner, at a coarser step.
-        priors: What is known of the terms.
+        priors: Prior of the terms.
         data: Number of independent data that all samples are worth; None: each is one.
         fitted: Those of the terms that are fitted.
     """

@@ -52,7 +52,7 @@ def read_lerobot(
         percent: Whether the positions are shares of the joints' ranges, which stay as they are.
 
     Raises:
-        SignalError: It can't be read, or pyarrow isn't installed.
+        SignalError: The file cannot be read, or pyarrow is not installed.
     """
     info: dict[str, Any] = KIND.read_json(path / "meta" / "info.json") if path.is_dir() else {}
     try:

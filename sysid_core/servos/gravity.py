@@ -215,7 +215,7 @@ def examine_conventions(
 
     Args:
         tree: The bodies.
-        recordings: In the tree's order.
+        recordings: Recordings with the joints in the order of the tree.
         witnesses: Witness of each joint; None where no servo was fitted.
         named: Whether the recordings name their columns, so that their order isn't in doubt.
     """

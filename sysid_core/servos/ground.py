@@ -39,7 +39,7 @@ class Surface:
 
     Attributes:
         body: Number of the joint that moves each point, shape (P,).
-        points: In that joint's frame, shape (P, 3) [m].
+        points: Points in the frame of that joint, shape (P, 3) [m].
     """
 
     body: NDArray[np.int64]
@@ -160,10 +160,10 @@ def find_ground(
     """Return the level surface that explains why the arm did not reach positions that its drives
     would have reached.
 
-    Each block of time of each joint has an error variance of its own and counts as one datum, so
-    that it contributes half the logarithm of the factor by which the surface reduces its squared
-    error; errors below the usual error of the joint do not count. A surface is accepted if it is
-    more likely than none, with its height unknown.
+    The recordings are divided into blocks of time. Each block of each joint has an error variance
+    of its own, and contributes to the log-likelihood half the logarithm of the ratio of its squared
+    errors without and with the surface; errors below the usual error of the joint are not counted.
+    A surface is accepted if it is more likely than no surface, with its height unknown.
 
     Args:
         tree: The bodies.

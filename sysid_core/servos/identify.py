@@ -78,11 +78,11 @@ class JointResult:
     """Result of the identification of one joint's servo.
 
     Attributes:
-        servo: Its model.
+        servo: Model of the servo.
         held_out: Error on blocks that were kept out of the fit, root mean square [rad].
         baseline: Error of "the position is the command" on the same samples [rad].
         free_zero: The zero where it may be any angle, and its deviation [rad].
-        witness: Its fit; None where it can't be fitted.
+        witness: Fit of the servo; None if it cannot be fitted.
     """
 
     servo: JointServo
@@ -98,11 +98,11 @@ class ServoIdentification:
 
     Attributes:
         model: The simulator.
-        joints: What was found of each joint.
-        findings: What speaks against the recordings or the result.
-        motions: Names of what was fitted.
+        joints: Results of the joints.
+        findings: Findings about the recordings or the result.
+        motions: Names of the fitted motions.
         seconds: Recorded time [s].
-        notes: What was assumed.
+        notes: Assumptions.
     """
 
     model: ServoModel
@@ -144,7 +144,7 @@ def identify_servos(
         gains: Stiffness that was set, of joints by name [N m/rad].
         ground: Height of the surface below the robot over its base's origin [m]; None: it is found
             where the motions show one.
-        progress: Called with what is going on.
+        progress: Function that is called with a description of the step.
 
     Raises:
         SignalError: The recordings' joints differ, don't fit the robot's, or are sampled too seldom.

@@ -125,7 +125,7 @@ def servo_plant(model: ServoModel) -> PositionPlant:
     backlash that MJCF cannot describe.
 
     Args:
-        model: Its true servos.
+        model: True servos of the simulated robot.
 
     Raises:
         ModelError: As `servo_mjcf`.

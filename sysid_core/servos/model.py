@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.kinds import Kind
+from sysid_core.report import with_deviation
 from sysid_core.robot import RobotModel, hold_joints, load_robot
 from sysid_core.servos.bodies import Array, BodyTree, Loads, unwritten
 from sysid_core.servos.ground import Ground, Surface, arm_rollout, clearance
@@ -100,7 +101,7 @@ class JointServo:
 
     Attributes:
         joint: Name of the joint.
-        values: Terms that it has; the others are zero.
+        values: Values of the terms that the servo has; all others are zero.
         deviations: Standard deviations of those that were identified.
         load: Mean size of the bodies' torque in the motions that showed them [N m].
     """
@@ -119,6 +120,15 @@ class JointServo:
         """All parameters of the servo in the order of `TERMS`, shape (len(TERMS),)."""
         return np.array([self.values.get(term, 0.0) for term in TERMS])
 
+    def in_words(self, term: Term) -> str:
+        """Return the value of a term and its standard deviation with matching digits, or a note that the search
+        ended at a bound.
+        """
+        value = self.values[term]
+        if term not in self.deviations:
+            return f"{value:.3g} (at its bound: not determined)"
+        return with_deviation(value, self.deviations[term])
+
     def in_newton_metres(self, unit: float) -> JointServo:
         """Return a copy with torques converted to newton metres, from a unit of `unit` newton
         metres.
@@ -136,7 +146,7 @@ class ServoModel:
 
     Attributes:
         robot: The bodies.
-        servos: One for each joint that moves, in the robot's joint order; others stay at zero.
+        servos: Servos of the moving joints, in the robot's joint order; other joints stay at zero.
         ground: The level surface that its bodies can't pass, if there is one.
 
     Examples:
@@ -198,7 +208,8 @@ class ServoModel:
             Positions, shape (K, n) [rad].
 
         Raises:
-            SignalError: Shapes that don't fit, times that don't ascend, or values that aren't finite.
+            SignalError: The shapes are inconsistent, the times do not increase, or values are not
+                finite.
         """
         t_target, target, t, q0 = _checked(len(self.servos), t_target, target, t, q0)
         q = np.stack([np.interp(t, t_target, column) for column in target.T], axis=1)
@@ -317,7 +328,13 @@ def _checked(
     if q0.shape != (n,):
         raise SignalError(f"q0 has shape {q0.shape}.", remedy=f"Give {n} positions [rad].")
     if not all(np.isfinite(x).all() for x in (t_target, target, t, q0)):
-        raise SignalError("There are values that aren't finite.", remedy="Remove such samples.")
+        raise SignalError(
+            "The commands or positions contain NaN or infinite values.",
+            remedy="Remove such samples.",
+        )
     if (np.diff(t) <= 0).any() or (np.diff(t_target) < 0).any():
-        raise SignalError("The times don't ascend.", remedy="Sort the samples by their time [s].")
+        raise SignalError(
+            "The times do not increase from sample to sample.",
+            remedy="Sort the samples by their time [s].",
+        )
     return t_target, target, t, q0

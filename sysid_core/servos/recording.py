@@ -28,9 +28,9 @@ class ServoRecording:
         q: Positions, shape (K, n) [rad].
         t_target: Times of the commands, shape (L,) [s].
         target: Commands, shape (L, n) [rad].
-        notes: What was assumed when it was read.
-        full: For columns that are shares of their joint's range, the values at its lower and upper limit;
-            None for those in radians; empty: all are.
+        notes: Assumptions that were made during reading.
+        full: For each column that is a fraction of its joint's range, the values at the lower and
+            upper limit; None for columns in radians; empty: all are in radians.
     """
 
     name: str

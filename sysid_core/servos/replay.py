@@ -11,11 +11,11 @@ import numpy as np
 
 from sysid_core.errors import SignalError
 from sysid_core.identifiability import servo_scales
-from sysid_core.report import Figure, Report, moving_robot, thinned, with_deviation
+from sysid_core.report import Figure, Report, moving_robot, thinned
 from sysid_core.robot import hold_joints
 from sysid_core.servos.bodies import Array
 from sysid_core.servos.identify import ServoIdentification
-from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term
+from sysid_core.servos.model import TERMS, ServoModel, Term
 from sysid_core.servos.recording import ServoRecording, match_joints
 
 
@@ -87,9 +87,9 @@ def servo_report(
     """Write the report of identified servos.
 
     Args:
-        result: What was identified.
+        result: Identified servos.
         path: The HTML file.
-        replays: Motions beside their simulation.
+        replays: Recorded motions with their simulation.
     """
     report = Report("Position servos", ", ".join(result.motions[:_SHOWN]))
     held = overall([np.array([j.held_out for j in result.joints])], [1.0])
@@ -125,7 +125,7 @@ def servo_report(
         report.heading(joint.servo.joint, 3)
         rows: list[tuple[str, str, str]] = []
         for term in joint.servo.values:
-            row = (TERMS[term].meaning, term_in_words(joint.servo, term), TERMS[term].unit)
+            row = (TERMS[term].meaning, joint.servo.in_words(term), TERMS[term].unit)
             rows.append(row)
         compliance = joint.servo.values.get(Term.COMPLIANCE, 0.0)
         if compliance > 2 * joint.servo.deviations.get(Term.COMPLIANCE, 0.0):
@@ -154,13 +154,3 @@ def servo_report(
             " mrad.",
         )
     return report.save(path)
-
-
-def term_in_words(servo: JointServo, term: Term) -> str:
-    """Return the value of a term and its standard deviation with matching digits, or a note that
-    the search ended at a bound.
-    """
-    value = servo.values[term]
-    if term not in servo.deviations:
-        return f"{value:.3g} (at its bound: not determined)"
-    return with_deviation(value, servo.deviations[term])

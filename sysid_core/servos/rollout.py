@@ -117,7 +117,7 @@ def drive_forces(
     Args:
         error: From the position to the reference without its zero, and the error's integral [rad].
         w: Speed in the last step [rad/s].
-        last: In the one before [rad/s].
+        last: Velocity in the previous step [rad/s].
         p: The drive's parameters in the order of `TERMS`.
         g: Gravity over the stiffness [rad].
         load: All that loads the gears, over the stiffness [rad].

@@ -64,7 +64,8 @@ def save_servos(result: ServoIdentification, folder: str | Path) -> Path:
     robot = result.model.robot
     if not robot.urdf_xml:
         raise ModelError(
-            f"The robot '{robot.name}' has no URDF to keep.", remedy="Give the robot as a URDF."
+            f"The robot '{robot.name}' was not built from a URDF, so that it cannot be saved.",
+            remedy="Give the robot as a URDF.",
         )
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -116,7 +117,7 @@ def load_servos(folder: str | Path) -> ServoModel:
         folder: The folder, or its `servos.yaml`.
 
     Raises:
-        ModelError: It isn't there, or is damaged.
+        ModelError: The file does not exist, or is damaged.
     """
     path = Path(folder)
     path = path / FILE if path.is_dir() else path

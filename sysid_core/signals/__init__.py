@@ -2,7 +2,7 @@
 """Recordings, and their processing before a fit."""
 
 from sysid_core.signals.array_file import export_recording
-from sysid_core.signals.column_map import COLUMNS_SCHEMA, ColumnMap
+from sysid_core.signals.column_map import ColumnMap
 from sysid_core.signals.recording import (
     EffortKind,
     JointStream,
@@ -29,7 +29,6 @@ from sysid_core.signals.wrench_table import (
 )
 
 __all__ = [
-    "COLUMNS_SCHEMA",
     "TABLE_ENDINGS",
     "ColumnMap",
     "EffortKind",

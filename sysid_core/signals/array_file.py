@@ -90,7 +90,7 @@ def export_recording(recording: Recording, out: str | Path) -> tuple[Path, ...]:
     have one file for each stream (`run.csv`, `run.wrench.csv`) and no marks.
 
     Args:
-        recording: To write.
+        recording: Recording to be written.
         out: File that ends in .npz, .csv or .parquet; it mustn't exist.
 
     Returns:

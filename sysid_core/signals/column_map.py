@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import AliasChoices, Field, field_validator, model_validator
@@ -24,7 +24,7 @@ from sysid_core.files import (
     Vector3,
     nearest,
 )
-from sysid_core.robot import WAVE_KINDS, Array, DriveTrain, Spring, SpringLaw, gravity_of_mount
+from sysid_core.robot import Array, DriveTrain, FrictionTerm, Spring, SpringLaw, gravity_of_mount
 from sysid_core.signals.recording import EffortKind, JointStream
 
 _ANGLES = {"rad": 1.0, "deg": np.pi / 180.0, "turn": 2.0 * np.pi, "m": 1.0, "mm": 1e-3}
@@ -114,7 +114,7 @@ class _Drives(FileSchema):
     def train(self, joints: tuple[str, ...]) -> DriveTrain:
         """Drives of the joints; gains of 1 if they are unknown or not given."""
         gains = [1.0] * len(joints) if self.gain in ("unknown", ()) else self.gain
-        waves = {kind: getattr(self, kind) for kind in WAVE_KINDS}
+        waves = {term.value: getattr(self, term.value) for term in FrictionTerm if term.waves}
         given = {
             kind: {axis: w if isinstance(w, list) else [w] for axis, w in axes.items()}
             for kind, axes in waves.items()
@@ -237,7 +237,6 @@ class ColumnFile(FileSchema):
             raise ValueError("`effort.known_torques` [N m] need the drives' gains")
 
 
-COLUMNS_SCHEMA = "robot_sysid/columns/1"
 _KIND = FileKind(
     "column map", "`sysid init RECORDING --robot URDF` writes one to start from.", SignalError
 )
@@ -256,21 +255,22 @@ class ColumnMap:
         velocity: Columns; empty where not measured.
         acceleration: Columns; empty where not measured.
         effort: Columns; empty where not measured, None for joints in `unused`.
-        effort_kind: What the effort means; declared, never guessed.
+        effort_kind: Kind of the efforts; it must be declared.
         time: Column of time; None where samples are equally spaced at `rate_hz`.
         time_scale: Seconds per unit of the time column.
         position_scale: Radians (or metres) per unit of position; one for all, or shape (n,).
         velocity_scale: rad/s per unit of velocity, likewise.
         acceleration_scale: rad/s^2 per unit of acceleration, likewise.
         rate_hz: Sampling rate where there is no time column.
-        delimiter: Between columns; "whitespace" for any number of spaces or tabs.
+        delimiter: Delimiter between columns; "whitespace" for any number of spaces or tabs.
         header: Whether the first line holds names.
         n_columns: Expected number of columns; 0 takes what comes.
         files: Names of several tables in one folder, side by side: columns are numbered through,
             named columns are `file:name`.
         drives: Gains, gear ratios and couplings.
-        reduction: Where positions and efforts are the motors': `q_motor = reduction @ (q - q_0)`
-            and `tau = reduction^T @ (gains * effort)`, shape (n, n); None for the joints' own.
+        reduction: Matrix if positions and efforts are those of the motors: `q_motor = reduction @
+            (q - q_0)` and `tau = reduction^T @ (gains * effort)`, shape (n, n); None if they are
+            those of the joints.
         zero: q_0, joint angles where the motors' positions are zero, shape (n,).
         gains_known: False where the map says `gain: unknown`: the drives' gains are all 1 then.
         gravity: In the robot's base frame, shape (3,) [m/s^2], from `mount: [roll, pitch, yaw]` of
@@ -279,6 +279,8 @@ class ColumnMap:
         known_torques: Joint to the column of a torque that acts beside its drive [N m, N].
         gain_sd: Relative standard deviation of the gains, shape (n,); None where not given.
     """
+
+    SCHEMA: ClassVar[str] = "robot_sysid/columns/1"
 
     joints: tuple[str, ...]
     position: tuple[Column, ...]
@@ -310,7 +312,7 @@ class ColumnMap:
         """Load a column map from a YAML file.
 
         Raises:
-            SignalError: It can't be read, or something in it is missing or unknown.
+            SignalError: The file cannot be read, or an entry is missing or unknown.
         """
         return cls.from_dict(_KIND.read_yaml(path), str(path))
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -74,7 +75,7 @@ class JointStream:
         v: Velocities, shape (K, n), or None where not measured.
         a: Accelerations, shape (K, n), or None.
         effort: Shape (K, n) in the unit of `effort_kind`, or None.
-        effort_kind: What `effort` means.
+        effort_kind: Kind of `effort`.
     """
 
     names: tuple[str, ...]
@@ -140,6 +141,23 @@ class JointStream:
             for key in self.COLUMNS
         }
         return dataclasses.replace(self, stamps_ns=self.stamps_ns[rows], **columns)
+
+    def split_at_gaps(self, max_gap_s: float) -> tuple[Self, ...]:
+        """Split a stream into spans without a gap longer than `max_gap_s`, so that nothing is
+        interpolated over a gap.
+        """
+        steps = np.diff(self.stamps_ns)
+        if np.any(steps <= 0):
+            k = int(np.argmax(steps <= 0)) + 1
+            raise SignalError(
+                f"Stamps of the recording don't increase at sample {k}"
+                f" ({self.stamps_ns[k - 1]} ns, then {self.stamps_ns[k]} ns).",
+                remedy="Repair the recording first (`sysid bag`), or sort it.",
+                sample=k,
+            )
+        cuts = np.flatnonzero(steps > max_gap_s * 1e9) + 1
+        bounds = [0, *cuts.tolist(), len(self)]
+        return tuple(self.select(slice(a, b)) for a, b in pairwise(bounds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +334,7 @@ def _numbers(argument: str, values: ArrayLike) -> Array:
     """Convert an argument to an array of numbers.
 
     Raises:
-        SignalError: It is something else.
+        SignalError: The argument is not an array of numbers.
     """
     try:
         return np.asarray(values, dtype=float)

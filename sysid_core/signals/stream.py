@@ -46,11 +46,11 @@ class FilterCounts:
 
     Attributes:
         accepted: Samples used.
-        duplicates: Refused, same stamp.
-        backward: Refused, earlier stamp.
-        invalid: Refused, NaN or infinite.
+        duplicates: Number of samples refused because their stamp repeats.
+        backward: Number of samples refused because their stamp decreases.
+        invalid: Number of samples refused because of NaN or infinite values.
         gaps: Starts after a gap longer than the limit.
-        resets: Starts after the clock went back by more than the limit.
+        resets: Number of restarts because the clock went back by more than the limit.
         outliers: With a position too far from what was expected; it was left out.
         jumps: Starts (of one joint or all) after three outliers in a row.
     """
@@ -76,7 +76,7 @@ class StreamClock:
     def __init__(self, max_gap_s: float) -> None:
         if not max_gap_s > 0.0:
             raise SignalError(
-                f"The longest gap to filter across is {max_gap_s} s.",
+                f"{max_gap_s} s is invalid as the longest gap across which the filter continues.",
                 remedy="Give a positive time, about ten sample periods.",
             )
         self.max_gap_s = max_gap_s
@@ -142,7 +142,7 @@ class StreamStatistics:
 
     Attributes:
         received: Messages in all.
-        rate_hz: By stamps.
+        rate_hz: Rate according to the stamps [Hz].
         period_jitter_ms: Standard deviation of the periods [ms].
         latency_ms: Median age at arrival [ms]; NaN where arrival isn't known.
         duplicates: Repeated stamps in all.
@@ -178,7 +178,7 @@ class StreamMonitor:
     def __init__(self, *, max_gap_s: float = 0.1, stale_s: float = 0.5) -> None:
         if not (max_gap_s > 0.0 and stale_s > 0.0):
             raise SignalError(
-                f"Limits of a stream: gap {max_gap_s} s, silence {stale_s} s.",
+                f"The limits of a stream are invalid: longest gap {max_gap_s} s, longest silence {stale_s} s.",
                 remedy="Give positive times.",
             )
         self._max_gap_s = max_gap_s
@@ -197,9 +197,9 @@ class StreamMonitor:
         """Add one sample to the statistics.
 
         Args:
-            stamp_ns: When it was measured.
-            arrived_ns: When it came, on the same clock; None: unknown.
-            valid: Whether its values are finite.
+            stamp_ns: Time of the measurement [ns].
+            arrived_ns: Time of arrival on the same clock [ns]; None: unknown.
+            valid: Whether the values are finite.
         """
         self._received += 1
         self._arrived_ns = stamp_ns if arrived_ns is None else arrived_ns

@@ -38,7 +38,7 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
 
     Args:
         path: A CSV, NPZ, Parquet or MAT file; a folder where the map lists `files`.
-        columns: What is in it.
+        columns: Column map of the table.
 
     Raises:
         SignalError: No table, columns that aren't there, or too many bad rows, the first of them
@@ -56,7 +56,7 @@ def table_recording(
 
     Args:
         table: Arrays of shape (K,), or (K, n), whose columns are then named `name.0`, …
-        columns: What is in it.
+        columns: Column map of the table.
         source: Named in errors.
 
     Raises:

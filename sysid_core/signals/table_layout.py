@@ -37,7 +37,7 @@ class TableLayout:
     """Layout of a table, inferred from its header.
 
     Attributes:
-        delimiter: Between columns; "whitespace" for any number of blanks.
+        delimiter: Delimiter between columns; "whitespace" for any number of blanks.
         names: Names in its header; empty strings where it has none.
         header: Whether the first line holds names.
         time: Column of time; None where no column rises steadily.

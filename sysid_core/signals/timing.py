@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
-from sysid_core.signals.filters import split_at_gaps
 from sysid_core.signals.recording import Array, JointStream, Stamps, WrenchStream
 
 Stream = TypeVar("Stream", JointStream, WrenchStream)
@@ -33,7 +32,7 @@ class TimingReport:
 
     Attributes:
         samples: As recorded.
-        kept: Left after dropping what is disordered or invalid.
+        kept: Number of samples that remain after removal of disordered and invalid ones.
         duplicates: Samples with the stamp of the last one kept.
         backward: Samples stamped before the last one kept, by no more than the reset limit.
         resets: Times that the clock went back by more; what follows is kept only after the last.
@@ -85,7 +84,7 @@ def check_timing(
 
     Args:
         stamps_ns: Shape (K,).
-        valid: Which samples have finite values, shape (K,); None: all.
+        valid: Mask of the samples with finite values, shape (K,); None: all.
         max_gap_s: Longer steps are gaps; None: five median steps.
         reset_s: A longer step back is a reset of the clock, not a late sample.
 
@@ -157,7 +156,8 @@ def interpolate_at(
         at_ns: Wanted stamps, shape (M,).
         stamps_ns: Strictly increasing, shape (K,).
         values: Shape (K,) or (K, n).
-        max_gap_s: Nothing is interpolated between neighbours further apart, nor beyond the ends.
+        max_gap_s: Largest time between neighbours across which values are interpolated; there is no
+            extrapolation beyond the ends.
 
     Returns:
         Values, shape (M,) or (M, n), NaN where unknown; and where they are known, shape (M,).
@@ -250,11 +250,12 @@ def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> 
 
     Args:
         stream: Joint states, with all of the robot's joints.
-        model: Its position limits count, where it has some.
+        model: Robot model, whose position limits are used if it has some.
         source: Named in errors.
 
     Raises:
-        SignalError: With the joint, and what to do.
+        SignalError: The unit of a joint is implausible; the error names the joint and the
+            recommended action.
     """
     stream = stream.ordered(model.joint_names)
     lower, upper = model.position_limits
@@ -306,7 +307,7 @@ def velocity_ratio(stream: JointStream) -> Array:
         NaN where there is no velocity or hardly any motion.
     """
     product, square, told = np.zeros((3, len(stream.names)))
-    for part in split_at_gaps(stream, 0.1) if stream.v is not None else ():
+    for part in stream.split_at_gaps(0.1) if stream.v is not None else ():
         if part.v is None or len(part) < 2:
             continue
         step = np.diff(part.time)[:, None]

@@ -55,7 +55,7 @@ class WrenchColumns:
         wrench: Six names, force then torque.
         joints: Names, in the order of the robot's joints.
         pose: x y z, then a rotation: six or seven names; or only a quaternion, four.
-        rotation: What the numbers of the rotation are.
+        rotation: Format of the rotation columns.
         still: Every row is a still posture.
     """
 
@@ -78,7 +78,7 @@ def read_wrench_table(
 
     Args:
         path: File; of an exported CSV or Parquet that of the joints, the wrench's lies beside it.
-        columns: What isn't found by name.
+        columns: Columns that are not found by their names.
         joint_names: Joints of the robot, where there is one; else poses are looked for, and carried by a robot
             of their own (`robot_of_poses`), the wrench's frame being `sensor`.
 

@@ -91,7 +91,7 @@ class ClosedChainPlant(MujocoStepper):
     period.
 
     Args:
-        chain: Its true parameters and drives.
+        chain: Closed chain with the true parameters and drives.
         settings: Settings of the solver.
         substeps: Time steps per control period.
     """

@@ -65,7 +65,7 @@ def build_mujoco_spec(
     contacts.
 
     Args:
-        model: With revolute, continuous and prismatic joints.
+        model: Robot with revolute, continuous and prismatic joints.
         sensor_frame: Frame of a force-torque sensor; its load side is a body of its own.
         payload: `pi` of what the sensor carries, in the sensor frame, shape (10,).
         friction: Coulomb friction per joint, shape (n,) [N m].
@@ -74,7 +74,7 @@ def build_mujoco_spec(
         timestep: [s].
 
     Raises:
-        ModelError: A joint type or a body that MuJoCo can't have.
+        ModelError: MuJoCo does not support a joint type or a body.
     """
     n = model.nv
     zeros = np.zeros(n)
@@ -151,9 +151,9 @@ class MujocoPlant(MujocoStepper):
     """MuJoCo simulation of a robot, driven by joint efforts or by a position controller.
 
     Args:
-        model: Its true parameters.
+        model: Robot with the true parameters.
         sensor_frame: Frame of a force-torque sensor.
-        payload: What the sensor carries, `pi` in the sensor frame, shape (10,).
+        payload: Load on the sensor, `pi` in the sensor frame, shape (10,).
         friction: Coulomb, shape (n,) [N m].
         damping: Viscous, shape (n,) [N m s/rad].
         armature: Drive inertia, shape (n,) [kg m^2].
@@ -243,8 +243,8 @@ class PositionPlant(MujocoStepper):
     """MuJoCo simulation of a robot that is driven by position targets.
 
     Args:
-        mjcf: With a position actuator of each joint, under the joint's name.
-        joint_names: Its joints.
+        mjcf: MJCF with a position actuator for each joint, under the name of the joint.
+        joint_names: Names of the robot's joints.
         zero: Target at which each joint rests at zero without a load, shape (n,) [rad or m].
         backlash: Half of each gap between motor and encoder, shape (n,) [rad or m].
     """

@@ -100,11 +100,11 @@ class SimulatedRobot:
         """Play a trajectory from now (plus a delay); it replaces the current trajectory.
 
         Args:
-            time: From start, increasing, shape (K,) [s].
+            time: Time since the start, increasing, shape (K,) [s].
             q: Shape (K, n).
             v: Shape (K, n); the last one zero.
             a: Shape (K, n).
-            delay_s: Until its start [s]; negative: it has begun already.
+            delay_s: Time until the start [s]; negative: the trajectory has already begun.
 
         Raises:
             SignalError: Not finite, not increasing, or moving at its end.

@@ -29,7 +29,8 @@ class PlantSample:
         v: Joint velocities, shape (n,).
         a: Joint accelerations, shape (n,).
         effort: Applied joint efforts, shape (n,) [N m].
-        wrench: That the sensor exerts on its load side, in the sensor frame, shape (6,) [N, N m].
+        wrench: Wrench that the sensor exerts on its load side, in the sensor frame, shape (6,) [N,
+            N m].
     """
 
     time: float
@@ -45,7 +46,7 @@ class MujocoStepper:
 
     Args:
         spec: Specification of the model.
-        joint_names: Its joints, one degree of freedom each.
+        joint_names: Names of the joints, one degree of freedom each.
         substeps: Time steps per control period.
 
     Raises:
@@ -99,7 +100,7 @@ class MujocoStepper:
 
         Args:
             control: Control of MuJoCo's actuators, one per joint, shape (n,).
-            effort: What the sample says was applied, shape (n,) [N m].
+            effort: Effort that is stored with the sample as applied, shape (n,) [N m].
 
         Raises:
             ModelError: The simulation diverged.

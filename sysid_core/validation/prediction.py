@@ -30,7 +30,7 @@ class Prediction:
         time: Shape (K,) [s].
         measured: As recorded, unfiltered, shape (K, n).
         predicted: Shape (K, n).
-        velocity: For the standstill masks, shape (K, n) [rad/s].
+        velocity: Velocities, from which standstill is detected, shape (K, n) [rad/s].
         band_hz: Highest frequency that the fit looked at.
         motion: Samples between start and end of the motion, without the ends that impacts and
             filters spoil, shape (K,).
@@ -58,7 +58,7 @@ class Prediction:
         if self.nominal is None:
             raise EstimationError(
                 f"'{self.source}' was not predicted by the nominal model.",
-                remedy="Make the prediction by `Prediction.of`.",
+                remedy="Create the prediction with `Prediction.of`, which also stores the prediction of the nominal model.",
             )
         return replace(self, predicted=self.nominal, nominal=None)
 

@@ -21,7 +21,7 @@ class ResidualTorques:
 
     Args:
         model: The robot; its URDF predicts where nothing is identified, without friction.
-        identification: What predicts; None: the URDF.
+        identification: Model that predicts the efforts; None: the URDF.
     """
 
     def __init__(self, model: RobotModel, identification: Identification | None = None) -> None:

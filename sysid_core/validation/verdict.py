@@ -218,7 +218,7 @@ def judge_predictions(
 
     Args:
         predictions: Predictions of some runs; those at rest say nothing and are left out.
-        which: What the runs are called.
+        which: Names of the runs.
         fitted: Share of variance left in the runs that were fitted, to compare with.
     """
     left = unexplained(predictions)

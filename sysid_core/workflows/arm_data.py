@@ -62,13 +62,13 @@ def load_recording(
     """Load a recording from a bag or a table.
 
     Args:
-        path: What the user gave.
-        columns: Needed for tables; for bags it may declare what the efforts mean.
-        effort_kind: Declared on the command line; wins for bags.
+        path: Path that the user gave.
+        columns: Column map, needed for tables; for bags it may declare the kind of the efforts.
+        effort_kind: Kind declared on the command line; for bags it has priority.
         model: The robot; of bags of a closed chain, its driven joints and encoders are read.
 
     Raises:
-        SignalError: It can't be read.
+        SignalError: The recording cannot be read.
     """
     if not path.exists():
         raise SignalError(f"There is no recording '{path}'.", remedy="Check the path.")
@@ -164,7 +164,7 @@ def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = Tru
 
     Args:
         model: The robot.
-        columns: What is known of the drives.
+        columns: Known drive data.
         gains: Whether they must be known.
 
     Raises:
@@ -217,10 +217,10 @@ class ArmData:
         others: Recordings that are only predicted.
         load: Known load, if any.
         columns: Column map of tables, if any.
-        columns_path: Its file.
+        columns_path: Path of the column map.
         gravity: Gravity as the recordings show it, where that was asked for.
         plan: The sequential motion that was played, if it is known.
-        unexcited: What the sequential method does with constants that no step shows.
+        unexcited: Treatment of constants that no step of the sequential method excites.
     """
 
     model: RobotModel
@@ -260,7 +260,7 @@ class ArmData:
             progress: Shows steps.
 
         Raises:
-            SysIdError: Recordings that can't be used with this robot.
+            SysIdError: A recording cannot be used with this robot.
         """
         terms = FrictionTerm.listed("usual" if settings.friction == "auto" else settings.friction)
         for run in (*runs, *others):
@@ -401,7 +401,7 @@ def known_load(model: RobotModel, settings: LoadSettings) -> KnownLoad | None:
         return None
     if not mass > 0.0:
         raise EstimationError(
-            "The loaded runs need the load's mass.",
+            "The mass of the load in the loaded runs is missing.",
             remedy="Weigh the load, and give its mass: --load-mass KG.",
         )
     centre = np.array(numbers(com, (3,), "--load-com", EstimationError)) if com else None

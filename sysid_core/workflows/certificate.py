@@ -44,9 +44,9 @@ class CertificateCheck:
     """Result of one check of a certificate.
 
     Attributes:
-        name: What was checked.
-        ok: Whether it holds.
-        detail: In words.
+        name: Name of the check.
+        ok: Whether the check passed.
+        detail: Explanation in words.
     """
 
     name: str
@@ -67,7 +67,7 @@ def certify(
         progress: Shows steps.
 
     Raises:
-        EstimationError: The result can't be repeated, or it failed its own verdict.
+        EstimationError: The result cannot be repeated, or its verdict is *fail*.
     """
     result = RESULT.read_json(folder / "result.json")
     inputs = result.get("inputs") if isinstance(result, dict) else None
@@ -108,7 +108,7 @@ def verify_certificate(
         progress: Shows steps.
 
     Raises:
-        SysIdError: It is no certificate.
+        SysIdError: The file is not a certificate.
     """
     content = _CERTIFICATE.read_json(path)
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
@@ -194,8 +194,7 @@ def _errors_before(found: IdentifiedArm, earlier: Path | None) -> dict[int, floa
         return {}
     model = found.data.model
     if earlier is not None:
-        estimate = Estimate.load(earlier / "estimate.yaml")
-        before = Identification.load(earlier / "parameters.yaml", model, estimate)
+        before = Identification.load(earlier, model)
     else:
         parameters = np.zeros(len(found.identification.names))
         parameters[: 10 * model.n_bodies] = model.pi.ravel()  # without friction

@@ -11,7 +11,6 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from sysid_core.errors import EstimationError, SysIdError
-from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification
 from sysid_core.export import (
     PROOF_SCHEMA,
@@ -79,11 +78,11 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
     """Load a result of `sysid identify` with its recordings.
 
     Args:
-        folder: With result.json, parameters.yaml and estimate.yaml.
-        data: Where recordings are looked for that aren't where they were.
+        folder: Folder with result.json, parameters.yaml and estimate.yaml.
+        data: Folder in which recordings are searched for that are not at their stored path.
 
     Raises:
-        SysIdError: It is no arm's result, or files are missing or have changed.
+        SysIdError: The result is not that of an arm, or files are missing or have changed.
     """
     result = RESULT.read_json(folder / "result.json")
     inputs = result.get("inputs") if isinstance(result, dict) else None
@@ -115,11 +114,7 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
         return tuple(load_recording(path, columns, settings.effort_kind, model) for path in paths)
 
     return ArmResult(
-        Identification.load(
-            folder / "parameters.yaml",
-            model,
-            Estimate.load(folder / "estimate.yaml"),
-        ),
+        Identification.load(folder, model),
         read(settings.recordings),
         read(settings.validate),
         files,
@@ -139,11 +134,11 @@ def export_result(
     """Export the result in a folder, with a proof of its accuracy.
 
     Args:
-        folder: That `sysid identify` wrote.
-        targets: What to write.
+        folder: Folder that `sysid identify` wrote.
+        targets: Formats to be written.
         out: Folder of the exports and of proof.json.
-        data: Where recordings are looked for that aren't where they were.
-        carried: What the robot holds.
+        data: Folder in which recordings are searched for that are not at their stored path.
+        carried: Payload of the robot.
         progress: Shows steps.
 
     Raises:
@@ -166,7 +161,7 @@ def verify(
         progress: Shows steps.
 
     Raises:
-        SysIdError: It is neither, or its result can't be read.
+        SysIdError: The file is neither a certificate nor a proof, or its result cannot be read.
     """
     try:
         found = RESULT.read_json(path)

@@ -30,7 +30,7 @@ from sysid_core.export import (
     describe,
     export_arm,
 )
-from sysid_core.files import FileKind, write_json, write_yaml
+from sysid_core.files import FileKind, write_json, write_text, write_yaml
 from sysid_core.progress import Progress, Step, silent
 from sysid_core.reasons import Verdict
 from sysid_core.report import (
@@ -41,8 +41,7 @@ from sysid_core.report import (
     save_and_list,
     sequential_report,
 )
-from sysid_core.robot import write_urdf
-from sysid_core.signals import COLUMNS_SCHEMA, Recording
+from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import Prediction, judge_identification, unexplained
 from sysid_core.workflows.arm_data import ArmData, require_unseen
 from sysid_core.workflows.inputs import inputs_of, mesh_places
@@ -57,13 +56,13 @@ class IdentifiedArm:
 
     Attributes:
         data: Robot and recordings.
-        settings: How it was fitted.
+        settings: Settings of the fit.
         fit: The identification, and what was chosen.
         training: Predictions of the fitted recordings.
         validation: Predictions of the others.
-        verdict: Whether it may be used.
+        verdict: Verdict on the use of the result.
         description: The URDF with its errors; None where it must not be used, or can't be made.
-        inputs: What it came from; empty for data in memory.
+        inputs: Sources of the data; empty for data in memory.
         exports: Other formats that were written, each with its errors.
     """
 
@@ -179,7 +178,7 @@ class IdentifiedArm:
         save_and_list(report, folder / "report.html")
         (folder / URDF).unlink(missing_ok=True)  # of another result
         if self.description is not None:
-            write_urdf(folder / URDF, self.description.xml)
+            write_text(folder / URDF, self.description.xml)
             files.append(URDF)
         if isinstance(self.fit, ArmFit) and self.fit.loaded is not None:
             path = folder / "columns.yaml"
@@ -190,8 +189,7 @@ class IdentifiedArm:
 
     def _write_values(self, folder: Path) -> tuple[str, ...]:
         folder.mkdir(parents=True, exist_ok=True)
-        self.estimate.save(folder / "estimate.yaml")
-        self.identification.save(folder / "parameters.yaml")
+        self.identification.save(folder)
         return "estimate.yaml", "parameters.yaml"
 
     def exported(self, folder: Path | str, targets: Sequence[Target]) -> IdentifiedArm:
@@ -200,10 +198,11 @@ class IdentifiedArm:
 
         Args:
             folder: Folder of the result, which `write` completes.
-            targets: Formats.
+            targets: Export formats.
 
         Raises:
-            SysIdError: Something that a format can't express, or a tool that reads it is missing.
+            SysIdError: A format cannot represent the robot, or a library for reading the file is
+                missing.
         """
         self._write_values(Path(folder))
         places = mesh_places(self.inputs.get("robot", ""))
@@ -226,15 +225,15 @@ class IdentifiedArm:
 
         Args:
             out: Folder of the files and of proof.json.
-            targets: Formats.
-            payload: What the robot holds, as a body of the link that holds it; None: nothing.
+            targets: Export formats.
+            payload: Payload as a body fixed to a link; None: no payload.
             payload_frame: The frame of the payload's parameters: the sensor's.
             meshes: Folders in which the description's meshes are looked for.
             result: Folder that the result is written to, by which `sysid verify` repeats the proof.
 
         Raises:
-            SysIdError: No such format, something that a format can't express, no such frame, or a tool
-                that reads it is missing.
+            SysIdError: The format or frame is unknown, the format cannot represent the robot, or a
+                library for reading the file is missing.
         """
         named = [Target.named(target, "A target of the export", ModelError) for target in targets]
         carried = None if payload is None else Carried(payload, payload_frame)
@@ -248,11 +247,12 @@ def identify(settings: IdentifySettings, progress: Progress = silent) -> Identif
     """Identify a robot from recordings in files.
 
     Args:
-        settings: What is read, and how it is fitted.
+        settings: Settings of reading and fit.
         progress: Shows steps.
 
     Raises:
-        SysIdError: A file can't be read, recordings don't fit the robot, or settings each other.
+        SysIdError: A file cannot be read, a recording does not belong to the robot, or settings are
+            contradictory.
     """
     data = ArmData.read(settings, progress)
     inputs = inputs_of(settings)
@@ -271,13 +271,13 @@ def identify_data(
 
     Args:
         data: Robot and recordings.
-        settings: How they are fitted.
+        settings: Settings of the fit.
         progress: Shows steps.
-        inputs: What the data came from.
+        inputs: Sources of the data.
         force: Whether a result that must not be used is described as URDF, too.
 
     Raises:
-        SysIdError: The recordings don't determine what is asked.
+        SysIdError: The recordings do not determine the requested parameters.
     """
     require_unseen(data.others, data.fitted)
     fit = _fitted(data, settings, progress)
@@ -344,14 +344,14 @@ def _write_columns(
 
     Args:
         columns: The user's column map, if any.
-        loaded: With the gains and their deviations.
+        loaded: Result with the gains and their standard deviations.
         run: Where there was no map, what it says of joints and efforts is written.
         path: Path of the new map.
     """
     drives = loaded.identification.friction.drives
     if columns is None:
         raw: dict[str, Any] = {
-            "schema": COLUMNS_SCHEMA,
+            "schema": ColumnMap.SCHEMA,
             "joints": list(drives.joint_names),
             "effort": {"kind": run.joints.effort_kind.value},
         }

@@ -18,12 +18,12 @@ from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
 from sysid_core.planning import (
     MotionChecker,
     Trajectory,
-    Unknowns,
     plan_servo_motion,
     plan_static_postures,
     plan_through,
 )
 from sysid_core.planning.closed_chain import LoopExcitation, plan_loop_motion
+from sysid_core.planning.design import Unknowns
 from sysid_core.planning.payload import FORCE_NOISE, TORQUE_NOISE, plan_payload_motion
 from sysid_core.planning.sequential import plan_sequential
 from sysid_core.robot import (
@@ -75,8 +75,8 @@ def plan(
 
     Args:
         robot: URDF file, reference robot, or a robot of example-robot-data; of loops their file.
-        settings: What is planned.
-        progress: Called with the share that is done and what is being done.
+        settings: Settings of the motion, whose type selects its kind.
+        progress: Function that is called with the completed share and a description of the step.
 
     Raises:
         SysIdError: No such robot, settings that contradict each other, or no motion that keeps to
@@ -226,7 +226,7 @@ def _read_postures(path: Path, joint_names: tuple[str, ...]) -> list[list[float]
     """Postures of a table with a column for each joint, in the robot's order.
 
     Raises:
-        ExcitationError: It can't be read, or a joint or number is missing.
+        ExcitationError: The file cannot be read, or a joint or number is missing.
     """
     try:
         with path.open(newline="", encoding="utf-8") as file:

@@ -15,11 +15,11 @@ from sysid_core.estimation import Estimate
 from sysid_core.planning import (
     ArmPlan,
     Trajectory,
-    Unknowns,
     plan_arm_motion,
     plan_validation_motion,
     turning_beside_tool,
 )
+from sysid_core.planning.design import Unknowns
 from sysid_core.report import Figure
 from sysid_core.robot import FrictionTerm, RobotModel, lock_options
 from sysid_core.settings import numbers
@@ -99,7 +99,7 @@ def _refuse_fingers(model: RobotModel) -> None:
     name the options that lock them.
 
     Raises:
-        ExcitationError: With the joints.
+        ExcitationError: The robot has joints of a gripper, or wheels; the error names them.
     """
     fingers = [
         name for name in model.joint_names if any(word in name.lower() for word in HELD_STILL)

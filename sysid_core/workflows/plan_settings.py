@@ -25,7 +25,7 @@ class PlanSettings:
             from `sysid limits init`, the bringup file, or MoveIt's joint_limits.yaml.
         tcp_frame: Link whose speed is limited; default: the last moving link.
         tcp_speed: TCP speed limit [m/s].
-        acceleration: Acceleration limit of every joint [rad/s² or m/s²]; URDFs have none.
+        acceleration: Acceleration limit of every joint [rad/s² or m/s²]; URDFs contain none.
         jerk: Jerk limit of every joint [rad/s³ or m/s³].
         velocity_share: Share of the URDF's velocity limits to use.
         effort_share: Share of the URDF's effort limits that rigid-body torques may use; the rest is for friction.
@@ -93,7 +93,7 @@ class ArmPlanSettings:
         friction: Friction terms to be estimated: usual, none, or a list separated by commas.
         effort_sd: Standard deviation of the efforts' noise, one for all or one per joint separated
             by commas [N m]; default: 1 % of the limits.
-        after: Existing knowledge: estimate.yaml, an executed trajectory, or a recording. The
+        after: Earlier data about the parameters: estimate.yaml, an executed trajectory, or a recording. The
             motion excites the parameters that are still uncertain. May be repeated.
         columns: Column map of recordings given by --after.
         validation: Also plan a different motion for validation.

@@ -16,7 +16,6 @@ from sysid_core.planning import (
     MotionChecker,
     MotionLimits,
     Trajectory,
-    export_trajectory,
     read_limits,
 )
 from sysid_core.report import Figure, motion_report, save_and_list
@@ -34,7 +33,7 @@ def limits_of(settings: PlanSettings, model: RobotModel) -> MotionLimits:
     """Return the motion limits from the limits file, or else from the settings.
 
     Raises:
-        ExcitationError: A box isn't one.
+        ExcitationError: The corners of a box are invalid.
     """
     held, workspace = _held_box(settings), _workspace_corners(settings)
     if settings.limits:
@@ -88,9 +87,9 @@ class Planning:
     """Inputs of a search for a motion.
 
     Attributes:
-        robot: Its name or file.
+        robot: Name or file of the robot.
         model: The robot, with locked joints held.
-        limits: That the motion must keep to.
+        limits: Motion limits.
         rate_hz: Rate of the samples.
         seed: Seed of the random numbers; the same seed gives the same motion.
         progress: Takes the share that is done and what is being done.
@@ -113,10 +112,10 @@ class Planned:
     Attributes:
         trajectory, check: The motion, and that it is safe.
         schema: Schema of `result`.
-        result: What is peculiar to this kind of motion, as plain numbers and words.
+        result: Results that only this kind of motion has, as plain numbers and words.
         title, facts, remarks, figures: Contents of the report.
         tables: Further tables of the report: heading, columns, rows.
-        lines: What to say of it in words.
+        lines: Lines of text about the motion.
         others: Further motions to check and write, by name of their file.
     """
 
@@ -138,7 +137,7 @@ class PlannedMotion:
     """A planned motion with its robot and limits.
 
     Attributes:
-        planning: What it was planned for.
+        planning: Inputs of the search.
         found: The motion.
     """
 
@@ -166,13 +165,13 @@ class PlannedMotion:
         """Write trajectory, plan.json and report to a folder, and return the text of plan.json.
 
         Raises:
-            ExcitationError: A motion isn't safe; then none is written.
+            ExcitationError: A motion is not safe; no file is written.
         """
         model, limits, found = self.planning.model, self.planning.limits, self.found
         out.mkdir(parents=True, exist_ok=True)
-        trajectory = export_trajectory(model, found.trajectory, limits, out / "trajectory.npz")
+        trajectory = MotionChecker(model, limits).export(found.trajectory, out / "trajectory.npz")
         for name, other in found.others.items():
-            export_trajectory(model, other, limits, out / f"{name}.npz")
+            MotionChecker(model, limits).export(other, out / f"{name}.npz")
         report = motion_report(
             MotionChecker(model, limits),
             trajectory,

@@ -47,7 +47,7 @@ class ServoFiles:
         """Read all motions of the files.
 
         Raises:
-            SignalError: Nothing can be read, or a motion isn't there.
+            SignalError: A file cannot be read, or contains no such motion.
         """
         return self._read(self.recordings, _names(self.motions))
 
@@ -125,7 +125,7 @@ class IdentifiedServos:
 
     Attributes:
         result: Identified servos of the robot.
-        replays: Motions beside their simulation, for the report.
+        replays: Recorded motions with their simulation, for the report.
     """
 
     result: ServoIdentification
@@ -176,7 +176,7 @@ def identify_servos(
     """Identify position servos from recordings in files.
 
     Args:
-        settings: What is read.
+        settings: Settings of the identification.
         progress: Shows steps.
         phase: Shows what goes on within the fit.
 

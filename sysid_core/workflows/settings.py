@@ -221,7 +221,7 @@ class SensorSettings:
         """Pose of the sensor, six numbers [m, rad].
 
         Raises:
-            ModelError: It isn't that.
+            ModelError: The text is not six numbers.
         """
         try:
             return [float(x) for x in self.sensor_pose.split()] or [0.0] * 6
@@ -322,7 +322,7 @@ class TareSettings:
         tool: Declares that the sensor carries only the tool, which later payload results exclude.
         calibrate: Also estimate gains, mounting, direction of gravity and drift; needs at least 8
             postures.
-        dress_pack: Also learn the pull of cables and hoses, with the empty gripper in at least 12 static
+        dress_pack: Also estimate the pull of cables and hoses, with the empty gripper in at least 12 static
             postures over the workspace; implies tool.
         check: Stored calibration to check: only its bias is estimated again, from one or more static
             postures without a load.

@@ -38,8 +38,8 @@ class Tared:
         full: Gains, mounting, gravity and drift, where they were asked for.
         kept: The calibration whose bias was taken anew, if any.
         change: Change of the kept calibration's bias, shape (6,) [N, N m], or None.
-        remarks: What was assumed and found on the way, one sentence each.
-        no_delay: Why the wrench's delay isn't known; "" where it is, or wasn't asked.
+        remarks: Assumptions and findings, one sentence each.
+        no_delay: Reason why the wrench's delay is unknown; "" if it is known, or was not requested.
     """
 
     calibration: SensorCalibration
@@ -82,7 +82,7 @@ def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
         progress: Shows steps.
 
     Raises:
-        SysIdError: There are too few postures, or what they show can't be.
+        SysIdError: There are too few postures, or the result is implausible.
     """
     progress(Step.READING)
     run = bags.read_bag(settings.recording)

@@ -47,10 +47,10 @@ class WeighedByTorques:
 
     Attributes:
         fit: The payload, as the difference of loaded and unloaded torques.
-        drives: With the gains in use.
+        drives: Drives with the gains in use.
         gain_sd: Relative standard deviation of each gain, shape (n,).
-        verdict: Whether it may be sent to a controller.
-        true_mass: To compare with [kg], or None.
+        verdict: Verdict on whether the payload may be sent to a controller.
+        true_mass: True mass for comparison [kg], or None.
         frame: Frame that carries the payload.
     """
 
@@ -134,7 +134,7 @@ def weigh_by_torques(
     """Estimate a payload from joint torques, as the difference to the unloaded arm.
 
     Args:
-        settings: What is read, and how it is fitted.
+        settings: Settings of reading and fit.
         progress: Shows steps.
 
     Raises:

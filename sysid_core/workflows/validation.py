@@ -10,7 +10,6 @@ from typing import Any
 
 from sysid_core.diagnosis import require_fit
 from sysid_core.errors import SysIdError
-from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification
 from sysid_core.files import write_json
 from sysid_core.progress import Progress, Step, silent
@@ -36,7 +35,7 @@ class ValidatedArm:
 
     Attributes:
         identification: The identified robot.
-        predictions: One of each recording.
+        predictions: Predictions, one of each recording.
         verdict: Whether the result holds for them.
         name: Name of the identification.
         inputs: Files with their hashes, settings, and the key of the work.
@@ -90,10 +89,9 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
             fails the verdict: the others count all the same.
     """
     progress(Step.READING)
-    estimate = Estimate.load(settings.identified / "estimate.yaml")
     robot, loops = settings.robot, settings.loops
     model = chain_of(robot, loops) if loops else RobotModel.from_urdf(robot)
-    found = Identification.load(settings.identified / "parameters.yaml", model, estimate)
+    found = Identification.load(settings.identified, model)
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
     progress(Step.PREDICTING)
     runs: list[Recording] = []

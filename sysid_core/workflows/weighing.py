@@ -15,7 +15,6 @@ from sysid_core.controller_payload import (
     ControllerSetting,
     LoadDiagram,
     controller_settings,
-    fixed_pose,
 )
 from sysid_core.errors import SignalError, SysIdError
 from sysid_core.estimation import Estimate
@@ -45,7 +44,7 @@ from sysid_core.report import (
     payload_sentence,
     save_and_list,
 )
-from sysid_core.robot import POSE_FRAME, Array, RobotModel, held_text, hold_joints, transform_pi
+from sysid_core.robot import POSE_FRAME, Array, RobotModel, hold_joints, transform_pi
 from sysid_core.robot.shapes import Shape, load_shape
 from sysid_core.signals import (
     TABLE_ENDINGS,
@@ -83,7 +82,7 @@ class Weighed:
 
     Attributes:
         estimate: The ten parameters about the sensor's origin, with covariance.
-        verdict: Whether it may be sent to a controller.
+        verdict: Verdict on whether the payload may be sent to a controller.
     """
 
     estimate: Estimate
@@ -104,16 +103,16 @@ class WeighedRecording(Weighed):
     """Payload identified from a recording, by all requested methods.
 
     Attributes:
-        recording: Its path.
-        run: Its content.
+        recording: Path of the recording.
+        run: Content of the recording.
         model: The robot.
-        weighing: By the default estimator.
+        weighing: Result of the default estimator.
         method: Name of the method that was asked for.
         others: Estimates of the other methods.
         shape: Shape of the object, or None.
         truth: pi, shape (10,), or None.
         flange_frame: The controller's frame; "": the sensor's.
-        remarks: What was assumed, found and done on the way, one sentence each.
+        remarks: Assumptions, findings and corrections, one sentence each.
         inputs: Files with their hashes, settings, and the key of the work.
     """
 
@@ -154,7 +153,7 @@ class WeighedRecording(Weighed):
             return ()
         if self.flange_frame:
             sensor = self.weighing.sensor_frame
-            pi = transform_pi(fixed_pose(self.model, self.flange_frame, sensor), pi)
+            pi = transform_pi(self.model.fixed_pose(self.flange_frame, sensor), pi)
         return controller_settings(ControllerPayload.from_pi(pi))
 
     def to_dict(self) -> dict[str, Any]:
@@ -199,7 +198,7 @@ def weigh(
         progress: Shows steps.
 
     Raises:
-        SysIdError: The recording can't be read or weighed, or a setting isn't one.
+        SysIdError: The recording cannot be read or used, or a setting is invalid.
     """
     progress(Step.READING)
     diagram = LoadDiagram.from_text(settings.load_diagram) if settings.load_diagram else None
@@ -240,7 +239,7 @@ def weigh(
         verdict += diagnosis.compare_with_torques(model, run, float(pi[0]))
     if diagram is not None and pi[0] > 0:
         sensor_frame = weighing.sensor_frame
-        X = fixed_pose(model, settings.flange_frame or sensor_frame, sensor_frame)
+        X = model.fixed_pose(settings.flange_frame or sensor_frame, sensor_frame)
         verdict += Verdict((_rated(diagram, PayloadSummary.of(estimate), X),))
     progress(Step.WRITING)
     return WeighedRecording(
@@ -277,7 +276,7 @@ class FoundPart:
 
     Attributes:
         probabilities: Probabilities of each load, of no load and of an unknown load, the likeliest first.
-        verdict: Whether it is the expected one.
+        verdict: Verdict on whether the load is the expected one.
     """
 
     probabilities: Mapping[str, float]
@@ -296,7 +295,7 @@ def which_part(
         expected: The load that should be held; "": any of them, or none.
 
     Raises:
-        SysIdError: A file can't be read, or nobody has tared the sensor.
+        SysIdError: A file cannot be read, or the sensor is not tared.
     """
     known = load_parts(parts)
     if settings.calibration is None:
@@ -348,7 +347,7 @@ def robot_on_sensor(
     model, mounting = mount_sensor(
         model, sensor_frame, run.transforms, parent=settings.sensor_parent, pose=settings.pose
     )
-    sentences = [held_text(model), mounting]
+    sentences = [model.held_text, mounting]
     if run.wrench is not None:
         frame = run.wrench.frame
         sentences.append(check_wrench_frame(model, frame, sensor_frame, settings.wrench_frame))
@@ -427,7 +426,7 @@ def _others(method: str, weighing: Weighing, shape: Shape | None) -> dict[str, E
     if weighing.running is None and method == "map-running":
         raise SignalError(
             "The running estimate needs a tare.",
-            remedy="Leave out --method, or give --calibration.",
+            remedy="Omit --method, or give --calibration.",
         )
     results = {} if weighing.running is None else {"map-running": weighing.running}
     for name, make in estimators.items():

@@ -51,7 +51,7 @@ class Outcome(Generic[Item, Result]):
     lost: bool = False
 
     def unwrap(self) -> Result:
-        """Result of the item; raises its error.
+        """Return the result of the item; or raise its error.
 
         Raises:
             BaseException: What the function raised.
@@ -158,7 +158,7 @@ class Engine:
     def map(
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[Outcome[Item, Result]]:
-        """Outcomes of all items, in the order of completion.
+        """Yield the outcomes of all items, in the order of completion.
 
         At most a few items per worker are sent at a time, so that memory does not depend on their
         number. Each costs the Dask scheduler some milliseconds.
@@ -205,7 +205,7 @@ class Engine:
 
 @contextmanager
 def _ctrl_c_ignored() -> Iterator[None]:
-    """Context manager in which new worker processes ignore Ctrl-C, so that only this process
+    """Provide a context in which new worker processes ignore Ctrl-C, so that only this process
     handles it.
     """
     if threading.current_thread() is not threading.main_thread():

@@ -48,7 +48,7 @@ def _arrow() -> Any:
     except ModuleNotFoundError as err:
         raise BatchError(
             "Results of many recordings are Parquet, and pyarrow isn't installed.",
-            remedy='Install it: pip install "robot_sysid[cluster]".',
+            remedy='Install the missing packages: pip install "robot_sysid[cluster]".',
         ) from err
     return pa
 
@@ -113,7 +113,7 @@ class Rows:
         return self.folder / name
 
     def table(self, columns: Sequence[str] = ()) -> Any:
-        """All rows as a `pyarrow.Table`, in the order in which they were written.
+        """Return all rows as a `pyarrow.Table`, in the order in which they were written.
 
         Args:
             columns: Only these.
@@ -136,7 +136,7 @@ class Rows:
     def latest(
         self, columns: Sequence[str] = (), wanted: Callable[[str], bool] | None = None
     ) -> list[dict[str, Any]]:
-        """Rows as mappings; if a job was repeated, only its last row.
+        """Return the rows as mappings; if a job was repeated, only its last row.
 
         Args:
             columns: Only these, and `job`, `parameter`, `outcome`; default: all.
@@ -156,7 +156,7 @@ class Rows:
         return list(last.values())
 
     def done(self) -> set[str]:
-        """Keys of the completed jobs."""
+        """Return the keys of the completed jobs."""
         table = self.table(["job", "outcome"])
         pairs = zip(table["job"].to_pylist(), table["outcome"].to_pylist(), strict=True)
         return {job for job, outcome in pairs if outcome not in AGAIN}

@@ -131,7 +131,7 @@ def _rows_of(outcome: Outcome[Job[Any], Any]) -> tuple[list[dict[str, Any]], str
 
 
 def remaining(done: int, total: int, begun: float) -> float:
-    """Expected remaining time [s] at the present rate; NaN at the start.
+    """Return the expected remaining time [s] at the present rate; NaN at the start.
 
     Args:
         done: Items.

@@ -34,14 +34,14 @@ class Source:
 
 
 def find_sources(places: Sequence[str]) -> Iterator[Source]:
-    """All recordings below the given addresses, each once, in the order of their addresses.
+    """Yield all recordings below the given addresses, each once, in the order of their addresses.
 
     Args:
         places: Files, folders (searched through), patterns with `*`; local, or of any storage that
             fsspec knows (`s3://`, `gs://`, `az://`, `sftp://`).
 
     Raises:
-        BatchError: Nothing there, or a storage that isn't known.
+        BatchError: There are no recordings, or the storage is unknown.
     """
     seen: set[str] = set()
     for place in places:
@@ -88,7 +88,7 @@ def _storage(place: str) -> tuple[Any, str]:
     except ModuleNotFoundError as err:
         raise BatchError(
             "The search for recordings needs fsspec, which is not installed.",
-            remedy='Install it: pip install "robot_sysid[cluster]".',
+            remedy='Install the missing packages: pip install "robot_sysid[cluster]".',
         ) from err
     try:
         storage, path = url_to_fs(place)
@@ -102,11 +102,10 @@ def _storage(place: str) -> tuple[Any, str]:
 
 @contextmanager
 def local_copy(address: str) -> Iterator[Path]:
-    """Context manager that provides a recording as a local file or folder; a copy is removed after
-    use.
+    """Provide a recording as a local file or folder; a copy is removed after use.
 
     Raises:
-        BatchError: It can't be copied.
+        BatchError: The recording cannot be copied.
     """
     storage, path = _storage(address)
     if storage.protocol in ("file", ("file", "local")):

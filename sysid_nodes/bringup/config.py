@@ -22,7 +22,7 @@ from sysid_nodes.trajectory_executor import TrajectoryExecutorConfig
 
 
 def find_config(name: str | Path) -> Path:
-    """Path of a bringup file, from its path or from the name of a file that ships with the package."""
+    """Find a bringup file by its path, or by the name of a file that this package provides."""
     path = Path(name)
     if path.is_file() or path.is_absolute():
         return path
@@ -56,12 +56,14 @@ SCHEMAS = {
 
 
 def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tuple[NodeSpec, ...]:
-    """Nodes of a bringup file; every parameter is checked against the schema of its node.
+    """Return the nodes of a bringup file; every parameter is checked against the schema of its
+    node.
 
-    The file has `topics` (names of the robot's own), `common` (parameters of every node, such as
+    The file has `topics` (topic names of the robot), `common` (parameters of every node, such as
     `joints`, `lock`, `use_sim_time`), and one section of parameters per node; `payload_bridge`,
-    `computed_torque_controller` and `runner` are started only where they have one. A ROS parameter
-    file (`/**: ros__parameters: …`) is accepted as well; topics then keep the names of the nodes.
+    `computed_torque_controller` and `runner` are started only if they have a section. A ROS
+    parameter file (`/**: ros__parameters: …`) is accepted as well; topics then keep the names of
+    the nodes.
 
     Args:
         path: The YAML file.

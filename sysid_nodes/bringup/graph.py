@@ -33,7 +33,7 @@ class NodeSpec:
         name: Node name.
         namespace: "" or such as "left_arm".
         parameters: Name to value.
-        remappings: From topic or action name to another.
+        remappings: Mapping from a topic or action name to another.
     """
 
     executable: str
@@ -46,7 +46,7 @@ class NodeSpec:
 def bringup_graph(
     parameters: Mapping[str, Mapping[str, Any]], *, namespace: str = "", **topics: str
 ) -> tuple[NodeSpec, ...]:
-    """Nodes that run on a real robot.
+    """Return the nodes that run on a real robot.
 
     Args:
         parameters: Parameters of each node, by its name.
@@ -68,7 +68,7 @@ def demo_graph(
     estimator: Mapping[str, Any] | None = None,
     controller: Mapping[str, Any] | None = None,
 ) -> tuple[NodeSpec, ...]:
-    """Three nodes and a simulated robot, for the demos.
+    """Return three nodes and a simulated robot, for the demos.
 
     Args:
         namespace: Namespace of all nodes.
@@ -90,7 +90,8 @@ def demo_graph(
 
 
 def in_simulated_time(specs: Iterable[NodeSpec]) -> tuple[NodeSpec, ...]:
-    """Copy of the nodes that uses the clock of the simulated robot, which waits for late nodes.
+    """Return a copy of the nodes that uses the clock of the simulated robot, which waits for late
+    nodes.
 
     On a computer that is too slow for real time, all nodes are slowed down alike.
     """
@@ -107,8 +108,8 @@ def in_simulated_time(specs: Iterable[NodeSpec]) -> tuple[NodeSpec, ...]:
 
 
 def below(specs: Iterable[NodeSpec], folder: str | Path) -> tuple[NodeSpec, ...]:
-    """Copy of the nodes that read and write files below one folder, unless their folders are set
-    explicitly.
+    """Return a copy of the nodes that read and write files below one folder, unless their folders
+    are set explicitly.
 
     Args:
         specs: The nodes.
@@ -128,7 +129,7 @@ def below(specs: Iterable[NodeSpec], folder: str | Path) -> tuple[NodeSpec, ...]
 
 
 def launch_nodes(specs: Sequence[NodeSpec], *, respawn: bool = False) -> list[LifecycleNode]:
-    """One lifecycle node action per node; the nodes configure and activate themselves.
+    """Create one lifecycle node action per node; the nodes configure and activate themselves.
 
     Args:
         specs: What to start.

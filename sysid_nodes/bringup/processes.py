@@ -10,10 +10,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import yaml
 
@@ -22,13 +22,15 @@ from sysid_core.files import write_text
 from sysid_nodes.bringup.graph import NodeSpec
 from sysid_nodes.lifecycle import die_with_parent
 
+Start = Callable[[list[str], IO[bytes], dict[str, str]], "subprocess.Popen[bytes]"]
+
 
 class ProcessError(SysIdError):
     """Error of a node that did not start, or ended unexpectedly."""
 
 
 def command_of(spec: NodeSpec, parameter_file: Path) -> list[str]:
-    """Command line that starts a node."""
+    """Return the command line that starts a node."""
     arguments = [sys.executable, "-m", "sysid_nodes", spec.executable, "--ros-args"]
     arguments += ["-r", f"__node:={spec.name}"]
     if spec.namespace:
@@ -50,6 +52,21 @@ def write_parameters(spec: NodeSpec, path: Path) -> None:
     write_text(path, yaml.safe_dump({"/**": {"ros__parameters": values}}))
 
 
+def start_process(
+    command: list[str], stdout: IO[bytes], env: dict[str, str]
+) -> subprocess.Popen[bytes]:
+    """Start a child process that ends with this one."""
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,  # Ctrl-C reaches this process, which stops them in order
+        preexec_fn=partial(die_with_parent, os.getpid()),
+        env=env,
+    )
+
+
 class NodeProcesses:
     """Running nodes.
 
@@ -57,7 +74,8 @@ class NodeProcesses:
         specs: What to start.
         log_directory: Where each node's output goes, `<name>.log`; `<namespace>_<name>.log` of a
             second one of a name.
-        environment: For the children; default: this process's.
+        environment: Environment of the child processes; default: that of this process.
+        start: Starts a process, as `start_process` does.
     """
 
     def __init__(
@@ -65,6 +83,7 @@ class NodeProcesses:
         specs: Sequence[NodeSpec],
         log_directory: Path,
         environment: Mapping[str, str] | None = None,
+        start: Start = start_process,
     ) -> None:
         log_directory.mkdir(parents=True, exist_ok=True)
         self._scratch = tempfile.TemporaryDirectory(prefix="robot_sysid_")
@@ -76,21 +95,15 @@ class NodeProcesses:
             parameter_file = Path(self._scratch.name) / f"{name}.yaml"
             write_parameters(spec, parameter_file)
             with (log_directory / f"{name}.log").open("wb") as log:
-                self.processes[name] = subprocess.Popen(
-                    command_of(spec, parameter_file),
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,  # Ctrl-C reaches this process, which stops them in order
-                    preexec_fn=partial(die_with_parent, os.getpid()),
-                    env=dict(environment) if environment is not None else dict(os.environ),
-                )
+                environment = os.environ if environment is None else environment
+                command = command_of(spec, parameter_file)
+                self.processes[name] = start(command, log, dict(environment))
 
     def check(self) -> None:
         """Raise an error if a node has ended.
 
         Raises:
-            ProcessError: One has ended; its last words are in the message.
+            ProcessError: A node has ended; the last lines of its output are in the message.
         """
         for name, process in self.processes.items():
             if process.poll() is not None:
@@ -123,10 +136,13 @@ class NodeProcesses:
 
 @contextlib.contextmanager
 def running(
-    specs: Sequence[NodeSpec], log_directory: Path, environment: Mapping[str, str] | None = None
+    specs: Sequence[NodeSpec],
+    log_directory: Path,
+    environment: Mapping[str, str] | None = None,
+    start: Start = start_process,
 ) -> Iterator[NodeProcesses]:
-    """Context manager that starts nodes and ends them with the `with` block."""
-    nodes = NodeProcesses(specs, log_directory, environment)
+    """Start nodes, and end them at the end of the `with` block."""
+    nodes = NodeProcesses(specs, log_directory, environment, start)
     try:
         yield nodes
     finally:

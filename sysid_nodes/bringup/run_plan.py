@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,8 +18,12 @@ from robot_sysid.action import Identify
 from robot_sysid.msg import PayloadEstimate
 from robot_sysid.srv import SaveResult
 
+from sysid_core import workflows
 from sysid_core.errors import SysIdError
 from sysid_core.planning import Trajectory
+from sysid_core.settings import build_settings
+from sysid_core.signals import ColumnMap, EffortKind
+from sysid_core.workflows import WeighSettings
 from sysid_nodes.bringup.config import find_config, read_config
 from sysid_nodes.bringup.graph import NodeSpec
 from sysid_nodes.bringup.processes import running
@@ -48,7 +52,7 @@ class PayloadKnown:
         self._began_ns = client.node.get_clock().now().nanoseconds
 
     def __call__(self) -> bool:
-        """True if the newest estimate is settled and uses only samples of this motion."""
+        """Return True if the newest estimate is settled and uses only samples of this motion."""
         latest = self._client.latest.get(self._topic)
         if latest is None or ns_from_stamp(latest.valid_from) < self._began_ns:
             return False
@@ -127,13 +131,13 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
         config: Bringup file of the robot.
         plan: Trajectory that `sysid plan` wrote, or the folder with it.
         options: What is wanted.
-        confirm: Asked before anything moves; False ends the run.
+        confirm: Function that asks a person before anything moves; False ends the run.
 
     Returns:
         Exit status: 0 when all is done, 1 when it was declined.
 
     Raises:
-        SysIdError: The plan is unsafe, a node ended, the motion was aborted, or nothing came out.
+        SysIdError: The plan is unsafe, a node ended, the motion was aborted, or there is no result.
     """
     console, out = Console(), options.out.resolve()
     file = (plan / "trajectory.npz" if plan.is_dir() else plan).resolve()
@@ -146,6 +150,8 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
         file,
         options.calibration,
     )
+    if not weighing and options.method != "servos":
+        require_usable_efforts(specs)
     with (
         running(specs, out / "logs") as nodes,
         live_client(options.namespace, nodes.check, sim_time=_simulated(specs)) as client,
@@ -169,7 +175,73 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
         console.print("Nothing was moved.")
         return 1
     console.print(_sentence(done), highlight=False, soft_wrap=True)
+    if weighing:
+        console.print(weighed_again(specs, graph.bag, out / "weighed"), soft_wrap=True)
     return 0
+
+
+def require_usable_efforts(specs: Sequence[NodeSpec]) -> None:
+    """Refuse efforts that can't identify an arm, before it moves.
+
+    Args:
+        specs: Nodes of the run.
+
+    Raises:
+        SysIdError: The kind of the efforts is not declared, or they are currents of drives with
+            unknown gains.
+    """
+    logger, estimator = (_parameters(specs, name) for name in ("data_logger", "estimator"))
+    columns, kind = estimator.get("columns", ""), EffortKind(logger.get("effort_kind", "unknown"))
+    if logger.get("targets"):  # position servos, which need no efforts
+        return
+    if not (kind.is_torque or kind is EffortKind.MOTOR_CURRENT):
+        raise SysIdError(
+            f"The efforts of the robot are declared '{kind.value}': they cannot identify its arm.",
+            remedy="Set effort_kind of data_logger in the bringup file (docs/vendors.md).",
+        )
+    known = ColumnMap.load(columns).gains_known if columns else kind.is_torque
+    if not known:
+        raise SysIdError(
+            "The efforts are motor currents, and the gains of the drives are unknown.",
+            remedy="Set columns of estimator in the bringup file to a column map with drives.gain."
+            " To estimate the gains, record with and without a known load, then use `sysid"
+            " identify … --loaded RECORDING --load-mass KG --load-frame FRAME`.",
+        )
+
+
+def weighed_again(specs: Sequence[NodeSpec], bag: Path, folder: Path) -> str:
+    """Weigh the recording with the settings of the running estimator, and write a report.
+
+    Args:
+        specs: Nodes of the run.
+        bag: Recording.
+        folder: Output folder, as of `sysid payload --out`.
+
+    Returns:
+        Sentence with the report, or with the reason why there is none.
+    """
+    p = _parameters(specs, "estimator")
+    given = {
+        name: p[name] for name in ("robot", "sensor_frame", "sensor_parent", "shape") if name in p
+    }
+    given |= {
+        "lock": p.get("lock"),
+        "wrench_frame": p.get("wrench_frames"),
+        "sensor_pose": " ".join(map(str, p.get("sensor_pose", ()))),
+        "mount": ",".join(map(str, p.get("mount", ()))),
+        "sensor": p.get("sensor_quality"),
+        "calibration": Path(p["calibration"]) if p.get("calibration") else None,
+    }
+    settings = build_settings(WeighSettings, given)
+    try:
+        workflows.weigh(bag, settings).write(folder)
+    except SysIdError as err:
+        return f"No report: {err}"
+    return f"Report: {folder / 'report.html'}"
+
+
+def _parameters(specs: Sequence[NodeSpec], executable: str) -> Mapping[str, Any]:
+    return next((spec.parameters for spec in specs if spec.executable == executable), {})
 
 
 def _simulated(specs: tuple[NodeSpec, ...]) -> bool:
@@ -206,8 +278,8 @@ def _for_this_run(
 
 
 def _run(blocking: Coroutine[Any, Any, Result]) -> Result:
-    """Result of a coroutine that never waits; no event loop is started, because it would catch
-    Ctrl-C.
+    """Result of a coroutine that never waits, run without an event loop, because an event loop
+    would intercept Ctrl-C.
     """
     try:
         blocking.send(None)
@@ -252,12 +324,12 @@ class _Graph:
         )
 
     async def start_recording(self) -> str:
-        self._bag = Path(self._client.start_recording(""))
-        return self._bag.name
+        self.bag = Path(self._client.start_recording(""))
+        return self.bag.name
 
     async def stop_recording(self) -> None:
         self._client.stop_recording()
-        self._console.print(f"Recorded in {self._bag}.", soft_wrap=True)
+        self._console.print(f"Recorded in {self.bag}.", soft_wrap=True)
 
     async def payload(self, is_final: Callable[[PayloadEstimate | None], bool]) -> bool:
         def final() -> bool:

@@ -58,13 +58,13 @@ class LiveClient(NodeClient):
 
         Args:
             trajectory_file: As `sysid plan` wrote it, below the executor's folders.
-            on_feedback: Called with the executor's feedback.
+            on_feedback: Function that is called with the executor's feedback.
             timeout_s: Patience [s].
             speed_scale: Share of the plan's speed.
             enough: True ends the motion early, by the executor's own smooth stop.
 
         Raises:
-            LiveError: Refused or aborted; the message is the executor's.
+            LiveError: The motion was refused or aborted; the message is that of the executor.
         """
         token = str(self.call(Arm, "trajectory_executor/arm", Arm.Request()).token)
         goal = ExecuteTrajectory.Goal(
@@ -116,7 +116,7 @@ def execute_watched(
     """Execute a trajectory, show its progress, and return the executor's result.
 
     Raises:
-        LiveError: Refused or aborted; the message is the executor's.
+        LiveError: The motion was refused or aborted; the message is that of the executor.
     """
     columns = (
         TextColumn("{task.description:34}", markup=False),
@@ -141,11 +141,11 @@ def execute_watched(
 def live_client(
     namespace: str = "", check: Callable[[], None] = lambda: None, *, sim_time: bool = False
 ) -> Iterator[LiveClient]:
-    """Context manager that provides a client; signal handlers stay with Python.
+    """Provide a client of the nodes; signal handlers remain those of Python.
 
     Args:
         namespace: Namespace of the nodes.
-        check: Called while waiting; raises when something else went wrong.
+        check: Function that is called while waiting; it raises an error if something else failed.
         sim_time: Take the time from /clock, as the nodes do.
     """
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
@@ -158,7 +158,8 @@ def live_client(
 
 
 def half_made_ports(folder: Path = Path("/dev/shm"), older_s: float = 2.0) -> list[Path]:
-    """Empty shared-memory ports of Fast DDS, left by a process that was killed while creating them.
+    """Return the empty shared-memory ports of Fast DDS, left by a process that was killed while
+    creating them.
 
     A process that opens such a port waits forever.
     """
@@ -173,7 +174,7 @@ def half_made_ports(folder: Path = Path("/dev/shm"), older_s: float = 2.0) -> li
 
 @contextlib.contextmanager
 def own_domain() -> Iterator[dict[str, str]]:
-    """Environment variables for an unused ROS domain on the loopback interface.
+    """Provide environment variables for an unused ROS domain on the loopback interface.
 
     Fast DDS uses UDP in this domain, because its shared-memory ports are common to all domains, and
     an incomplete port of a killed process would block the nodes of this one.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test of messages between two processes of this machine: `python -m sysid_nodes.client.loopback`.
 
-`echo` answers every text with the same text; `ask` sends one until the answer comes, prints the
-round trip in milliseconds and ends with exit status 0, or 1 after a timeout.
+`echo` answers every message with the same text. `ask` sends a message until an answer arrives,
+prints the round-trip time in milliseconds, and ends with exit status 0, or 1 after a timeout.
 """
 
 from __future__ import annotations

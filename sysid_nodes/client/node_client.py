@@ -31,7 +31,8 @@ class NodeClient:
 
     Args:
         namespace: Namespace of the nodes, "" for none.
-        check: Called while waiting; raises when something else went wrong (a node that ended).
+        check: Function that is called while waiting; it raises an error if something else failed
+            (such as a node that ended).
         sim_time: Take the time from /clock, as the nodes do.
 
     Attributes:
@@ -54,7 +55,7 @@ class NodeClient:
         """Process messages until a condition holds.
 
         Raises:
-            LiveError: It doesn't in time.
+            LiveError: The condition does not hold before the timeout.
         """
         timeout_s *= self.patience
         end = time.monotonic() + timeout_s
@@ -86,7 +87,7 @@ class NodeClient:
         self.node.create_subscription(message_type, topic, store, LATCHED)
 
     def wait_for(self, topic: str, timeout_s: float = 20.0) -> Any:
-        """Last message of a followed topic; waits for the first one."""
+        """Return the last message of a followed topic; wait for the first one."""
         self.wait_until(lambda: topic in self.latest, timeout_s, f"a message on {topic}")
         return self.latest[topic]
 
@@ -107,7 +108,7 @@ class NodeClient:
         """Call a service.
 
         Raises:
-            LiveError: It isn't there, doesn't answer, or answers with `success` false.
+            LiveError: The service does not exist, does not answer, or answers with `success` false.
         """
         client = self.node.create_client(service_type, name)
         self.wait_until(client.service_is_ready, timeout_s, f"the service {name}")
@@ -134,12 +135,13 @@ class NodeClient:
             kind: Type of the action.
             name: Name of the action.
             goal: What is wanted.
-            on_feedback: Called with each feedback.
+            on_feedback: Function that is called with each feedback.
             timeout_s: How long to wait for its end [s].
             enough: True ends it early by cancelling, which is no fault then.
 
         Raises:
-            LiveError: Refused, aborted or not done in time; the message is the node's.
+            LiveError: The goal was refused, aborted or not completed in time; the message is that
+                of the node.
         """
         client = ActionClient(self.node, kind, name)
         self.wait_until(client.server_is_ready, 20.0, f"the action {name}")

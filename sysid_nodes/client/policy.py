@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """SROS2 policy of running nodes: each node gets exactly the permissions that it uses.
 
-`python -m sysid_nodes.client.policy [--seconds N] NODE... > policy.xml` while the nodes run and work: clients
-and subscriptions that nodes make when they need them are seen only then. Besides the nodes there are three
-enclaves for people: `operator` moves the robot and records, `engineer` changes limits and states of the nodes
-but moves nothing, `monitor` only listens.
+Call `python -m sysid_nodes.client.policy [--seconds N] NODE... > policy.xml` while the nodes run
+and work, because clients and subscriptions that nodes create on demand are visible only then.
+Besides the nodes there are three enclaves for people: `operator` moves the robot and records,
+`engineer` changes limits and states of the nodes but moves nothing, `monitor` only listens.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ Rights = dict[tuple[str, str], set[str]]
 
 
 def rights_of(observer: Node, name: str, namespace: str = "/") -> Rights:
-    """Topics and services that a running node publishes, subscribes to, serves and calls.
+    """Return the topics and services that a running node publishes, subscribes to, serves and
+    calls.
 
     Args:
         observer: Any node of the same graph.
@@ -57,7 +58,7 @@ def rights_of(observer: Node, name: str, namespace: str = "/") -> Rights:
 
 
 def united(first: Rights, second: Rights) -> Rights:
-    """Union of the access rights observed at two times."""
+    """Return the union of the access rights observed at two times."""
     return {k: first.get(k, set()) | second.get(k, set()) for k in first.keys() | second.keys()}
 
 
@@ -97,7 +98,7 @@ def _own(node: str) -> Rights:
 
 
 def policy_text(nodes: Mapping[str, Rights]) -> str:
-    """Policy in the XML format of SROS2 (version 0.2.0)."""
+    """Return the policy in the XML format of SROS2 (version 0.2.0)."""
     policy = ET.Element("policy", version="0.2.0")
     enclaves = ET.SubElement(policy, "enclaves")
     # A simulator's time for all: it is subscribed to with `use_sim_time` alone. `tf` is listened to for

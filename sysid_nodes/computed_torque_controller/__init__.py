@@ -2,6 +2,5 @@
 """Node that controls a robot by computed torques."""
 
 from sysid_nodes.computed_torque_controller.config import ComputedTorqueControllerConfig
-from sysid_nodes.computed_torque_controller.node import main
 
-__all__ = ["ComputedTorqueControllerConfig", "main"]
+__all__ = ["ComputedTorqueControllerConfig"]

@@ -17,12 +17,15 @@ class ComputedTorqueControllerConfig:
     """Parameters of `computed_torque_controller`."""
 
     robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
-    loops: str = parameter("", "Loops file or own-leg, for closed chains; empty: none.")
+    loops: str = parameter(
+        "",
+        "Loops file (YAML) of a closed chain, or own-leg (reference robot); empty: no closed loops.",
+    )
     rate_hz: float = parameter(
         200.0, "Rate of the commanded efforts [Hz].", minimum=20.0, maximum=1000.0
     )
     bandwidth: float = parameter(
-        10.0, "Bandwidth of the feedback of the tracking error [rad/s].", minimum=0.5, maximum=200.0
+        10.0, "Bandwidth of the feedback loop [rad/s].", minimum=0.5, maximum=200.0
     )
     drive_inertia: float = parameter(
         0.0,
@@ -38,7 +41,7 @@ class ComputedTorqueControllerConfig:
     )
     largest_step: float = parameter(
         0.05,
-        "Largest distance of a set point from reference and robot [rad or m].",
+        "Largest accepted distance of a set point from the current reference and from the measured position [rad or m].",
         minimum=0.001,
         maximum=0.5,
     )
@@ -66,7 +69,8 @@ class ComputedTorqueControllerConfig:
     )
 
     def chain_of(self, model: RobotModel) -> ClosedChain:
-        """Mechanism with nominal parameters, those of the URDF and of the file of the loops.
+        """Return the mechanism with nominal parameters, those of the URDF and of the file of the
+        loops.
 
         Raises:
             SysIdError: The loops file doesn't fit the robot.
@@ -74,7 +78,9 @@ class ComputedTorqueControllerConfig:
         return load_closed_chain(self.loops, model.urdf_xml) if self.loops else ClosedChain(model)
 
     def set_point_limits(self, chain: ClosedChain) -> SetPointLimits:
-        """Limits of the set points of a mechanism: those of its description, and continuity."""
+        """Return the limits of the set points of a mechanism: those of its description, and
+        continuity.
+        """
         columns, model = chain.actuated_columns, chain.model
         lower, upper = model.position_limits
         return SetPointLimits(
@@ -88,7 +94,7 @@ class ComputedTorqueControllerConfig:
         )
 
     def controller_of(self, chain: ClosedChain, simulated_time: bool = False) -> TorqueController:
-        """Controller of a mechanism with its gains and feedforward.
+        """Return the controller of a mechanism with its gains and feedforward.
 
         Args:
             chain: The mechanism.

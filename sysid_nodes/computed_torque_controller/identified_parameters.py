@@ -65,10 +65,10 @@ class IdentifiedParameters:
         self.offered = candidate
 
     def use(self, controller: TorqueController, now: float) -> None:
-        """Give the stored parameters to the controller.
+        """Set the stored parameters in the controller.
 
         Args:
-            controller: That takes them, at rest only.
+            controller: Controller that uses the parameters; it changes them only at rest.
             now: The clock [s].
 
         Raises:
@@ -83,7 +83,7 @@ class IdentifiedParameters:
 
 
 def _without_springs(estimate: Estimate) -> Verdict:
-    """Refuse identified springs, because their torque would be compensated twice."""
+    """Raise an error for identified springs, because their torque would be compensated twice."""
     parts = (name.rpartition(".") for name in estimate.names)
     springs = sorted({joint for joint, _, symbol in parts if symbol.startswith("S_")})
     if not springs:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computed-torque controller: from set points to efforts, with identified parameters on request.
 
-`u = G^T W theta + K_p e + K_d ė`, see `TorqueController`. It begins with the URDF's (and the loops file's) parameters.
-Identified ones are taken at rest only, and only after `~/use_identified` was called, unless
-`use_at_rest` says that nobody needs to be asked.
+The control law is `u = G^T W theta + K_p e + K_d ė`, see `TorqueController`. The node starts with
+the parameters of the URDF (and of the loops file). It changes to identified parameters only while
+the robot is at rest, and only after a call of `~/use_identified`, unless the parameter
+`use_at_rest` permits this without a call.
 """
 
 from __future__ import annotations

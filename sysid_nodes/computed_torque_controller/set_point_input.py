@@ -16,7 +16,7 @@ class SetPointInput:
     """Check of set points: one publisher, recent stamps, the robot's limits.
 
     Args:
-        controller: That follows them.
+        controller: Controller that follows the set points.
         limits: Limits of the set points that it accepts.
         publishers: Says how many publish set points; rclpy's EventsExecutor doesn't say who sent one.
     """
@@ -37,11 +37,11 @@ class SetPointInput:
         """Process a message; refused messages change nothing and lead to a damped stop.
 
         Args:
-            message: Its last point is the set point.
+            message: Message whose last point is the set point.
             now_ns: The clock [ns].
 
         Raises:
-            SysIdError: It isn't to be followed.
+            SysIdError: The set point is refused.
         """
         if self._publishers() > 1:
             raise SetPointError(

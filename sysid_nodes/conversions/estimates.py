@@ -39,7 +39,7 @@ VERDICT_FROM_CODE = {code: verdict for verdict, code in VERDICT_CODE.items()}
 def message_from_identifiability(
     answer: StructuralAnswer, model: RobotModel, *, stamp_ns: int
 ) -> Identifiability:
-    """Message of a structural identifiability result."""
+    """Create a message of a structural identifiability result."""
     from sysid_core.identifiability.rpna import combination_text  # heavy: only the estimator's
 
     base = answer.base
@@ -71,16 +71,17 @@ def message_from_estimate(
     model: str,
     robot: RobotModel | None = None,
 ) -> InertialEstimate:
-    """Message of an `Estimate`.
+    """Create a message of an `Estimate`.
 
     Args:
         estimate: What was identified.
-        stamp_ns: When it was computed [ns].
+        stamp_ns: Time of the computation [ns].
         valid_from_ns: Stamp of the first sample that it rests on [ns].
         frame: Frame of the values.
-        reference_point: About which inertias are taken, in words.
+        reference_point: Point about which inertias are stated, in words.
         model: What was modelled: "robot" or "payload".
-        robot: Whose it is, or which carries it; None: as the estimate says.
+        robot: Robot to which the estimate belongs, or which carries the payload; None: that of the
+            estimate.
     """
     known = estimate.physically_consistent
     out = InertialEstimate(
@@ -112,10 +113,10 @@ def message_from_estimate(
 
 
 def estimate_from_message(message: InertialEstimate) -> Estimate:
-    """`Estimate` of a message (without the residuals of single channels).
+    """Return the `Estimate` of a message (without the residuals of single channels).
 
     Raises:
-        SysIdError: Its arrays don't belong together, or a verdict is none.
+        SysIdError: The arrays of the message have inconsistent sizes, or a verdict is invalid.
     """
     p = len(message.names)
     if len(message.covariance) != p * p or set(message.verdicts) - set(VERDICT_FROM_CODE):
@@ -156,7 +157,9 @@ def inertia_message(mass: float, com: ArrayLike, inertia: ArrayLike) -> Inertia:
 def inertia_message_from_estimate(
     estimate: Estimate, *, stamp_ns: int, frame: str
 ) -> InertiaStamped:
-    """`geometry_msgs/InertiaStamped`: mass, centre of mass, inertia about the centre of mass."""
+    """Return `geometry_msgs/InertiaStamped`: mass, centre of mass, inertia about the centre of
+    mass.
+    """
     from sysid_core.estimation.payload import PayloadSummary
 
     payload = PayloadSummary.of(estimate)
@@ -169,8 +172,8 @@ def inertia_message_from_estimate(
 def payload_message_from_estimate(
     estimate: Estimate, session: PayloadSession, *, stamp_ns: int
 ) -> PayloadEstimate:
-    """Current payload estimate of a session, with the standard deviations of mass, centre of
-    mass and inertia.
+    """Return the current payload estimate of a session, with the standard deviations of mass,
+    centre of mass and inertia.
     """
     from sysid_core.estimation.payload import PayloadSummary
 

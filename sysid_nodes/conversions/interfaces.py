@@ -14,7 +14,7 @@ class InterfaceError(SysIdError):
 
 
 def interface(name: str) -> Any:
-    """Class of a message, service or action, by a name such as `ur_msgs/srv/SetPayload`.
+    """Return the class of a message, service or action, by a name such as `ur_msgs/srv/SetPayload`.
 
     Raises:
         InterfaceError: The package isn't there, or has no such interface.

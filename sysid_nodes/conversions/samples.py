@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 def ns_from_stamp(stamp: Time) -> int:
-    """Nanoseconds of a ROS stamp."""
+    """Return the nanoseconds of a ROS stamp."""
     return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
 
 
 def stamp_from_ns(ns: int) -> Time:
-    """ROS stamp from nanoseconds."""
+    """Return the ROS stamp from nanoseconds."""
     return Time(sec=int(ns // 1_000_000_000), nanosec=int(ns % 1_000_000_000))
 
 
@@ -40,11 +40,11 @@ Array = NDArray[np.float64]
 
 
 def columns_of(names: Sequence[str], available: Sequence[str], what: str) -> list[int]:
-    """Index of each joint of `names` in a message.
+    """Return the index of each joint of `names` in a message.
 
     Args:
         names: Joint names of the robot, n of them.
-        available: Those of the message, in any order; may hold others too.
+        available: Names in the message, in any order; may contain further joints.
         what: The message's name, for the error.
 
     Returns:
@@ -70,7 +70,7 @@ def columns_of(names: Sequence[str], available: Sequence[str], what: str) -> lis
 def joint_arrays_from_message(
     message: JointState | SimpleNamespace, names: Sequence[str]
 ) -> tuple[Array, Array | None, Array | None]:
-    """Positions, velocities and efforts of a message, in the order of `names`.
+    """Return the positions, velocities and efforts of a message, in the order of `names`.
 
     Args:
         message: May hold other joints too, in any order.
@@ -105,8 +105,8 @@ def joint_arrays_from_message(
 def filtered_arrays(
     message: FilteredJointState, names: Sequence[str]
 ) -> tuple[Array, Array, Array, Array]:
-    """Filtered q, v and a in the order of `names`, each (n,), and their standard deviations, (3,
-    n).
+    """Return the filtered q, v and a in the order of `names`, each (n,), and their standard
+    deviations, (3, n).
 
     Raises:
         SignalError: A joint is missing, or an array hasn't one entry per name.
@@ -131,25 +131,25 @@ def filtered_arrays(
 
 
 def wrench_from_message(message: Wrench) -> Array:
-    """Wrench of a message: force, then torque, shape (6,)."""
+    """Return the wrench of a message: force, then torque, shape (6,)."""
     f, t = message.force, message.torque
     return np.array([f.x, f.y, f.z, t.x, t.y, t.z])
 
 
 def message_from_wrench(wrench: ArrayLike) -> Wrench:
-    """Message of a wrench, shape (6,); inverse of `wrench_from_message`."""
+    """Create a message of a wrench, shape (6,); inverse of `wrench_from_message`."""
     w = np.asarray(wrench, dtype=float)
     return Wrench(force=vector3(w[:3]), torque=vector3(w[3:]))
 
 
 def vector3(values: ArrayLike) -> Vector3:
-    """`geometry_msgs/Vector3` from three numbers."""
+    """Return `geometry_msgs/Vector3` from three numbers."""
     x, y, z = (float(v) for v in np.asarray(values, dtype=float))
     return Vector3(x=x, y=y, z=z)
 
 
 def message_from_trajectory(trajectory: Trajectory, *, start_ns: int = 0) -> JointTrajectory:
-    """Message with position, velocity and acceleration of every sample of a trajectory.
+    """Create a message with position, velocity and acceleration of every sample of a trajectory.
 
     A joint_trajectory_controller then interpolates quintics; the end is at rest.
     """
@@ -171,8 +171,8 @@ def message_from_trajectory(trajectory: Trajectory, *, start_ns: int = 0) -> Joi
 def trajectory_arrays(
     message: JointTrajectory, names: Sequence[str]
 ) -> tuple[Array, Array, Array, Array]:
-    """Times, positions, velocities and accelerations of a trajectory message, in the order of
-    `names`.
+    """Return the times, positions, velocities and accelerations of a trajectory message, in the
+    order of `names`.
 
     Returns:
         time (K,) [s], q (K, n), v (K, n), a (K, n); missing velocities and accelerations are zero.
@@ -205,7 +205,7 @@ def trajectory_arrays(
 def message_from_statistics(
     statistics: StreamStatistics, topic: str, now_ns: int
 ) -> StreamStatisticsMessage:
-    """Message of stream statistics; the fields have the same names."""
+    """Create a message of stream statistics; the fields have the same names."""
     out = StreamStatisticsMessage(stamp=stamp_from_ns(now_ns), topic=topic)
     for field in dataclasses.fields(statistics):
         setattr(out, field.name, getattr(statistics, field.name))

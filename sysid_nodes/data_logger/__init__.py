@@ -2,6 +2,5 @@
 """Node that records joint states and wrenches and publishes them filtered."""
 
 from sysid_nodes.data_logger.live_filtering import DataLoggerConfig
-from sysid_nodes.data_logger.node import main
 
-__all__ = ["DataLoggerConfig", "main"]
+__all__ = ["DataLoggerConfig"]

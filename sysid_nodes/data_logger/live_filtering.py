@@ -62,9 +62,9 @@ class Mirrored:
     """Pair of publishers: a filtered topic, and a copy in a standard message at `~/plain/<name>`.
 
     Args:
-        node: That publishes.
+        node: Node that publishes.
         rich: Our message type.
-        topic: Its topic.
+        topic: Name of the topic.
         plain: A standard message type.
         name: Name of the mirror.
     """
@@ -101,7 +101,7 @@ class LiveFiltering:
     Attributes:
         joints, wrench: Monitors of the streams.
         others: Joints of other drivers on the robot's topic.
-        last_joints_ns: When a state of this robot came last; 0 before one.
+        last_joints_ns: Arrival time of the last state of this robot [ns]; 0 before the first.
     """
 
     def __init__(

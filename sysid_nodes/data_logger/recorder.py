@@ -46,8 +46,8 @@ class BagRecording:
         chunk_bytes: As in `BagWriter`.
 
     Attributes:
-        path: As given.
-        failure: Why nothing is written any more; None while all is well.
+        path: Requested path.
+        failure: Reason why nothing is written any more; None without a failure.
 
     Raises:
         SysIdError: The folder exists or can't be created, a type isn't known.

@@ -2,14 +2,15 @@
 """Serialised joint states and wrenches, read and written without creating a message object per
 sample.
 
-Bytes come from raw subscriptions and go to publishers and bags as they are. Where the numbers
-stand in them is found once for each driver (`Layout`); messages to send are filled into a template.
+The bytes from raw subscriptions are sent to publishers and bags unchanged. The byte offsets of the
+numbers are determined once for each driver (`Layout`); new messages are made by filling a template.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,12 +60,14 @@ class JointStateReader:
         self._columns: dict[int, tuple[Layout, NDArray[np.intp]]] = {}
 
     def layout(self, data: bytes) -> Layout:
-        """Layout of the message with its joint names; SignalError if the bytes are invalid."""
+        """Return the layout of the message with its joint names; SignalError if the bytes are
+        invalid.
+        """
         return self._layouts.of(data)
 
     def arrays(self, layout: Layout, data: bytes) -> tuple[Array, Array | None, Array | None]:
-        """Positions, velocities and efforts, ordered by joint name; SignalError if a joint is
-        missing.
+        """Return the positions, velocities and efforts, ordered by joint name; SignalError if a
+        joint is missing.
         """
         known = self._columns.get(id(layout))
         if known is None:
@@ -90,8 +93,8 @@ class WrenchReader:
         self._layouts = _Layouts(Layout.of_wrenches)
 
     def layout(self, data: bytes) -> Layout:
-        """Layout of the fields in a message, with its `frame_id`; SignalError if the bytes
-        are invalid.
+        """Return the layout of the fields in a message, with its `frame_id`; SignalError if the
+        bytes are invalid.
         """
         return self._layouts.of(data)
 
@@ -100,9 +103,9 @@ class Template:
     """Serialised message of which only the stamp and some float64 fields change.
 
     Args:
-        store: Types.
+        store: Message types.
         type_name: Such as `sensor_msgs/msg/JointState`.
-        make: Makes the message from its fields.
+        make: Function that makes the message from its fields.
         counts: Values of each field.
     """
 
@@ -125,7 +128,7 @@ class Template:
         }
 
     def fill(self, stamp_ns: int, **fields: Array) -> bytes:
-        """Serialised message with the given stamp and values."""
+        """Return the serialised message with the given stamp and values."""
         struct.pack_into("<iI", self._data, 4, *divmod(stamp_ns, 1_000_000_000))
         for field, view in self._views.items():
             view[:] = fields[field]
@@ -166,14 +169,14 @@ class JointStateWriter:
         )
 
     def rich(self, s: FilteredSample) -> bytes:
-        """Serialised `robot_sysid/FilteredJointState` of an accepted sample."""
+        """Return the serialised `robot_sysid/FilteredJointState` of an accepted sample."""
         fields = {"position": s.q, "velocity": s.v, "acceleration": s.a}
         spread = {"position_sd": s.q_sd, "velocity_sd": s.v_sd, "acceleration_sd": s.a_sd}
         efforts: dict[str, Any] = {"effort": s.effort, "effort_sd": s.effort_sd}
         return self._rich.fill(s.stamp_ns or 0, **fields, **spread, **efforts)
 
     def plain(self, s: FilteredSample) -> bytes:
-        """Serialised `sensor_msgs/JointState` of the filtered state."""
+        """Return the serialised `sensor_msgs/JointState` of the filtered state."""
         efforts: dict[str, Any] = {"effort": s.effort}
         return self._plain.fill(s.stamp_ns or 0, position=s.q, velocity=s.v, **efforts)
 
@@ -201,8 +204,8 @@ class WrenchWriter:
         )
 
     def rich(self, s: FilteredWrench, stamp_ns: int, measured: Array) -> bytes:
-        """Serialised `robot_sysid/FilteredWrench`: the wrench as received, the filtered wrench, and
-        the bias.
+        """Return the serialised `robot_sysid/FilteredWrench`: the wrench as received, the filtered
+        wrench, and the bias.
         """
         return self._rich.fill(
             stamp_ns,
@@ -214,10 +217,11 @@ class WrenchWriter:
         )
 
     def plain(self, s: FilteredWrench, stamp_ns: int) -> bytes:
-        """Serialised `geometry_msgs/WrenchStamped` of the filtered wrench without bias."""
+        """Return the serialised `geometry_msgs/WrenchStamped` of the filtered wrench without bias."""
         return self._plain.fill(stamp_ns, wrench=s.wrench)
 
 
+@cache
 def message_types() -> Any:
     """Message types of the data logger's streams, for the bag writer."""
     return build_typestore(interface_definitions())

@@ -48,7 +48,7 @@ class EstimatorConfig:
     )
     part_s: float = parameter(
         0.3,
-        "Time of the newest samples that decide which load is held [s].",
+        "Duration of the newest samples from which the held load is recognised [s].",
         minimum=0.05,
         maximum=10.0,
     )
@@ -58,12 +58,15 @@ class EstimatorConfig:
     )
     keep_tare_s: float = parameter(
         600.0,
-        "A restarted estimator goes on with a tare that is younger than this [s]; 0: never.",
+        "Maximum age of the stored tare that a restarted estimator uses again [s]; 0: a new tare is always needed.",
         minimum=0.0,
         maximum=86400.0,
     )
     rate_hz: float = parameter(
-        10.0, "Rate of the running payload [Hz].", minimum=0.1, maximum=100.0
+        10.0,
+        "Rate at which the running payload estimate is published [Hz].",
+        minimum=0.1,
+        maximum=100.0,
     )
     lag_s: float = parameter(
         0.3,

@@ -51,12 +51,12 @@ class IdentificationJob:
         columns: Column map with the gains of the drives; empty: none.
 
     Attributes:
-        folder: That of the result.
+        folder: Folder of the result.
         of_servos: Whether position servos are identified: the method says so, or the recording has
             targets and no method is wanted.
 
     Raises:
-        SysIdError: A path that isn't allowed, isn't there, or would be overwritten.
+        SysIdError: A path is not permitted, does not exist, or would be overwritten.
     """
 
     def __init__(
@@ -293,7 +293,7 @@ class IdentificationComponent:
             robot=model,
         )
         self._parameters.publish(estimate)
-        self._residuals.use(job.folder, self.latest, model)
+        self._residuals.use(job.folder, model)
         return Identify.Result(
             success=True,
             message=job.verdict,

@@ -144,7 +144,7 @@ class PayloadComponent:
             self._sensor.got_robot(model)
 
     def _begin(self, model: RobotModel) -> None:
-        """Begin a session with a robot on which the place of the sensor is known."""
+        """Begin a session with a robot on which the mounting of the sensor is known."""
         self._published, self.latest = 0, None
         kept = self._kept.load() if self._calibration is None else None
         online = OnlinePayload(self._shape, sensor=self._quality)

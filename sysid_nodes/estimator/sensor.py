@@ -57,7 +57,7 @@ class SensorComponent:
         (TF).
 
         Raises:
-            ModelError: Nobody says where the sensor is, or several do.
+            ModelError: The pose of the sensor is not given, or given more than once.
         """
         self._bare, self._robot = model, None
         self._known.clear()
@@ -126,17 +126,19 @@ class SensorComponent:
             self._node.health.say("wrench frame", OK, remark)
 
     def look_where(self) -> None:
-        """Ask `tf` where the wrench's frame is, if it is no link: a tool may have been set.
+        """Look up the frame of the wrench in `tf` if it is not a link; a tool may have been set on
+        the controller.
 
-        A transform that waits for the joint state of its time is compared first: joint states that
-        come late would otherwise never reach the newest transform.
+        A transform that waits for the joint state of its stamp is compared before a newer one is
+        requested; otherwise joint states that arrive late would never reach the newest transform.
         """
         self._again = self._place is not None
         if self._outside and not self._again:
             self._moving.look_for(self._outside)
 
     def take_posture(self, stamp_ns: int, q: Array, v: Array) -> None:
-        """Compare what `tf` said with a joint state at rest that is no older, (n,) each.
+        """Compare a transform from `tf` with a joint state at rest that is not older than the
+        transform, (n,) each.
 
         Raises:
             SignalError: The wrench's frame is elsewhere than the sensor.

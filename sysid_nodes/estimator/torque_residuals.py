@@ -17,7 +17,6 @@ from sysid_nodes import conversions
 from sysid_nodes.lifecycle import ManagedNode
 
 if TYPE_CHECKING:
-    from sysid_core.estimation import Estimate
     from sysid_core.validation import ResidualTorques
 
 _PERIOD_S = 0.02  # between samples that are looked at
@@ -52,12 +51,11 @@ class TorqueResidualsComponent:
         self._listening = None  # what there was went with the deactivation
         self.node.create_timer(1.0, self._look_for_listeners)
 
-    def use(self, folder: Path, estimate: Estimate, model: RobotModel) -> None:
+    def use(self, folder: Path, model: RobotModel) -> None:
         """Predict with the identified parameters; closed chains keep those of the URDF.
 
         Args:
-            folder: Where `sysid identify` wrote parameters.yaml.
-            estimate: What it wrote beside it.
+            folder: Folder that `sysid identify` wrote.
             model: The robot.
         """
         from sysid_core.estimation.arm import Identification
@@ -65,7 +63,7 @@ class TorqueResidualsComponent:
 
         found = None
         try:
-            found = Identification.load(folder / "parameters.yaml", model, estimate)
+            found = Identification.load(folder, model)
         except SysIdError as err:
             self.node.get_logger().info(f"Residual torques are still computed with the URDF: {err}")
         self._residuals = ResidualTorques(model, found)

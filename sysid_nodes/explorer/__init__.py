@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 """Node that moves a robot until its parameters are known as accurately as requested."""
 
-from sysid_nodes.explorer.node import main
-
-__all__ = ["main"]
+__all__: list[str] = []

@@ -13,14 +13,8 @@ from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import Explore
 
 from sysid_core.errors import SysIdError
-from sysid_core.planning import (
-    MotionChecker,
-    MotionLimits,
-    Trajectory,
-    Unknowns,
-    export_trajectory,
-)
-from sysid_core.planning.design import Ending, Explorer, Goal
+from sysid_core.planning import MotionChecker, MotionLimits, Trajectory
+from sysid_core.planning.design import Ending, Explorer, Goal, Unknowns
 from sysid_nodes.explorer.played_motion import PlayedMotion
 from sysid_nodes.lifecycle import ManagedNode, SingleGoalAction, parameter
 from sysid_nodes.security import new_inside
@@ -51,7 +45,7 @@ async def aside(node: ManagedNode, work: Callable[[], Any]) -> Any:
     """Run a function in a separate thread while messages are processed.
 
     Args:
-        node: That waits.
+        node: Node whose callbacks wait.
         work: What is done; its result or error is given on.
 
     Raises:
@@ -163,7 +157,7 @@ class ExploreAction:
 
         def plan() -> Trajectory:
             piece = explorer.next_piece(q, stop=lambda: goal.is_cancel_requested)
-            return export_trajectory(explorer.checker.model, piece, limits, file)
+            return MotionChecker(explorer.checker.model, limits).export(piece, file)
 
         await aside(self._node, plan)
         _require_uncancelled(goal)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explorer node: an experiment that ends when the requested accuracy is reached.
 
-It plans pieces of motion and has the trajectory executor check and play them; nothing moves without
-a goal with a token of `~/arm`. It is not part of the usual graph, and has to be started separately.
+The node plans motions, and requests the trajectory executor to check and play them; nothing moves
+without a goal that contains a token of `~/arm`. The node is not part of the usual set of nodes, and
+has to be started separately.
 """
 
 from __future__ import annotations

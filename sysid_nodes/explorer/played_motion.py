@@ -42,7 +42,7 @@ class PlayedMotion:
             self._samples.append(self._newest)
 
     def is_fresh(self, now_ns: int, age_s: float) -> bool:
-        """True if a state has arrived within the last `age_s` seconds."""
+        """Return True if a state has arrived within the last `age_s` seconds."""
         return self._newest is not None and now_ns - self._newest[0] < age_s * 1e9
 
     @property

@@ -30,7 +30,7 @@ class Actions:
     server rejects goals; a goal under way still gets its result.
 
     Args:
-        node: Whose actions these are.
+        node: Node that owns the actions.
     """
 
     def __init__(self, node: Node) -> None:
@@ -66,7 +66,7 @@ class Actions:
         self.open.add(name)
 
     def client(self, kind: type, name: str) -> ActionClient:
-        """Client of an action; created on the first call."""
+        """Return the client of an action; created on the first call."""
         if (kind, name) not in self._clients:
             self._clients[kind, name] = ActionClient(self._node, kind, name)
         return self._clients[kind, name]
@@ -82,12 +82,12 @@ class SingleGoalAction:
     """Action with one goal at a time; any failure ends the goal with its reason.
 
     Args:
-        node: That serves it.
+        node: Node that serves the action.
         kind: Type of the action, whose result has `success`.
         name: Name of the action.
         run: Plays a goal and returns its result; what it raises is a refusal or a failure.
         failed: Makes the result of what was raised.
-        cancel: Called when a cancel is asked for.
+        cancel: Function that is called when a cancel is requested.
 
     Attributes:
         accepting: Whether goals are accepted.

@@ -33,7 +33,7 @@ class ConfiguredNode(GuardedNode):
         self.add_on_set_parameters_callback(self._on_set)
 
     def changed(self, names: set[str]) -> None:
-        """Called when parameters have changed in `self.config`; raise a SysIdError to refuse the
+        """Use changed parameters in `self.config` (callback); raise a SysIdError to refuse the
         values.
         """
 

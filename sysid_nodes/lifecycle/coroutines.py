@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coroutines that wait without taking processor time.
 
-Up to ROS 2 Kilted an executor of rclpy resumes each waiting coroutine again and again: a node with a
-goal under way keeps a core busy for as long as the goal takes (ros2/rclpy#1405).
+Up to ROS 2 Kilted, an executor of rclpy resumes each waiting coroutine again and again, so that a
+node uses a whole processor core for the duration of a goal (ros2/rclpy#1405).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def advance(coroutine: Coroutine[Future, None, Any], then: Callable[[Any], None]
 
     Args:
         coroutine: That awaits nothing but `Ended`, and raises nothing.
-        then: Called with what it returns.
+        then: Function that is called with the result.
     """
     try:
         future = coroutine.send(None)
@@ -77,7 +77,7 @@ class CoroutineActionServer(ActionServer):
     """Action server whose goals wait without using processor time.
 
     Args:
-        node: That serves.
+        node: Node that serves the action.
         kind: Type of the action.
         name: Name of the action.
         play: Plays a goal, which it leaves in a final state; returns the result.

@@ -35,7 +35,7 @@ def _answer(arguments: tuple[Any, ...], words: str) -> Any:
 
 
 def guarded(callback: Callable[..., Any], report: Report) -> Callable[..., Any]:
-    """Callback or coroutine whose errors are reported instead of raised.
+    """Wrap a callback or coroutine, so that its errors are reported instead of raised.
 
     Args:
         callback: Callback of a subscription, timer or service.
@@ -63,7 +63,9 @@ def guarded(callback: Callable[..., Any], report: Report) -> Callable[..., Any]:
 
 
 def words_of(err: BaseException) -> str:
-    """Error message for a person; errors of other packages include the type of the exception."""
+    """Return the error message for a person; errors of other packages include the type of the
+    exception.
+    """
     return str(err) if isinstance(err, SysIdError) else f"{type(err).__name__}: {err}"
 
 
@@ -122,15 +124,15 @@ class GuardedNode(LifecycleNode):
         return super().create_timer(timer_period_sec, callback, *a, **k)
 
     def now_ns(self) -> int:
-        """Time of the node's clock [ns]."""
+        """Return the time of the node's clock [ns]."""
         return int(self.get_clock().now().nanoseconds)
 
     def through(self, gate: ClockGate, stamp: Time) -> int:
-        """Stamp of a message [ns] after a check of its age; before simulated time begins, any stamp
-        is accepted.
+        """Return the stamp of a message [ns] after a check of its age; before simulated time
+        begins, any stamp is accepted.
 
         Raises:
-            StampError: It isn't let in.
+            StampError: The stamp is refused.
         """
         stamp_ns, now_ns = stamp.sec * 1_000_000_000 + stamp.nanosec, self.now_ns()
         return gate.take(stamp_ns, now_ns) if now_ns else stamp_ns

@@ -28,7 +28,8 @@ class Health:
     """Diagnostics of a node as a list of aspects, each with level, problem and remedy.
 
     Args:
-        node: That is diagnosed; each status is called `<node>: <aspect>` as diagnostic_updater's.
+        node: Node whose diagnostics are published; each status is called `<node>: <aspect>`, as by
+            diagnostic_updater.
     """
 
     def __init__(self, node: Node) -> None:

@@ -58,7 +58,7 @@ class TwinWatch:
     """Detector of other nodes with the name of this node.
 
     Args:
-        node: Whose name must be its own.
+        node: Node whose name must be unique.
     """
 
     def __init__(self, node: GuardedNode) -> None:
@@ -85,7 +85,7 @@ class Waits:
     """Coroutines of a node that wait for a condition or a time.
 
     Args:
-        node: Whose coroutines wait.
+        node: Node whose coroutines wait.
 
     Attributes:
         timers: Timers of the waits under way; they outlive a deactivation.
@@ -120,11 +120,11 @@ class Waits:
 class ManagedNode(ConfiguredNode):
     """Lifecycle node with a typed configuration and a robot.
 
-    Subclasses set `Config` (a frozen dataclass of `parameter` fields) and fill `configure`,
+    Subclasses set `Config` (a frozen dataclass of `parameter` fields) and implement `configure`,
     `activate`, `deactivate` and `clean_up`; a `SysIdError` in them becomes a log message and a
-    failed transition. What `activate` makes (topics, services, timers, actions) is destroyed when
-    the node is deactivated, what `configure` makes when it is cleaned up. An error in a callback
-    is reported and never ends the node.
+    failed transition. Topics, services, timers and actions that `activate` creates are destroyed
+    when the node is deactivated, and those that `configure` creates when it is cleaned up. An error
+    in a callback is reported and never ends the node.
     """
 
     def __init__(self, name: str) -> None:
@@ -148,14 +148,16 @@ class ManagedNode(ConfiguredNode):
         """Stop the work of the node, but keep its configuration."""
 
     def winding_down(self) -> bool:
-        """End running work after a request to stop; True if more time is needed."""
+        """End running work after a request to stop; return True if more time is needed."""
         return False
 
     def clean_up(self) -> None:
         """Release all resources; also called at shutdown."""
 
     def got_robot(self, model: RobotModel) -> None:
-        """Called when the robot description has arrived; an error returns the node to unconfigured."""
+        """Use a new robot description (callback); an error returns the node to the state
+        unconfigured.
+        """
 
     # ---- lifecycle
 

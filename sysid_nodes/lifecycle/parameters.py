@@ -31,10 +31,10 @@ def parameter(
     choices: tuple[str, ...] = (),
     live: bool = False,
 ) -> Any:
-    """Field of a node's configuration dataclass.
+    """Create a field of a node's configuration dataclass.
 
     Args:
-        default: Its value when not set; lists are given as tuples, kinds as an Enum.
+        default: Default value; lists are given as tuples, kinds as an Enum.
         description: What it is, with its unit.
         minimum: Smallest value allowed.
         maximum: Largest value allowed.
@@ -56,7 +56,7 @@ def parameter(
 
 
 def descriptor_of(field: dataclasses.Field[Any]) -> ParameterDescriptor:
-    """Descriptor shown by `ros2 param describe`."""
+    """Return the descriptor shown by `ros2 param describe`."""
     meta = field.metadata
     text = meta["description"]
     if meta["choices"]:
@@ -84,7 +84,7 @@ def descriptor_of(field: dataclasses.Field[Any]) -> ParameterDescriptor:
 
 
 def plain(value: Any) -> Any:
-    """Value of a parameter in a form that ROS accepts: the text of an Enum member."""
+    """Return the value of a parameter in a form that ROS accepts: the text of an Enum member."""
     return value.value if isinstance(value, Enum) else value
 
 
@@ -95,7 +95,7 @@ def check(schema: type, name: str, value: Any) -> Any:
         The value as ROS has it, but lists as tuples, and integers as floats where a float is meant.
 
     Raises:
-        ParameterError: It doesn't fit.
+        ParameterError: The value does not belong to the type, range or choices of its field.
     """
     fields = {f.name: f for f in dataclasses.fields(schema)}
     if name not in fields:
@@ -124,25 +124,29 @@ def check(schema: type, name: str, value: Any) -> Any:
         )
     if meta["choices"] and value not in meta["choices"]:
         raise ParameterError(
-            f"Parameter '{name}' is '{value}'.",
+            f"The value '{value}' of parameter '{name}' is invalid.",
             remedy=f"Choose one of: {', '.join(meta['choices'])}.",
         )
     low, high = meta["minimum"], meta["maximum"]
     for x in value if isinstance(value, tuple) else (value,):
         if isinstance(x, float) and not math.isfinite(x):
-            raise ParameterError(f"Parameter '{name}' is {x}.", remedy="Give a finite number.")
+            raise ParameterError(
+                f"The value {x} of parameter '{name}' is not finite.",
+                remedy="Give a finite number.",
+            )
         if (low is not None and x < low) or (high is not None and x > high):
             raise ParameterError(
-                f"Parameter '{name}' is {x}, outside {low} … {high}.", remedy=meta["description"]
+                f"The value {x} of parameter '{name}' is outside its range {low} … {high}.",
+                remedy=meta["description"],
             )
     return value
 
 
 def typed(schema: type, name: str, value: Any) -> Any:
-    """Checked value of a parameter, as an Enum member where the field requires one.
+    """Return the checked value of a parameter, as an Enum member where the field requires one.
 
     Raises:
-        ParameterError: It doesn't fit.
+        ParameterError: The value does not belong to the type, range or choices of its field.
     """
     (field,) = (f for f in dataclasses.fields(schema) if f.name == name)
     default = field.default
@@ -179,7 +183,7 @@ Config = TypeVar("Config")
 
 
 def value_to_set(schema: type, name: str, value: Any, *, configured: bool) -> Any:
-    """Checked value of a parameter that a client wants to set.
+    """Return the checked value of a parameter that a client wants to set.
 
     Raises:
         ParameterError: It doesn't fit, or the parameter is structural and the node configured.
@@ -211,7 +215,7 @@ def declare(node: Node, schema: type) -> None:
 
 
 def read(node: Node, schema: type[Config]) -> Config:
-    """Configuration with the current parameters of a node.
+    """Return the configuration with the current parameters of a node.
 
     Raises:
         ParameterError: A value doesn't fit its field.

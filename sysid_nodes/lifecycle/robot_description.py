@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Source of a node's robot: a URDF file, a robot's name, or the topic `robot_description`.
 
-Joints that nobody measures (fingers, rods) are held: which these are, the first joint states show,
-unless the parameters `joints` and `lock` do.
+Joints without measurements (fingers, rods) are locked. They are determined from the first joint
+states, unless the parameters `joints` and `lock` name them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from sysid_core.errors import SysIdError
-from sysid_core.robot import RobotModel, held_text, hold_joints, received_urdf
+from sysid_core.robot import RobotModel, hold_joints, received_urdf
 from sysid_nodes.lifecycle.subscriptions import LATCHED, AdaptiveSubscription
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ class RobotSource:
     measured joints.
 
     Args:
-        node: That needs the robot.
+        node: Node that needs the robot.
         source: URDF file or name; empty: the topic `robot_description`.
-        got: Called with the robot.
+        got: Function that is called with the robot.
 
     Raises:
         SysIdError: The file or name can't be used, or `got` doesn't like the robot in it. What
@@ -113,7 +113,7 @@ class RobotSource:
         before, self._given, self._last = self._last, model, model
         if before is not None and _same(before, model):
             return
-        for warning in (*model.warnings, held_text(model)):
+        for warning in (*model.warnings, model.held_text):
             if warning:
                 self._node.get_logger().warning(warning)
         self._got(model)

@@ -26,9 +26,9 @@ _ENDING_S = 10.0  # that ROS may take to give back what it holds
 def die_with_parent(parent: int) -> None:
     """Make this child process terminate when its parent ends for any reason.
 
-    A signal that came before Python's own handlers ends a process, too; an interrupt may be lost in
-    the middle of an import. A parent that was started in the background of a script ignores SIGINT,
-    which children inherit.
+    A signal that arrives before Python installs its handlers also ends a process; an interrupt may
+    be lost in the middle of an import. A parent that was started in the background of a script
+    ignores SIGINT, and child processes inherit this.
 
     Args:
         parent: Process that may have ended since the fork, before its end was watched.
@@ -42,11 +42,11 @@ def die_with_parent(parent: int) -> None:
 
 @contextlib.contextmanager
 def stop_flag() -> Iterator[Callable[[], bool]]:
-    """Context manager in which SIGINT and SIGTERM only set a flag; it returns a function that reads
-    the flag.
+    """Provide a function that returns True once SIGINT or SIGTERM was received; in this context the
+    signals have no other effect.
 
-    A handler that ends rclpy's context, as rclpy's own do, invalidates handles in the middle of
-    their use.
+    A handler that shuts down rclpy's context, as the handlers of rclpy do, would invalidate handles
+    while they are in use.
     """
     stop = False
 

@@ -40,8 +40,8 @@ _PERIOD_S, _SHOWN_S = 1.0, 30.0  # between two looks at losses; how long they ar
 
 
 def offered_qos(publishers: list[Any], wanted: QoSProfile) -> QoSProfile:
-    """QoS of a subscription: the wanted reliability, or the best that all publishers offer, and
-    their durability.
+    """Return the QoS of a subscription: the wanted reliability, or the best that all publishers
+    offer, and their durability.
 
     A latched topic is published on change: its last message must arrive, so that it is read reliably.
     """
@@ -63,8 +63,8 @@ class AdaptiveSubscription:
     Args:
         node: That subscribes; where the queue is deeper than 1, it reports what is lost.
         message_type: Type of the topic.
-        topic: Its name.
-        callback: Called with each message, or with its bytes.
+        topic: Name of the topic.
+        callback: Function that is called with each message, or with its bytes.
         raw: Give bytes.
         qos: Depth, and the reliability wanted.
     """
@@ -108,7 +108,7 @@ class LossWatch:
     the process (see `Actions`).
 
     Args:
-        node: Whose subscriptions these are.
+        node: Node that owns the subscriptions.
     """
 
     def __init__(self, node: GuardedNode) -> None:

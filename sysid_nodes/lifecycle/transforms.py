@@ -28,8 +28,8 @@ class StaticTransforms:
     """Subscriber of `tf_static` that stores all its frames.
 
     Args:
-        node: That listens, as long as it is configured.
-        heard: Called when there is something new.
+        node: Node that subscribes while it is configured.
+        heard: Function that is called when there are new transforms.
 
     Attributes:
         available: Whether tf2_msgs is installed; without it nothing is heard.
@@ -69,10 +69,11 @@ class StaticTransforms:
 
 
 class MovingTransform:
-    """The next transform of one frame on `tf`, which is listened to until it has come, for seconds.
+    """Receiver of the next transform of one frame on `tf`; it subscribes for some seconds until the
+    transform arrives.
 
     Args:
-        node: That listens.
+        node: Node that subscribes.
     """
 
     def __init__(self, node: ManagedNode) -> None:
@@ -96,7 +97,7 @@ class MovingTransform:
         )
 
     def take(self) -> tuple[int, StaticTransform] | None:
-        """Stamp [ns] and transform, once; None if it hasn't come."""
+        """Return stamp [ns] and transform once; None if no transform has arrived."""
         found, self._found = self._found, None
         over = found is not None or time.monotonic() > self._until
         if over and self._subscription is not None:

@@ -2,6 +2,5 @@
 """Node that transfers a payload to a vendor's controller."""
 
 from sysid_nodes.payload_bridge.config import PayloadBridgeConfig
-from sysid_nodes.payload_bridge.node import main
 
-__all__ = ["PayloadBridgeConfig", "main"]
+__all__ = ["PayloadBridgeConfig"]

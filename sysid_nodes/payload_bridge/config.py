@@ -13,7 +13,6 @@ from sysid_core.controller_payload import (
     ControllerPayload,
     PayloadExchange,
     PayloadLimits,
-    fixed_pose,
 )
 from sysid_core.robot import RobotModel, transform_pi
 from sysid_nodes.conversions import ns_from_stamp
@@ -79,14 +78,15 @@ class PayloadBridgeConfig:
     )
     readback_type: str = parameter("geometry_msgs/msg/InertiaStamped", "Type of that topic.")
     readback_field: str = parameter(
-        "", "Field of that topic's message that contains the Inertia, such as inertia_load."
+        "",
+        "Field that contains the Inertia in the messages of the topic on which the driver reports its payload, such as inertia_load.",
     )
 
     def exchange(self) -> PayloadExchange:
-        """State machine of proposals and of the controller's payload.
+        """Return the state machine of proposals and of the controller's payload.
 
         Raises:
-            ParameterError: A body hasn't ten parameters.
+            ParameterError: A body does not have ten parameters.
         """
         for name in ("tool", "initial_payload"):
             if len(getattr(self, name)) not in (0, 10):
@@ -118,7 +118,7 @@ def payload_at_flange(
     model: RobotModel | None,
     now_s: float,
 ) -> ControllerPayload:
-    """Estimated payload plus the tool, about the origin of the flange frame.
+    """Return the estimated payload plus the tool, about the origin of the flange frame.
 
     Raises:
         SysIdError: There is none, it is too old, the frames can't be joined, or the numbers aren't
@@ -150,5 +150,5 @@ def payload_at_flange(
                 untouched=True,
                 remedy="Start the node that publishes robot_description, or give the estimate in the flange frame.",
             )
-        pi = transform_pi(fixed_pose(model, config.flange_frame, message.header.frame_id), pi)
+        pi = transform_pi(model.fixed_pose(config.flange_frame, message.header.frame_id), pi)
     return ControllerPayload.from_pi(pi + config.tool if config.tool else pi)

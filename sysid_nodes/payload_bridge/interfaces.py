@@ -20,8 +20,8 @@ class NotTakenError(SysIdError):
     """Error of a controller that did not adopt the payload.
 
     Args:
-        message: Why.
-        untouched: It is certain that it kept what it had.
+        message: Reason in words.
+        untouched: True if the controller certainly kept its previous payload.
         remedy: What to do.
     """
 
@@ -31,7 +31,7 @@ class NotTakenError(SysIdError):
 
 
 def filled(message: Any, values: Mapping[str, Any]) -> Any:
-    """Message with nested plain values written into its fields."""
+    """Create a message with nested plain values written into its fields."""
     for field, value in values.items():
         if isinstance(value, Mapping):
             filled(getattr(message, field), value)
@@ -41,12 +41,12 @@ def filled(message: Any, values: Mapping[str, Any]) -> Any:
 
 
 def as_mapping(message: Any) -> dict[str, Any]:
-    """Top-level fields of a message, by name."""
+    """Return the top-level fields of a message, by name."""
     return {field: getattr(message, field) for field in message.get_fields_and_field_types()}
 
 
 def payload_from_message(message: Any, path: str = "") -> ControllerPayload:
-    """Payload from an `Inertia`, an `InertiaStamped`, or a field of another message.
+    """Return the payload from an `Inertia`, an `InertiaStamped`, or a field of another message.
 
     Args:
         message: Any message.
@@ -79,12 +79,12 @@ def payload_from_message(message: Any, path: str = "") -> ControllerPayload:
 
 
 def payload_inertia(payload: ControllerPayload) -> Inertia:
-    """A payload as `geometry_msgs/Inertia`."""
+    """Return a payload as `geometry_msgs/Inertia`."""
     return inertia_message(payload.mass, payload.com, payload.inertia)
 
 
 def bridge_state_message(exchange: PayloadExchange, words: str) -> PayloadBridgeState:
-    """Message of the proposed and the current payload; the header is filled in later."""
+    """Create a message of the proposed and the current payload; the header is filled in later."""
     proposal = exchange.proposal
     return PayloadBridgeState(
         state=getattr(PayloadBridgeState, exchange.state.name),  # constants of the same names

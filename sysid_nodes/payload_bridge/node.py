@@ -63,7 +63,7 @@ class PayloadBridgeNode(ManagedNode):
         self._report("")
 
     def deactivate(self) -> None:
-        """Delete the estimate, which would be outdated later."""
+        """Delete the estimate, which would be outdated at the next activation."""
         self._latest = None
 
     def _on_payload(self, message: InertiaStamped) -> None:

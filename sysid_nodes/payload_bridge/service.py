@@ -13,7 +13,6 @@ from sysid_core.controller_payload import (
     VENDORS,
     ControllerPayload,
     VendorRequest,
-    response_accepted,
 )
 from sysid_core.errors import SysIdError
 from sysid_nodes.conversions import interface
@@ -31,7 +30,7 @@ class VendorService:
     """Client of a payload service.
 
     Args:
-        node: That owns the client.
+        node: Node that owns the client.
         config: Names the vendor, the service and where the driver reports its payload.
         group: Callbacks of this group may wait for each other.
 
@@ -59,7 +58,7 @@ class VendorService:
             )
 
     def request(self, payload: ControllerPayload) -> VendorRequest:
-        """Service request in the layout of this driver's version."""
+        """Return the service request in the layout of this driver's version."""
         return VendorRequest.of(
             self.vendor,
             payload,
@@ -93,7 +92,7 @@ class VendorService:
                 f"The driver did not answer within {self.timeout_s:g} s.",
                 remedy="Check the payload on the pendant before the robot moves.",
             )
-        accepted, words = response_accepted(as_mapping(answer.result()))
+        accepted, words = VendorRequest.accepted(as_mapping(answer.result()))
         if not accepted:
             raise NotTakenError(
                 f"The driver refused the payload: '{words}'.",

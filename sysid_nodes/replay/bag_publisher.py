@@ -51,11 +51,11 @@ class BagPublisher(Node):
         self.create_service(Trigger, "~/step", self._on_step)
 
     def unheard(self) -> list[str]:
-        """Topics of joint states and wrenches without subscribers."""
+        """Return the topics of joint states and wrenches without subscribers."""
         return [t for t in self._needed if self._topics[t].get_subscription_count() == 0]
 
     def unmatched(self) -> list[str]:
-        """Topics with subscribers whose connection is not yet complete."""
+        """Return the topics with subscribers whose connection is not yet complete."""
         return [
             name
             for name, publisher in self._topics.items()
@@ -63,11 +63,13 @@ class BagPublisher(Node):
         ]
 
     def matched(self) -> dict[str, int]:
-        """Number of connected subscribers of each topic."""
+        """Return the number of connected subscribers of each topic."""
         return {name: p.get_subscription_count() for name, p in self._topics.items()}
 
     def deaf(self, nodes: Collection[str]) -> list[str]:
-        """Those of the given nodes, with or without namespace, that subscribe to no topic."""
+        """Return those of the given nodes, with or without namespace, that subscribe to none of the
+        topics.
+        """
         listening = {
             name
             for topic in self._topics
@@ -77,7 +79,7 @@ class BagPublisher(Node):
         return [name for name in nodes if name not in listening]
 
     def acknowledged(self) -> bool:
-        """True if every reliable subscriber has received all messages sent."""
+        """Return True if every reliable subscriber has received all messages sent."""
         return all(p.wait_for_all_acked(Duration()) for p in self._topics.values())
 
     def send(self, topic: str, data: bytes, now_ns: int) -> None:

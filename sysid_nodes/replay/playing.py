@@ -22,8 +22,8 @@ from sysid_nodes.replay.bag_publisher import BagPublisher
 
 @contextlib.contextmanager
 def pressed_keys() -> Iterator[Callable[[], str]]:
-    """Function that returns the keys pressed since its last call: space pauses, s publishes a
-    single message.
+    """Provide a function that returns the keys pressed since its last call: space pauses, s
+    publishes a single message.
     """
     if not sys.stdin.isatty():
         yield lambda: ""
@@ -69,7 +69,7 @@ def replay(
 
     Args:
         path: Path of the bag.
-        rate: Times real time.
+        rate: Speed of the replay; 1 is real time.
         start_s: Leave out so much at the beginning [s].
         loop: Begin again at the end.
         clock: Publish `/clock`.
@@ -139,8 +139,8 @@ class _Pace:
     """Publication times of messages.
 
     Args:
-        node: That pauses and steps by service.
-        rate: Times real time.
+        node: Node with the services that pause and step.
+        rate: Speed of the replay; 1 is real time.
         start_s: Time in the bag at which the replay begins [s].
         key: Gives the key that was pressed: space pauses, s steps.
         stopped: Whether to end.

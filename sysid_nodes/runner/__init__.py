@@ -2,7 +2,6 @@
 """Node that runs a complete experiment: check, play, record, then identify or weigh."""
 
 from sysid_nodes.runner.action import RunnerConfig
-from sysid_nodes.runner.node import main
 from sysid_nodes.runner.run import PATIENCE_S, ExperimentResult, Settled, run_experiment
 
-__all__ = ["PATIENCE_S", "ExperimentResult", "RunnerConfig", "Settled", "main", "run_experiment"]
+__all__ = ["PATIENCE_S", "ExperimentResult", "RunnerConfig", "Settled", "run_experiment"]

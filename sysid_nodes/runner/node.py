@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runner node: offers the steps of `sysid run` as an action.
 
-It has the other nodes check, play, record and identify; nothing moves without a goal with a token of
-`~/arm`. It is started where the bringup file has a section for it.
+The node requests the other nodes to check, play, record and identify; nothing moves without a goal
+that contains a token of `~/arm`. It is started only if the bringup file has a section for it.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Graph(Protocol):
     """
 
     def now_ns(self) -> int:
-        """Current time of the nodes' clock [ns]."""
+        """Return the current time of the nodes' clock [ns]."""
 
     async def check(self) -> None:
         """Check the motion without playing it."""
@@ -80,11 +80,11 @@ async def run_experiment(
         graph: The nodes.
         slow: Speed of a first pass as a share of the plan's, below 1; 0: no first pass.
         method: "payload": weigh what the sensor carries; else the estimator of the robot.
-        confirmed: Asked before anything moves.
+        confirmed: Function that asks a person before anything moves.
         settled_s: Time for which a payload must be constant to be final [s].
 
     Raises:
-        SysIdError: A check fails, the motion is aborted, or nothing comes out.
+        SysIdError: A check fails, the motion is aborted, or there is no result.
     """
     if not 0.0 <= slow < 1.0:
         raise SysIdError(
@@ -137,7 +137,7 @@ class Settled:
         return 0 if self.first is None else int(self.first.samples_used)
 
     def __call__(self, latest: PayloadEstimate | None) -> bool:
-        """True if the estimate has been constant up to the newest message."""
+        """Return True if the estimate has been constant up to the newest message."""
         if latest is None or ns_from_stamp(latest.header.stamp) < self._began_ns:
             return False
         if self.first is None or latest.samples_used != self.first.samples_used:

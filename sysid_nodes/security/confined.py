@@ -30,7 +30,7 @@ def _is_sound(name: str) -> bool:
 
 
 def inside(folder: str | Path, name: str, what: str) -> Path:
-    """Path below a permitted folder, also after symbolic links are resolved.
+    """Return the path below a permitted folder, also after symbolic links are resolved.
 
     Args:
         folder: The configured folder.
@@ -38,7 +38,7 @@ def inside(folder: str | Path, name: str, what: str) -> Path:
         what: What it is, for the error.
 
     Raises:
-        PathError: It is absolute, leaves the folder, or holds what no file name should.
+        PathError: The path is absolute, leaves the folder, or contains invalid characters.
     """
     root = Path(folder).resolve()
     bad = not name or name.startswith(("/", "-", "~")) or not _is_sound(name)
@@ -53,7 +53,9 @@ def inside(folder: str | Path, name: str, what: str) -> Path:
 
 
 def below(folder: str | Path, name: str) -> str:
-    """Path relative to the folder that it lies below; other names are returned unchanged."""
+    """Return the path relative to the folder that it lies below; other names are returned
+    unchanged.
+    """
     root = Path(folder).resolve()
     if not name.startswith("/") or not _is_sound(name):
         return name
@@ -67,11 +69,11 @@ def _is_seen_below(folder: str | Path, name: str) -> bool:
 
 
 def existing_inside(folder: str | Path, name: str, what: str) -> Path:
-    """Existing regular file or folder below a permitted folder; absolute paths, and those seen from the
-    working directory of the node, are accepted.
+    """Return the existing regular file or folder below a permitted folder; absolute paths, and
+    those seen from the working directory of the node, are accepted.
 
     Raises:
-        PathError: It isn't allowed, isn't there, or is a pipe or device.
+        PathError: The path is not permitted, does not exist, or is a pipe or device.
     """
     path = inside(folder, below(folder, name), what)
     if not path.exists() and _is_seen_below(folder, name):
@@ -85,10 +87,11 @@ def existing_inside(folder: str | Path, name: str, what: str) -> Path:
 
 
 def existing_inside_any(folders: Collection[str], name: str, what: str) -> Path:
-    """Existing file or folder below one of several permitted folders (see `existing_inside`).
+    """Return the existing file or folder below one of several permitted folders (see
+    `existing_inside`).
 
     Raises:
-        PathError: It isn't allowed, isn't there, or is a pipe or device.
+        PathError: The path is not permitted, does not exist, or is a pipe or device.
     """
     if not folders:
         raise PathError(
@@ -103,12 +106,12 @@ def existing_inside_any(folders: Collection[str], name: str, what: str) -> Path:
 
 
 def new_inside(folder: str | Path, name: str, what: str) -> Path:
-    """New folder below a permitted folder; its default name is the date.
+    """Return the new folder below a permitted folder; its default name is the date.
 
     An absolute path is accepted if it lies below the folder.
 
     Raises:
-        PathError: It isn't allowed, or something is there.
+        PathError: The path is not permitted, or already exists.
     """
     path = inside(
         folder, below(folder, name) or f"{datetime.datetime.now():%Y%m%d_%H%M%S_%f}", what

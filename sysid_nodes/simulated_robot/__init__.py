@@ -2,6 +2,5 @@
 """Node that simulates a robot."""
 
 from sysid_nodes.simulated_robot.config import differing_chain, differing_pi
-from sysid_nodes.simulated_robot.node import main
 
-__all__ = ["differing_chain", "differing_pi", "main"]
+__all__ = ["differing_chain", "differing_pi"]

@@ -20,7 +20,8 @@ class SimulatedRobotConfig:
 
     robot: str = parameter("xarm7", "URDF file or name in example-robot-data.")
     loops: str = parameter(
-        "", "Loops file or own-leg, for closed chains with the drives that it names; empty: an arm."
+        "",
+        "Loops file (YAML) of a closed chain, which also names its drives, or own-leg (reference robot); empty: no closed loops.",
     )
     servos: str = parameter(
         "",
@@ -80,13 +81,13 @@ class SimulatedRobotConfig:
     )
     pace: float = parameter(
         1.0,
-        "Largest ratio of simulated to real time, with clock; smaller for slow machines.",
+        "Only with `clock`: largest ratio of simulated to real time; choose a smaller value for slow computers.",
         minimum=0.05,
         maximum=1.0,
     )
     patience_s: float = parameter(
         3.0,
-        "Longest wait for the next command, with clock, in real time; then the commander counts as gone [s]."
+        "Only with `clock`: longest wait, in real time, for the next streamed command; after it, the sender is assumed to have ended [s]."
         "",
         minimum=0.1,
         maximum=60.0,
@@ -107,7 +108,9 @@ class SimulatedRobotConfig:
 
 
 def described_robot(config: SimulatedRobotConfig) -> RobotModel:
-    """Robot whose description is published; with position servos, the robot of the servo file."""
+    """Return the robot whose description is published; with position servos, the robot of the servo
+    file.
+    """
     if not config.servos:
         return RobotModel.from_urdf(config.robot)
     from sysid_core.servos import load_servos
@@ -116,8 +119,8 @@ def described_robot(config: SimulatedRobotConfig) -> RobotModel:
 
 
 def differing_pi(model: RobotModel, share: float, rng: np.random.Generator) -> np.ndarray:
-    """True inertial parameters of a simulated robot that differs from its URDF, shape (n_bodies,
-    10).
+    """Return the true inertial parameters of a simulated robot that differs from its URDF, shape
+    (n_bodies, 10).
     """
     return model.pi * (1 + share * rng.uniform(-1, 1, (model.n_bodies, 1)))
 
@@ -125,7 +128,7 @@ def differing_pi(model: RobotModel, share: float, rng: np.random.Generator) -> n
 def differing_chain(
     chain: ClosedChain, link_error: float, drive_error: float, rng: np.random.Generator
 ) -> ClosedChain:
-    """True mechanism of a simulated robot, whose links and drives differ from its files."""
+    """Return the true mechanism of a simulated robot, whose links and drives differ from its files."""
     true_model = chain.model.with_pi(differing_pi(chain.model, link_error, rng))
     drives = {}
     for joint in chain.actuated:
@@ -138,7 +141,7 @@ def differing_chain(
 def build_plant(
     config: SimulatedRobotConfig, model: RobotModel, rng: np.random.Generator
 ) -> MujocoPlant | ClosedChainPlant | PositionPlant:
-    """MuJoCo simulation for the parameters of `simulated_robot`."""
+    """Return the MuJoCo simulation for the parameters of `simulated_robot`."""
     c, n = config, model.nv
     if c.servos:
         from sysid_core.servos import load_servos, servo_plant  # compiles: only where it is used

@@ -123,7 +123,7 @@ class SimulatedRobotNode(ManagedNode):
         values = np.asarray(message.data, dtype=float)
         if values.size not in self._sizes or not np.all(np.isfinite(values)):
             raise SignalError(
-                f"A command has {values.size} numbers or NaN.",
+                f"A command with {values.size} numbers has the wrong size, or contains NaN or infinite values.",
                 remedy=f"Send {' or '.join(map(str, sorted(self._sizes)))} finite numbers.",
             )
         return values

@@ -30,7 +30,7 @@ class WallPace:
         self._began = wall - simulated
 
     def due(self, wall: float, simulated: float) -> float:
-        """Duration of physics to be simulated now [s].
+        """Return the duration of physics to be simulated now [s].
 
         Args:
             wall: The wall clock [s].
@@ -70,7 +70,9 @@ class LockStep(WallPace):
         ] = {}  # wall time of the newest, and how far time may run
 
     def due(self, wall: float, simulated: float) -> float:
-        """Duration of physics to be simulated now [s]; time lost in a stall is not caught up."""
+        """Return the duration of physics to be simulated now [s]; time lost in a stall is not
+        caught up.
+        """
         allowed = self._allowed + self._pace * (wall - self._before)
         self._allowed, self._before = min(allowed, simulated + CATCH_UP_S), wall
         end = self._allowed

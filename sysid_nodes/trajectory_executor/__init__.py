@@ -6,7 +6,6 @@ from sysid_nodes.trajectory_executor.arming import ActionNode, Arming, arm_timeo
 from sysid_nodes.trajectory_executor.config import TrajectoryExecutorConfig
 from sysid_nodes.trajectory_executor.drive import CommandMode
 from sysid_nodes.trajectory_executor.limits import planning_limits
-from sysid_nodes.trajectory_executor.node import main
 from sysid_nodes.trajectory_executor.remote import Remote
 
 __all__ = [
@@ -17,6 +16,5 @@ __all__ = [
     "TrajectoryExecutorConfig",
     "arm_timeout",
     "follow_action",
-    "main",
     "planning_limits",
 ]

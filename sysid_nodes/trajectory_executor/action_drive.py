@@ -24,7 +24,7 @@ Clock = Callable[[float | None, np.ndarray, float], None]
 
 
 def follow_action() -> Any:
-    """Type of the action `FollowJointTrajectory`.
+    """Return the type of the action `FollowJointTrajectory`.
 
     Raises:
         SysIdError: control_msgs isn't installed.
@@ -43,10 +43,10 @@ class ActionDrive(RobotDrive):
     ros2_control.
 
     Args:
-        node: Whose client this is.
+        node: Node that owns the client.
         action_name: Name of the controller's action.
-        on_clock: Called with the controller's own time of the motion [s] (None where it doesn't say
-            it), what it commands, and the stamp [s].
+        on_clock: Function that is called with the controller's time of the motion [s] (None if it
+            is not reported), the commanded positions, and the stamp [s].
     """
 
     takes_whole = True

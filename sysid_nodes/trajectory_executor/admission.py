@@ -22,7 +22,7 @@ class Admission:
 
     Args:
         drive: How the robot is moved.
-        robot: Its newest state.
+        robot: Newest state of the robot.
         safety: What must be true.
     """
 
@@ -30,7 +30,7 @@ class Admission:
         self.drive, self.robot, self.safety = drive, robot, safety
 
     def ready(self, model: RobotModel | None, check_only: bool) -> bool:
-        """True if all conditions of a goal are met, or may be met soon."""
+        """Return True if all conditions of a goal are met, or may be met soon."""
         there = self.robot.measured is not None and self.drive.ready
         return model is not None and (check_only or there)
 
@@ -44,7 +44,8 @@ class Admission:
         """Create the executor of a goal, ready to check it.
 
         Raises:
-            SysIdError: A reason why not, and what to do.
+            SysIdError: The goal is refused; the error contains the reason and the recommended
+                action.
         """
         if model is None:
             raise SysIdError(
@@ -54,7 +55,7 @@ class Admission:
         scale = request.speed_scale
         if not (request.check_only or 0.0 < scale <= 1.0):
             raise SysIdError(
-                f"speed_scale is {scale:g}.",
+                f"A speed_scale of {scale:g} is invalid.",
                 remedy="Give the share of the planned speed, above 0 and at most 1; begin with 0.2."
                 "",
             )

@@ -17,7 +17,7 @@ from sysid_nodes.lifecycle import ManagedNode, parameter
 
 
 def arm_timeout() -> Any:
-    """Parameter `arm_timeout_s` of nodes that serve `~/arm`."""
+    """Return the parameter `arm_timeout_s` of nodes that serve `~/arm`."""
     return parameter(30.0, "Validity of a token of ~/arm [s].", minimum=1.0, maximum=600.0)
 
 
@@ -36,9 +36,9 @@ class Arming:
         """Serve `~/arm` from now on.
 
         Args:
-            node: Whose service it is.
+            node: Node that offers the service.
             problem: Says why nobody may arm now, or nothing.
-            remark: Said with each token.
+            remark: Text that is sent with each token.
         """
 
         def answer(request: Arm.Request, response: Arm.Response) -> Arm.Response:

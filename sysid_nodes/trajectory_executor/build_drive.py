@@ -27,13 +27,14 @@ _TOPIC_DRIVES = {
 def build_drive(
     node: ManagedNode, mode: CommandMode, action_name: str, on_clock: Clock
 ) -> RobotDrive:
-    """Command interface of a command mode.
+    """Return the command interface of a command mode.
 
     Args:
-        node: Whose topics these are.
+        node: Node that owns the topics.
         mode: How the robot takes commands.
         action_name: Name of the controller's action, for the mode that has one.
-        on_clock: Called with what the controller says of its own time, see ActionDrive.
+        on_clock: Function that is called with the time that the controller reports, see
+            ActionDrive.
 
     Raises:
         SysIdError: The action's package isn't installed.

@@ -76,7 +76,7 @@ class TrajectoryExecutorConfig:
     )
     start_tolerance: float = parameter(
         0.02,
-        "Largest distance from the start at which the motion may begin [rad or m]; larger for controllers with a poor steady state."
+        "Largest distance from the start at which the motion may begin [rad or m]; choose a larger value for controllers with a steady-state error."
         "",
         minimum=0.001,
         maximum=0.5,
@@ -126,7 +126,7 @@ class TrajectoryExecutorConfig:
     )
     stop_lead_s: float = parameter(
         0.05,
-        "Minimum time by which a stop for an exceeded limit is sent ahead, if whole trajectories are sent [s]."
+        "Minimum time by which a goal that stops the robot because of an exceeded limit is sent before it begins to brake [s]; only for controllers that receive whole trajectories."
         "",
         minimum=0.0,
         maximum=1.0,
@@ -162,7 +162,7 @@ class TrajectoryExecutorConfig:
     )
     limits_file: str = parameter(
         "",
-        "Limits file of `sysid limits init`; replaces tcp_frame, tcp_speed, acceleration, the shares,"
+        "Limits file of `sysid limits init`; replaces tcp_frame, tcp_speed, acceleration, velocity_share, effort_share,"
         " ground_height, workspace and self_collision.",
     )
     speed_scaling_topic: str = parameter(
@@ -204,7 +204,7 @@ class TrajectoryExecutorConfig:
         """Refuse to move a robot without a dead-man timeout that stops it.
 
         Raises:
-            SysIdError: The mode has no dead-man, and nobody has said that this is wanted.
+            SysIdError: The mode has no dead-man function, and `without_dead_man` is false.
         """
         if self.no_dead_man and not self.without_dead_man:
             raise SysIdError(

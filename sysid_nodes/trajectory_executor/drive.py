@@ -38,7 +38,7 @@ class ControllerWatch:
     """Monitor of the goals that a joint_trajectory_controller plays.
 
     Args:
-        node: That watches.
+        node: Node that observes the controller.
         action_name: Name of the controller's action.
     """
 
@@ -72,11 +72,11 @@ class RobotDrive:
     """Base class of command interfaces, which send goals or a stream of set points.
 
     Args:
-        node: Whose topics these are.
+        node: Node that owns the topics.
 
     Attributes:
         watch: Watches the controller's action, where it has one.
-        dropped: Why the controller doesn't play what was sent last; empty: it does.
+        dropped: Reason why the controller does not play the last commands; empty if it does.
         completed: Whether the controller has said that it played what was sent last to its end.
         takes_whole: Whether the controller takes whole trajectories instead of a stream.
     """

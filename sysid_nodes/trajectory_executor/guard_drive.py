@@ -33,7 +33,8 @@ class GuardDrive(RobotDrive):
 
     Args:
         node: Whose topics these are, all below `motion_guard`.
-        on_clock: Called with the guard's place on the motion [s], what it commands, and the stamp [s].
+        on_clock: Function that is called with the guard's time on the motion [s], the commanded
+            positions, and the stamp [s].
     """
 
     takes_whole = True

@@ -33,7 +33,7 @@ class SpeedScaling:
     """Speed scaling of the robot, from a topic in percent.
 
     Args:
-        topic: Its name; `none` for a robot without a slider, empty where nobody says.
+        topic: Name of the topic; `none` for a robot without a slider, empty if no topic reports it.
     """
 
     def __init__(self, topic: str) -> None:
@@ -55,7 +55,7 @@ class SpeedScaling:
         self._seen = (min(percent / 100.0, 1.0), now)
 
     def value(self, now: float) -> float | None:
-        """Speed scaling between 0 and 1 at a time [s]; None if unknown or outdated."""
+        """Return the speed scaling between 0 and 1 at a time [s]; None if unknown or outdated."""
         if self._seen is not None and now - self._seen[1] <= _STALE_S:
             return self._seen[0]
         return self._fixed
@@ -137,8 +137,8 @@ class RobotState:
             gate.forget()
 
     def publishers_hint(self, publishers: list[str]) -> str:
-        """Explanation of contradictory joint states from several publishers; empty if there is one
-        publisher.
+        """Return the explanation of contradictory joint states from several publishers; empty if
+        there is one publisher.
         """
         if len(publishers) < 2 + len(self.others):  # a gripper's driver is one of them
             return ""
@@ -157,7 +157,7 @@ class RobotInputs:
     """Subscriptions to all inputs from the robot, with the newest value of each.
 
     Args:
-        node: That subscribes, configured.
+        node: Configured node that subscribes.
     """
 
     def __init__(self, node: ManagedNode) -> None:
@@ -171,7 +171,7 @@ class RobotInputs:
         """Subscribe to all inputs.
 
         Args:
-            on_safety: Called after each message of a safety input.
+            on_safety: Function that is called after each message of a safety input.
         """
         node = self._node
         node.subscribe_to_data(JointState, "joint_states", self.robot.on_joints, qos=NEWEST)
@@ -203,7 +203,7 @@ class RobotInputs:
                 health.forget(aspect)
 
     def now(self) -> float:
-        """Time of the node's clock [s].
+        """Return the time of the node's clock [s].
 
         Simulated time is never earlier than the newest state: after a long check, states may be
         processed before the `/clock` message that was sent with them.

@@ -28,7 +28,7 @@ class LimitsConfig(Protocol):
 
 
 def planning_limits(config: LimitsConfig, model: RobotModel, **others: Any) -> MotionLimits:
-    """Motion limits of the limits file, or of the URDF if there is no file.
+    """Return the motion limits of the limits file, or of the URDF if there is no file.
 
     Args:
         config: Says which file.
@@ -36,7 +36,7 @@ def planning_limits(config: LimitsConfig, model: RobotModel, **others: Any) -> M
         others: Further limits, used without a file; see `MotionLimits.from_model`.
 
     Raises:
-        SysIdError: A limit is malformed: none is ever left out in silence.
+        SysIdError: A limit is malformed; limits are never ignored silently.
     """
     if config.limits_file:
         return read_limits(config.limits_file, model)
@@ -44,16 +44,16 @@ def planning_limits(config: LimitsConfig, model: RobotModel, **others: Any) -> M
 
 
 def motion_limits(config: TrajectoryExecutorConfig, model: RobotModel) -> MotionLimits:
-    """Limits that every motion of the robot must respect.
+    """Return the limits that every motion of the robot must respect.
 
     Raises:
-        SysIdError: A limit is malformed: none is ever left out in silence.
+        SysIdError: A limit is malformed; limits are never ignored silently.
     """
     corners = tuple(float(x) for x in config.workspace)
     if len(corners) not in (0, 6):
         raise ParameterError(
             f"Parameter 'workspace' has {len(corners)} numbers.",
-            remedy="Give 6, x y z of the lower and of the upper corner, or none.",
+            remedy="Give six numbers (x y z of the lower corner, then of the upper corner), or none.",
         )
     return planning_limits(
         config,
@@ -69,7 +69,7 @@ def motion_limits(config: TrajectoryExecutorConfig, model: RobotModel) -> Motion
 
 
 def monitor_limits(config: TrajectoryExecutorConfig, limits: MotionLimits) -> MonitorLimits:
-    """Limits that abort a running motion when they are exceeded."""
+    """Return the limits that abort a running motion when they are exceeded."""
     return MonitorLimits.from_limits(
         limits,
         tracking_error=config.tracking_error,
@@ -85,7 +85,7 @@ def monitor_limits(config: TrajectoryExecutorConfig, limits: MotionLimits) -> Mo
 
 
 def executor_settings(config: TrajectoryExecutorConfig, speed_scale: float) -> ExecutorSettings:
-    """Settings for playing a motion.
+    """Return the settings for playing a motion.
 
     Args:
         config: Parameters of the executor.
@@ -105,7 +105,7 @@ def executor_settings(config: TrajectoryExecutorConfig, speed_scale: float) -> E
 
 
 def limits_in_force(config: TrajectoryExecutorConfig, limits: MotionLimits) -> list[str]:
-    """All active limits as text, one per line."""
+    """Return all active limits as text, one per line."""
     motion = limits.as_dict()
     motion.pop("notes", None)
     rows = [f"motion {key}: {_short(value)}" for key, value in motion.items()]

@@ -123,7 +123,9 @@ class TrajectoryExecutorNode(ManagedNode):
             lambda: not action.wanted or self._admission.ready(self.model, request.check_only), 5.0
         )
         if not action.wanted:
-            raise SysIdError("Cancelled before it began.", remedy="Arm, and send it again.")
+            raise SysIdError(
+                "Cancelled before it began.", remedy="Call ~/arm, and send the goal again."
+            )
         core = self._admission.admit(request, self.model, self.config, self._inputs.now())
         if request.check_only:
             return ExecuteTrajectory.Result(success=True, final_state="checked")

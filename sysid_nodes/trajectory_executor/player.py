@@ -35,7 +35,7 @@ class MotionPlayer:
     """Player of one motion at a time, with one step per timer tick.
 
     Args:
-        node: Whose topics are used, configured.
+        node: Configured node whose topics are used.
         inputs: What is heard from the robot.
         stepped: Called after each step with the core, its command, and whether the state is new.
     """

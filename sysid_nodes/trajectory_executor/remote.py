@@ -28,7 +28,7 @@ class Remote:
     before each.
 
     Args:
-        node: That calls.
+        node: Node that calls the services.
     """
 
     def __init__(self, node: ManagedNode) -> None:
@@ -76,7 +76,7 @@ class Remote:
             timeout_s: Longest time to its end [s].
 
         Raises:
-            SysIdError: There is no server, it rejects the goal, or it doesn't end it.
+            SysIdError: There is no server, the server rejects the goal, or the goal does not end.
         """
         client = self._node.actions.client(kind, name)
         await self._node.waits.until(client.server_is_ready, _ANSWER_S)
@@ -113,7 +113,7 @@ class Remote:
 
         Args:
             file: The trajectory, by a path that the executor accepts.
-            goal: For which it is played; its cancel ends the motion.
+            goal: Goal for which the motion is played; its cancel ends the motion.
             report: Takes the progress of the motion, 0 to 1; 0 on the way to its start.
             speed_scale: Share of the planned speed.
             check_only: Move nothing.

@@ -10,15 +10,14 @@ from robot_sysid.msg import ExecutorState as ExecutorStateMessage
 
 from sysid_core.errors import SysIdError
 from sysid_core.execution import Command, Executor, ExecutorState
-from sysid_core.robot import held_text
 
 
 def state_of(core: Executor, command: Command) -> ExecutorStateMessage:
-    """Message with the state of a run; stamp and limits are filled in later.
+    """Create a message with the state of a run; stamp and limits are filled in later.
 
     Args:
-        core: That runs.
-        command: Its last.
+        core: Executor of the running motion.
+        command: Last command of the executor.
     """
     scaling = core.scaling  # the robot's own; None: nobody says
     left = 0.0 if core.motion is None else (1.0 - command.progress) * core.motion.duration
@@ -35,7 +34,7 @@ def state_of(core: Executor, command: Command) -> ExecutorStateMessage:
 
 
 def feedback_of(state: ExecutorStateMessage) -> ExecuteTrajectory.Feedback:
-    """Feedback message for the client of a goal."""
+    """Return the feedback message for the client of a goal."""
     return ExecuteTrajectory.Feedback(
         state=state.state,
         segment=state.segment,
@@ -45,16 +44,16 @@ def feedback_of(state: ExecutorStateMessage) -> ExecuteTrajectory.Feedback:
 
 
 def result_of(core: Executor, duration: float, hint: str) -> ExecuteTrajectory.Result:
-    """Result message of a run.
+    """Return the result message of a run.
 
     Args:
-        core: That ran.
+        core: Executor of the motion that ended.
         duration: [s].
         hint: What else may have caused an abort.
     """
     done = core.state is ExecutorState.DONE
     message = core.message if done else core.message + hint
-    held = held_text(core.model)
+    held = core.model.held_text
     return ExecuteTrajectory.Result(
         success=done,
         final_state=core.state.value,
@@ -65,5 +64,5 @@ def result_of(core: Executor, duration: float, hint: str) -> ExecuteTrajectory.R
 
 
 def refusal(err: SysIdError) -> ExecuteTrajectory.Result:
-    """Result message of a refused or failed goal."""
+    """Return the result message of a refused or failed goal."""
     return ExecuteTrajectory.Result(final_state="aborted", message=str(err))

@@ -27,7 +27,7 @@ class SafetyInput:
         allowed: Values that let the robot move.
         max_age: Age of the newest message [s]; infinite for topics that are published on change.
         seen: The last value, or None.
-        stamp: When it came, on the caller's clock [s].
+        stamp: Arrival time, on the caller's clock [s].
     """
 
     topic: str
@@ -40,7 +40,7 @@ class SafetyInput:
 
     @classmethod
     def parse(cls, text: str) -> SafetyInput:
-        """Safety input from a line such as `/ur/safety_mode
+        """Return the safety input from a line such as `/ur/safety_mode
         ur_dashboard_msgs/msg/SafetyMode mode in 1`.
 
         Raises:
@@ -74,7 +74,7 @@ class SafetyInput:
         self.seen, self.stamp = value, now
 
     def problem(self, now: float) -> str:
-        """Reason why the robot must not move; empty if it may."""
+        """Return the reason why the robot must not move; empty if it may."""
         what = f"{self.topic} {self.path}"
         if self.seen is None:
             return f"{what} has not arrived: check that the driver of the robot is running."
@@ -93,7 +93,7 @@ class SafetyInputs:
     """All safety conditions of a robot.
 
     Args:
-        lines: One a line, see `SafetyInput.parse`.
+        lines: Safety inputs, one per line, see `SafetyInput.parse`.
         enable_topic: A Bool that must be true; empty: none.
     """
 
@@ -103,7 +103,7 @@ class SafetyInputs:
             self.inputs.append(SafetyInput(enable_topic, "std_msgs/msg/Bool", "data", (True,)))
 
     def problem(self, now: float) -> str:
-        """First reason why the robot must not move; empty if it may."""
+        """Return the first reason why the robot must not move; empty if it may."""
         return next((words for item in self.inputs if (words := item.problem(now))), "")
 
     def listen(
@@ -115,9 +115,9 @@ class SafetyInputs:
         """Subscribe to the topics of all conditions; `changed` is called after each message.
 
         Args:
-            subscribe: Called with type, topic and callback.
+            subscribe: Function that subscribes, called with type, topic and callback.
             now: The clock [s].
-            changed: Called after each message.
+            changed: Function that is called after each message.
         """
         for item in self.inputs:
 

@@ -89,7 +89,7 @@ class Scores:
 
 
 def score_deviations(error: ArrayLike, sd: ArrayLike, scale: ArrayLike = 1.0) -> Scores:
-    """Scores of Gaussian intervals, without entries of non-finite deviation.
+    """Return the scores of Gaussian intervals, without entries of non-finite deviation.
 
     Args:
         error: Estimate minus truth, or the difference of two independent estimates.
@@ -127,8 +127,8 @@ def score_deviations(error: ArrayLike, sd: ArrayLike, scale: ArrayLike = 1.0) ->
 
 
 def sensor_rows(recipe: Recipe, data: Path) -> list[dict[str, Any]]:
-    """Relative force errors on held-out static postures, with a model of weight and bias, and with
-    gains as well.
+    """Return the relative force errors on held-out static postures, with a model of weight and
+    bias, and with gains as well.
 
     The recipe's first file to fit has positions and orientations (x y z, quaternion x y z w) of
     postures, the second the readings (force, torque) in the base's axes; every second posture is
@@ -188,7 +188,7 @@ def _left(found: SensorCalibration, wrench: Array, gravity: Array) -> Array:
 
 
 def bench_rows(item: tuple[Recipe, str, bool]) -> list[dict[str, Any]]:
-    """Rows of one recipe: a row for each method and metric, named `method.metric`.
+    """Return the rows of one recipe: a row for each method and metric, named `method.metric`.
 
     Args:
         item: The recipe, the folder with data, and whether other tools run, too.
@@ -328,8 +328,8 @@ def _below(prediction: Prediction, hz: float) -> Prediction:
 def pooled_error(
     predictions: Sequence[Prediction], *, whole: bool = False, below_hz: float = 0.0
 ) -> float:
-    r"""Relative error `||measured - predicted|| / ||measured||` over all runs and joints, in the
-    unit of the recording.
+    r"""Return the relative error `||measured - predicted|| / ||measured||` over all runs and
+    joints, in the unit of the recording.
 
     Args:
         predictions: Predictions of runs.

@@ -37,7 +37,9 @@ Table = dict[str, dict[str, dict[str, Any]]]  # recipe: method: metric or "outco
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Values of the benchmark by recipe, method and metric, and the outcome of each method."""
+    """Return the values of the benchmark by recipe, method and metric, and the outcome of each
+    method.
+    """
     table: Table = {}
     for row in rows:
         method, _, metric = str(row["parameter"]).partition(".")
@@ -51,7 +53,7 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
 def summary_rows(
     rows: Sequence[Mapping[str, Any]], recipes: Sequence[Recipe], absent: Mapping[str, str]
 ) -> list[list[str]]:
-    """Rows of the benchmark table, with cells as text in the order of `COLUMNS`.
+    """Return the rows of the benchmark table, with cells as text in the order of `COLUMNS`.
 
     Args:
         rows: Rows of the dataset.
@@ -88,7 +90,7 @@ def summary_rows(
 
 
 def best(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """Name of the method with the smallest error during motion."""
+    """Return the name of the method with the smallest error during motion."""
     errors = {name: m["moving"] for name, m in found.items() if _is_known(m.get("moving"))}
     if not errors:
         return "–"
@@ -98,8 +100,8 @@ def best(found: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def standing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Median errors over the robots compared with the goal, and all recordings on which the default
-    settings are not the best.
+    """Return the median errors over the robots compared with the goal, and all recordings on which
+    the default settings are not the best.
     """
     table = table_of(rows)
     own = _measured(table)
@@ -155,7 +157,9 @@ def _measured(table: Table) -> dict[str, float]:
 def bench_report(
     rows: Sequence[Mapping[str, Any]], recipes: Sequence[Recipe], absent: Mapping[str, str]
 ) -> Report:
-    """Report of the benchmark: table, chart, conclusions, and the source of each recording."""
+    """Return a report of the benchmark: table, chart, conclusions, and the source of each
+    recording.
+    """
     report = Report("Benchmark", "real robots, one set of defaults, split frozen by hash")
     lines = standing(rows)
     report.headline(

@@ -25,7 +25,6 @@ from sysid_core.files import (
     Number,
     Positive,
     hash_of,
-    read_npz,
 )
 from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
@@ -173,13 +172,13 @@ def load_recipes(names: Sequence[str] = ()) -> list[Recipe]:
 
 
 def missing_files(recipe: Recipe, data: Path) -> list[str]:
-    """Files of a recipe that do not exist below `data`."""
+    """Return the files of a recipe that do not exist below `data`."""
     folder = data / recipe.folder
     return [file.path for file in recipe.files if not (folder / file.path).exists()]
 
 
 def wrong_files(recipe: Recipe, data: Path) -> list[str]:
-    """Files whose hash differs from that in the recipe."""
+    """Return the files whose hash differs from that in the recipe."""
     folder = data / recipe.folder
     return [f.path for f in recipe.files if hash_of(folder / f.path) != f.sha256]
 
@@ -239,7 +238,7 @@ def _description(robot: _Robot, folder: Path) -> str:
 
 
 def recipe_key(recipe: Recipe, data: Path, peers: bool) -> str:
-    """Key of the results of a recipe, which changes with data, settings and code."""
+    """Return the key of the results of a recipe, which changes with data, settings and code."""
     robot = _description(recipe.robot, data / recipe.folder) if recipe.robot else ""
     options = {"recipe": recipe.model_dump(mode="json"), "peers": peers, "robot": robot}
     return str(inputs_of(options)["key"])  # the recordings' hashes are in the recipe
@@ -268,7 +267,7 @@ def _read_arrays(recipe: Recipe, path: Path, joints: Sequence[str]) -> Recording
     assert spec is not None
     names = [spec.time, spec.position, spec.velocity, spec.effort]
     names += [spec.controller.target] if spec.controller else []
-    arrays = read_npz(path, _NPZ, [name for name in names if name])
+    arrays = _NPZ.read_npz(path, [name for name in names if name])
     time, q = (np.asarray(arrays[name], dtype=float) for name in (spec.time, spec.position))
     v = np.asarray(arrays[spec.velocity], dtype=float) if spec.velocity else None
     if spec.controller is not None:

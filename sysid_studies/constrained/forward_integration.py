@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import SignalError
 from sysid_core.estimation.fit import Regression, friction_scale
-from sysid_core.robot import Array, usual_friction
+from sysid_core.robot import Array, DriveTrain, FrictionModel, usual_friction
 from sysid_core.robot.loops import (
     ClosedChain,
     ConstrainedMotion,
@@ -26,7 +26,6 @@ from sysid_core.robot.loops import (
     closure_state,
     constrained_motion,
     constrained_torques,
-    drive_friction,
     projected_drive_regressor,
 )
 from sysid_core.signals import Recording
@@ -40,8 +39,8 @@ _SEGMENT = 0.5  # length of a segment [s]
 
 
 def paper_regression(chain: ClosedChain, recordings: Sequence[Recording]) -> Regression:
-    """Regression for friction and drives of the actuated joints with known inertias (Zhang et al.
-    2024, eqs. 28, 29).
+    """Return the regression for friction and drives of the actuated joints with known inertias
+    (Zhang et al. 2024, eqs. 28, 29).
 
     Args:
         chain: The mechanism; the friction of its actuated joints isn't looked at.
@@ -61,7 +60,7 @@ def paper_regression(chain: ClosedChain, recordings: Sequence[Recording]) -> Reg
         W = projected_drive_regressor(chain, motion, chain.actuated)
         parts.append((W, tau - constrained_torques(rest, motion)))
     W, tau = (np.concatenate(x) for x in zip(*parts, strict=True))
-    friction = drive_friction(chain.actuated)
+    friction = FrictionModel(DriveTrain.direct(chain.actuated), coulomb_velocity=0.0)
     return Regression(
         Y=W,
         tau=tau,
@@ -96,7 +95,9 @@ class SegmentPrediction:
     lost: int
 
     def l2_error(self) -> dict[str, float]:
-        """Root of the summed squared errors over all samples of all segments (eq. 33) [rad]."""
+        """Return the root of the summed squared errors over all samples of all segments (eq. 33)
+        [rad].
+        """
         e = (self.predicted - self.measured).reshape(-1, len(self.joint_names))
         return dict(zip(self.joint_names, np.linalg.norm(e, axis=0).tolist(), strict=True))
 
@@ -154,7 +155,7 @@ class _Reduced:
 
 
 def reduced_dynamics(chain: ClosedChain, q: Array, v_a: Array) -> _Reduced:
-    """Mass matrix and bias of the actuated joints' equation of motion at S states.
+    """Return the mass matrix and bias of the actuated joints' equation of motion at S states.
 
     Zhang, Haugk and Vasudevan (2024), eqs. (3), (6), projected onto the actuated joints.
 

@@ -47,7 +47,7 @@ _COLUMNS = ("nominal", "paper's processing", "identified", "true parameters")
 
 
 def constrained_report(study: ConstrainedStudy) -> Report:
-    """Report with goals, parameters and tables I to IV."""
+    """Return a report with goals, parameters and tables I to IV."""
     config, n = study.config, len(study.seeds)
     report = Report(
         f"Closed chain: {study.chain.name}",
@@ -105,7 +105,7 @@ def constrained_report(study: ConstrainedStudy) -> Report:
     report.bullets(study.seeds[0].estimates["identified"].notes)
     report.bullets(study.conditions)
     report.paragraph(
-        "The paper's columns are of a Digit's left leg on hardware; only the comparison of"
+        "The values of the paper were measured on the left leg of a real Digit; only the comparison of"
         " identified with nominal parameters is transferable."
     )
     return report

@@ -48,7 +48,7 @@ Progress = Callable[[float, str], None]
 def perturbed_truth(
     chain: ClosedChain, rng: np.random.Generator, spread: float = 2.0, offset: float = 0.5
 ) -> ClosedChain:
-    """Robot whose friction and drive parameters differ from those of the description.
+    """Return the robot whose friction and drive parameters differ from those of the description.
 
     Every value is multiplied or divided by a factor between 1.25 and `spread`; offsets are uniform
     within `offset` times the nominal Coulomb friction.
@@ -134,13 +134,13 @@ def study_robot(
 def equations_of(
     chain: ClosedChain, recordings: Sequence[Recording], processing: Processing
 ) -> ArmEquations:
-    """Equations of the closed chain as those of a robot with only the driven joints."""
+    """Return the equations of the closed chain as those of a robot with only the driven joints."""
     friction = FrictionModel(DriveTrain.direct(chain.actuated))
     return ArmEquations.build(DrivenRobot.of(chain), recordings, friction, processing)
 
 
 def delay_of(chain: ClosedChain, recordings: Sequence[Recording]) -> float:
-    """Delay of the torques relative to the motion [s]."""
+    """Return the delay of the torques relative to the motion [s]."""
     return torque_delay(equations_of(chain, recordings, Processing())).seconds
 
 
@@ -195,8 +195,8 @@ def _track_all(
 
 
 def tracking_test(chain: ClosedChain, speed: float, duration: float) -> Trajectory:
-    """Sine motion of all joints together, or of one after another if the nominal model exceeds a
-    limit.
+    """Return the sine motion of all joints together, or of one after another if the nominal model
+    exceeds a limit.
 
     A joint at its torque limit would disturb all others, whatever the model.
     """
@@ -225,5 +225,5 @@ def _drive_values(chain: ClosedChain) -> dict[str, float]:
 
 
 def mean_errors(errors: Mapping[str, tuple[float, float]]) -> dict[str, float]:
-    """First element of each (mean, largest) pair."""
+    """Return the first element of each (mean, largest) pair."""
     return {joint: mean for joint, (mean, _) in errors.items()}

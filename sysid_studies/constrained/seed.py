@@ -81,7 +81,7 @@ class ConstrainedSeed:
     guess_difference: float
 
     def errors(self, model: str) -> dict[str, float]:
-        """Largest relative error of `F_c`, `F_v`, `I_a` over the joints."""
+        """Return the largest relative error of `F_c`, `F_v`, `I_a` over the joints."""
         values = self.nominal if model == "nominal" else self.estimates[model]
         return {
             symbol: float(
@@ -95,8 +95,8 @@ class ConstrainedSeed:
         }
 
     def within_two_sd(self, model: str) -> float:
-        """Share of the parameters whose true value lies within two standard deviations of the
-        estimate.
+        """Return the share of the parameters whose true value lies within two standard deviations
+        of the estimate.
         """
         estimate = self.estimates[model]
         inside = [

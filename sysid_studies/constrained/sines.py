@@ -25,8 +25,8 @@ def sine_trajectory(
     duration: float = 10.0,
     alone: bool = False,
 ) -> Trajectory:
-    """Sine motion of all coordinates at once or one after another, as large as the permitted range
-    allows.
+    """Return the sine motion of all coordinates at once or one after another, as large as the
+    permitted range allows.
 
     Every joint has its own amplitude, hence its own frequency for the same peak velocity, as in
     the tracking test of Zhang et al. 2024 (section IV-D).

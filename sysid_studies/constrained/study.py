@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identification of a closed-chain leg, from excitation to tracking: tables I to IV of the paper.
 
-The robot is a MuJoCo model whose friction and drives differ from the description's; the program
-sees only noisy recordings of the actuated joints. Nominal, identified and true parameters are
-compared on the paper's three tests, with the paper's own processing beside ours.
+The robot is a MuJoCo model whose friction and drives differ from those of the description; the
+identification receives only noisy recordings of the actuated joints. Nominal, identified and true
+parameters are compared in the three tests of the paper, each with the processing of the paper and
+with that of this package.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class ConstrainedStudy:
     conditions: tuple[str, ...]
 
     def torque_table(self, *, moving: bool = False) -> dict[str, dict[str, float]]:
-        """Table I: RMS torque error by model and joint, mean over the robots [N m]."""
+        """Return table I: RMS torque error by model and joint, mean over the robots [N m]."""
         return self._mean(
             lambda seed, model: {
                 joint: error.rms_moving if moving else error.rms
@@ -53,12 +54,14 @@ class ConstrainedStudy:
         )
 
     def integration_table(self) -> dict[str, dict[str, float]]:
-        """Table II: L2 error of forward integration by model and joint, mean over the robots [rad]."""
+        """Return table II: L2 error of forward integration by model and joint, mean over the robots
+        [rad].
+        """
         return self._mean(lambda seed, model: seed.integration[model])
 
     def tracking_table(self, speed: float, *, largest: bool = False) -> dict[str, dict[str, float]]:
-        """Tables III, IV: mean (or largest) tracking error by model and joint, mean over the robots
-        [deg].
+        """Return tables III, IV: mean (or largest) tracking error by model and joint, mean over the
+        robots [deg].
         """
         return self._mean(
             lambda seed, model: {
@@ -67,8 +70,8 @@ class ConstrainedStudy:
         )
 
     def saturated_table(self, speed: float) -> dict[str, float]:
-        """Share of samples at the torque limit with the true parameters, by joint, mean over the
-        robots.
+        """Return the share of samples at the torque limit with the true parameters, by joint, mean
+        over the robots.
         """
         return {
             joint: float(np.mean([seed.saturated[speed][joint] for seed in self.seeds]))
@@ -76,11 +79,11 @@ class ConstrainedStudy:
         }
 
     def alone(self, speed: float) -> bool:
-        """True if the tracking test moved one coordinate after another."""
+        """Return True if the tracking test moved one coordinate after another."""
         return bool(tracking_test(self.chain, speed, self.config.tracking_duration).segments)
 
     def goals(self) -> dict[str, tuple[bool, str]]:
-        """Goals of the study with the result of the worst robot."""
+        """Return the goals of the study with the result of the worst robot."""
         worst = max(max(seed.errors("identified").values()) for seed in self.seeds)
         inside = float(np.mean([seed.within_two_sd("identified") for seed in self.seeds]))
         guess = max(seed.guess_difference for seed in self.seeds)
@@ -137,7 +140,7 @@ class ConstrainedStudy:
         return constrained_report(self)
 
     def to_dict(self) -> dict[str, object]:
-        """Result as plain data for JSON."""
+        """Return the result as plain data for JSON."""
         return {
             "schema": "robot_sysid/constrained_study/1",
             "robot": self.chain.name,

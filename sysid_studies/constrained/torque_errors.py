@@ -30,7 +30,8 @@ class TorqueError:
 
 
 def torque_errors(equations: ArmEquations, chain: ClosedChain) -> dict[str, TorqueError]:
-    """Torque prediction errors on recordings for each actuated joint, filtered as in the fit.
+    """Return the torque prediction errors on recordings for each actuated joint, filtered as in the
+    fit.
 
     Args:
         equations: Equations of held-out recordings.
@@ -62,5 +63,5 @@ def torque_errors(equations: ArmEquations, chain: ClosedChain) -> dict[str, Torq
 
 
 def total(values: Mapping[str, float]) -> float:
-    """Root of the summed squares of the errors over the joints."""
+    """Return the root of the summed squares of the errors over the joints."""
     return float(np.sqrt(sum(value**2 for value in values.values())))

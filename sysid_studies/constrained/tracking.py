@@ -9,10 +9,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sysid_core.errors import ModelError
 from sysid_core.planning import Segment, Trajectory
@@ -24,25 +23,7 @@ from sysid_core.robot.loops import (
     constrained_torques,
 )
 from sysid_core.signals import EffortKind, JointStream, Recording
-from sysid_core.simulation import PlantSample
-
-
-class Plant(Protocol):
-    """Interface of a simulated robot."""
-
-    @property
-    def q(self) -> Array:
-        """Positions of all joints."""
-
-    @property
-    def v(self) -> Array:
-        """Velocities of all joints."""
-
-    def reset(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
-        """Set the state."""
-
-    def step(self, effort: ArrayLike) -> PlantSample:
-        """Apply efforts for one control period."""
+from sysid_core.simulation import ClosedChainPlant
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +40,7 @@ class Gains:
 
     @classmethod
     def for_chain(cls, chain: ClosedChain, bandwidth: float = 30.0) -> Gains:
-        """Gains for critical damping at the home posture of the nominal model.
+        """Return the gains for critical damping at the home posture of the nominal model.
 
         Args:
             chain: The mechanism.
@@ -94,7 +75,7 @@ class ComputedTorque:
         if missing:
             raise ModelError(
                 f"The trajectory doesn't move the actuated joints {missing} of '{chain.name}'.",
-                remedy="Plan it for this mechanism.",
+                remedy="Plan the trajectory for this mechanism.",
             )
         columns = [trajectory.joint_names.index(name) for name in chain.actuated]
         self.chain = chain
@@ -146,7 +127,7 @@ class TrackingRun:
         return np.array([self.joint_names.index(name) for name in self.actuated])
 
     def error_degrees(self, segments: Sequence[Segment] = ()) -> dict[str, tuple[float, float]]:
-        """Mean and largest absolute tracking error of each actuated joint [deg].
+        """Return the mean and largest absolute tracking error of each actuated joint [deg].
 
         Args:
             segments: Where given, a joint's error counts in those that move it.
@@ -159,7 +140,7 @@ class TrackingRun:
         return out
 
     def saturated_share(self, segments: Sequence[Segment] = ()) -> dict[str, float]:
-        """Share of samples at the torque limit for each actuated joint."""
+        """Return the share of samples at the torque limit for each actuated joint."""
         return {
             name: float(np.mean(self.at_limit[self._moved(name, segments), j]))
             for j, name in enumerate(self.actuated)
@@ -173,7 +154,7 @@ class TrackingRun:
         return rows if np.any(rows) else ~rows
 
 
-def track(plant: Plant, controller: ComputedTorque) -> TrackingRun:
+def track(plant: ClosedChainPlant, controller: ComputedTorque) -> TrackingRun:
     """Play a trajectory on a simulated robot, from rest at its start; one control period per
     sample.
     """
@@ -225,7 +206,7 @@ def recording_of(
     *,
     passive: tuple[str, ...] = (),
 ) -> Recording:
-    """Recording of positions, velocities and efforts, as a real robot would report them.
+    """Return the recording of positions, velocities and efforts, as a real robot would report them.
 
     Args:
         run: The true course.

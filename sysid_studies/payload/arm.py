@@ -124,7 +124,7 @@ def _simulate(
 
 
 def solve_arm(thing: StudyObject, run: ArmRun) -> dict[str, Estimate]:
-    """Estimates of all methods of the paper and of this package from one recording."""
+    """Return the estimates of all methods of the paper and of this package from one recording."""
     shape = thing.shape
     return {
         "homogeneous": HomogeneousBody(shape).fit(run.causal),
@@ -139,7 +139,7 @@ def solve_arm(thing: StudyObject, run: ArmRun) -> dict[str, Estimate]:
 
 
 def table_iv(seeds: int, names: tuple[str, ...] | None = None) -> StudyTable:
-    """Mean errors over the objects, compared with those of the paper."""
+    """Return the mean errors over the objects, compared with those of the paper."""
     errors: dict[str, list[tuple[float, float, float]]] = {}
     for name, thing in modular_objects().items():
         if names is not None and name not in names:

@@ -33,7 +33,7 @@ def _size(rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def shell(rng: np.random.Generator) -> StudyObject:
-    """Closed box of sheet metal, described to the estimator as solid."""
+    """Return the closed box of sheet metal, described to the estimator as solid."""
     size, centre = _size(rng)
     wall = rng.uniform(0.001, 0.004)
     density = rng.choice([PLASTIC, ALUMINIUM, STEEL]) * rng.uniform(0.8, 1.2)
@@ -42,7 +42,7 @@ def shell(rng: np.random.Generator) -> StudyObject:
 
 
 def dumbbell(rng: np.random.Generator) -> StudyObject:
-    """Two heavy ends connected by a light bar."""
+    """Return two heavy ends connected by a light bar."""
     length, end, bar = rng.uniform(0.12, 0.3), rng.uniform(0.03, 0.08), rng.uniform(0.01, 0.03)
     height = end / 2.0
     parts = [
@@ -60,7 +60,7 @@ def dumbbell(rng: np.random.Generator) -> StudyObject:
 
 
 def foam(rng: np.random.Generator) -> StudyObject:
-    """Block of foam with a ball of lead at a random place."""
+    """Return a block of foam with a ball of lead at a random place."""
     size, centre = _size(rng)
     pi = _box(size, centre, FOAM)
     for _ in range(rng.integers(1, 3)):
@@ -71,7 +71,7 @@ def foam(rng: np.random.Generator) -> StudyObject:
 
 
 def two_material_l(rng: np.random.Generator) -> StudyObject:
-    """L-shaped object with a metal leg and a wooden leg."""
+    """Return the L-shaped object with a metal leg and a wooden leg."""
     width, height = rng.uniform(0.03, 0.06, 2)
     first, second = rng.uniform(0.1, 0.25), rng.uniform(0.06, 0.2)
     parts = [
@@ -86,7 +86,7 @@ def two_material_l(rng: np.random.Generator) -> StudyObject:
 
 
 def bottle(rng: np.random.Generator) -> StudyObject:
-    """Bottle partly filled with water that does not slosh."""
+    """Return a bottle partly filled with water that does not slosh."""
     radius, length, fill = rng.uniform(0.03, 0.05), rng.uniform(0.12, 0.28), rng.uniform(0.2, 0.8)
     wall = 0.0015
 
@@ -109,7 +109,7 @@ def bottle(rng: np.random.Generator) -> StudyObject:
 
 
 def tube(rng: np.random.Generator) -> StudyObject:
-    """Box of sheet metal without two of its faces, described to the estimator as solid."""
+    """Return the box of sheet metal without two of its faces, described to the estimator as solid."""
     size, centre = _size(rng)
     wall = rng.uniform(0.002, 0.006)
     axis = rng.integers(3)
@@ -121,7 +121,7 @@ def tube(rng: np.random.Generator) -> StudyObject:
 
 
 def halves(rng: np.random.Generator) -> StudyObject:
-    """Block of two materials with a plane boundary."""
+    """Return a block of two materials with a plane boundary."""
     size, centre = _size(rng)
     axis, cut = rng.integers(3), rng.uniform(0.2, 0.8)
     pi = np.zeros(10)
@@ -169,7 +169,7 @@ def _shift(offset: object) -> Array:
 
 
 def given_shape(thing: StudyObject, how: str, rng: np.random.Generator) -> Shape | None:
-    """Shape that the estimator receives, right or wrong.
+    """Return the shape that the estimator receives, right or wrong.
 
     Args:
         thing: The object.

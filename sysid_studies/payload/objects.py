@@ -43,7 +43,7 @@ def _facts() -> dict[str, Any]:
 
 
 def modular_shape(cells: int = 56) -> Shape:
-    """H-shaped object of three boxes with 56 or 126 cells."""
+    """Return the H-shaped object of three boxes with 56 or 126 cells."""
     boxes = _facts()["boxes"]
     return Shape.from_boxes(
         [(b["size"], b["centre"], b[f"cells_{cells}"]) for b in boxes], name="modular object"
@@ -51,7 +51,7 @@ def modular_shape(cells: int = 56) -> Shape:
 
 
 def modular_objects() -> dict[str, StudyObject]:
-    """The eight configurations of Nadeau et al. 2022, figure 3, by name."""
+    """Return the eight configurations of Nadeau et al. 2022, figure 3, by name."""
     facts = _facts()
     shape = modular_shape(56)
     size = np.array(facts["bounding_box"])
@@ -67,11 +67,13 @@ def modular_objects() -> dict[str, StudyObject]:
 
 
 def random_objects(count: int, rng: np.random.Generator) -> list[StudyObject]:
-    """Objects with random shapes and densities, for the choice of an estimator's settings.
+    """Return the objects with random shapes and densities, for the choice of an estimator's
+    settings.
 
-    One to four boxes set together at random, of a plastic's density, with random weights of
-    plastic to steel inside; held at the lower face. Every other one is symmetric about its centre,
-    as made things often are.
+    Each object consists of one to four boxes, placed side by side at random, with the density of a
+    plastic, and contains random additional masses with densities from plastic to steel; it is held
+    at its lower face. Every second object is symmetric about its centre, as many manufactured
+    objects are.
     """
     objects = []
     for number in range(count):

@@ -97,7 +97,7 @@ class Result:
 
 
 def simulate(case: Case) -> tuple[StudyObject, Experiment]:
-    """Simulated data of a case; the same case always gives the same data."""
+    """Return the simulated data of a case; the same case always gives the same data."""
     thing = modular_objects()[case.thing]
     rng = np.random.default_rng([case.seed, *case.thing.encode()])
     noise = NOISE_LEVELS[case.noise]
@@ -113,7 +113,7 @@ def solvers(
     sensor: SensorModel,
     poses: Array | None,
 ) -> dict[str, Callable[[], Estimate]]:
-    """All methods by name, applied to the same data.
+    """Apply all methods, by name, to the same data.
 
     The other methods receive the filtered motion, as in the paper; the default method receives
     encoders and wrench.
@@ -163,7 +163,9 @@ def judge(case: Case, method: str, solve: Callable[[], Estimate], thing: StudyOb
 
 
 def normalised_squared_error(estimate: Estimate, truth: Array) -> float:
-    """Mean of (error / standard deviation)^2 over mass, centre of mass and inertia about it."""
+    """Return the mean of (error / standard deviation)^2 over mass, centre of mass and inertia about
+    it.
+    """
     payload = PayloadSummary.of(estimate)
     mass, com, inertia = mass_com_inertia_from_pi(truth)
     upper = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
@@ -184,7 +186,7 @@ def run_cases(
 def table_cases(
     seeds: int, names: Sequence[str], *, faults: bool = False, paper: bool = False
 ) -> list[Case]:
-    """Cases of table III: 150 samples, moderate noise, motion from encoders."""
+    """Return the cases of table III: 150 samples, moderate noise, motion from encoders."""
     return [
         Case(thing, speed, "moderate", "encoders", 1.5, seed, faults, paper)
         for thing in names
@@ -194,8 +196,8 @@ def table_cases(
 
 
 def noise_cases(seconds: float, speeds: Sequence[float], names: Sequence[str]) -> list[Case]:
-    """Cases of figure 6: noise on all signals, 8 objects, 5 speeds, 4 noise levels; 640 runs in
-    all.
+    """Return the cases of figure 6: noise on all signals, 8 objects, 5 speeds, 4 noise levels; 640
+    runs in all.
     """
     return [
         Case(thing, speed, noise, "accelerations", seconds, 0)
@@ -206,7 +208,7 @@ def noise_cases(seconds: float, speeds: Sequence[float], names: Sequence[str]) -
 
 
 def accelerometer_cases(seeds: int, names: Sequence[str]) -> list[Case]:
-    """Cases with 150 samples and independent moderate noise on the accelerations."""
+    """Return the cases with 150 samples and independent moderate noise on the accelerations."""
     return [
         Case(thing, speed, "moderate", "accelerations", 1.5, seed)
         for thing in names
@@ -239,7 +241,7 @@ class Extent:
 
     @classmethod
     def of(cls, full: bool, objects: Sequence[str] | None) -> Extent:
-        """Extent of a full or quick study, with all objects or some.
+        """Return the extent of a full or quick study, with all objects or some.
 
         Raises:
             EstimationError: An object isn't one of the eight.

@@ -84,14 +84,14 @@ class Swing:
 
 @cache
 def robot() -> RobotModel:
-    """Robot of the study, a UR10."""
+    """Return the robot of the study, a UR10."""
     return RobotModel.from_urdf("ur10")
 
 
 def swing(
     speed: float, seconds: float, *, shift: float = 0.0, amplitude: float = AMPLITUDE
 ) -> Swing:
-    """Motion of the paper at a given mean angular speed.
+    """Return the motion of the paper at a given mean angular speed.
 
     Args:
         speed: [rad/s].
@@ -118,14 +118,14 @@ def _frequencies(speed: float, amplitude: float) -> tuple[float, float, float]:
 
 
 def exact_data(motion: Swing, pi: Array) -> PayloadData:
-    """Wrenches and motion without any error."""
+    """Return the wrenches and motion without any error."""
     m = motion.model.frame_motion(motion.frame, motion.q, motion.v, motion.a)
     wrench = wrench_regressor(m.a, m.omega, m.alpha) @ pi
     return PayloadData.of(motion.time, wrench, m)
 
 
 def sensor_poses(speed: float, seconds: float) -> Array:
-    """Poses of the sensor in the robot's base, shape (K, 4, 4)."""
+    """Return the poses of the sensor in the robot's base, shape (K, 4, 4)."""
     motion = swing(speed, seconds)
     model = motion.model
     data, frame_id = model.pin_model.createData(), model.frame_id(motion.frame)
@@ -145,7 +145,7 @@ def measured_wrench(
     rng: np.random.Generator,
     amplitude: float = AMPLITUDE,
 ) -> Array:
-    """Simulated readings of the sensor, shape (K, 6)."""
+    """Return the simulated readings of the sensor, shape (K, 6)."""
     true = exact_data(
         swing(speed, seconds, shift=-faults.delay, amplitude=amplitude), thing.pi
     ).wrench
@@ -181,7 +181,7 @@ def encoder_experiment(
     faults: SensorFaults | None = None,
     amplitude: float = AMPLITUDE,
 ) -> Experiment:
-    """Run with motion from encoders, as in table III of the paper."""
+    """Return the run with motion from encoders, as in table III of the paper."""
     motion = swing(speed, seconds, amplitude=amplitude)
     wrench = measured_wrench(speed, seconds, thing, noise, faults or SensorFaults(), rng, amplitude)
     q = motion.q + ENCODER_SD * rng.normal(size=motion.q.shape)
@@ -207,7 +207,9 @@ def accelerometer_experiment(
     noise: NoiseLevel,
     rng: np.random.Generator,
 ) -> Experiment:
-    """Run with independent noise on both accelerations, as in figures 6 and 7 of the paper."""
+    """Return the run with independent noise on both accelerations, as in figures 6 and 7 of the
+    paper.
+    """
     exact = exact_data(swing(speed, seconds), thing.pi)
     wrench = measured_wrench(speed, seconds, thing, noise, SensorFaults(), rng)
     sd = np.repeat([noise.linear_acceleration, 0.0, noise.angular_acceleration], 3)

@@ -42,7 +42,9 @@ def stop_and_go(
     noise: NoiseLevel,
     rng: np.random.Generator,
 ) -> PayloadData:
-    """Simulated wrenches at rest in twelve random orientations, with a hundred samples in each."""
+    """Return the simulated wrenches at rest in twelve random orientations, with a hundred samples
+    in each.
+    """
     R = Rotation.random(12, rng=rng)
     gravity = np.repeat(R.inv().apply(STANDARD_GRAVITY), 100, axis=0)
     still = np.zeros_like(gravity)
@@ -54,7 +56,7 @@ def stop_and_go(
 
 
 def stop_and_go_table() -> StudyTable:
-    """Table of mass and COM errors of PMD and MAP from static data, for all eight objects."""
+    """Return a table of mass and COM errors of PMD and MAP from static data, for all eight objects."""
     rows = []
     for noise in ("none", "moderate"):
         worst = {"PMD": [0.0, 0.0], "MAP": [0.0, 0.0]}
@@ -88,7 +90,7 @@ class PayloadStudy:
     remarks = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Result as plain data for JSON."""
+        """Return the result as plain data for JSON."""
         return {
             "schema": "robot_sysid/payload_study/1",
             "runs": self.runs,
@@ -96,7 +98,7 @@ class PayloadStudy:
         }
 
     def report(self) -> Report:
-        """Report with all tables and charts."""
+        """Return a report with all tables and charts."""
         page = Report(
             "Payload identification: the study of Nadeau, Giamou and Kelly (2022)",
             f"{self.runs} simulated runs",

@@ -36,7 +36,7 @@ Means = dict[tuple[str, float], dict[str, float]]
 
 
 def means(results: Iterable[Result]) -> Means:
-    """Mean errors over objects and seeds, by method and speed."""
+    """Return the mean errors over objects and seeds, by method and speed."""
     groups: dict[tuple[str, float], list[Result]] = defaultdict(list)
     for result in results:
         groups[result.method, result.case.speed].append(result)
@@ -55,7 +55,7 @@ def table_iii(
     *,
     with_paper: bool = True,
 ) -> StudyTable:
-    """Mean errors by method, with three speeds in each cell as in the paper.
+    """Return the mean errors by method, with three speeds in each cell as in the paper.
 
     `with_paper`: the case is that of the paper, whose numbers are printed below ours.
     """
@@ -78,19 +78,19 @@ def table_iii(
 
 
 def as_printed(value: float) -> str:
-    """Number of the paper's tables; 500 stands for '> 500'."""
+    """Return the number of the paper's tables; 500 stands for '> 500'."""
     return ">500" if value == 500.0 else f"{value:g}"
 
 
 def short(value: float) -> str:
-    """Number with three significant digits, or '>500' as in the paper."""
+    """Return the number with three significant digits, or '>500' as in the paper."""
     if not value <= 500.0:
         return ">500"
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
 
 
 def noise_table(results: Sequence[Result], methods: Sequence[str]) -> StudyTable:
-    """Table of figure 6: inertia errors by noise level and speed."""
+    """Return a table of figure 6: inertia errors by noise level and speed."""
     groups: dict[tuple[str, str, float], list[float]] = defaultdict(list)
     for r in results:
         groups[r.method, r.case.noise, r.case.speed].append(r.inertia)

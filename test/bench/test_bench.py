@@ -18,7 +18,7 @@ from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
 from sysid_core.validation import Prediction
 from sysid_fleet.batch import Rows
-from sysid_studies.bench.measure import bench_rows, pooled_error
+from sysid_studies.bench.measure import pooled_error
 from sysid_studies.bench.page import outcome_of, standing
 from sysid_studies.bench.peers.peer import PEERS, Peer
 from sysid_studies.bench.recipe import (
@@ -55,8 +55,10 @@ def write_arm(folder: Path, name: str = "mine") -> dict:
 
 
 def test_one_table_and_one_page_come_from_recipes_with_and_without_data(
-    tmp_path: Path, clicks
+    tmp_path: Path, clicks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    broken = Peer("broken", "raises", ("math",))  # a tool that raises
+    monkeypatch.setattr("sysid_studies.bench.measure.PEERS", (broken,))
     mine, other = write_arm(tmp_path / "data" / "mine"), write_arm(tmp_path / "data" / "other")
     other |= {"name": "other", "folder": "nowhere"}
     paths = []
@@ -64,18 +66,17 @@ def test_one_table_and_one_page_come_from_recipes_with_and_without_data(
         paths.append(tmp_path / f"{raw['name']}.yaml")
         paths[-1].write_text(yaml.safe_dump(raw))
     arguments = ["bench", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "out")]
-    arguments += ["--workers", "1", "--no-peers", *(x for p in paths for x in ("--recipe", str(p)))]
+    arguments += ["--workers", "1", *(x for p in paths for x in ("--recipe", str(p)))]
     said = CliRunner().invoke(app, arguments)
     assert said.exit_code == 0, said.output
     assert "https://example.org/mine" in said.output  # where the other's data are
-    values = {
-        row["parameter"]: row["value"]
-        for row in Rows(tmp_path / "out" / "rows").latest()
-        if row["recording"] == "mine"
-    }
+    rows = [r for r in Rows(tmp_path / "out" / "rows").latest() if r["recording"] == "mine"]
+    values = {row["parameter"]: row["value"] for row in rows}
     for method in ("default", "chosen", "ols", "wls"):
         assert values[f"{method}.moving"] < 0.05
         assert 0.5 <= values[f"{method}.coverage"] <= 1.0
+    (row,) = [row for row in rows if row["parameter"].startswith("broken.")]
+    assert row["outcome"] == "refused" and "ModuleNotFoundError" in row["reason"]
     clicks(tmp_path / "out" / "bench.html")
     page = (tmp_path / "out" / "bench.html").read_text()
     assert "An arm of mine" in page and "missing" in page
@@ -143,19 +144,6 @@ def test_another_tool_finds_the_arm_and_is_judged_like_ours(peer: Peer, tmp_path
     found = peer.fit(split.model, split.fitted, split.drives)
     judged = [Prediction.of(found, run) for run in split.judged]
     assert pooled_error(judged) < 0.08
-
-
-def test_a_tool_that_raises_has_a_row_that_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    raw = write_arm(tmp_path / "mine")
-    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(raw))
-    broken = Peer("broken", "raises", ("math",))
-    monkeypatch.setattr("sysid_studies.bench.measure.PEERS", (broken,))
-    rows = bench_rows((load_recipe(tmp_path / "mine.yaml"), str(tmp_path), True))
-    (row,) = [row for row in rows if row["parameter"].startswith("broken.")]
-    assert row["outcome"] == "refused" and "ModuleNotFoundError" in row["reason"]
-    assert any(row["parameter"] == "default.moving" for row in rows)
 
 
 def test_a_benchmark_over_no_robot_is_not_judged(tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ def files(tmp_path_factory) -> Path:
 
 def run(files: Path, out: Path, *arguments: str, columns: str | Path = "columns.yaml"):
     common = ("--robot", str(files / "robot.urdf"), "--columns", str(files / columns))
+    common = (*common, "--friction", "usual")  # the terms that the runs were made with
     command = ["identify", str(files / "empty.csv"), *common, "--out", str(out), *arguments]
     return CliRunner().invoke(app, command)
 
@@ -117,7 +118,6 @@ def test_a_known_load_gives_gains_that_the_next_run_can_use(files, tmp_path, met
 def test_the_arm_found_with_a_load_weighs_other_loads(files, tmp_path):
     """`payload-torques --arm` takes the estimate, gains and load in it left out."""
     options = (*loaded(files, "--load-mass", "2.0", "--load-frame", "b"), "--method", "lmi")
-    options = (*options, "--friction", "usual")  # the same terms as the payload's
     rigid = URDF.replace('type="prismatic"', 'type="fixed"')
     (tmp_path / "robot.urdf").write_text(rigid)
     for name in ("empty.csv", "loaded.csv", "columns.yaml"):

@@ -42,7 +42,7 @@ from sysid_core.export import Target  # noqa: E402
 from sysid_core.export.c_code import c_parameters  # noqa: E402
 from sysid_core.export.files import write_target  # noqa: E402
 from sysid_core.export.projection import Projection  # noqa: E402
-from sysid_core.planning import MotionChecker, MotionLimits, export_trajectory  # noqa: E402
+from sysid_core.planning import MotionChecker, MotionLimits  # noqa: E402
 from sysid_core.planning.payload.motion import oscillation  # noqa: E402
 from sysid_core.planning.transfer import MotionBuilder  # noqa: E402
 from sysid_core.robot import (  # noqa: E402
@@ -273,7 +273,7 @@ def executor(
     builder.rest(0.2, "still")
     builder.play(*oscillation(np.array([0.2, 0.1]), [0, 1], [0.2, 0.3], 3.0, rate_hz=100), "wave")
     motion = builder.build()
-    export_trajectory(model, motion, limits, folder / "motion.npz")
+    MotionChecker(model, limits).export(motion, folder / "motion.npz")
     of_all = {"acceleration": MOTION_ACCELERATION, "tcp_speed": 5.0, "trajectories": [str(folder)]}
     spec = NodeSpec(
         "trajectory_executor", "trajectory_executor", parameters=of_all | PATIENT | parameters

@@ -20,7 +20,6 @@ from sysid_core.robot import (
     Spring,
     SpringLaw,
     example_robots,
-    joint_torque_regressor,
 )
 
 pytestmark = pytest.mark.skipif(
@@ -81,7 +80,7 @@ def test_code_of_random_trees_has_pinocchios_rigid_bodies(seed, tmp_path):
     assert code.torques(q, v, a) == pytest.approx(rigid, abs=1e-9)
     assert code.rigid_torques(q, v, a) == pytest.approx(rigid, abs=1e-9)
     assert code.gravity(q) == pytest.approx(model.inverse_dynamics(q, still, still), abs=1e-9)
-    Y = joint_torque_regressor(model, q, v, a)
+    Y = model.torque_regressor(q, v, a)
     assert code.regressor(q, v, a) == pytest.approx(
         np.asarray(Y).reshape(20, model.nv, -1), abs=1e-9
     )

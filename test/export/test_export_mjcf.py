@@ -13,11 +13,10 @@ from two_joint_arm import URDF
 
 from sysid_core.errors import ModelError
 from sysid_core.export import JointFields, LossCode, PositionServo, Target, mjcf_of, write_mjcf
-from sysid_core.export.files import largest_differences, reader_of, write_target
+from sysid_core.export.files import largest_differences, losses_of, reader_of, write_target
 from sysid_core.export.geometry import MeshFolder
-from sysid_core.export.losses import losses_of
 from sysid_core.export.mjcf import MESH_FORMATS, MjcfReader, chain_fields, joint_fields
-from sysid_core.export.projection import Projection, projected
+from sysid_core.export.projection import Projection, projections
 from sysid_core.robot import (
     DriveTrain,
     FrictionModel,
@@ -109,7 +108,7 @@ def test_joints_stick_below_their_dry_friction(tmp_path):
 
 def test_offsets_are_the_motors_bias_and_friction_is_read_back(rng, tmp_path):
     result, fitted, _ = identified(LOADED, rng)
-    robot = projected(result, fitted, Target.MJCF)
+    robot = projections(result, fitted, Target.MJCF).robot
     assert robot.lost == ("load", "smooth_sign")
     path = write_mjcf(tmp_path / "arm.xml", mjcf_of(robot.model, joint_fields(robot)))
     q, v, a = rng.normal(size=(3, 40, 2))

@@ -10,7 +10,7 @@ from exported_arm import LOADED, TRUTH, USUAL, identified
 from sysid_core.errors import ModelError
 from sysid_core.export import ExportedError, Target, describe
 from sysid_core.export.judged import judge_export
-from sysid_core.export.projection import Projection, Projections, inside, lost_in, projected
+from sysid_core.export.projection import Projection, Projections, inside, lost_in, projections
 from sysid_core.export.urdf import UrdfReader, urdf_of
 from sysid_core.robot import RobotModel
 from sysid_core.signals import Recording
@@ -27,12 +27,12 @@ def judge(result, target, robot, runs, predictions) -> ExportedError:
 
 def test_terms_that_the_target_holds_stay_as_they_are(rng):
     result, fitted, kept = identified(USUAL, rng)
-    robot = projected(result, fitted, Target.MJCF)
+    robot = projections(result, fitted, Target.MJCF).robot
     assert robot.lost == ("smooth_sign",)
     for symbol in ("F_c", "F_v", "I_a"):
         assert robot.of(symbol) == pytest.approx(TRUTH[symbol], rel=0.02, abs=0.01)
     own = [Prediction.of(result, run) for run in kept]
-    smooth = projected(result, fitted, Target.MJCF, keep=robot.lost)
+    smooth = projections(result, fitted, Target.MJCF).whole
     error = judge(result, Target.MJCF, smooth, kept, own)
     assert error.rise == pytest.approx(1.0, abs=0.02)
     assert error.inside == pytest.approx(own[0].relative_error(), rel=1e-12)
@@ -45,7 +45,7 @@ def test_friction_takes_over_what_the_lost_terms_explained(rng):
         result, fitted, kept, [Prediction.of(result, run) for run in kept], held_out=True
     )
     assert found is not None
-    robot = projected(result, fitted, Target.URDF)
+    robot = projections(result, fitted, Target.URDF).robot
     assert set(robot.lost) == {"inertia", "offset", "load", "smooth_sign"}
     assert robot.of("F_c")[0] > 1.3 * TRUTH["F_c"][0]  # load friction is part of it
     values = [result.friction_parameters[f"{j}.{s}"] for j in ("j1", "j2") for s in ("F_c", "F_v")]
@@ -63,7 +63,7 @@ def test_friction_takes_over_what_the_lost_terms_explained(rng):
 
 def test_the_description_is_judged_as_it_is_read(rng):
     result, fitted, _ = identified(LOADED, rng)
-    robot = projected(result, fitted, Target.URDF)
+    robot = projections(result, fitted, Target.URDF).robot
     model = result.model
     reader = UrdfReader(urdf_of(robot), model.joint_names, model.gravity)
     q, v, a = rng.normal(size=(3, 50, 2))
@@ -72,18 +72,18 @@ def test_the_description_is_judged_as_it_is_read(rng):
 
 def test_a_blow_in_the_recording_moves_no_friction(rng):
     result, fitted, _ = identified(LOADED, rng)
-    clean = projected(result, fitted, Target.URDF)
+    clean = projections(result, fitted, Target.URDF).robot
     efforts = np.array(fitted[0].joints.effort)
     efforts[500:520] += 300.0
     struck = Recording(replace(fitted[0].joints, effort=efforts), source="struck")
-    robot = projected(result, [struck], Target.URDF)
+    robot = projections(result, [struck], Target.URDF).robot
     assert robot.values == pytest.approx(clean.values, abs=0.15)  # its mean is 3 N m
 
 
 def test_code_loses_nothing(rng):
     result, fitted, _ = identified(LOADED, rng)
     assert lost_in(result.friction, Target.C) == ()
-    robot = projected(result, fitted, Target.C)
+    robot = projections(result, fitted, Target.C).robot
     q, v, a = (x[:, :2] for x in rng.normal(size=(3, 30, 2)))
     assert robot.torques(q, v, a) == pytest.approx(result.torques(q, v, a), abs=1e-12)
 
@@ -94,7 +94,7 @@ def test_a_result_without_description_has_no_urdf(rng):
     own = [Prediction.of(result, run) for run in kept]
     assert describe(bare, fitted, kept, own, held_out=True) is None
     with pytest.raises(ModelError, match="wasn't built from a URDF"):
-        urdf_of(projected(bare, fitted, Target.URDF))
+        urdf_of(projections(bare, fitted, Target.URDF).robot)
 
 
 def test_friction_that_is_not_finite_is_refused(rng):

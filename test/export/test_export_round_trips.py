@@ -53,6 +53,11 @@ def excess(model: RobotModel, target: Target, rng: np.random.Generator, folder) 
     return max(differences.values()) / target.tolerance(torque)
 
 
+def some(many, target: Target) -> list:
+    """All; for C every fourth, whose compiler takes most of the time."""
+    return list(many)[:: 4 if target is Target.C else 1]
+
+
 def require(target: Target) -> None:
     if target is Target.USD:
         pytest.importorskip("pxr", reason="usd-core isn't installed")
@@ -64,9 +69,11 @@ def require(target: Target) -> None:
 @pytest.mark.parametrize("target", FORMATS)
 def test_all_example_robots_are_read_back(target, rng, tmp_path):
     require(target)
-    found = {name: excess(model, target, rng, tmp_path) for name, model in example_models()}
+    found = {
+        name: excess(model, target, rng, tmp_path) for name, model in some(example_models(), target)
+    }
     assert {name for name, x in found.items() if x > 1.0} == set()
-    assert len(found) >= ROBOTS
+    assert len(found) >= ROBOTS // (4 if target is Target.C else 1)
 
 
 @pytest.mark.slow
@@ -74,7 +81,7 @@ def test_all_example_robots_are_read_back(target, rng, tmp_path):
 @pytest.mark.parametrize("seeds", TREES)
 def test_two_hundred_random_trees_are_read_back(seeds, target, tmp_path):
     require(target)
-    for seed in seeds:
+    for seed in some(seeds, target):
         rng = np.random.default_rng(seed)
         model = RobotModel.from_urdf(random_urdf(rng))
         assert excess(model, target, rng, tmp_path) < 1.0, seed

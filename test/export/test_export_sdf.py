@@ -10,7 +10,7 @@ from random_tree import random_urdf, with_consistent_bodies
 
 from sysid_core.errors import ModelError
 from sysid_core.export import Target
-from sysid_core.export.projection import Projection, projected
+from sysid_core.export.projection import Projection, projections
 from sysid_core.export.sdf import SdfReader, sdf_of
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, example_robots
 
@@ -39,7 +39,7 @@ def test_sdf_has_our_torques_of_random_trees(seed):
 
 def test_fixed_links_are_frames_and_friction_is_kept(rng):
     result, fitted, _ = identified(LOADED, rng)
-    robot = projected(result, fitted, Target.SDF)
+    robot = projections(result, fitted, Target.SDF).robot
     model = result.model
     read = SdfReader(sdf_of(robot), model.joint_names, model.gravity)
     assert read.dry_friction == pytest.approx(robot.of("F_c"))

@@ -8,9 +8,8 @@ from random_tree import random_urdf, with_consistent_bodies
 
 from sysid_core.errors import ModelError
 from sysid_core.export import LossCode, Target
-from sysid_core.export.files import largest_differences, reader_of, write_target
-from sysid_core.export.losses import losses_of
-from sysid_core.export.projection import Projection, projected
+from sysid_core.export.files import largest_differences, losses_of, reader_of, write_target
+from sysid_core.export.projection import Projection, projections
 from sysid_core.export.usd import UsdReader, prim_names, usd_of
 from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
 
@@ -36,7 +35,7 @@ def test_usd_has_our_torques_within_single_precision(rng, tmp_path):
 def test_a_real_result_is_read_back(rng, tmp_path):
     pytest.importorskip("pxr", reason="usd-core isn't installed")
     result, fitted, _ = identified(LOADED, rng)
-    robot = projected(result, fitted, Target.USD)
+    robot = projections(result, fitted, Target.USD).robot
     path = tmp_path / "arm.usda"
     path.write_text(usd_of(robot))
     read = UsdReader(str(path), robot.model.joint_names, robot.model.gravity)

@@ -22,7 +22,6 @@ from sysid_core.files import (
     Number,
     Vector3,
     hash_of,
-    read_npz,
     write_text,
     write_yaml,
     written_whole,
@@ -147,11 +146,11 @@ def _npy(array: np.ndarray) -> bytes:
 
 def test_arrays_are_read_by_name(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "a.npz", x=np.arange(3.0), y=np.array("head"))
-    found = read_npz(tmp_path / "a.npz", KIND, ("x", "y"))
+    found = KIND.read_npz(tmp_path / "a.npz", ("x", "y"))
     np.testing.assert_array_equal(found["x"], [0, 1, 2])
     assert str(found["y"]) == "head"
     with pytest.raises(SignalError, match="no array 'z'"):
-        read_npz(tmp_path / "a.npz", KIND, ("z",))
+        KIND.read_npz(tmp_path / "a.npz", ("z",))
 
 
 def test_declared_sizes_are_checked_before_memory_is_asked_for(tmp_path: Path) -> None:
@@ -163,13 +162,13 @@ def test_declared_sizes_are_checked_before_memory_is_asked_for(tmp_path: Path) -
     _npz(tmp_path / "bomb.npz", x=b"\0" * (257 << 20))
     for name, words in (("declared", "is not supported"), ("bomb", "more than 256 MB")):
         with pytest.raises(SignalError, match=words):
-            read_npz(tmp_path / f"{name}.npz", KIND, ("x",))
+            KIND.read_npz(tmp_path / f"{name}.npz", ("x",))
 
 
 def test_pickled_arrays_are_never_read(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x=np.array([{"a": 1}], dtype=object))
     with pytest.raises(SignalError, match="is not supported"):
-        read_npz(tmp_path / "a.npz", KIND, ("x",))
+        KIND.read_npz(tmp_path / "a.npz", ("x",))
 
 
 def test_npz_that_is_cut_off_or_has_flipped_bits_is_a_sentence_or_the_same_arrays(
@@ -177,7 +176,7 @@ def test_npz_that_is_cut_off_or_has_flipped_bits_is_a_sentence_or_the_same_array
 ) -> None:
     np.savez_compressed(tmp_path / "a.npz", x=np.linspace(0, 1, 500), y=np.array("head"))
     whole = (tmp_path / "a.npz").read_bytes()
-    true = read_npz(tmp_path / "a.npz", KIND, ("x", "y"))
+    true = KIND.read_npz(tmp_path / "a.npz", ("x", "y"))
     rng = np.random.default_rng(0)
     damaged = [whole[:n] for n in rng.integers(0, len(whole), 50)]
     for bit in rng.integers(0, 8 * len(whole), 300):
@@ -188,7 +187,7 @@ def test_npz_that_is_cut_off_or_has_flipped_bits_is_a_sentence_or_the_same_array
     for content in damaged:
         (tmp_path / "b.npz").write_bytes(content)
         try:
-            found = read_npz(tmp_path / "b.npz", KIND, ("x", "y"))
+            found = KIND.read_npz(tmp_path / "b.npz", ("x", "y"))
         except SignalError:
             refused += 1
         else:

@@ -25,7 +25,7 @@ from mcap.writer import CompressionType, Writer
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.planning import MotionLimits, Trajectory, limits_text, read_limits
-from sysid_core.robot import RobotModel, load_rotors
+from sysid_core.robot import RobotModel, Rotor
 from sysid_core.robot.loops import load_closed_chain
 from sysid_core.robot.reference import load_dh_robot, reference_robots
 from sysid_core.robot.shapes import load_shape
@@ -108,7 +108,7 @@ def chain_of(path: Path) -> None:
 
 
 def rotors_of(path: Path) -> None:
-    finite([rotor.ratio for rotor in load_rotors(path)])
+    finite([rotor.ratio for rotor in Rotor.load(path)])
 
 
 def robot_table_of(path: Path) -> None:

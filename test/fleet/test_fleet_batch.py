@@ -62,6 +62,13 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, l
             process.wait()
 
 
+@pytest.fixture(scope="module")
+def local() -> Iterator[Engine]:
+    """Two processes of this machine."""
+    with Engine(workers=2, memory="400MiB") as engine:
+        yield engine
+
+
 def jobs(count: int) -> Iterator[Job[int]]:
     return (Job(f"{k:05d}", k, {"recording": f"night {k}", "robot": "r"}) for k in range(count))
 
@@ -113,20 +120,20 @@ def test_each_item_has_its_own_error_even_one_that_no_process_can_make_again(
 
 
 def test_a_process_of_this_machine_that_dies_is_replaced_and_has_one_thread(
-    tmp_path: Path,
+    local: Engine, tmp_path: Path
 ) -> None:
-    with Engine(workers=2) as engine:
-        (outcome,) = engine.map(work.ends_its_worker_once, [str(tmp_path / "died")])
-        assert outcome.unwrap() == (tmp_path / "died").read_text()
-        pids, blas = zip(*(o.unwrap() for o in engine.map(work.threads, range(20))), strict=True)
+    (outcome,) = local.map(work.ends_its_worker_once, [str(tmp_path / "died")])
+    assert outcome.unwrap() == (tmp_path / "died").read_text()
+    pids, blas = zip(*(o.unwrap() for o in local.map(work.threads, range(20))), strict=True)
     assert os.getpid() not in pids and set(blas) == {"1"}
 
 
 @pytest.mark.slow
-def test_a_process_that_wants_too_much_memory_is_ended_and_said_to_be_lost(tmp_path: Path) -> None:
+def test_a_process_that_wants_too_much_memory_is_ended_and_said_to_be_lost(
+    local: Engine, tmp_path: Path
+) -> None:
     rows = Rows(tmp_path)
-    with Engine(workers=2, memory="400MiB") as engine:
-        run_jobs(engine, work.takes_memory, [Job("big", 1.0)], rows)
+    run_jobs(local, work.takes_memory, [Job("big", 1.0)], rows)
     (row,) = rows.latest()
     assert row["outcome"] == "lost" and "--memory" in row["reason"]
     assert rows.done() == set()
@@ -218,13 +225,12 @@ def test_hashes_of_folders_notice_names_and_bytes(tmp_path: Path) -> None:
     assert hash_of(tmp_path) != first
 
 
-def test_processes_of_this_machine_take_nobody_elses_work() -> None:
+def test_processes_of_this_machine_take_nobody_elses_work(local: Engine) -> None:
     pytest.importorskip("cryptography")
     from distributed import Client
 
-    with Engine(workers=2) as engine:
-        assert engine.scheduler.startswith("tls://127.0.0.1:")
-        assert [o.unwrap() for o in engine.map(abs, [-3])] == [3]
-        stranger = engine.scheduler.replace("tls://", "tcp://")
-        with pytest.raises(OSError):
-            Client(stranger, timeout=3, set_as_default=False)
+    assert local.scheduler.startswith("tls://127.0.0.1:")
+    assert [o.unwrap() for o in local.map(abs, [-3])] == [3]
+    stranger = local.scheduler.replace("tls://", "tcp://")
+    with pytest.raises(OSError):
+        Client(stranger, timeout=3, set_as_default=False)

@@ -4,9 +4,6 @@
 from sysid_core.identifiability.rpna import (
     coupling_matrix,
 )
-from sysid_core.robot import (
-    joint_torque_regressor,
-)
 from sysid_core.robot.loops import mimic_joints
 
 # The Kinova Gen3's joint origins as its URDF writes them: right angles with four decimals.
@@ -53,4 +50,4 @@ def coupled_regressor(model, rng, K=60):
     q, v, a = (rng.uniform(-2, 2, (K, G.shape[1])) @ G.T for _ in range(3))
     for mimic in mimic_joints(model):
         q[:, model.joint_names.index(mimic.joint)] += mimic.offset
-    return (G.T @ joint_torque_regressor(model, q, v, a)).reshape(-1, 10 * model.n_bodies)
+    return (G.T @ model.torque_regressor(q, v, a)).reshape(-1, 10 * model.n_bodies)

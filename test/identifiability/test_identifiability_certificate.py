@@ -9,14 +9,13 @@ from sysid_core.identifiability import BaseParameters, measure_excitation, rando
 from sysid_core.identifiability.rpna import combination_text, structural_identifiability
 from sysid_core.identifiability.rpna.answer import StructuralVerdict
 from sysid_core.robot import (
-    joint_torque_regressor,
-    reference_robot,
+    load_robot,
 )
 
 
 def test_certificate_of_full_motion_is_maximal(rng):
-    model = reference_robot("puma560")
-    Y = joint_torque_regressor(model, *random_states(model, 60, rng))
+    model = load_robot("puma560")
+    Y = model.torque_regressor(*random_states(model, 60, rng))
     excitation = measure_excitation(structural_identifiability(model), Y)
 
     assert excitation.maximally_exciting
@@ -25,10 +24,10 @@ def test_certificate_of_full_motion_is_maximal(rng):
 
 
 def test_certificate_names_what_a_poor_motion_doesnt_show(rng):
-    model = reference_robot("two-link-parallel")
+    model = load_robot("two-link-parallel")
     q, v, a = rng.normal(size=(3, 60, 2))
     q[:, 1] = v[:, 1] = a[:, 1] = 0.0  # the elbow is held straight
-    Y = joint_torque_regressor(model, q, v, a)
+    Y = model.torque_regressor(q, v, a)
     excitation = measure_excitation(structural_identifiability(model), Y)
 
     # tau1 = (Izz1 + Izz2 + 2 l mx2) a, tau2 = (Izz2 + l mx2) a + l my2 v^2: 3 of 4.
@@ -46,13 +45,13 @@ def test_certificate_names_what_a_poor_motion_doesnt_show(rng):
 
 
 def test_certificate_refuses_a_regressor_of_another_robot():
-    answer = structural_identifiability(reference_robot("puma560"))
+    answer = structural_identifiability(load_robot("puma560"))
     with pytest.raises(IdentifiabilityError, match="60 parameters"):
         measure_excitation(answer, np.ones((10, 50)))
 
 
 def test_parameters_come_back_from_base_values_with_and_without_a_prior(rng):
-    base = structural_identifiability(reference_robot("puma560")).base
+    base = structural_identifiability(load_robot("puma560")).base
     pi, prior = rng.normal(size=(2, 60))
     pi_b = base.base_values(pi)
     plain, near = base.full_values(pi_b), base.full_values(pi_b, prior)
@@ -65,7 +64,7 @@ def test_parameters_come_back_from_base_values_with_and_without_a_prior(rng):
 
 
 def test_regroupings_say_in_words_what_they_mean():
-    answer = structural_identifiability(reference_robot("puma560"))
+    answer = structural_identifiability(load_robot("puma560"))
     by_name = {r.base: r for r in answer.regroupings}
 
     assert by_name["link6.Izz"].meaning == "identifiable alone"
@@ -83,7 +82,7 @@ def test_a_combination_has_no_ones_in_it():
 
 
 def test_verdicts_are_asked_by_name():
-    answer = structural_identifiability(reference_robot("puma560"))
+    answer = structural_identifiability(load_robot("puma560"))
     assert answer.verdict("link1.m") is StructuralVerdict.UNIDENTIFIABLE
     with pytest.raises(IdentifiabilityError, match=r"no parameter 'm1'.*link1\.m"):
         answer.verdict("m1")
@@ -91,4 +90,4 @@ def test_verdicts_are_asked_by_name():
 
 def test_bad_gravity_is_refused():
     with pytest.raises(IdentifiabilityError, match="three numbers"):
-        structural_identifiability(reference_robot("scara"), gravity=[0, -9.81])
+        structural_identifiability(load_robot("scara"), gravity=[0, -9.81])

@@ -16,9 +16,7 @@ from sysid_core.identifiability.rpna import structural_identifiability, with_exa
 from sysid_core.robot import (
     RobotModel,
     example_robots,
-    inertial_parameter_names,
-    joint_torque_regressor,
-    reference_robot,
+    load_robot,
 )
 from sysid_studies.single_joint import (
     check_postures,
@@ -96,8 +94,8 @@ def test_map_to_base_parameters_is_exact_on_odd_arms(name, rng) -> None:
     for offsets in (None, np.zeros((len(kinds), 3))):
         model = arm(rng, kinds, axes, gravity, offsets)
         minimal = minimal_constants(model)
-        Y = joint_torque_regressor(model, *random_states(model, 10 * model.n_bodies + 20, rng))
-        names = inertial_parameter_names(model)
+        Y = model.torque_regressor(*random_states(model, 10 * model.n_bodies + 20, rng))
+        names = model.parameter_names
         sampled = sampled_base_parameters(Y.reshape(-1, Y.shape[-1]), names)
         for base in (sampled, structural_identifiability(model).base):
             assert minimal.rank == base.rank, (minimal.names, base.base_names)
@@ -141,7 +139,7 @@ def test_single_joint_equations_equal_the_full_regressor(rng) -> None:
         posture, motion = rng.normal(size=n), rng.normal(size=(3, 4))
         q, v, a = np.tile(posture, (4, 1)), np.zeros((4, n)), np.zeros((4, n))
         q[:, moving], v[:, moving], a[:, moving] = motion
-        expected = minimal.regressor(joint_torque_regressor(model, q, v, a))[:, observed]
+        expected = minimal.regressor(model.torque_regressor(q, v, a))[:, observed]
         rows = single_joint_rows(minimal, posture, moving, observed, *motion)
         np.testing.assert_allclose(rows, expected, atol=1e-10)
         # Properties 1 and 2 name no less than what the coefficients of this body show.
@@ -218,7 +216,7 @@ def test_parallel_joint_is_refused_with_its_property(rng) -> None:
 
 
 def test_too_few_postures_are_refused_and_name_what_stays_open() -> None:
-    minimal = minimal_constants(reference_robot("stanford"))
+    minimal = minimal_constants(load_robot("stanford"))
     posture = [0.7, 0.7, 0.0, 0.7, 0.7, 0.7]
     with pytest.raises(ExcitationError, match="remain undetermined") as caught:
         check_postures(minimal, 0, 5, [posture])

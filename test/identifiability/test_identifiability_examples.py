@@ -10,7 +10,7 @@ from sysid_core.identifiability.rpna import (
     coupling_matrix,
     structural_identifiability,
 )
-from sysid_core.robot import RobotModel, example_robots, joint_torque_regressor
+from sysid_core.robot import RobotModel, example_robots
 from sysid_core.robot.loops import mimic_joints
 
 FILES = {path: name for name, path in example_robots().items()}
@@ -29,7 +29,7 @@ def sampled_rank(model, rng, coupled=False):
             displacement[:, joint.idx_v] += mimic.offset
     q = [pin.integrate(pin_model, pin.neutral(pin_model), d) for d in displacement]
     v, a = (scale * rng.normal(size=(K, G.shape[1])) @ G.T for scale in (2.0, 5.0))
-    Y = G.T @ joint_torque_regressor(model, np.array(q), v, a)
+    Y = G.T @ model.torque_regressor(np.array(q), v, a)
     Y = Y.reshape(-1, Y.shape[-1])
     scale = np.linalg.norm(Y, axis=0)
     seen = scale > 1e-12 * scale.max()

@@ -12,7 +12,6 @@ from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.robot import (
     RobotModel,
     Rotor,
-    joint_torque_regressor,
     parameter_transform,
     rotor_regressor,
 )
@@ -83,7 +82,7 @@ def sampled(model, rng, static=False, rotors=()):
     q, v, a = states(model, 12 * model.n_bodies + 20, rng)
     if static:
         v, a = 0 * v, 0 * a
-    Y = joint_torque_regressor(model, q, v, a)
+    Y = model.torque_regressor(q, v, a)
     if rotors:
         Y = np.concatenate([Y, rotor_regressor(model, rotors, q, v, a)], axis=2)
     return Y.reshape(-1, Y.shape[-1])
@@ -113,7 +112,7 @@ def test_structural_rank_is_that_of_a_sampled_regressor(model, seed):
 def test_nullspace_is_invisible_in_100_random_states(model, seed):
     answer = structural_identifiability(model)
     q, v, a = states(model, 100, np.random.default_rng(seed))
-    Y = joint_torque_regressor(model, q, v, a).reshape(-1, answer.n_parameters)
+    Y = model.torque_regressor(q, v, a).reshape(-1, answer.n_parameters)
     size = np.abs(Y).max() if Y.any() else 1.0
 
     assert answer.nullspace.shape == (answer.n_parameters, answer.n_parameters - answer.n_base)

@@ -7,7 +7,7 @@ import pytest
 
 from sysid_core.errors import IdentifiabilityError
 from sysid_core.identifiability import numerical_rank, servo_scales
-from sysid_core.robot import RobotModel, joint_torque_regressor, load_robot
+from sysid_core.robot import RobotModel, load_robot
 
 JOINTS = (
     pin.JointModelRX,
@@ -47,7 +47,7 @@ def added_nullity(
     n, count = model.nv, 10 * model.n_bodies + 20
     q = rng.uniform(-2, 2, (count, n))
     v, a = rng.normal(size=(2, count, n)) * (0.0 if still else 3.0)
-    rigid = joint_torque_regressor(model, q, v, a)
+    rigid = model.torque_regressor(q, v, a)
     more = [np.broadcast_to(np.eye(n), (count, n, n))] if zeros else []
     if not still:
         more += [x[:, :, None] * np.eye(n) for x in (v, np.sign(v), a)]

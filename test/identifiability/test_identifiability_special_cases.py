@@ -13,12 +13,9 @@ from sysid_core.identifiability.rpna.structural import exact_angle
 from sysid_core.robot import (
     RobotModel,
     Rotor,
-    joint_torque_regressor,
-    load_rotors,
-    reference_robot,
+    load_robot,
     reference_rotors,
     rotor_regressor,
-    rotors_from_urdf,
 )
 
 
@@ -68,7 +65,7 @@ def with_rotor_bodies(model, rotors):
 
 @pytest.mark.parametrize("robot", ["puma560", "scara", "cheetah3-leg"])
 def test_rotor_regressor_is_that_of_rotors_as_bodies(robot, rng):
-    model = reference_robot(robot)
+    model = load_robot(robot)
     rotors = [
         Rotor(r.joint, r.ratio, axis, r.position)
         for r, axis in zip(
@@ -77,14 +74,14 @@ def test_rotor_regressor_is_that_of_rotors_as_bodies(robot, rng):
     ]
     big, G = with_rotor_bodies(model, rotors)
     q, v, a = rng.normal(size=(3, 20, model.nv))
-    Y = G.T @ joint_torque_regressor(big, q @ G.T, v @ G.T, a @ G.T)
+    Y = G.T @ big.torque_regressor(q @ G.T, v @ G.T, a @ G.T)
     columns = [10 * big.joint_names.index(f"{r.joint}_rotor") + 9 for r in rotors]
 
     np.testing.assert_allclose(rotor_regressor(model, rotors, q, v, a), Y[..., columns], atol=1e-9)
 
 
 def test_ratio_one_rotor_parallel_to_its_joint_adds_nothing_even_on_a_floating_base():
-    model = reference_robot("cheetah3-leg", floating_base=True)
+    model = load_robot("cheetah3-leg", floating_base=True)
     n = structural_identifiability(model).n_base
 
     def count(ratio, axis):
@@ -97,7 +94,7 @@ def test_ratio_one_rotor_parallel_to_its_joint_adds_nothing_even_on_a_floating_b
 
 
 def test_rotor_of_a_prismatic_joint_on_a_floating_base_adds_one():
-    model = reference_robot("scara", floating_base=True)
+    model = load_robot("scara", floating_base=True)
     answer = structural_identifiability(model, rotors=[Rotor("joint3", 300.0)])
     assert answer.n_base_with_rotors == answer.n_base + 1
 
@@ -111,8 +108,8 @@ def test_rotors_are_read_from_yaml_and_from_transmissions(tmp_path):
         '<actuator name="m"><mechanicalReduction>-48</mechanicalReduction></actuator></transmission>'
     )
 
-    assert load_rotors(path) == (Rotor("joint1", 100.0, (0.0, 0.0, 1.0)),)
-    assert rotors_from_urdf(chain_urdf(GEN3, extra=transmission)) == (Rotor("joint2", -48.0),)
+    assert Rotor.load(path) == (Rotor("joint1", 100.0, (0.0, 0.0, 1.0)),)
+    assert Rotor.in_urdf(chain_urdf(GEN3, extra=transmission)) == (Rotor("joint2", -48.0),)
 
 
 @pytest.mark.parametrize(
@@ -131,12 +128,12 @@ def test_bad_rotor_file_is_refused(tmp_path, text, message):
     path = tmp_path / "rotors.yaml"
     path.write_text(text)
     with pytest.raises(ModelError, match=message):
-        load_rotors(path)
+        Rotor.load(path)
 
 
 def test_rotor_of_an_unknown_joint_is_refused():
     with pytest.raises(ModelError, match=r"'elbow' is not a moving joint.*joint1"):
-        structural_identifiability(reference_robot("scara"), rotors=[Rotor("elbow", 5.0)])
+        structural_identifiability(load_robot("scara"), rotors=[Rotor("elbow", 5.0)])
 
 
 def test_rounded_angles_are_analysed_both_ways():
@@ -150,7 +147,7 @@ def test_rounded_angles_are_analysed_both_ways():
 def test_data_are_held_against_the_practical_answer(rng):
     model = RobotModel.from_urdf(chain_urdf(GEN3))
     answer = structural_identifiability(model)
-    Y = joint_torque_regressor(model, *random_states(model, 60, rng))
+    Y = model.torque_regressor(*random_states(model, 60, rng))
     excitation = measure_excitation(answer, Y)
 
     assert answer.practical is answer.exact_angles
@@ -202,12 +199,12 @@ def test_decision_near_the_edge_is_reported_with_its_direction():
 
 
 def test_clear_cut_robot_raises_no_doubts():
-    assert structural_identifiability(reference_robot("puma560")).warnings == ()
+    assert structural_identifiability(load_robot("puma560")).warnings == ()
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_counts_dont_depend_on_the_size_of_the_robot(scale):
-    model = reference_robot("puma560").pin_model.copy()
+    model = load_robot("puma560").pin_model.copy()
     for j in range(1, model.njoints):
         placement = model.jointPlacements[j]
         model.jointPlacements[j] = pin.SE3(placement.rotation, scale * placement.translation)
@@ -215,13 +212,13 @@ def test_counts_dont_depend_on_the_size_of_the_robot(scale):
 
 
 def test_counts_dont_depend_on_where_the_robot_stands():
-    model = reference_robot("puma560").pin_model.copy()
+    model = load_robot("puma560").pin_model.copy()
     model.jointPlacements[1] = pin.SE3(np.eye(3), np.array([1e5, -3e5, 10.0]))
     assert structural_identifiability(RobotModel("far away", model)).n_base == 36
 
 
 @pytest.mark.parametrize("ratio", [0.01, 2.0, -100.0, 1e4])
 def test_rotor_counts_dont_depend_on_the_gear_ratio(ratio):
-    model = reference_robot("puma560")
+    model = load_robot("puma560")
     rotors = [Rotor(joint, ratio) for joint in model.joint_names]
     assert structural_identifiability(model, rotors=rotors).n_base_with_rotors == 40

@@ -8,13 +8,17 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from busy_machine import patience
+from forked_python import Forked
 from live_nodes import FRAME, PATIENT, TCP_SPEED, Start
 
-from sysid_core.planning import MotionLimits, export_trajectory
+from sysid_core.planning import MotionChecker, MotionLimits, Trajectory
 from sysid_core.planning.payload import plan_payload_motion
+from sysid_core.planning.payload.motion import oscillation
 from sysid_core.planning.payload.plan import PayloadPlan
+from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import NodeSpec, below, running
 from sysid_nodes.bringup.processes import NodeProcesses
@@ -52,7 +56,7 @@ def start_nodes(
                 *below([s for s in specs if s.executable not in own], shared),
             ]
             stack.callback(say_logs, tmp_path / "logs")  # shown where the test fails
-            nodes = stack.enter_context(running(specs, tmp_path / "logs"))
+            nodes = stack.enter_context(running(specs, tmp_path / "logs", start=Forked))
             client = stack.enter_context(live_client(namespace))
             client.patience = patience()
             return client, nodes
@@ -62,12 +66,31 @@ def start_nodes(
 
 @pytest.fixture(scope="session")
 def short_plan(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PayloadPlan]:
-    """A payload motion of some seconds, checked and written."""
-    model = RobotModel.from_urdf("xarm7")
-    limits = MotionLimits.from_model(model, tcp_frame=FRAME, tcp_speed=TCP_SPEED)
+    """A payload motion of ten seconds, checked and written."""
+    model, limits = _arm()
     plan = plan_payload_motion(
-        model, limits, duration=4.0, n_tare=3, still=0.6, n_candidates=40, mean_angular_speed=1.5
+        model, limits, duration=2.0, n_tare=3, still=0.4, n_candidates=40, mean_angular_speed=1.5
     )
     path = tmp_path_factory.mktemp("plan") / "motion.npz"
-    export_trajectory(model, plan.trajectory, limits, path)
+    MotionChecker(model, limits).export(plan.trajectory, path)
     return path, plan
+
+
+@pytest.fixture(scope="session")
+def wave(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Trajectory]:
+    """Four seconds of motion from which nothing is weighed, checked and written."""
+    model, limits = _arm()
+    home = np.array([0.0, -0.3, 0.0, 0.9, 0.0, 1.2, 0.0])
+    checker = MotionChecker(model, limits)
+    builder = MotionBuilder(checker, home, rate_hz=100)
+    builder.rest(0.2, "still")
+    builder.play(*oscillation(home, [4, 5, 6], [0.28, 0.34, 0.36], 4.0, ramp=0.8), "wave")
+    trajectory = builder.build()
+    path = tmp_path_factory.mktemp("wave") / "motion.npz"
+    checker.export(trajectory, path)
+    return path, trajectory
+
+
+def _arm() -> tuple[RobotModel, MotionLimits]:
+    model = RobotModel.from_urdf("xarm7")
+    return model, MotionLimits.from_model(model, tcp_frame=FRAME, tcp_speed=TCP_SPEED)

@@ -18,8 +18,8 @@ pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 from robot_sysid.action import ExecuteTrajectory, Explore
 
 from sysid_core.errors import SysIdError
-from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, Unknowns
-from sysid_core.planning.design import Explorer
+from sysid_core.planning import MotionChecker, MotionLimits, Trajectory
+from sysid_core.planning.design import Explorer, Unknowns
 from sysid_core.robot import RobotModel
 from sysid_nodes.explorer.action import ExploreAction, ExplorerConfig
 from sysid_nodes.trajectory_executor import Arming

@@ -18,7 +18,9 @@ from robot_sysid.msg import PayloadEstimate
 from robot_sysid.srv import SaveResult, StartRecording, StopRecording
 
 from sysid_core.errors import SysIdError
-from sysid_nodes.bringup import bring_up
+from sysid_core.workflows import WeighSettings
+from sysid_nodes.bringup import NodeSpec, bring_up
+from sysid_nodes.bringup.run_plan import require_usable_efforts, weighed_again
 from sysid_nodes.runner import RunnerConfig
 from sysid_nodes.runner.action import RunAction
 from sysid_nodes.trajectory_executor import Arming
@@ -33,6 +35,53 @@ def test_without_the_controllers_messages_a_run_is_refused_before_any_node_start
     with pytest.raises(SysIdError, match="needs control_msgs"):
         bring_up(ROOT / "config/bringup_ur.yaml", tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def nodes(kind: str, columns: str = "", **estimator: Any) -> list[NodeSpec]:
+    logger = NodeSpec("data_logger", "data_logger", parameters={"effort_kind": kind})
+    given = {"columns": columns, **estimator}
+    return [logger, NodeSpec("estimator", "estimator", parameters=given)]
+
+
+def test_efforts_that_identify_no_arm_are_refused_before_it_moves(tmp_path: Path) -> None:
+    map_file = tmp_path / "columns.yaml"
+    head = "schema: robot_sysid/columns/1\njoints: [a]\neffort: {kind: motor_current}\n"
+    require_usable_efforts(nodes("link_torque"))
+    with pytest.raises(SysIdError, match="gains of the drives are unknown"):
+        require_usable_efforts(nodes("motor_current"))
+    map_file.write_text(head + "drives: {gain: unknown}\n")
+    with pytest.raises(SysIdError, match="gains of the drives are unknown"):
+        require_usable_efforts(nodes("motor_current", str(map_file)))
+    map_file.write_text(head + "drives: {gain: [11.0], source: data sheet}\n")
+    require_usable_efforts(nodes("motor_current", str(map_file)))
+    for kind in ("unknown", "gravity_compensated"):
+        with pytest.raises(SysIdError, match=kind):
+            require_usable_efforts(nodes(kind))
+
+
+def test_the_recording_of_a_payload_run_is_weighed_as_the_estimator_does_and_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def weigh(bag: Path, settings: WeighSettings) -> SimpleNamespace:
+        asked[:] = [bag, settings]
+        return SimpleNamespace(write=lambda folder: asked.append(folder))
+
+    monkeypatch.setattr("sysid_core.workflows.weigh", weigh, raising=False)
+    pose = (0.0, 0.0, 0.1, 0.0, 0.0, 1.5)
+    given = {"sensor_frame": "ft", "sensor_pose": pose, "sensor_parent": "link_6"}
+    specs = nodes("link_torque", **given, sensor_quality="calibrated", lock=("finger",))
+    words = weighed_again(specs, tmp_path / "bag", tmp_path / "weighed")
+    bag, settings, folder = asked
+    assert words == f"Report: {folder / 'report.html'}" and bag == tmp_path / "bag"
+    assert (settings.sensor_frame, settings.sensor, settings.calibration) == (
+        "ft",
+        "calibrated",
+        None,
+    )
+    assert tuple(settings.sensor_robot.pose) == pose
+    assert settings.sensor_robot.lock == ("finger",)
 
 
 class Graph:

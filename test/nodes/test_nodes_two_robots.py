@@ -18,7 +18,7 @@ from robot_sysid.msg import FilteredJointState
 from robot_sysid.srv import StartRecording
 from sensor_msgs.msg import JointState
 
-from sysid_core.planning.payload.plan import PayloadPlan
+from sysid_core.planning import Trajectory
 from sysid_nodes.bringup import NodeSpec, demo_graph, in_simulated_time
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.computed_torque_controller.config import ComputedTorqueControllerConfig
@@ -78,14 +78,14 @@ def check_parameters(client: LiveClient) -> None:
 
 
 def test_two_robots_share_nothing_and_every_parameter_is_taken_or_refused_with_a_reason(
-    start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
+    start_nodes: Start, wave: tuple[Path, Trajectory], tmp_path: Path
 ) -> None:
-    file, plan = short_plan
+    file, motion = wave
     own = {"effort_kind": "actuator_torque"}
     left, right = (
         demo_graph(
             namespace=side,
-            robot=simulated(plan, clock=side == "left"),  # there is one /clock
+            robot=simulated(motion, clock=side == "left"),  # there is one /clock
             executor=EXECUTOR,
             logger={**own, "directory": str(tmp_path / side)},
         )

@@ -55,7 +55,7 @@ def test_progress_rises_from_0_to_1_while_executing():
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     during=st.sampled_from([ExecutorState.MOVING_TO_START, ExecutorState.EXECUTING]),
     after=st.floats(0.0, 3.5),
@@ -76,7 +76,7 @@ def test_any_abort_is_smooth_and_ends_at_rest(during, after, steps):
 
 
 @pytest.mark.slow
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(steps=st.lists(st.floats(0.0005, 0.2), min_size=1, max_size=30))
 def test_irregular_steps_never_break_the_acceleration_limit(steps):
     # A robot that stands between commands this far apart falls behind the moving target.

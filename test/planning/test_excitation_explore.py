@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ExcitationError
-from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, Unknowns, check_motion
-from sysid_core.planning.design import Ending, Explorer, Goal
+from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, check_motion
+from sysid_core.planning.design import Ending, Explorer, Goal, Unknowns
 from sysid_core.robot import RobotModel
 
 HOME = np.array([-1.2, -1.4, 0.2])

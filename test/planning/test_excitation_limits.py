@@ -18,7 +18,6 @@ from sysid_core.planning import (
     MotionLimits,
     Trajectory,
     check_motion,
-    export_trajectory,
     turning_beside_tool,
 )
 from sysid_core.planning.geometry import RobotGeometry
@@ -214,7 +213,7 @@ def test_joint_order_does_not_matter(arm):
 def test_an_unsafe_motion_is_not_exported(arm, tmp_path):
     trajectory = move(arm, [0, 0, 0], [0.5, 0.5, 0.5], 2.0)
     with pytest.raises(ExcitationError, match="not safe"):
-        export_trajectory(arm, trajectory, free(arm, tcp_speed=0.1), tmp_path / "unsafe.npz")
+        MotionChecker(arm, free(arm, tcp_speed=0.1)).export(trajectory, tmp_path / "unsafe.npz")
     assert not list(tmp_path.iterdir())
 
 
@@ -222,7 +221,7 @@ def test_an_exported_motion_carries_its_limits(arm, tmp_path):
     trajectory = move(arm, [0, 0, 0], [0.5, 0.5, 0.5], 2.0)
     held = HeldBox((0.1, 0.1, 0.1))
     limits = free(arm, workspace=((-2, -2, -2), (2, 2, 2)), held=held)
-    export_trajectory(arm, trajectory, limits, tmp_path / "motion.npz")
+    MotionChecker(arm, limits).export(trajectory, tmp_path / "motion.npz")
     read = Trajectory.load(tmp_path / "motion.npz")
     assert read.limits == limits.as_dict()
     assert read.limits["tcp_speed"] == 100.0

@@ -19,7 +19,6 @@ from sysid_core.planning import (
     Obstacle,
     Trajectory,
     check_motion,
-    initial_limits,
     limits_text,
     read_limits,
 )
@@ -85,7 +84,7 @@ def test_what_is_no_srdf_of_this_robot_is_refused(tmp_path, text, said):
 
 
 def test_limits_survive_the_file(panda, tmp_path):
-    limits, sources = initial_limits(
+    limits, sources = MotionLimits.initial(
         panda,
         ground_height=-0.1,
         workspace=((-1, -1, -0.5), (1, 1, 1.5)),
@@ -117,7 +116,7 @@ def test_limits_survive_the_file(panda, tmp_path):
     ],
 )
 def test_a_wrong_entry_is_named(panda, tmp_path, change, said):
-    limits, _ = initial_limits(panda)
+    limits, _ = MotionLimits.initial(panda)
     file = tmp_path / "limits.yaml"
     file.write_text(limits_text(limits).replace(*change, 1))
     with pytest.raises(ExcitationError, match=said):

@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from sysid_cli.app import app
 from sysid_core.errors import ExcitationError
-from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, Unknowns, check_motion
+from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, check_motion
+from sysid_core.planning.design import Unknowns
 from sysid_core.planning.postures import plan_static_postures, plan_through
 from sysid_core.robot import FrictionTerm, RobotModel
 

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from sysid_core.robot import RobotModel, frame_motion_sensitivity
+from sysid_core.robot import RobotModel
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from sysid_core.robot import RobotModel, frame_motion_sensitivity
 def test_sensitivity_agrees_with_finite_differences(name, frame, rng):
     model = RobotModel.from_urdf(name)
     q, v, a = rng.uniform(-1, 1, size=(3, 4, model.nv))
-    exact = frame_motion_sensitivity(model, frame, q, v, a)
+    exact = model.frame_motion_sensitivity(frame, q, v, a)
 
     def motion(*state):
         m = model.frame_motion(frame, *state)

@@ -15,7 +15,6 @@ from sysid_core.errors import ModelError, SignalError
 from sysid_core.robot import (
     RobotModel,
     StaticTransform,
-    held_text,
     hold_joints,
     lock_options,
     received_urdf,
@@ -38,7 +37,7 @@ def test_fingers_are_held_and_their_mass_stays(panda: RobotModel, choice: dict) 
     assert arm.joint_names == ARM
     assert np.isclose(arm.pi[:, 0].sum(), panda.pi[:, 0].sum())
     assert arm.urdf_hash == panda.urdf_hash
-    assert "panda_finger_joint1 at 0" in held_text(arm)
+    assert "panda_finger_joint1 at 0" in arm.held_text
 
 
 def test_the_parameter_then_the_state_then_the_description_say_where_a_joint_is_held(
@@ -64,7 +63,7 @@ def test_rods_that_nobody_measures_are_held_where_the_description_puts_them() ->
     assert list(held.joint_names) == measured and len(rods) == 6
     assert held.locked == dict.fromkeys(rods, 0.0)
     assert np.isclose(held.pi[:, 0].sum(), leg.pi[:, 0].sum())
-    assert all(f"{name} at 0" in held_text(held) for name in rods)
+    assert all(f"{name} at 0" in held.held_text for name in rods)
 
 
 def test_options_that_lock_joints_are_words_of_a_shell() -> None:

@@ -11,9 +11,7 @@ from sysid_core.errors import ModelError
 from sysid_core.robot import (
     RobotModel,
     example_robots,
-    inertia_matrix_from_pi,
     is_physically_consistent,
-    joint_torque_regressor,
     mass_com_inertia_from_pi,
     parameter_transform,
     pi_from_mass_com_inertia,
@@ -22,6 +20,7 @@ from sysid_core.robot import (
     transform_pi,
     wrench_regressor,
 )
+from sysid_core.robot.inertia import inertia_matrix_from_pi
 from sysid_core.robot.shapes import load_shape
 
 
@@ -61,7 +60,7 @@ def test_the_wrench_is_newtons_and_eulers(pi: np.ndarray, rng: np.random.Generat
 def test_the_torque_regressor_gives_inverse_dynamics(rng: np.random.Generator) -> None:
     model = RobotModel.from_urdf("ur5")
     q, v, a = rng.normal(size=(3, 20, model.nv))
-    Y = joint_torque_regressor(model, q, v, a)
+    Y = model.torque_regressor(q, v, a)
     np.testing.assert_allclose(Y @ model.pi.ravel(), model.inverse_dynamics(q, v, a), atol=1e-10)
 
 

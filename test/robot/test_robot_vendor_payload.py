@@ -18,8 +18,6 @@ from sysid_core.controller_payload import (
     PayloadLimits,
     VendorRequest,
     controller_settings,
-    fixed_pose,
-    response_accepted,
 )
 from sysid_core.errors import ModelError, SysIdError
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, transform_pi
@@ -172,12 +170,12 @@ def test_unknown_layouts_are_refused(fields: dict[str, str], named: str) -> None
 
 
 def test_answers_of_all_vendors_are_understood() -> None:
-    assert response_accepted({"success": True}) == (True, "")
-    assert response_accepted({"success": False, "error": "moving"}) == (False, "moving")
-    assert response_accepted({"ret": 0, "message": "weight=1.5"}) == (True, "weight=1.5")
-    assert response_accepted({"ret": -2, "message": "not ready"}) == (False, "not ready")
+    assert VendorRequest.accepted({"success": True}) == (True, "")
+    assert VendorRequest.accepted({"success": False, "error": "moving"}) == (False, "moving")
+    assert VendorRequest.accepted({"ret": 0, "message": "weight=1.5"}) == (True, "weight=1.5")
+    assert VendorRequest.accepted({"ret": -2, "message": "not ready"}) == (False, "not ready")
     with pytest.raises(ModelError, match="does not state"):
-        response_accepted({"done": 1})
+        VendorRequest.accepted({"done": 1})
 
 
 def test_payload_keeps_its_parameters() -> None:
@@ -220,14 +218,14 @@ def test_differences_name_what_the_controller_reports_otherwise() -> None:
 
 def test_pose_between_sensor_and_flange_moves_the_payload() -> None:
     robot = RobotModel.from_urdf("ur5")
-    X_FS = fixed_pose(robot, "tool0", "wrist_3_link")
+    X_FS = robot.fixed_pose("tool0", "wrist_3_link")
     q = np.linspace(-1, 1, 6)[None]
     F, S = (robot.frame_motion(f, q, 0 * q, 0 * q).R_WF[0] for f in ("tool0", "wrist_3_link"))
     np.testing.assert_allclose(X_FS[:3, :3], F.T @ S, atol=1e-12)
     moved = ControllerPayload.from_pi(transform_pi(X_FS, PAYLOAD.pi))
     np.testing.assert_allclose(moved.com, X_FS[:3, :3] @ PAYLOAD.com + X_FS[:3, 3])
     with pytest.raises(ModelError, match="not fixed to each other"):
-        fixed_pose(robot, "tool0", "forearm_link")
+        robot.fixed_pose("tool0", "forearm_link")
 
 
 def exchange(previous: ControllerPayload | None = None) -> PayloadExchange:

@@ -264,7 +264,7 @@ def test_a_real_so101_is_replayed_from_ordinary_motion(shared_data: Path) -> Non
     fitted = [
         replace(r, t=r.t[::2], q=r.q[::2], t_target=r.t_target[::2], target=r.target[::2])
         for r in motions
-        if r.name in ("pick_place", "random_waypoints")
+        if r.name == "random_waypoints"
     ]
     unseen = [r for r in motions if r.name in ("symmetric_motion", "triangle_wave", "wave_motion")]
     result = identify_servos(fitted, load_robot("so101"))

@@ -16,7 +16,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sysid_core.errors import SignalError
 from sysid_core.signals import JointStream, SampleOutcome
 from sysid_core.signals.filters import JointFilter, filter_joints
-from sysid_core.signals.filters.kalman import KinematicBank, NoiseEstimator, NoiseLevels
+from sysid_core.signals.filters.kalman import NoiseEstimator, NoiseLevels
+from sysid_core.signals.filters.tuned_bank import TunedBank
 from sysid_core.signals.wrench import WrenchFilter
 
 NAMES = ("a", "b", "c")
@@ -77,13 +78,11 @@ def test_bank_gives_the_states_and_covariances_of_filterpy(
     drawn: tuple[JointStream, np.ndarray],
 ) -> None:
     stream = drawn[0].select(slice(0, 300))
-    bank = KinematicBank(NOISE.density)
-    start = np.zeros((3, 3))
-    start[:, 0] = stream.q[0]
-    bank.start(start, np.column_stack([NOISE.measurement_sd, np.tile([10.0, 100.0], (3, 1))]))
+    filters = TunedBank(NoiseLevels(NOISE.measurement_sd, NOISE.density), np.zeros(3, dtype=bool))
+    filters.start(stream.q[0], None, np.tile([10.0, 100.0], (3, 1)))
     for k in range(1, len(stream)):
-        bank.predict((stream.stamps_ns[k] - stream.stamps_ns[k - 1]) * 1e-9)
-        bank.observe(0, stream.q[k], np.square(NOISE.measurement_sd))
+        filters.update((stream.stamps_ns[k] - stream.stamps_ns[k - 1]) * 1e-9, stream.q[k])
+    bank = filters.bank
     for joint in range(3):
         kf = oracle(stream, joint)
         sd = np.sqrt(np.diag(kf.P))

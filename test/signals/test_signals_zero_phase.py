@@ -10,7 +10,6 @@ from sysid_core.signals.filters import (
     ZeroPhaseFilter,
     central_difference,
     smooth_motion,
-    split_at_gaps,
 )
 from sysid_core.signals.filters.zero_phase import resample
 
@@ -75,11 +74,11 @@ def test_lower_rates_are_filtered_before_samples_are_dropped():
 
 def test_gaps_split_and_disorder_is_refused():
     t = np.concatenate([np.arange(0, 1, 0.01), np.arange(1.5, 2.5, 0.01)])
-    parts = split_at_gaps(stream(t), 0.1)
+    parts = stream(t).split_at_gaps(0.1)
     assert [len(p) for p in parts] == [100, 100]
     t[30] = t[29]
     with pytest.raises(SignalError, match="sample 30"):
-        split_at_gaps(stream(t), 0.1)
+        stream(t).split_at_gaps(0.1)
 
 
 def test_a_few_samples_or_a_senseless_cutoff_are_refused():

@@ -20,7 +20,7 @@ from sysid_studies.constrained.robot import perturbed_truth
 SMALL = ConstrainedStudyConfig(
     seeds=(1,),
     trajectories=2,
-    duration=8.0,
+    duration=5.0,
     held_out=2.2,
     speeds=(1.8,),
     tracking_duration=2.5,

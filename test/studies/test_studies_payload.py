@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+import trimesh
 import yaml
 from typer.testing import CliRunner
 
@@ -116,7 +117,7 @@ def test_a_wrong_shape_costs_inertia_but_keeps_mass_and_centre(kind):
     shape = thing.shape.posed(X)
     if kind == "hull":
         corners = np.array(np.meshgrid([-0.1, 0.1], [-0.15, 0.15], [0.0, 0.05])).reshape(3, -1).T
-        shape = Shape.from_points(corners)
+        shape = Shape.from_mesh(trimesh.Trimesh(corners), hull=True)
     estimate = PayloadMAP(shape).fit(experiment.smoothed, experiment.belief)
     mass, com, inertia = payload_errors(estimate.values, thing.pi, thing.size)
     assert mass < 1.5 and com < 1.0 and inertia < 25.0

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from two_joint_arm import write_arm
 
 from sysid_core.errors import EstimationError, ModelError
 from sysid_core.estimation import Estimate
@@ -34,22 +35,27 @@ from sysid_core.workflows import (
     validate_runs,
 )
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "ur5"
-JOINTS = RobotModel.from_urdf("ur5").joint_names
 FIT = FitSettings(method="wls", friction="usual", differentiate="filter", motion_cutoff_hz=12.0)
-SETTINGS = IdentifySettings(
-    recordings=(EXAMPLES / "train.csv",),
-    robot="ur5",
-    columns=EXAMPLES / "columns.yaml",
-    validate=(EXAMPLES / "validate.csv",),
-    fit=FIT,
-)
 
 
 @pytest.fixture(scope="module")
-def from_files():
+def arm(tmp_path_factory: pytest.TempPathFactory) -> IdentifySettings:
+    """The arm's files, and what is asked of them."""
+    folder = tmp_path_factory.mktemp("arm")
+    write_arm(folder)
+    return IdentifySettings(
+        recordings=(folder / "train.csv",),
+        robot=str(folder / "robot.urdf"),
+        columns=folder / "columns.yaml",
+        validate=(folder / "validate.csv",),
+        fit=FIT,
+    )
+
+
+@pytest.fixture(scope="module")
+def from_files(arm):
     steps: list[Step] = []
-    return identify(SETTINGS, steps.append), steps
+    return identify(arm, steps.append), steps
 
 
 def test_steps_come_in_order_and_their_shares_grow(from_files) -> None:
@@ -59,21 +65,21 @@ def test_steps_come_in_order_and_their_shares_grow(from_files) -> None:
     assert {Step.READING, Step.FAULTS, Step.FITTING, Step.PREDICTING} <= set(steps)
 
 
-def test_arrays_and_files_give_the_same_numbers(from_files) -> None:
+def test_arrays_and_files_give_the_same_numbers(arm, from_files) -> None:
     found, _ = from_files
-    model, columns = RobotModel.from_urdf("ur5"), ColumnMap.load(EXAMPLES / "columns.yaml")
-    run, other = (load_recording(EXAMPLES / f"{n}.csv", columns) for n in ("train", "validate"))
-    data = ArmData.of(model, [run], drives_of(model, columns), FIT, others=[other])
+    data = _data(arm, lambda t, e: e)
     again = identify_data(data, FIT)
     assert (again.estimate.values == found.estimate.values).all()
     assert again.verdict == found.verdict
     assert again.errors() == found.errors()
 
 
-def test_a_worker_process_writes_the_same_result_and_reports_steps(from_files, tmp_path) -> None:
+def test_a_worker_process_writes_the_same_result_and_reports_steps(
+    arm, from_files, tmp_path
+) -> None:
     found, steps = from_files
     job = tmp_path / "job.json"
-    job.write_text(json.dumps({"settings": plain_settings(SETTINGS), "out": str(tmp_path / "out")}))
+    job.write_text(json.dumps({"settings": plain_settings(arm), "out": str(tmp_path / "out")}))
     done = subprocess.run(
         [sys.executable, "-m", "sysid_core.workflows", str(job)], capture_output=True, check=False
     )
@@ -85,9 +91,9 @@ def test_a_worker_process_writes_the_same_result_and_reports_steps(from_files, t
     assert values == pytest.approx(found.estimate.values, rel=1e-12)
 
 
-def test_a_workers_error_is_an_event_with_its_remedy(tmp_path) -> None:
+def test_a_workers_error_is_an_event_with_its_remedy(arm, tmp_path) -> None:
     job = tmp_path / "job.json"
-    settings = plain_settings(SETTINGS) | {"recordings": [{"path": str(tmp_path / "none.csv")}]}
+    settings = plain_settings(arm) | {"recordings": [{"path": str(tmp_path / "none.csv")}]}
     job.write_text(json.dumps({"settings": settings, "out": str(tmp_path)}))
     done = subprocess.run(
         [sys.executable, "-m", "sysid_core.workflows", str(job)], capture_output=True, check=False
@@ -127,12 +133,12 @@ def test_settings_that_cant_be_are_refused(given) -> None:
     assert caught.value.remedy
 
 
-def _data(change) -> ArmData:
-    """The examples of a UR5 with their efforts changed: (K,), (K, n) to (K, n)."""
-    model, columns = RobotModel.from_urdf("ur5"), ColumnMap.load(EXAMPLES / "columns.yaml")
+def _data(arm, change) -> ArmData:
+    """The arm's runs with their efforts changed: (K,), (K, n) to (K, n)."""
+    model, columns = RobotModel.from_urdf(arm.robot), ColumnMap.load(arm.columns)
     runs = []
-    for name in ("train", "validate"):
-        run = load_recording(EXAMPLES / f"{name}.csv", columns)
+    for path in (*arm.recordings, *arm.validate):
+        run = load_recording(path, columns)
         effort = change(run.joints.time, run.joints.effort.copy())
         runs.append(replace(run, joints=replace(run.joints, effort=effort)))
     return ArmData.of(model, runs[:1], drives_of(model, columns), FIT, others=runs[1:])
@@ -144,39 +150,39 @@ def _late(time, effort, joints, by):
     return effort
 
 
-def test_late_efforts_are_corrected_and_said() -> None:
-    found = identify_data(_data(lambda t, e: _late(t, e, range(6), 0.05)), FIT)
+def test_late_efforts_are_corrected_and_said(arm) -> None:
+    found = identify_data(_data(arm, lambda t, e: _late(t, e, range(2), 0.05)), FIT)
     assert found.identification.processing.delay == pytest.approx(0.05, abs=0.005)
     assert "efforts-late-corrected" in found.verdict.codes
     assert found.validation[0].relative_error() < 0.05
 
 
-def test_one_joint_that_is_late_is_named() -> None:
-    found = identify_data(_data(lambda t, e: _late(t, e, [1], 0.05)), FIT)
+def test_one_joint_that_is_late_is_named(arm) -> None:
+    found = identify_data(_data(arm, lambda t, e: _late(t, e, [1], 0.05)), FIT)
     (reason,) = (r for r in found.verdict.warnings if r.code == "joint-late")
-    assert reason.data["joint"] == JOINTS[1]
+    assert reason.data["joint"] == "j2"
     assert reason.data["ms"] == pytest.approx(50.0, abs=10.0)
 
 
-def test_torques_beyond_the_descriptions_limit_fail() -> None:
+def test_torques_beyond_the_descriptions_limit_fail(arm) -> None:
     def in_milliamperes(time, effort):
-        effort[:, 5] *= 1000.0
+        effort[:, 1] *= 1000.0
         return effort
 
-    found = identify_data(_data(in_milliamperes), FIT)
+    found = identify_data(_data(arm, in_milliamperes), FIT)
     (reason,) = (r for r in found.verdict.failures if r.code == "efforts-beyond-limit")
-    assert reason.data["joints"] == (JOINTS[5],)
+    assert reason.data["joints"] == ("j2",)
 
 
-def test_a_joint_worse_than_its_mean_on_unseen_runs_is_in_the_verdict() -> None:
-    data = _data(lambda t, e: e)
+def test_a_joint_worse_than_its_mean_on_unseen_runs_is_in_the_verdict(arm) -> None:
+    data = _data(arm, lambda t, e: e)
     (other,) = data.others
     effort = other.joints.effort.copy()
-    effort[:, 5] = 2.0 * np.mean(effort[:, 5]) - effort[:, 5]
+    effort[:, 1] = 2.0 * np.mean(effort[:, 1]) - effort[:, 1]
     turned = replace(other, joints=replace(other.joints, effort=effort))
     found = identify_data(replace(data, others=(turned,)), FIT)
     (reason,) = (r for r in found.verdict.warnings if r.code == "joint-unexplained")
-    assert reason.data["joints"] == (JOINTS[5],) and reason.data["r2"][0] < 0.0
+    assert reason.data["joints"] == ("j2",) and reason.data["r2"][0] < 0.0
 
 
 @pytest.mark.parametrize("moved", [True, False])
@@ -184,9 +190,9 @@ def test_a_joint_worse_than_its_mean_on_fitted_runs_fails_if_it_moved(from_files
     found, _ = from_files
     (run,) = found.training
     predicted = run.predicted.copy()
-    predicted[:, 5] = 2.0 * np.mean(run.measured[:, 5]) - predicted[:, 5]
+    predicted[:, 1] = 2.0 * np.mean(run.measured[:, 1]) - predicted[:, 1]
     used = found.data.examination.used.copy()
-    used[5] = moved
+    used[1] = moved
     verdict = judge_identification(
         found.identification,
         [replace(run, predicted=predicted)],
@@ -196,11 +202,11 @@ def test_a_joint_worse_than_its_mean_on_fitted_runs_fails_if_it_moved(from_files
     assert ("joint-unexplained" in [r.code for r in verdict.failures]) == moved
 
 
-def test_a_fitted_recording_cannot_judge(from_files, tmp_path) -> None:
+def test_a_fitted_recording_cannot_judge(arm, from_files, tmp_path) -> None:
     copy = tmp_path / "another_name.csv"
-    copy.write_bytes((EXAMPLES / "train.csv").read_bytes() + b"# written anew\n")
+    copy.write_bytes(arm.recordings[0].read_bytes() + b"# written anew\n")
     with pytest.raises(EstimationError, match="cannot be used for validation"):
-        identify(replace(SETTINGS, validate=(copy,)))
+        identify(replace(arm, validate=(copy,)))
     found, _ = from_files
     found.write(tmp_path / "result")
     with pytest.raises(EstimationError, match="was fitted"):
@@ -208,8 +214,8 @@ def test_a_fitted_recording_cannot_judge(from_files, tmp_path) -> None:
             ValidateSettings(
                 identified=tmp_path / "result",
                 recordings=(copy,),
-                robot="ur5",
-                columns=SETTINGS.columns,
+                robot=arm.robot,
+                columns=arm.columns,
             )
         )
 
@@ -229,8 +235,8 @@ def test_what_was_never_predicted_is_not_judged(from_files) -> None:
     assert verdict.outcome is Outcome.NOT_JUDGED and not verdict.ok
 
 
-def test_a_description_without_masses_is_said_to_be_one() -> None:
-    data = _data(lambda t, e: e)
+def test_a_description_without_masses_is_said_to_be_one(arm) -> None:
+    data = _data(arm, lambda t, e: e)
     empty = data.model.with_pi(0.0 * data.model.pi)
     with pytest.raises(ModelError, match="has a mass"):
         identify_data(replace(data, model=empty), replace(FIT, method="auto"))

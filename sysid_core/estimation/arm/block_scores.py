@@ -20,7 +20,7 @@ from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.arm.spans import Estimator, filled
 from sysid_core.estimation.fit import LeastSquares, Regression
-from sysid_core.robot import Array, RobotModel, joint_torque_regressor
+from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.loops import DrivenRobot, try_assemble
 
 N_BLOCKS = 6  # of time, each held out once: fits keep five sixths of the data
@@ -48,7 +48,7 @@ class BlockScores:
     Attributes:
         regression: The filtered equations (names, structure, prior).
         filtered: `[Y tau]^T [Y tau]` per block and joint, shape (blocks, n, p+1, p+1).
-        raw: The same before filtering.
+        raw: Normal equations before filtering.
         gains: Gains of the drives, shape (n,): errors are weighed in the efforts' own unit.
     """
 
@@ -67,7 +67,7 @@ class BlockScores:
         Args:
             equations: The data.
             pi: Inertial parameters that loads are taken from, shape (10 N,).
-            n_blocks: How many blocks.
+            n_blocks: Number of blocks.
         """
         filtered = equations.regression(pi)
         raw = equations.regression(pi, raw=True)
@@ -108,7 +108,7 @@ class BlockScores:
         Args:
             prior_weight: rho of the prior.
             parameters: All parameters of the fit to everything, shape (p,).
-            fixed: What the fit held, as in an estimator's `fixed`.
+            fixed: Parameters that the fit kept fixed, as in an estimator's `fixed`.
         """
         free = self.regression.free_columns(fixed)
         prior, sd = self.regression.prior[free], self.regression.prior_sd[free]
@@ -166,8 +166,8 @@ def is_better(new: Array, old: Array, least_gain: float) -> bool:
 
     Args:
         new: Squared held-out errors of blocks, shape (blocks,).
-        old: The same of what is to be replaced.
-        least_gain: Relative drop of the error that is wanted beside.
+        old: Squared held-out errors of the present choice, shape (blocks,).
+        least_gain: Relative reduction of the error that is required in addition.
     """
     gains = old - new
     clear = np.sum(gains) > np.sqrt(len(gains)) * np.std(gains, ddof=1)
@@ -299,8 +299,8 @@ class PredictionSpread:
 
     Attributes:
         spread: Standard deviation of predicted efforts, in units of the fit's residual.
-        relative: The same in units of the efforts of typical motion.
-        joints: Joint to its own spread.
+        relative: Spread relative to the efforts of typical motion.
+        joints: Spread of each joint, by its name.
     """
 
     spread: float
@@ -332,13 +332,13 @@ def prediction_spread(
         equations: The recordings.
         parameters: All parameters of the fit, inertial then friction, shape (p,).
         prior_weight: rho of the fit's prior.
-        fixed: What the fit held, as in an estimator's `fixed`.
+        fixed: Parameters that the fit kept fixed, as in an estimator's `fixed`.
     """
     split = equations.model.n_bodies * 10
     scores = BlockScores.build(equations, parameters[:split])
     fits = scores.fits_without_blocks(prior_weight, parameters, fixed)
     q, v, a = _typical_motion(equations)
-    rigid = joint_torque_regressor(equations.model, q, v, a)
+    rigid = equations.model.torque_regressor(q, v, a)
     Y = np.concatenate(
         [rigid, equations.friction.regressor(q, v, a, rigid @ parameters[:split])], axis=2
     )

@@ -42,7 +42,7 @@ def choose_motion_cutoff(
     Args:
         model: The robot.
         recordings: Runs that are fitted together.
-        friction: Terms that resist.
+        friction: Friction terms.
         processing: Rates and cut-offs; its own cut-off stays unless another is clearly better. Those
             above 0.4 of the regressor's rate are left out.
 
@@ -82,7 +82,7 @@ def choose_differentiation(
     splines with a cut-off per joint.
 
     Args:
-        equations: With the filter and its best cut-off.
+        equations: Equations with the filter and its best cut-off.
         recordings: As these were made from.
 
     Returns:
@@ -145,7 +145,7 @@ def choose_terms(
     """Choose the friction terms of every axis by forward selection on held-out data.
 
     Args:
-        equations: With the terms to start from.
+        equations: Equations with the initial friction terms.
         candidates: Terms that may be added.
         prior_weight: rho of the prior.
 

@@ -37,9 +37,6 @@ from sysid_core.robot import (
     FrictionModel,
     FrictionTerm,
     RobotModel,
-    inertial_parameter_names,
-    inertial_scale,
-    joint_torque_regressor,
 )
 from sysid_core.robot.loops import DrivenRobot
 from sysid_core.signals import JointStream, Recording
@@ -67,9 +64,9 @@ def arm_structural_rows(model: RobotModel, friction: FrictionModel) -> Array:
     angles = rng.uniform(-np.pi, np.pi, (n_samples, model.nv))
     if q.shape[1] == model.nv:
         angles = q
-    Y = joint_torque_regressor(model, q, v, a)
+    Y = model.torque_regressor(q, v, a)
     # Loads as the robot's own masses cause them, or masses of natural size where it has none.
-    load = Y @ (model.pi.ravel() + 0.1 * inertial_scale(model))
+    load = Y @ (model.pi.ravel() + 0.1 * model.inertial_scale)
     # Slow and fast samples, so that the terms near standstill differ from Coulomb friction.
     slow = v * np.where(rng.random(v.shape) < 0.5, 2e-3, 1.0)
     Phi = friction.regressor(angles, slow, a, load * rng.choice([-1.0, 1.0], v.shape))
@@ -145,14 +142,14 @@ class ArmEquations:
 
     Attributes:
         model: The robot.
-        friction: Terms that resist.
-        processing: Rates and cut-offs.
+        friction: Friction terms.
+        processing: Sampling rates and cut-off frequencies.
         spans: The data.
         Y: Unfiltered rigid-body regressor of each span, (K_i, n, 10 N); None for long recordings,
             where it is computed anew whenever it is needed.
         structure: Regressor at random states, shape (s, p).
         prior: Inertial parameters to start from, shape (10 N,).
-        scale: Their natural scale, shape (10 N,).
+        scale: Natural scale of the inertial parameters, shape (10 N,).
     """
 
     model: RobotModel
@@ -186,7 +183,7 @@ class ArmEquations:
             None,
             arm_structural_rows(model, friction),
             model.pi.ravel(),
-            inertial_scale(model),
+            model.inertial_scale,
         ).with_spans(parts)
 
     def with_spans(self, spans: Sequence[Span]) -> ArmEquations:
@@ -195,9 +192,7 @@ class ArmEquations:
         Y = None
         if 8 * size <= HELD:
             Y = tuple(
-                joint_torque_regressor(
-                    self.model, s.motion.q, filled(s.motion.v), filled(s.motion.a)
-                )
+                self.model.torque_regressor(s.motion.q, filled(s.motion.v), filled(s.motion.a))
                 for s in spans
             )
         return replace(self, spans=tuple(spans), Y=Y)
@@ -295,7 +290,7 @@ class ArmEquations:
         model, friction = self.model, self.friction
         sd = friction_scale_from_squares(blocks.friction_squares(), tau, friction.names)
         regression = Regression(
-            names=inertial_parameter_names(model) + friction.names,
+            names=model.parameter_names + friction.names,
             units=INERTIAL_UNITS * model.n_bodies + friction.units_of(model.prismatic_joints),
             bodies=model.body_names,
             prior=np.concatenate([self.prior, np.zeros(len(sd))]),

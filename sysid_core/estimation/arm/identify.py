@@ -26,9 +26,7 @@ from sysid_core.robot import (
     RobotModel,
     Spring,
     SpringLaw,
-    inertial_parameter_names,
     is_physically_consistent,
-    joint_torque_regressor,
 )
 from sysid_core.signals import Recording
 
@@ -44,8 +42,8 @@ class Identification:
 
     Attributes:
         model: The robot as its URDF describes it.
-        friction: Terms that resist, and the drives.
-        processing: How the recordings were treated.
+        friction: Friction terms, and the drives.
+        processing: Preprocessing of the recordings.
         estimate: Values with uncertainty, of base or of full parameters.
         parameters: All parameters, inertial then friction, shape (p,): those of the estimate, and
             where it leaves a choice the closest to the URDF.
@@ -92,7 +90,7 @@ class Identification:
 
     def _torques(self, q: Array, v: Array, a: Array, bodies: Sequence[Array]) -> list[Array]:
         """Torques for several sets of inertial parameters, with the identified friction."""
-        Y = joint_torque_regressor(self.model, q, v, a)
+        Y = self.model.torque_regressor(q, v, a)
         beta = self.parameters[10 * self.model.n_bodies :]
         rigid = [Y @ np.ravel(pi) for pi in bodies]
         known = self.model.passive_torques(q, v, a)
@@ -125,10 +123,12 @@ class Identification:
             lambda q, v, a: self._torques(q, v, a, bodies),
         )
 
-    def save(self, path: str | Path) -> None:
-        """Write `parameters.yaml`: all parameters, friction terms, drives and processing.
+    def save(self, folder: str | Path) -> None:
+        """Write `estimate.yaml` and `parameters.yaml`: all parameters, friction terms, drives and
+        processing.
 
-        The estimate with its covariance has a file of its own (`Estimate.save`).
+        Args:
+            folder: It exists.
         """
         friction, drives = self.friction, self.friction.drives
         raw = {
@@ -162,21 +162,25 @@ class Identification:
             },
             "processing": dataclasses.asdict(self.processing),
         }
-        write_yaml(path, raw)
+        self.estimate.save(Path(folder) / "estimate.yaml")
+        write_yaml(Path(folder) / "parameters.yaml", raw)
 
     @classmethod
-    def load(cls, path: str | Path, model: RobotModel, estimate: Estimate) -> Identification:
+    def load(cls, folder: str | Path, model: RobotModel) -> Identification:
         """Read an identification written by `save`.
 
         Args:
-            path: `parameters.yaml`.
+            folder: Folder with `estimate.yaml` and `parameters.yaml`.
             model: The robot that was identified, from the same URDF. Joints that were locked then are
                 locked in the result.
-            estimate: What `estimate.yaml` beside it holds.
 
         Raises:
             EstimationError: Another kind of file, or another robot.
         """
+        estimate, path = (
+            Estimate.load(Path(folder) / "estimate.yaml"),
+            Path(folder) / "parameters.yaml",
+        )
         file = _FILE.read_schema(path, _File)
         if model.urdf_hash and file.urdf_hash and file.urdf_hash != model.urdf_hash:
             raise EstimationError(
@@ -200,7 +204,7 @@ class Identification:
             friction = FrictionModel(drives, **dict(file.friction))
         except SysIdError as err:
             raise _FILE.refusal(path, err.message, err.remedy) from err
-        names = (*inertial_parameter_names(model), *friction.names)
+        names = (*model.parameter_names, *friction.names)
         missing = [name for name in names if name not in file.parameters]
         unknown = [name for name in file.parameters if name not in names]
         if missing or unknown:
@@ -228,9 +232,9 @@ def identify(
     Args:
         model: The robot.
         recordings: Runs of the same robot; all are fitted together.
-        friction: Terms that resist, and the drives.
-        estimator: One of this room's whole-robot estimators.
-        processing: Rates and cut-offs.
+        friction: Friction terms, and the drives.
+        estimator: Whole-robot estimator, such as `ConsistentLeastSquares`.
+        processing: Sampling rates and cut-off frequencies.
         load_rounds: Rounds of load-dependent friction, whose load comes from the fit itself.
     """
     require_recordings(recordings)

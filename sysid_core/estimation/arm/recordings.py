@@ -22,10 +22,10 @@ from sysid_core.estimation.arm.spans import (
 from sysid_core.files import ONLY_KNOWN_KEYS, Number
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
-from sysid_core.robot.loops import DrivenRobot, project_velocities
+from sysid_core.robot.loops import DrivenRobot
 from sysid_core.settings import require_bounds
 from sysid_core.signals import EffortKind, JointStream, Recording
-from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion, split_at_gaps
+from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion
 
 _FEWEST = 20  # samples of a span: twice what filters need, fewer say nothing beside their ends
 _SAMPLES_PER_PERIOD = 6.0  # of the filter's cut-off: three times what carries it
@@ -88,12 +88,12 @@ class Processing:
         end_trim: Cut at both ends of a span, where filters and impacts spoil it [s].
         moving: A joint moves above this speed [rad/s]; at standstill friction is anywhere between
             its limits.
-        rate_hz: At which the regressor is built (or the recording's own rate, if lower).
+        rate_hz: Sampling rate of the regressor (or the recording's own rate, if lower) [Hz].
         motion_cutoff_hz: Cut-off of the filter for positions, velocities and accelerations.
-        differentiate: How velocities and accelerations are found: `filter`; `positions`, which
-            leaves measured velocities out; or `spline`, smoothing splines of positions whose
-            cut-off the data choose (`motion_cutoff_hz` isn't used then).
-        delay: By how much the efforts lag behind the positions [s].
+        differentiate: Source of velocities and accelerations: `filter`; `positions`, without
+            measured velocities; or `spline`, smoothing splines of the positions whose cut-off is
+            chosen by cross-validation (`motion_cutoff_hz` is then not used).
+        delay: Time by which the efforts lag behind the positions [s].
     """
 
     __pydantic_config__ = ONLY_KNOWN_KEYS
@@ -150,8 +150,8 @@ def prepare(
     Args:
         model: The robot.
         recording: Joint states with declared efforts.
-        friction: Its drives turn efforts into torques.
-        processing: Rates and cut-offs.
+        friction: Friction model, whose drives convert efforts to torques.
+        processing: Sampling rates and cut-off frequencies.
 
     Raises:
         SignalError: The recording can't be used.
@@ -175,7 +175,7 @@ def prepare_motion(
     Args:
         model: The robot, whose order the joints get.
         recording: Joint states.
-        processing: Rates and cut-offs.
+        processing: Sampling rates and cut-off frequencies.
 
     Raises:
         SignalError: Values aren't finite, or no span is long enough.
@@ -188,7 +188,7 @@ def prepare_motion(
     splined = way is Differentiation.SPLINE
     low_pass = None if splined else ZeroPhaseFilter(processing.motion_cutoff_hz)
     found = False
-    for part in in_pieces(split_at_gaps(stream, processing.max_gap_s), processing.rate_hz):
+    for part in in_pieces(stream.split_at_gaps(processing.max_gap_s), processing.rate_hz):
         if len(part) < _FEWEST:
             continue
         native = (len(part) - 1) / part.time[-1]
@@ -228,7 +228,7 @@ def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
     seen = stream.ordered((*chain.actuated, *chain.measured))
     require_finite(replace(seen, effort=None), "")
     q = model.postures_of(seen.names, seen.q)
-    v = None if seen.v is None else project_velocities(chain, q, seen.names, seen.v)
+    v = None if seen.v is None else model.velocities_of(q, seen.names, seen.v)
     driven = seen.ordered(chain.actuated)
     return replace(driven, q=q[:, chain.actuated_columns], v=v, a=None)
 
@@ -246,9 +246,10 @@ def predicted_efforts(
     Args:
         model: The robot, whose order the joints get.
         recording: Joint states; the efforts aren't looked at.
-        processing: Rates and cut-offs.
+        processing: Sampling rates and cut-off frequencies.
         drives: They turn torques into efforts.
-        torques: From q, v, a of a gapless motion, each (K, n), to torques (K, n), one of each model.
+        torques: Functions from q, v, a of a motion without gaps, each (K, n), to torques (K, n),
+            one for each model.
 
     Returns:
         Shape (K, n), one of each model.

@@ -14,7 +14,7 @@ from scipy.interpolate import make_interp_spline
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import Regression
-from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regressor
+from sysid_core.robot import Array, FrictionModel, RobotModel
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
@@ -29,7 +29,7 @@ class Span:
         motion: Motion of all joints, as it was `delay` before the torques.
         tau: Torques of the n measured joints, unfiltered, shape (K, n) [N m].
         rate_hz: Samples per second.
-        source: Which recording it comes from.
+        source: Name of the recording.
     """
 
     motion: JointStream
@@ -47,7 +47,7 @@ def filled(values: Array | None) -> Array:
     """Return an array of a span that `smooth_motion` has filled; the shape is unchanged.
 
     Raises:
-        SignalError: It hasn't.
+        SignalError: The array is None.
     """
     if values is None:
         raise SignalError(
@@ -81,7 +81,7 @@ def require_torques(stream: JointStream, source: str, *, currents: bool = False)
     if stream.effort is None:
         raise SignalError(
             f"'{source}' has no efforts.",
-            remedy="Identification needs measured currents or torques: record them too.",
+            remedy="Record the motor currents or joint torques as well; identification needs them.",
         )
     kind = stream.effort_kind
     if kind.is_torque or (currents and kind is EffortKind.MOTOR_CURRENT):
@@ -155,7 +155,7 @@ class RegressorBlocks:
 
     Attributes:
         model: The robot.
-        friction: Terms that resist.
+        friction: Friction terms.
         spans: Motions, without gaps.
         rigid: Rigid-body regressor of each span, (K_i, n, 10 N), where it is held.
         rows: Samples of each span that are used.
@@ -211,7 +211,7 @@ class RegressorBlocks:
         """Unfiltered rigid-body and friction regressors of a span."""
         motion = self.spans[i].motion
         Y = (
-            joint_torque_regressor(self.model, motion.q, filled(motion.v), filled(motion.a))
+            self.model.torque_regressor(motion.q, filled(motion.v), filled(motion.a))
             if self.rigid is None
             else self.rigid[i]
         )
@@ -242,7 +242,7 @@ def evenly_spread(lengths: Sequence[int], total: int) -> list[list[slice]]:
 
     Args:
         lengths: Samples of each span.
-        total: How many are wanted.
+        total: Number of samples wanted.
 
     Returns:
         Slices of each span; whole spans where there are no more samples than wanted.

@@ -54,7 +54,7 @@ class TorqueDelay:
         seconds: Delay, positive where torques lag behind positions [s].
         sd: Standard deviation, with the residuals' correlation in time [s].
         error: Relative error on held-out blocks of time as the equations are.
-        corrected_error: The same with the motion shifted by the delay.
+        corrected_error: Held-out error with the motion shifted by the delay.
     """
 
     seconds: float

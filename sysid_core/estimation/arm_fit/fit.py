@@ -129,12 +129,12 @@ class ArmFit:
     Attributes:
         identification: The result.
         lags: Estimated delays of the efforts.
-        prior_weight: In use; None where the method has no prior.
-        benefits: What each friction term buys on held-out blocks.
+        prior_weight: Weight of the prior in use; None if the method has no prior.
+        benefits: Reduction of the held-out error by each friction term.
         load: Known load, if any.
         loaded: The result with its drive gains and load; None without loaded runs.
         spread: Whether the recordings determine the torques of other motions.
-        differentiations: Held-out error of each way to differentiate, where several were tried.
+        differentiations: Held-out error of each source of velocities, if several were tried.
     """
 
     identification: Identification
@@ -178,15 +178,15 @@ def fit_arm(
         model: The robot.
         runs: Recordings that are fitted together.
         friction: Friction terms and drives.
-        settings: What isn't left open. Positions alone or splines may replace measured velocities
-            where neither cut-off nor way to differentiate is given, and the recordings have no more
-            than `MOST_TRIED` samples.
+        settings: Settings that are given; all others are chosen. Positions alone or splines may
+            replace measured velocities if neither the cut-off nor the source of velocities is
+            given, and if the recordings have at most `MOST_TRIED` samples.
         load: Known load of the loaded recordings.
         loaded: Recordings with the load.
         progress: Shows steps.
 
     Raises:
-        EstimationError: The recordings don't determine what is asked.
+        EstimationError: The recordings do not determine the requested parameters.
     """
 
     def estimator(weight: float | None) -> Estimator:

@@ -17,7 +17,7 @@ class FitSettings:
     """Settings of a fit; those that are not given are chosen on held-out parts of the recordings.
 
     Attributes:
-        method: One of auto, ols, wls, irls, lmi, entropic, sequential.
+        method: Method: auto, ols, wls, irls, lmi, entropic or sequential.
         friction: 'auto' (selected by cross-validation), or terms separated by commas:
             usual, geared (both are sets of terms), coulomb, viscous, inertia, offset, asymmetry, stribeck,
             play, load, saturation, thinning, breakaway, ripple, runout, speed_ripple, speed_runout.

@@ -32,7 +32,7 @@ class LeastSquares:
     r"""Least squares on the base parameters, without physical consistency.
 
     Args:
-        weighting: How residuals are weighted: `none` (OLS), `joint` (WLS) or `robust` (IRLS).
+        weighting: Weighting of the residuals: `none` (OLS), `joint` (WLS) or `robust` (IRLS).
         fixed: Parameters that keep their prior values (see `Regression.free_columns`).
 
     References:
@@ -156,7 +156,7 @@ class ConsistentLeastSquares:
     parameter has a standard deviation if the data determine it alone, or if a prior was declared.
 
     Args:
-        prior: How the distance to the URDF's values is measured.
+        prior: Metric of the distance to the URDF's values.
         prior_weight: rho. 1 takes the natural scales of `Regression.prior_sd` as standard
             deviations; it is weak against thousands of samples. A weight chosen for prediction is
             no belief: deviations don't depend on it.
@@ -164,7 +164,7 @@ class ConsistentLeastSquares:
         prior_sd: Declared belief: standard deviation of the URDF's inertial parameters relative to
             their natural scale (a CAD tolerance of .05, say), or link, joint or symbol to one. It
             replaces rho by `1 / prior_sd^2`.
-        weighting: How residuals are weighted.
+        weighting: Weighting of the residuals.
         fixed: Parameters that keep their prior values (see `Regression.free_columns`).
     """
 

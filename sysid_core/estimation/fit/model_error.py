@@ -42,8 +42,8 @@ class ModelError:
         factors: Factors of the deviations of the base parameters, shape (b,).
         between: Variances that are added: by how much friction differs between recordings, (b,).
         days: The relative deviation of friction between recordings that this comes from.
-        inertial: Which of them are inertial, shape (b,).
-        recordings: How many recordings the friction was compared between.
+        inertial: Mask of the inertial parameters, shape (b,).
+        recordings: Number of recordings between which the friction was compared.
     """
 
     factors: Array
@@ -90,9 +90,9 @@ def model_error(
     Args:
         regression: K samples of n torques.
         columns: The b columns that were estimated: base parameters.
-        values: Their estimates, shape (b,).
+        values: Estimates of the parameters, shape (b,).
         residual: Shape (K, n).
-        weights: Those of the fit.
+        weights: Weights of the fit.
         alone: Covariance of the b parameters, from the residuals' correlation in time alone.
     """
     inertial = np.asarray(columns) < regression.n_inertial

@@ -89,11 +89,10 @@ class Regression:
         units: Units of the p parameters.
         joints: Names of the n measured joints.
         bodies: Names of the bodies.
-        prior: What is known of the parameters beforehand (the URDF's values; 0 for friction),
-            shape (p,).
+        prior: Prior values of the parameters (those of the URDF; 0 for friction), shape (p,).
         prior_sd: Natural scale of the parameters' distance from it (see `inertial_scale` and
             `friction_scale`), shape (p,).
-        non_negative: Which parameters physics forbids to be negative, shape (p,).
+        non_negative: Mask of the parameters that physics requires to be non-negative, shape (p,).
         structure: Rows that span what ideal motion shows, shape (s, p): a regressor at random
             states, or its triangular factor.
         starts: First sample of every gapless span; noise is correlated only within one.
@@ -279,7 +278,7 @@ class Compressed:
     Attributes:
         R: Factors, each of shape (m_j, p).
         r: Right-hand sides, each of shape (m_j,).
-        rest: What no parameter explains, shape (n,).
+        rest: Squared residual of the torques that no parameter values reduce, shape (n,).
         counts: Equations of every joint, for variances, shape (n,).
     """
 

@@ -240,7 +240,7 @@ def scores_of_joints(
         regression: K samples of n torques.
         columns: The b columns that were estimated.
         residual: Shape (K, n).
-        weights: Those of the fit.
+        weights: Weights of the fit.
         normal: Factor of the normal matrix H, shape (m, b).
     """
     scores = weights.scores(residual)

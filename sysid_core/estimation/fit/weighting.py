@@ -53,7 +53,8 @@ class Weights:
         R: Weighted triangular factor of the columns in question, shape (m, q).
         r: Its right side, shape (m,).
         settled: Whether the rounds of reweighting came to rest.
-        changes: How far the values moved in each of them, RMS in deviations of independent noise.
+        changes: RMS change of the values in each iteration, in standard deviations for independent
+            noise.
     """
 
     of_joints: Array
@@ -119,7 +120,7 @@ def settled_weights(
     Args:
         regression: Measurement equations.
         compressed: Their factors, all columns.
-        weighting: How residuals are weighted.
+        weighting: Weighting of the residuals.
         columns: Indices of the q columns that are solved for.
         known: Values of the others, zero for the columns, shape (p,).
         prior: Rows and right side that are added to the equations, (q, q) and (q,).

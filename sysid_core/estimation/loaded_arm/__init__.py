@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING
 from sysid_core.lazy import names_of
 
 if TYPE_CHECKING:
-    from sysid_core.estimation.loaded_arm.carried_body import with_load
-    from sysid_core.estimation.loaded_arm.carried_mass import judge_carried_mass, torques_agree
+    from sysid_core.estimation.loaded_arm.carried_body import (
+        judge_carried_mass,
+        torques_agree,
+        with_load,
+    )
     from sysid_core.estimation.loaded_arm.drive_gains import DriveGains
     from sysid_core.estimation.loaded_arm.identify import (
         LoadedIdentification,

@@ -19,8 +19,6 @@ from sysid_core.robot import (
     FrictionModel,
     FrictionTerm,
     RobotModel,
-    inertial_parameter_names,
-    inertial_scale,
 )
 from sysid_core.signals import JointStream
 
@@ -30,7 +28,7 @@ class PriorFit:
     """Solution of a least-squares problem with prior, and the terms of its covariance.
 
     Attributes:
-        regression: What was fitted.
+        regression: Regression that was fitted.
         x: Shape (p,).
         gain: Inverse of the normal matrix, shape (p, p).
         precision: Inverse covariance of the prior, shape (p, p).
@@ -124,8 +122,9 @@ def arm_prior(
     friction.
 
     Args:
-        model: Its inertial parameters are the mean.
-        friction: Its parameters are zero on average, as large as the torques allow.
+        model: Robot model, whose inertial parameters are the prior mean.
+        friction: Friction model; the prior mean of its parameters is zero, and their standard
+            deviation is as large as the torques permit.
         stream: Motion and torques, for the size of friction.
         relative_sd: Standard deviation of the inertial parameters, relative to the links' own size.
         identified: Full parameters with covariance, instead of the model's.
@@ -133,14 +132,14 @@ def arm_prior(
     Raises:
         EstimationError: The estimate holds foreign parameters, or not all.
     """
-    names = inertial_parameter_names(model) + friction.names
+    names = model.parameter_names + friction.names
     q, v, a = stream.q, np.asarray(stream.v), np.asarray(stream.a)
     tau = np.asarray(stream.effort)
     Phi = friction.regressor(q, v, a, tau)
     mean = np.concatenate([model.pi.ravel(), np.zeros(Phi.shape[2])])
     sd = np.concatenate(
         [
-            relative_sd * inertial_scale(model),
+            relative_sd * model.inertial_scale,
             friction_scale(Phi, tau, friction.names),
         ]
     )
@@ -155,7 +154,7 @@ def arm_prior(
     ]
     given = [identified.names[i] for i in own]
     foreign = [name for name in given if name not in names]
-    inertial = set(inertial_parameter_names(model))
+    inertial = set(model.parameter_names)
     if foreign or not inertial <= set(given) or not identified.consistent:
         raise EstimationError(
             f"The estimate '{identified.method}' doesn't hold the arm's full parameters"
@@ -180,9 +179,10 @@ def drift_precision(
     """Return the inverse covariance of the change of friction between two runs, shape (p, p).
 
     Args:
-        friction: Its terms; rotors and gear waves don't change.
+        friction: Friction model; rotor inertias and torque waves do not change.
         parameters: Friction parameters, shape (p,).
-        natural: Their natural scale, shape (p,): below a fiftieth they count as that.
+        natural: Natural scale of the parameters, shape (p,): smaller standard deviations than a
+            fiftieth of it count as a fiftieth.
         drift: Relative standard deviation of the change.
     """
     size = np.maximum(np.abs(parameters), 0.02 * natural)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Body that is fixed to a frame of an arm, as part of the arm."""
+"""Body that is fixed to a frame of an arm: as part of the arm, and in the torques of its joints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
-from sysid_core.robot import Array, RobotModel, joint_torque_regressor, parameter_transform
+from sysid_core.reasons import Reason, Verdict
+from sysid_core.robot import Array, RobotModel, parameter_transform
+from sysid_core.signals import JointStream
+
+_PEAK = 2.0  # times the URDF's limit that a drive may give for a moment
+_POSTURES = 200
+# Of the load's torques: half-way, in logarithm, to the factor of the nearest other unit (lbf: 4.4).
+_AS_WEIGHED = 2.0
 
 
 def payload_torque_regressor(
@@ -26,7 +33,7 @@ def payload_torque_regressor(
     Returns:
         Y_L, shape (K, nv, 10).
     """
-    return joint_torque_regressor(model, q, v, a) @ carried_by(model, frame)
+    return model.torque_regressor(q, v, a) @ carried_by(model, frame)
 
 
 def carried_by(model: RobotModel, frame: str) -> Array:
@@ -53,8 +60,69 @@ def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
 
     Args:
         model: The robot without it.
-        frame: What carries the body.
-        pi: Its parameters in that frame, shape (10,).
+        frame: Frame to which the body is fixed.
+        pi: Inertial parameters of the load in that frame, shape (10,).
     """
     added = carried_by(model, frame) @ np.asarray(pi, dtype=float)
     return model.with_pi(model.pi.ravel() + added)
+
+
+def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -> Verdict:
+    """Report a failure if the gravity torque of a payload would exceed twice the torque limits of
+    the joints.
+
+    Args:
+        model: The robot without the load; limits of 0 or infinity aren't looked at.
+        frame: Frame to which the load is fixed.
+        pi: The load's parameters in that frame, shape (10,).
+        q: Postures in which it was carried, shape (K, n).
+    """
+    rest = q[:: max(1, len(q) // _POSTURES)]
+    still = np.zeros_like(rest)
+    carrying = with_load(model, frame, pi)
+    needed = np.max(np.abs(carrying.inverse_dynamics(rest, still, still)), axis=0, initial=0.0)
+    limits = model.effort_limits
+    known = np.isfinite(limits) & (limits > 0.0)
+    share = np.where(known, needed / np.where(known, limits, 1.0), 0.0)
+    j = int(np.argmax(share))
+    if share[j] <= _PEAK:
+        return Verdict()
+    found = Reason.failure(
+        "load-too-heavy",
+        mass=np.asarray(pi)[0],
+        joint=model.joint_names[j],
+        needed=needed[j],
+        limit=limits[j],
+    )
+    return Verdict((found,))
+
+
+def torques_agree(
+    model: RobotModel, frame: str, pi: ArrayLike, motion: JointStream, measured: JointStream
+) -> bool:
+    """Return True if the joint torques contain those of the estimated load, times a factor between
+    0.5 and 2.
+
+    The factor is fitted by least squares to the torques that the model of the arm does not explain,
+    together with Coulomb friction, viscous friction and an offset of each joint.
+
+    Args:
+        model: The robot without the load.
+        frame: Frame to which the load is fixed.
+        pi: The load's parameters in that frame, shape (10,).
+        motion: Positions, velocities and accelerations of the joints, which carry the load.
+        measured: Joint torques, which are interpolated at the stamps of the motion.
+    """
+    motion, measured = (stream.ordered(model.joint_names) for stream in (motion, measured))
+    if motion.v is None or motion.a is None or measured.effort is None:
+        return False
+    stamps, at = measured.stamps_ns - motion.stamps_ns[0], motion.stamps_ns - motion.stamps_ns[0]
+    torques = np.column_stack([np.interp(at, stamps, column) for column in measured.effort.T])
+    left = torques - model.inverse_dynamics(motion.q, motion.v, motion.a)
+    load = payload_torque_regressor(model, frame, motion.q, motion.v, motion.a) @ np.asarray(pi)
+    product = power = 0.0
+    for own, rest, v in zip(load.T, left.T, motion.v.T, strict=True):
+        friction = np.column_stack([np.sign(v), v, np.ones_like(v)])
+        own = own - friction @ np.linalg.lstsq(friction, own, rcond=None)[0]
+        product, power = product + own @ rest, power + own @ own
+    return bool(power < _AS_WEIGHED * product < _AS_WEIGHED**2 * power)

@@ -38,7 +38,7 @@ def joint_regression(
     Args:
         parts: Equations of the runs without and with load.
         X_L: The load's parameters to those of the bodies, shape (10 N, 10).
-        load: What is known of it.
+        load: Known parameters of the load.
         loaded_structure: Structural rows with the load's weight in the friction, shape (s, p).
         parameters: Parameters of the round before, gains left out; None: gains are fixed in this one.
     """

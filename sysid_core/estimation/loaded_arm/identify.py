@@ -44,7 +44,7 @@ class LoadedIdentification:
     Attributes:
         identification: The arm without load; its drives have the gains that were found. Its
             estimate holds the load (`load.mx` ...) and the gains (`elbow.gain`) as well.
-        loaded: The same arm with the load, to predict the loaded runs.
+        loaded: Model of the arm with the load, for the prediction of the loaded runs.
         gains: Gains of the drives, in the robot's order of joints.
         payload: The load alone, in its frame.
     """
@@ -66,8 +66,8 @@ def identify_with_load(
     Args:
         unloaded: Runs without load; its drives' gains are the starting point only.
         loaded: Runs with it, of the same robot with the same friction terms.
-        load: What is known.
-        estimator: One of this room's whole-robot estimators.
+        load: Known parameters of the load.
+        estimator: Whole-robot estimator, such as `ConsistentLeastSquares`.
 
     Raises:
         EstimationError: The gains don't settle, a joint has no efforts, or a link has the load's

@@ -55,7 +55,7 @@ class KnownLoad:
     def __post_init__(self) -> None:
         if not self.mass > 0.0:
             raise EstimationError(
-                f"The load's mass is {self.mass} kg.",
+                f"A mass of the load of {self.mass} kg is invalid.",
                 remedy="Weigh the load, and give its mass in kilograms.",
             )
         if self.com is not None:
@@ -125,7 +125,7 @@ class SupposedLoad:
 
     Attributes:
         frame: Frame that carries the load.
-        reach: How far from the frame its centre of mass may well be [m].
+        reach: Largest plausible distance of the centre of mass from the frame [m].
         size: Radius of a ball as large as the load [m].
         density: Prior on its density where its shape is known; replaces `reach` and `size`.
     """
@@ -220,8 +220,8 @@ def torque_streams(
     Args:
         model: The robot.
         recording: Joint states with declared efforts.
-        friction: Its drives turn efforts into torques.
-        processing: Rates and cut-offs.
+        friction: Friction model, whose drives convert efforts to torques.
+        processing: Sampling rates and cut-off frequencies.
     """
     out = []
     for span in prepare(model, recording, friction, processing):
@@ -238,7 +238,7 @@ def require_filtered(stream: JointStream, source: str) -> None:
     """Raise an error for a stream without velocities, accelerations or true joint torques.
 
     Raises:
-        SignalError: Says what is missing.
+        SignalError: Velocities, accelerations or joint torques are missing.
     """
     require_torques(stream, source)
     require_finite(stream, source)

@@ -28,7 +28,7 @@ class LoadWatch:
     Args:
         noise: Root mean square of the torque residual of each joint, shape (n,) [N m].
         prior: Covariance of the payload before anything is known, shape (10, 10).
-        period_s: Between samples [s].
+        period_s: Time between samples [s].
     """
 
     def __init__(self, noise: Array, prior: Array, period_s: float) -> None:

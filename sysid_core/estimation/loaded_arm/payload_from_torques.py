@@ -51,9 +51,7 @@ from sysid_core.robot import (
     DriveTrain,
     FrictionModel,
     RobotModel,
-    inertial_parameter_names,
     is_physically_consistent,
-    joint_torque_regressor,
 )
 from sysid_core.signals import JointStream, Recording
 
@@ -73,7 +71,7 @@ class ExtraTorque:
     Attributes:
         time: Shape (K,) [s].
         measured: Torque minus what the unloaded arm needs, shape (K, n) [N m].
-        predicted: By the estimated payload, shape (K, n) [N m].
+        predicted: Torques predicted with the estimated payload, shape (K, n) [N m].
     """
 
     time: Array
@@ -88,7 +86,7 @@ class LoadedArm:
     Attributes:
         estimate: Estimate of the payload.
         joint_names: Columns of the torques.
-        extra: One entry for each loaded recording.
+        extra: Torques of the payload, one entry for each loaded recording.
         added: Mass that the loaded recordings carry more than the unloaded ones, by least squares
             alone, and its standard deviation [kg]; negative where they carry less.
     """
@@ -105,7 +103,7 @@ class LoadedEquations:
 
     Attributes:
         model: The unloaded robot.
-        friction: Its friction terms.
+        friction: Friction terms of the arm.
         frame: Frame that carries the payload.
     """
 
@@ -116,7 +114,7 @@ class LoadedEquations:
     @property
     def arm_names(self) -> tuple[str, ...]:
         """Names of the arm parameters: inertial parameters, then friction."""
-        return inertial_parameter_names(self.model) + self.friction.names
+        return self.model.parameter_names + self.friction.names
 
     def regression(self, streams: Sequence[tuple[JointStream, bool]], x: Array) -> Regression:
         """Return the equations of all recordings for the arm, the drift of its friction and the
@@ -151,7 +149,7 @@ class LoadedEquations:
         stream = stream.ordered(self.model.joint_names)
         require_filtered(stream, "the recording")
         q, v, a = stream.q, filled(stream.v), filled(stream.a)
-        Y = joint_torque_regressor(self.model, q, v, a)
+        Y = self.model.torque_regressor(q, v, a)
         Y_L = Y @ carried_by(self.model, self.frame)
         n_pi = Y.shape[2]
         rigid = Y @ x[:n_pi] + (Y_L @ x[-10:] if with_load else 0.0)
@@ -169,7 +167,7 @@ class PayloadFromTorques:
             included (on a UR10e they halve the residual of the usual four).
         gain_sd: Relative standard deviation of the torque scale (drive gains), a number or one
             per joint: independent errors, carried into the covariance.
-        reach: How far from the frame the payload's centre of mass may well be [m].
+        reach: Largest plausible distance of the payload's centre of mass from the frame [m].
         size: Radius of a ball as large as the payload [m]: the prior of its inertia, which slow
             arms hardly show.
         density: Prior on the payload's density where its shape in the frame is known: replaces
@@ -205,7 +203,7 @@ class PayloadFromTorques:
         if not all(value > 0 for value in positive.values()) or np.any(self.gain_sd < 0):
             raise EstimationError(
                 f"{', '.join(positive)} must be positive and `gain_sd` not negative.",
-                remedy="Give positive numbers.",
+                remedy="Give positive numbers for these settings.",
             )
 
     @property
@@ -237,14 +235,15 @@ class PayloadFromTorques:
 
         Args:
             loaded: Spans at equal steps with q, v, a and torques [N m] (`smooth_motion`).
-            unloaded: The same without payload; may be empty.
+            unloaded: Recordings without payload; may be empty.
             identified: Full parameters of the unloaded arm with covariance, as a prior instead of
                 the model's.
-            source: Where the data came from.
+            source: Name of the data source.
             runs: The recording that each loaded span was cut from, to name it in notes.
 
         Raises:
-            EstimationError: Efforts that aren't torques, missing signals, foreign parameters.
+            EstimationError: The efforts are not torques, signals are missing, or the parameters
+                belong to another robot.
             SolverError: The consistent payload could not be found.
         """
         if not loaded:

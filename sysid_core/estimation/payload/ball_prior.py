@@ -72,7 +72,7 @@ def ball_first(R: Array, r: Array, extent: float) -> Array:
     the prior, in which the load is a homogeneous ball of unknown size and position.
 
     Raises:
-        EstimationError: Neither weight nor acceleration: no mass shows.
+        EstimationError: There is neither weight nor acceleration, so that the mass is undetermined.
     """
     if not np.any(R[:, 0]):
         raise EstimationError(

@@ -37,17 +37,18 @@ class PayloadData:
 
     Attributes:
         time: Shape (K,) [s], increasing.
-        wrench: That the sensor exerts on the object, force then torque, shape (K, 6) [N, N m].
+        wrench: Wrench that the sensor exerts on the object, force then torque, shape (K, 6) [N, N
+            m].
         a: Proper acceleration of the sensor's origin, shape (K, 3) [m/s^2].
         omega: Angular velocity, shape (K, 3) [rad/s].
         alpha: Angular acceleration, shape (K, 3) [rad/s^2].
         gravity: Shape (K, 3) [m/s^2].
-        source: Where it came from.
+        source: Name of the data source.
         R_WS: Orientation of the sensor, shape (K, 3, 3); lets an error of gravity's direction be
             estimated along. None where it isn't known.
         p_WS: Position of the sensor, shape (K, 3) [m], or None.
-        covariance: Of (a, omega, alpha), shape (K, 9, 9), NaN where the filter gives none; None
-            where nothing is known of the motion's error.
+        covariance: Covariance of (a, omega, alpha), shape (K, 9, 9), NaN for samples without one;
+            None if the error of the motion is unknown.
     """
 
     time: Array
@@ -70,7 +71,7 @@ class PayloadData:
             if array.shape != (K, *of_one):
                 raise EstimationError(
                     f"'{key}' has shape {array.shape}, expected {(K, *of_one)}.",
-                    remedy="Give arrays that belong to the same parameters and samples.",
+                    remedy="Give arrays for the same parameters and the same samples.",
                 )
             bad = np.flatnonzero(~np.isfinite(array.reshape(K, -1)).all(axis=1))
             if len(bad) and key != "covariance":
@@ -160,14 +161,14 @@ class CompressedWrenches:
             (Nadeau et al. 2022, eq. 9); None: no weighted factors.
 
     Attributes:
-        n_samples: How many samples are in it.
+        n_samples: Number of samples.
     """
 
     def __init__(self, dynamism_scale: float | None = None) -> None:
         if dynamism_scale is not None and not dynamism_scale > 0:
             raise EstimationError(
                 "The dynamism scale c_1 must be greater than zero.",
-                remedy="Omit it to use the value of the paper.",
+                remedy="Omit the argument to use the value of the paper.",
             )
         self.dynamism_scale = dynamism_scale
         self._factors = [np.zeros((size, size)) for size in (11, 11, 11, 15)]
@@ -299,12 +300,12 @@ def positive_mass(moment: float, power: float) -> float:
     """Return the mass `moment / power` of a least-squares problem in the mass alone [kg].
 
     Raises:
-        EstimationError: It isn't positive.
+        EstimationError: The mass is not positive.
     """
     mass = moment / power if power > 0 else 0.0
     if not mass > 0:
         raise EstimationError(
-            f"The forces correspond to a mass of {mass:.4g} kg.",
+            f"The forces correspond to a mass of {mass:.4g} kg, which is not positive.",
             remedy="Check that the wrench is the one exerted by the sensor on the object, and the direction of gravity."
             " Reversed signs or a sensor mounted upside down have this effect.",
             mass=mass,

@@ -30,7 +30,7 @@ def shape_covariance(shape: Shape, mass: float, contrast: float) -> Array:
     """Return the prior covariance of `pi` for densities that vary independently between cells.
 
     Args:
-        shape: In the sensor frame.
+        shape: Shape in the sensor frame.
         mass: Mass of the whole body [kg].
         contrast: Relative standard deviation of the density between regions of 1/56 volume.
 
@@ -47,7 +47,7 @@ class DensityPrior:
     """Relative-entropy prior on the density of a shape.
 
     Attributes:
-        shape: In the sensor frame.
+        shape: Shape in the sensor frame.
         contrast: Relative standard deviation of the density between regions of 1/56 volume.
     """
 
@@ -63,7 +63,7 @@ class DensityPrior:
         if self.shape.fingers is not None:
             raise EstimationError(
                 "The opening of a gripper is not a shape and has no density.",
-                remedy="Give the complete shape, or none.",
+                remedy="Give the complete shape of the object, or omit the shape.",
             )
 
     @cached_property

@@ -73,7 +73,7 @@ def minimise_entropic(R: Array, r: Array, prior_pi: Array, weight: float) -> tup
         pi (10,) and the Hessian there (10, 10).
 
     Raises:
-        SolverError: It didn't converge.
+        SolverError: The iteration did not converge.
     """
     pull = np.einsum("ij,kji->k", np.linalg.inv(pseudo_inertia_from_pi(prior_pi)), _BASIS)
 

@@ -43,7 +43,7 @@ def weigh(shape: Shape, wrenches: CompressedWrenches) -> float:
     """Return the mass of the homogeneous body that fits the forces best [kg].
 
     Raises:
-        EstimationError: It isn't positive.
+        EstimationError: The mass is not positive.
     """
     unit = shape.homogeneous(1.0)
     predicted, measured = wrenches.force[:, :10] @ unit, wrenches.force[:, 10]

@@ -147,7 +147,7 @@ _WHAT = "the point-mass problem"
 
 
 def _solve_socp(E1: Array, e1: Array, E2: Array, e2: Array, weight: float) -> Array:
-    """`min |E1 m - e1| + |E2 m - e2| + weight |m|, m >= 0`."""
+    """Solve the second-order cone program `min |E1 m - e1| + |E2 m - e2| + weight |m|, m >= 0`."""
     n = E1.shape[1]
     q = np.concatenate([np.zeros(n), [1.0, 1.0, weight]])
     blocks, offsets = [np.hstack([-np.eye(n), np.zeros((n, 3))])], [np.zeros(n)]
@@ -164,7 +164,7 @@ def _solve_socp(E1: Array, e1: Array, E2: Array, e2: Array, weight: float) -> Ar
 
 
 def _solve_qp(E: Array, e: Array, weight: float) -> Array:
-    """`min |E m - e|^2 + weight |m|^2, m >= 0`.
+    """Solve the quadratic program `min |E m - e|^2 + weight |m|^2, m >= 0`.
 
     The problem is solved by OSQP, or by Clarabel if the first-order steps of OSQP do not reach the
     tolerance in time.

@@ -28,7 +28,8 @@ def linear_error_covariance(response: Array, noise: Array, pi: Array, spread: Ar
     """Return the expected squared error of an estimator that is biased towards a prior.
 
     Args:
-        response: How the estimate follows the truth, `d pi_hat / d pi`, shape (10, 10).
+        response: Derivative of the estimate with respect to the true parameters, `d pi_hat / d pi`,
+            shape (10, 10).
         noise: Covariance that comes from the sensor's noise, shape (10, 10).
         pi: The estimate, shape (10,).
         spread: Covariance of what the truth may be around it, shape (10, 10).
@@ -145,7 +146,7 @@ class PayloadSummary:
     Attributes:
         mass: [kg].
         com: Centre of mass in the sensor frame, shape (3,) [m].
-        inertia: About the centre of mass, axes of the sensor, shape (3, 3) [kg m^2].
+        inertia: Inertia about the centre of mass, axes of the sensor, shape (3, 3) [kg m^2].
         mass_sd: [kg].
         com_sd: Shape (3,) [m].
         inertia_sd: Shape (3, 3) [kg m^2].
@@ -166,12 +167,12 @@ class PayloadSummary:
         standard deviations.
 
         Raises:
-            EstimationError: It isn't a payload estimate, or the mass is not positive.
+            EstimationError: The estimate is not that of a payload, or the mass is not positive.
         """
         if estimate.names != PAYLOAD_NAMES:
             raise EstimationError(
                 f"An estimate of {len(estimate.names)} parameters is not that of a payload.",
-                remedy="Give the result of a payload estimator.",
+                remedy="Give an estimate with the ten parameters of a payload, as the payload estimators return it.",
             )
         pi = estimate.values
         if not pi[0] > 0:

@@ -43,7 +43,7 @@ from sysid_core.robot import (
     parameter_transform,
     pi_from_mass_com_inertia,
 )
-from sysid_core.robot.shapes import TYPED_SD, Shape, surface_of
+from sysid_core.robot.shapes import TYPED_SD, Shape
 
 # All chosen on random objects and the families of `studies.payload.CHOICE_FAMILIES`.
 CONTRASTS = (0.25, 0.5, 1.0, 2.0)  # of densities that vary independently
@@ -171,7 +171,7 @@ class ShapePrior:
         if self.shape is None:
             return np.zeros((0, 10)), np.zeros((0, 10, 10)), np.zeros((2, 0))
         solid = self.shape.homogeneous(1.0)
-        cells, surface = self.solids[0].cells, surface_of(self.shape)
+        cells, surface = self.solids[0].cells, self.shape.surface()
         skin = surface.homogeneous(1.0)
         free = shape_covariance(cells, 1.0, 1.0)
         skin_free = shape_covariance(surface, 1.0, 1.0)

@@ -71,15 +71,16 @@ def weigh_motion(
         model: The robot.
         frame: The sensor's frame.
         shape: Shape of the object, in the sensor frame; None where it isn't known.
-        sensor: What the sensor's errors may be; None: an ordinary one's.
-        calibration: Of an earlier tare.
+        sensor: Error magnitudes of the sensor; None: those of an ordinary sensor.
+        calibration: Calibration of an earlier tare.
         sign: Sign of the wrench.
         axes: Axes of the wrench.
         clock: Whether to look for an offset between the stamps of joints and wrench.
         still: Every joint state is a still posture, with the wrench of the same stamp.
 
     Raises:
-        EstimationError: There is no wrench, too few postures, or nothing that weighs.
+        EstimationError: There is no wrench, there are too few postures, or the sensor carries no
+            load.
     """
     _require_wrench(recording)
     tares, motions = marked_spans(recording)
@@ -246,7 +247,7 @@ def held_data(
         model: The robot.
         frame: The sensor's frame.
         calibration: Calibration by a tare with nothing held.
-        sensor: What the sensor's errors may be before the tare; None: an ordinary one's.
+        sensor: Error magnitudes of the sensor before the tare; None: those of an ordinary sensor.
         still: Every joint state is a still posture, with the wrench of the same stamp.
 
     Raises:

@@ -31,9 +31,9 @@ class PayloadChange:
     """Detected change of the payload.
 
     Attributes:
-        stamp_s: When it was noticed [s].
+        stamp_s: Time of the detection [s].
         kind: Heavier, lighter, or of the same mass elsewhere.
-        mass: By which it is heavier [kg].
+        mass: Increase of the mass [kg].
     """
 
     stamp_s: float
@@ -52,7 +52,7 @@ class ChangeDetector:
     Args:
         noise_sd: Deviation of one sample of each signal, shape (n,).
         share: Error of the model as a part of the signal's usual size.
-        limit: In standard deviations.
+        limit: Limit of the mean residual, in standard deviations.
     """
 
     def __init__(
@@ -88,7 +88,8 @@ class ChangeDetector:
             stamp_s: Time [s], increasing.
             residual: Measured minus predicted, shape (n,).
             predicted: Shape (n,).
-            open_sd: What the estimate leaves open of the prediction, shape (n,).
+            open_sd: Standard deviation of the prediction due to the uncertainty of the estimate,
+                shape (n,).
         """
         residual, predicted = np.asarray(residual), np.asarray(predicted)
         dt = 0.0 if self._last is None else stamp_s - self._last

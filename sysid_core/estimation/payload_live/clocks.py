@@ -12,7 +12,6 @@ from sysid_core.estimation.payload_live.marks import motion_window
 from sysid_core.estimation.payload_map import JointSplines
 from sysid_core.robot import Array, FrameMotion, RobotModel
 from sysid_core.signals import Recording
-from sysid_core.signals.filters import split_at_gaps
 from sysid_core.signals.wrench import ClockOffset, SensorCalibration
 
 TOLERATED = 5e-3  # [s], which the sensor model's own delay takes in
@@ -66,7 +65,7 @@ def _splined(recording: Recording, model: RobotModel, frame: str) -> tuple[Array
         EstimationError: The joints can't be smoothed.
     """
     joints = recording.joints.ordered(model.joint_names)
-    longest = max(split_at_gaps(joints, _GAP_S), key=len)
+    longest = max(joints.split_at_gaps(_GAP_S), key=len)
     end = float(longest.time[-1])
     time = np.arange(0.0, end, max(1.0 / _RATE_HZ, end / max(len(longest) - 1, 1)))
     splines = JointSplines.fit(longest.time, longest.q)

@@ -87,7 +87,7 @@ class PayloadKnowledge:
         parameters.
 
         Args:
-            data: What the estimate was fitted to; None while samples are still coming.
+            data: Data to which the estimate was fitted; None while samples are still arriving.
         """
         state = self.state
         if state is PayloadState.COLLECTING:

@@ -29,10 +29,10 @@ class OnlinePayload:
 
     Args:
         shape: Shape of the object, in the sensor frame; None where it isn't known.
-        sensor: What the sensor's errors may be before a tare; None: an ordinary sensor's.
+        sensor: Error magnitudes of the sensor before a tare; None: those of an ordinary sensor.
 
     Attributes:
-        sensor: What the sensor's errors may be before a tare.
+        sensor: Error magnitudes of the sensor before a tare.
         change: The last change of the load, after which it started anew; None before one.
     """
 
@@ -67,13 +67,13 @@ class OnlinePayload:
         """Add samples, given in the axes of the sensor.
 
         Args:
-            data: One or more, newer than those before.
+            data: One or more samples, newer than all earlier ones.
 
         Returns:
             Changes of the load that were noticed among them.
 
         Raises:
-            EstimationError: Time doesn't increase; none was used.
+            EstimationError: The times do not increase; no sample was used.
         """
         if self._last_stamp is not None and data.time[0] <= self._last_stamp:
             raise EstimationError(
@@ -143,7 +143,7 @@ class OnlinePayload:
         """Current estimate, and which of its parameters are known accurately enough.
 
         Raises:
-            EstimationError: There are no samples, or nothing that weighs is held.
+            EstimationError: There are no samples, or no load is held.
         """
         return PayloadKnowledge(self.estimate(), self.shape)
 

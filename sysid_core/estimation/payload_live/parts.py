@@ -95,8 +95,8 @@ class KnownLoad:
 
         Args:
             mass, mass_sd: [kg].
-            com: Where its centre of mass lies when held, shape (3,) [m].
-            com_sd: How far from there it may lie, along each axis [m].
+            com: Centre of mass of the held load, shape (3,) [m].
+            com_sd: Standard deviation of the centre of mass along each axis [m].
             size: Its length [m]: it resists turning as a ball of that size, or quite differently.
         """
         inertia = 0.4 * mass * (0.5 * size) ** 2
@@ -129,7 +129,7 @@ class KnownLoads:
     """Known loads with their prior probabilities.
 
     Attributes:
-        loads: By name.
+        loads: Known loads by name.
         prior: Relative prior probabilities of loads, of "empty" and "unknown", and of "moved" in that of the
             load that has moved; where they aren't named 0.1 for "moved" and 1 for the others.
     """
@@ -158,7 +158,7 @@ def load_parts(path: Path) -> KnownLoads:
     """Return the known loads of a YAML file.
 
     Raises:
-        EstimationError: It can't be read, or names what isn't there.
+        EstimationError: The file cannot be read, or refers to loads that do not exist.
     """
     found: dict[str, KnownLoad] = {}
     content = _FILE.read_schema(path, _Parts)
@@ -200,7 +200,7 @@ def part_probabilities(
     Args:
         data: Samples of a moment in which one load was held, bias and tool taken out.
         parts: Known loads.
-        sensor: What may be left of the sensor's errors (`SensorModel.in_a_moment`).
+        sensor: Remaining errors of the sensor (`SensorModel.in_a_moment`).
     """
     rest = np.zeros_like(data.a)  # positions without stamps have accelerations that are noise
     still = replace(data, a=-data.gravity, omega=rest, alpha=rest)

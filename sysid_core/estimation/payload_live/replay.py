@@ -25,7 +25,7 @@ def replay_payload(recording: Recording, session: PayloadSession) -> FilteredJoi
         The filtered joint states.
 
     Raises:
-        EstimationError: There is no wrench, or nothing in it.
+        EstimationError: There is no wrench, or the wrench has no samples.
     """
     if recording.wrench is None or not len(recording.wrench):
         raise EstimationError(

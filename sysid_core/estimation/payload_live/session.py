@@ -47,9 +47,9 @@ class LoadChange:
     """Change of the load during the motion; the samples before it are no longer used.
 
     Attributes:
-        stamp_ns: When it was noticed [ns].
+        stamp_ns: Time of the detection [ns].
         kind: Attached, detached or slipped.
-        mass: By which the load is heavier since [kg].
+        mass: Increase of the mass [kg].
     """
 
     stamp_ns: int
@@ -327,15 +327,15 @@ class PayloadSession:
         the remaining uncertainty of the sensor.
 
         Args:
-            seconds: How long ago they begin.
+            seconds: Time since the first of these samples [s].
 
         Raises:
-            EstimationError: Nobody has tared the sensor; there are too few such samples.
+            EstimationError: The sensor is not tared, or there are too few such samples.
         """
         if self.calibration is None:
             raise EstimationError(
                 "The recognition of parts needs a tare.",
-                remedy="Give the calibration of a tare with nothing held, or run marked tare postures.",
+                remedy="Give the calibration of a tare with an empty gripper, or execute marked tare postures.",
             )
         newest = self._streams.recent(seconds, self._lag_ns)
         if len(newest) < _FEWEST:

@@ -232,8 +232,8 @@ class PayloadStreams:
         joint states surround; the reading position is unchanged.
 
         Args:
-            seconds: How long ago at most.
-            late_ns: By how much the wrench lags the joint states [ns].
+            seconds: Largest age of the samples [s].
+            late_ns: Time by which the wrench lags behind the joint states [ns].
         """
         if not self._joints:
             return []

@@ -26,15 +26,15 @@ class Weighing:
     """Result of the payload identification from one recording.
 
     Attributes:
-        estimate: By `PayloadMAP`.
-        data: That it was fitted to, bias and tool removed.
-        sensor_frame: In whose axes.
+        estimate: Estimate by `PayloadMAP`.
+        data: Data to which the estimate was fitted, without bias and tool.
+        sensor_frame: Frame of the sensor, in whose axes the payload is stated.
         calibration: Calibration of the sensor; None where nobody has tared it.
         changes: Changes of the load during the motion.
-        notes: What was done to the readings, and found of the sensor, one sentence each.
+        notes: Processing of the readings, and findings about the sensor, one sentence each.
         doubts: Reasons not to believe it that only the readings show.
         running: Estimate of the live estimator from the same samples; None without a tare.
-        smoothed: Joint states as they were weighed; None for still postures.
+        smoothed: Smoothed joint states that the estimate used; None for static postures.
     """
 
     estimate: Estimate

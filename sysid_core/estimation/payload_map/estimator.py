@@ -62,7 +62,7 @@ class PayloadMAP:
 
     Args:
         shape: Shape of the object, in the sensor frame; None where it isn't known.
-        sensor: What the sensor's errors may be.
+        sensor: Error magnitudes of the sensor.
         contrasts: Contrasts of the density, that are possible (`ShapePrior`).
         extent: Size of the space in which something of unknown shape is held [m].
         passes: At most that many steps between two lessons about the noise.
@@ -167,7 +167,8 @@ class PayloadMAP:
         return replace(best, pi=nearest_body(pi), covariance=covariance)
 
     def _floor(self, data: PayloadData, unexplained: Array) -> Array:
-        """Lower bound of the noise: the declared noise, or the scatter of the samples; shape (6,).
+        """Lower bound of the noise, shape (6,): the declared noise or the scatter of the samples,
+        whichever is larger.
 
         The scatter is that of the measured wrenches or that of the residuals of a least-squares
         fit, `unexplained` (K, 6), whichever is smaller: either may contain fast changes that are
@@ -381,7 +382,7 @@ def _is_simpler_better(
 
     Args:
         stretches: Stretches of the whole model.
-        simple: Which unknowns are the bias and the payload's.
+        simple: Indices of the unknowns of bias and payload.
         precision: Prior precision of the sensor's errors, shape (u,).
         found: The payload.
     """

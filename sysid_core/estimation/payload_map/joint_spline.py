@@ -198,7 +198,7 @@ def _most_likely(
     if not np.isfinite(best).all():
         raise EstimationError(
             "No noise level fits the joint positions.",
-            remedy="Look for jumps or NaN in the joint positions.",
+            remedy="Check the joint positions for jumps and NaN.",
         )
     return (
         np.maximum(np.sqrt(variances), _NOISE_FLOOR),

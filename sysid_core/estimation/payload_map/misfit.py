@@ -84,7 +84,7 @@ def reported_misfit(
 
     Args:
         covariance: Shape (10, 10).
-        misfit: What isn't explained.
+        misfit: Measures of the unexplained residual.
         n_spikes: Samples that were omitted.
         n_samples: Number of all.
     """

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.payload_map.joint_spline import DEGREE, JointSplines, banded_gram
-from sysid_core.robot import Array, FrameMotion, RobotModel, frame_motion_sensitivity
+from sysid_core.robot import Array, FrameMotion, RobotModel
 
 Rows = Callable[[slice], tuple[Array, Array]]
 _CHUNK = 2000  # samples at a time: what is needed of each is large
@@ -149,7 +149,7 @@ class WhiteMotion:
         """
         if self._last is None:
             raise EstimationError(
-                "`information` comes before `correct`.",
+                "The method `correct` was called before `information`.",
                 remedy="Call `information` first, because `correct` uses its result.",
             )
         T, _, weighted = self._last
@@ -253,7 +253,7 @@ class SplineMotion:
         known = self._sensitivities.get((part.start, part.stop))
         if known is None:
             joints = self._joints(self._c, part)
-            known = frame_motion_sensitivity(self._model, self._frame, *joints)
+            known = self._model.frame_motion_sensitivity(self._frame, *joints)
             if part.start < _KEPT:
                 self._sensitivities[part.start, part.stop] = known
         return known
@@ -262,7 +262,7 @@ class SplineMotion:
         """Correct the spline coefficients by the wrenches; y of shape (p,)."""
         if self._solved is None:
             raise EstimationError(
-                "`information` comes before `correct`.",
+                "The method `correct` was called before `information`.",
                 remedy="Call `information` first, because `correct` uses its result.",
             )
         step = self._solved[:, -1] - self._solved[:, :-1] @ y

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
-from sysid_core.robot import Array, RobotModel, frame_motion_sensitivity, skew, wrench_regressor
+from sysid_core.robot import Array, RobotModel, skew, wrench_regressor
 from sysid_core.signals.filters import FilteredJointStream
 
 
@@ -32,7 +32,7 @@ def motion_covariance(
         a: Accelerations, shape (K, n) [rad/s^2].
         sd: Standard deviations of the three, shape (3, K, n).
     """
-    S = frame_motion_sensitivity(model, frame, q, v, a)  # (K, 9, n, 3)
+    S = model.frame_motion_sensitivity(frame, q, v, a)  # (K, 9, n, 3)
     S = (S * np.moveaxis(np.asarray(sd), 0, -1)[:, None]).reshape(len(S), 9, -1)
     return np.asarray(S @ S.transpose(0, 2, 1))
 
@@ -44,7 +44,7 @@ def filtered_motion_covariance(model: RobotModel, frame: str, joints: FilteredJo
     Args:
         model: The robot, its joints in the stream's order.
         frame: Frame of the sensor.
-        joints: With standard deviations.
+        joints: Filtered joint states with standard deviations.
 
     Raises:
         EstimationError: The stream has no velocities, accelerations or standard deviations.

@@ -57,10 +57,10 @@ class RunningMAP:
 
     Args:
         shape: Shape of the object, in the sensor frame; None where it isn't known.
-        sensor: What the sensor's errors may be.
+        sensor: Error magnitudes of the sensor.
         motion_sd: Standard deviations of proper acceleration, angular velocity and angular
             acceleration, each per axis.
-        motion_correlation: How long these errors persist [s]; `MOTION_CORRELATION` when None.
+        motion_correlation: Correlation time of these errors [s]; `MOTION_CORRELATION` if None.
         measured_motion: The motion is not filtered but as sensors read it, with errors that are
             independent from sample to sample.
         contrasts: Contrasts of the density, that are possible (`ShapePrior`).
@@ -205,7 +205,7 @@ class RunningMAP:
         """Estimate the payload from all samples so far.
 
         Raises:
-            EstimationError: No samples, or nothing that weighs is held.
+            EstimationError: There are no samples, or no load is held.
         """
         if self.n_samples == 0:
             raise EstimationError(

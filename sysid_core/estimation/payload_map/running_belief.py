@@ -37,7 +37,7 @@ class RunningBelief:
     """Sums over whitened samples for each sensor model.
 
     Args:
-        sensor: What the sensor's errors may be, as declared.
+        sensor: Error magnitudes of the sensor, as declared.
         prior: Prior of the payload.
     """
 
@@ -66,7 +66,7 @@ class RunningBelief:
         """Return the posterior, averaged over the sensor models.
 
         Args:
-            samples: How many there were.
+            samples: Number of samples.
 
         Raises:
             EstimationError: The data ask for a negative mass.

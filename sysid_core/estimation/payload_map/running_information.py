@@ -21,7 +21,7 @@ class RunningInformation:
     the bias can be weighted by their evidence.
 
     Args:
-        sensor: What the sensor's errors may be.
+        sensor: Error magnitudes of the sensor.
     """
 
     def __init__(self, sensor: SensorModel) -> None:
@@ -50,7 +50,8 @@ class RunningInformation:
 
         Args:
             gram: Its `X^T Sigma^-1 X`, shape (u + 11, u + 11).
-            attenuation: What errors of a measured motion add to `A^T Sigma^-1 A`, shape (10, 10).
+            attenuation: Increase of `A^T Sigma^-1 A` by errors of a measured motion, shape (10,
+                10).
         """
         self._gram += gram
         if attenuation is not None:

@@ -41,13 +41,13 @@ class SensorModel:
         noise: Least deviation of force and torque per sample [N, N m]; learned from the data when None.
         bias: Deviation of the bias of force and torque [N, N m].
         drift: Random walk of the bias, of force and torque [N/sqrt(s), N m/sqrt(s)].
-        delay: Between wrench and motion [s].
+        delay: Standard deviation of the delay between wrench and motion [s].
         gain: Standard deviation of the gain of each axis, half of its variance shared by all axes [-].
         crosstalk: Standard deviation of each other entry of the 6x6 gain matrix [-].
         mounting: Angle about each axis between the sensor and its description [rad].
         gravity: Tilt of gravity about each horizontal axis [rad].
-        crosstalk_length: What makes forces and torques comparable in the gain matrix [m]: the ratio
-            of torque to force noise (0.005 N m / 0.1 N in Nadeau et al. 2022, table II).
+        crosstalk_length: Length that makes forces and torques comparable in the gain matrix [m]:
+            the ratio of torque to force noise (0.005 N m / 0.1 N in Nadeau et al. 2022, table II).
         force_gain: Deviations of the gain that the forces share and of each entry of their 3x3 gain matrix,
             after a calibration [-]; None: as `gain` and `crosstalk` say.
         bias_scales: Shares of `bias` that are as likely: the evidence says which it is.
@@ -84,8 +84,9 @@ class SensorModel:
         ordinary sensor are assumed.
 
         Args:
-            calibration: From the tare.
-            age_s: Time since it [s]; never more is left than before the tare.
+            calibration: Calibration from the tare.
+            age_s: Time since the tare [s]; the uncertainty of the bias never exceeds that before
+                the tare.
         """
         if np.isfinite(calibration.mounting_left):
             shared, entry = calibration.gain_left
@@ -115,7 +116,7 @@ class SensorModel:
         be told from a bias.
 
         Args:
-            calibration: From the tare.
+            calibration: Calibration from the tare.
             age_s: Time since it [s].
         """
         tared, K = self.tared(calibration, age_s), calibration.n_postures
@@ -206,7 +207,7 @@ class SensorModel:
             rate: Its time derivative, shape (K, 6).
             mass_columns: Its derivative by the proper acceleration, shape (K, 6, 3).
             R_WS: Orientation of the sensor, shape (K, 3, 3); None: gravity's error isn't seen.
-            gravity: In the sensor's axes, shape (K, 3) [m/s^2].
+            gravity: Gravity in the sensor's axes, shape (K, 3) [m/s^2].
             time: Since the start, shape (K,) [s]; only drifts need it.
             duration: Duration of the whole recording [s]; 0 for no drift.
 

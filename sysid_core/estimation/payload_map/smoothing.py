@@ -35,8 +35,8 @@ def smoothed_payload_data(
         frame: Frame of the sensor.
         joints: Encoder readings, not filtered.
         stamps_ns: Stamps of the wrenches, increasing, shape (K,).
-        wrench: That the sensor exerts on the object, bias and tool taken out, shape (K, 6).
-        source: Where the data came from.
+        wrench: Wrench that the sensor exerts on the object, without bias and tool, shape (K, 6).
+        source: Name of the data source.
 
     Returns:
         The data, and the belief about their motion.

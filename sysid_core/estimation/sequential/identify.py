@@ -44,7 +44,7 @@ class SolvableEquations:
         joints: The joint (or coupled axis) that each belongs to.
         prior: Shape (q,).
         prior_covariance: Natural scale, shape (q, q).
-        to_base: To the base parameters of the regression, shape (b, q).
+        to_base: Matrix from the unknowns to the base parameters of the regression, shape (b, q).
     """
 
     Y: Array
@@ -62,7 +62,7 @@ def solvable_equations(minimal: MinimalConstants, regression: Regression) -> Sol
     if minimal.parameter_names != regression.names[:n_inertial]:
         raise EstimationError(
             "The minimal constants belong to another robot than the regression.",
-            remedy="Compute them by minimal_constants(model) for the same model.",
+            remedy="Compute the constants with minimal_constants(model) for the same model.",
         )
     n_friction = len(regression.names) - n_inertial
     lift = scipy.linalg.block_diag(minimal.right_inverse, np.eye(n_friction))
@@ -178,7 +178,8 @@ class SequentialFit:
     """Sequential estimate with its steps.
 
     Attributes:
-        estimate: In base parameters, comparable with every other estimator's.
+        estimate: Estimate of the base parameters, which can be compared with those of other
+            estimators.
         constants: Names of the q minimal constants and friction parameters that were solved for.
         units: Units of each.
         joints: The joint that each belongs to.
@@ -249,8 +250,8 @@ class SequentialLeastSquares:
 
     Args:
         minimal: The robot's constants.
-        locked: What torques of joints at standstill are worth.
-        unexcited: What happens to constants that no step shows.
+        locked: Use of the torques of joints at standstill.
+        unexcited: Treatment of constants that no step excites.
     """
 
     fixed: tuple[str, ...] = ()
@@ -276,7 +277,7 @@ class SequentialLeastSquares:
 
         Args:
             model: The robot.
-            recordings: What will be fitted.
+            recordings: Recordings to be fitted.
             unexcited: 'refuse' or 'prior', see `Unexcited`.
 
         Raises:

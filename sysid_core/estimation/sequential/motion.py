@@ -105,9 +105,9 @@ def identify_sequentially(
     Args:
         model: The robot.
         recordings: One or several runs.
-        friction: Terms that resist, and the drives.
+        friction: Friction terms, and the drives.
         estimator: Configured.
-        processing: Rates and cut-offs.
+        processing: Sampling rates and cut-off frequencies.
         trajectory: The plan that was played.
 
     Raises:

@@ -69,7 +69,7 @@ class BackwardSolution:
         x: Shape (p,).
         shares: Covariance that each step's noise causes, shape (n_steps, p, p).
         prior_share: Covariance left from the prior where data say little, shape (p, p).
-        steps: In the order of the recursion.
+        steps: Steps in the order of the recursion.
         open_directions: Directions that the data say less of than the prior, shape (p, k).
     """
 
@@ -91,8 +91,8 @@ def solve_backward(
     """Estimate the parameters step by step, from the last joint to the first.
 
     Args:
-        blocks: One per joint, in the order of the recursion: last joint first.
-        prior: Where parameters stay that no step shows, shape (p,).
+        blocks: Equations of each joint, in the order of the recursion: last joint first.
+        prior: Values of parameters that no step determines, shape (p,).
         prior_covariance: Natural scale of the parameters, shape (p, p), positive definite.
     """
     p = len(prior)

@@ -20,7 +20,7 @@ from sysid_core.identifiability.composite_bodies.driving_axes import (
     DrivingAxisChain,
     are_parallel,
 )
-from sysid_core.robot import Array, RobotModel, inertial_parameter_names, parameter_transform
+from sysid_core.robot import Array, RobotModel, parameter_transform
 
 # Places in the constants of one body, in the order of pi: m, kx, ky, kz, U11, U12, U22, U13, U23, U33.
 _M, _KX, _KY, _KZ, _U11, _U12, _U22, _U13, _U23, _U33 = range(10)
@@ -48,7 +48,8 @@ class MinimalConstants:
             joint between parallel revolute ones `k3_axial` (eq. 40) and `k3_radial` (eq. 43).
         units: Unit of each.
         bodies: Index (from 0) of the body that each belongs to.
-        selection: From the constants of all bodies, shape (b, 10 n).
+        selection: Matrix that selects the minimal constants from the constants of all bodies, shape
+            (b, 10 n).
         lift: A right inverse of `selection`: all other constants zero, shape (10 n, b).
         constants_from_pi: All constants from the model's parameters, shape (10 n, 10 n).
         parameter_names: Names of `pi`, 10 n of them.
@@ -105,8 +106,8 @@ def minimal_constants(model: RobotModel) -> MinimalConstants:
     """Return the minimal inertia constants of a serial arm (theorem 2), with its gravity.
 
     Raises:
-        ModelError: It isn't a serial arm of revolute and prismatic joints.
-        IdentifiabilityError: It has no gravity, which the theorem takes for granted.
+        ModelError: The robot is not a serial arm of revolute and prismatic joints.
+        IdentifiabilityError: The robot has no gravity, which the theorem assumes.
     """
     chain = DrivingAxisChain.from_model(model)
     if not np.any(chain.gravity):
@@ -127,7 +128,7 @@ def minimal_constants(model: RobotModel) -> MinimalConstants:
         selection=selection,
         lift=_lift(selection),
         constants_from_pi=_composite_map(chain) @ _parameters_in_driving_axes(chain),
-        parameter_names=inertial_parameter_names(model),
+        parameter_names=model.parameter_names,
     )
 
 

@@ -27,7 +27,7 @@ class DrivingAxisChain:
     (Lin 1992).
 
     Attributes:
-        joint_names: In the model's order, which is from the base outward.
+        joint_names: Names of the joints in the order of the model, from the base outward.
         revolute: Shape (n,), whether each joint turns (K* of equation 8).
         b: Distance of axis i from axis i - 1 along x of E_{i-1}, shape (n,) [m].
         d: Offset along axis i at q = 0 (d'), shape (n,) [m].
@@ -35,7 +35,7 @@ class DrivingAxisChain:
         theta: Angle about axis i at q = 0 (theta'), shape (n,) [rad].
         X_WE0: Pose of the base frame E_0 in the robot's base, shape (4, 4).
         X_EJ: Pose of the model's joint frame in E_i, shape (n, 4, 4).
-        gravity: In E_0, shape (3,) [m/s^2].
+        gravity: Gravity in E_0, shape (3,) [m/s^2].
     """
 
     joint_names: tuple[str, ...]

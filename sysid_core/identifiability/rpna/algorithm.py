@@ -139,7 +139,7 @@ def reduced_nullspace(Z: Array, order: Array) -> tuple[Array, Array]:
         order: The coordinates in their order of preference, shape (n,).
 
     Returns:
-        dependent: Their indices, shape (d,).
+        dependent: Indices of the dependent parameters, shape (d,).
         E: Basis with `E[dependent] = 1` (identity), shape (n, d).
     """
     d = Z.shape[1]
@@ -196,7 +196,7 @@ class StageResult:
         Z: Orthonormal basis of the undetectable transfers into the parent, shape (P, d).
         dependent: Parameters that a transfer removes, preferring late ones, shape (d,).
         E: The same transfers, one per dependent parameter, `E[dependent] = 1`, shape (P, d).
-        moved: What the transfers add to the parent, `B Z`, shape (10, d).
+        moved: Change of the parent's parameters by the transfers, `B Z`, shape (10, d).
         visible: Whether each parameter appears in the dynamics at all, shape (P,).
         doubts: Rank decisions near the edge: (kind, decision).
     """

@@ -145,7 +145,7 @@ class Identifiability:
 
     Attributes:
         robot: Name of the robot.
-        gravity: In the base frame, shape (3,) [m/s^2].
+        gravity: Gravity in the base frame, shape (3,) [m/s^2].
         static: Whether only resting postures count.
         floating_base: Whether the robot's first joint moves freely.
         bodies: Dimensions per body.
@@ -153,7 +153,7 @@ class Identifiability:
         codes: Verdict of each parameter as its place in `StructuralVerdict`, shape (p,).
         is_base: Whether each is one of the base parameters, shape (p,).
         rotor_names: The rotors' parameters, also the last of `parameter_names`.
-        warnings: What should be known before the answer is used.
+        warnings: Warnings about the result.
         exact_angles: The answer with rounded angles of the URDF replaced by the exact ones, when
             that is another one.
     """

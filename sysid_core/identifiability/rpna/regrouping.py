@@ -24,7 +24,7 @@ class Regrouping:
     Attributes:
         base: Name of the parameter that it is called after.
         terms: Coefficient of every parameter in it, its own (1) first.
-        meaning: In words.
+        meaning: Meaning of the combination in words.
     """
 
     base: str
@@ -37,8 +37,9 @@ class Transfer:
     """Transfer of parameters from a body to its parent that has no effect on any torque.
 
     Attributes:
-        body: Where it is taken from.
-        parent: Where it is put ("world": it is never felt at all).
+        body: Body whose parameters decrease.
+        parent: Body whose parameters increase ("world": the parameters have no effect on any
+            torque).
         joint: The joint between them.
         freedoms: Combinations of the body's parameters, one per freedom, coefficients by name.
     """
@@ -79,7 +80,7 @@ def structural_base_parameters(
         layout: The robot.
         results: Results of the recursion.
         names: All parameters, rotors last.
-        is_base: Which of them are base parameters, shape (p,).
+        is_base: Mask of the base parameters, shape (p,).
     """
     columns = np.full(len(names), -1)
     columns[is_base] = np.arange(np.count_nonzero(is_base))

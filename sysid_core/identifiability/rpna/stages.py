@@ -192,7 +192,7 @@ class Layout:
     """All stages of a robot, parents before children, and its natural length.
 
     Attributes:
-        stages: In the order of the recursion.
+        stages: Stages in the order of the recursion.
         length: Natural unit of length [m]: the largest offset between two joints.
         pi_scale: Parameter in SI units per natural unit, for one body, shape (10,).
         gravity: Direction of gravity as a spatial vector, (6, 1), or (6, 0) without.
@@ -239,7 +239,7 @@ def build_layout(
 
     Args:
         model: The robot.
-        gravity: In the base frame, shape (3,); zero for none.
+        gravity: Gravity in the base frame, shape (3,); zero for none.
         rotors: Rotors of joints with one degree of freedom.
         mimic: Whether mimic joints are joints of their own or follow their leaders.
 
@@ -331,7 +331,7 @@ class _Joints:
                 raise IdentifiabilityError(
                     f"Joint '{self.names[j]}' consists of several steps and can't be coupled or"
                     " carry a rotor.",
-                    remedy="Model it as single joints.",
+                    remedy="Model the joint as several single joints.",
                 )
         speeds = [m * self.norms[self.at[self.first[j]]] for j, m in members]
         unit = abs(speeds[0])  # of the coordinate, in natural units per SI unit

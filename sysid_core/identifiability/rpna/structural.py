@@ -205,8 +205,8 @@ def structural_identifiability(
         ModelError: Rotors that don't fit the robot.
 
     Examples:
-        >>> from sysid_core.robot import reference_robot
-        >>> answer = structural_identifiability(reference_robot("puma560"))
+        >>> from sysid_core.robot import load_robot
+        >>> answer = structural_identifiability(load_robot("puma560"))
         >>> answer.n_base, len(answer.base.names)
         (36, 60)
     """
@@ -234,7 +234,8 @@ def _require_gravity(gravity: ArrayLike) -> Array:
     g = np.array(gravity, dtype=float)
     if g.shape != (3,) or not np.all(np.isfinite(g)):
         raise IdentifiabilityError(
-            f"Gravity is {g.tolist()}.", remedy="Give three numbers [m/s^2], zeros for none."
+            f"The gravity vector {g.tolist()} is invalid.",
+            remedy="Give three numbers [m/s^2], zeros for none.",
         )
     return g
 

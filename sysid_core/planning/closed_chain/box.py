@@ -33,7 +33,8 @@ class AssemblyMap:
     Attributes:
         q: Postures of all joints, shape (K, n); not closed where `assembled` is False.
         assembled: A solution was found, shape (K,).
-        within_limits: It also keeps to the passive joints' limits, shape (K,).
+        within_limits: True if the posture also respects the limits of the passive joints, shape
+            (K,).
         condition: Condition number of J_u, shape (K,).
         alternatives: Postures with a second solution within the limits, shape (K,).
         residual: Largest closure error of the assembled postures [m].
@@ -65,7 +66,7 @@ class AssemblyMap:
         Args:
             chain: The mechanism.
             rng: Random generator of the postures.
-            n_samples: How many.
+            n_samples: Number of postures.
             box: Where; default: the actuated joints' limits.
         """
         lower, upper = _finite_limits(chain)

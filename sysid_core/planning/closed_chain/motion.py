@@ -70,10 +70,10 @@ def plan_loop_motion(
         chain: The mechanism.
         limits: Limits of all joints of `chain.model`; the mass that they hold counts in the torques.
         config: Settings of the search.
-        n_motions: Segments `motion_1`, `motion_2`, …
+        n_motions: Number of motions, which become the segments `motion_1`, `motion_2`, …
         still: Rest before and after each [s].
         seed: Seed of the search.
-        progress: Called with the share that is done.
+        progress: Function that is called with the completed share.
 
     Returns:
         The trajectory and its check, which may have failed.

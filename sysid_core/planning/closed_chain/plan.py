@@ -124,11 +124,11 @@ def plan_loop_excitation(
     at rest in the centre of the box.
 
     Args:
-        chain: With nominal parameters.
+        chain: Closed chain with nominal parameters.
         rng: Random generator of the search.
-        n_trajectories: How many.
+        n_trajectories: Number of trajectories.
         config: Settings of the search.
-        progress: Called with the share that is done, 0 to 1.
+        progress: Function that is called with the completed share, 0 to 1.
 
     Raises:
         ExcitationError: No candidate keeps to the torque limits.

@@ -11,7 +11,7 @@ from sysid_core.errors import ExcitationError
 from sysid_core.identifiability import Excitation, measure_excitation
 from sysid_core.kinds import Kind
 from sysid_core.planning.design.unknowns import Unknowns
-from sysid_core.robot import Array, joint_torque_regressor
+from sysid_core.robot import Array
 
 SHARPNESS = 8.0  # of the smooth largest one
 TINY = 1e-12  # of scaled information that no motion gave
@@ -38,7 +38,7 @@ class Score:
     Attributes:
         criterion: Which.
         weights: Inverse standard deviations of the rows, shape (n,).
-        count: What the mean over samples is multiplied by: independent samples of the motion.
+        count: Factor of the mean over the samples: number of independent samples of the motion.
         transform: T, shape (b, m).
         prior: Information known before, shape (m, m).
         wanted: C of the target's variance `trace(C P)`, shape (m, m); of `A` the unit matrix.
@@ -112,7 +112,7 @@ def build_score(
     """Return the optimality criterion for given unknowns and motions of a given duration.
 
     Args:
-        unknowns: What is estimated.
+        unknowns: Parameters to be estimated.
         criterion: Which.
         duration: Duration of the motions [s].
         targets: Names of base parameters, for `Criterion.TARGET`.
@@ -211,7 +211,7 @@ class Conditioning:
         """Return the rank and condition numbers of the inertial base regressor of a motion; q, v, a
         (K, n).
         """
-        Y = joint_torque_regressor(unknowns.model, q, v, a)
+        Y = unknowns.model.torque_regressor(q, v, a)
         rigid = unknowns.base.independent[: unknowns.n_rigid]
         base = np.asarray(Y[..., list(rigid)]).reshape(-1, len(rigid))
         R = np.linalg.qr(base, mode="r")

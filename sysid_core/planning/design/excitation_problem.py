@@ -19,7 +19,7 @@ from sysid_core.planning.motion_check import MotionChecker
 from sysid_core.planning.trajectory import Trajectory
 from sysid_core.planning.transfer import MotionBuilder, sample_times
 from sysid_core.planning.violations import LimitKind, Violation
-from sysid_core.robot import Array, FrictionTerm, RobotModel, joint_torque_regressor
+from sysid_core.robot import Array, FrictionTerm, RobotModel
 
 BETWEEN = 4  # samples of the fine grid per sample of the coarse one
 NOTICED = 1e-6  # squared excess of one sample
@@ -36,12 +36,12 @@ class ExcitationProblem:
     The gradient is exact, in closed form: through the information, the regressor, the bodies'
     motion (`TreeMotion`) and the linear series. The penalties are quadratic in the excess over a
     share of each limit, or below a distance, on a coarse grid and at the instants that `watch`
-    added. The final decision is that of the motion check on a dense grid.
+    added. Whether a motion is safe is decided by the motion check on a dense grid.
 
     Args:
         checker: Checker of the robot and its limits.
-        unknowns: What is estimated.
-        score: What is made small.
+        unknowns: Parameters to be estimated.
+        score: Criterion to be minimised.
         basis: Basis of the series.
     """
 
@@ -67,7 +67,7 @@ class ExcitationProblem:
         self.last_excess: dict[LimitKind, float] = {}
 
     def __reduce__(self) -> tuple[type[ExcitationProblem], tuple[object, ...]]:
-        """Return the support pickling: rebuild from the constructor's arguments."""
+        """Support pickling: rebuild the problem from the constructor's arguments."""
         return ExcitationProblem, self._given
 
     @property
@@ -147,7 +147,7 @@ class ExcitationProblem:
         centre, coefficients = self.split(x)
         Q, V, A, B = (matrix @ coefficients for matrix in self.basis.matrices(time))
         q = centre + Q
-        Y = joint_torque_regressor(self.unknowns.model, q, V, A)
+        Y = self.unknowns.model.torque_regressor(q, V, A)
         fine = LimitPenalties(self.checker, self._tree, 1.0)
         asked = _contact_weights(n, self.basis.period, BETWEEN * CONTACT_RATE)
         over = fine.excess(q, V, A, B, Y, self._tree.move(q, V, A), asked).by_sample
@@ -170,7 +170,7 @@ class ExcitationProblem:
         q, v, a, jerk = self.motion(x)
         K, unknowns = self._n_even, self.unknowns
         motion = self._tree.move(q, v, a)
-        Y = joint_torque_regressor(unknowns.model, q, v, a)
+        Y = unknowns.model.torque_regressor(q, v, a)
         Phi = np.concatenate([Y, unknowns.friction.regressor(q, v, a)], axis=2)
         independent = list(unknowns.base.independent)
         white = Phi[:K][..., independent] * self.score.weights[:, None]  # (K, n, b)
@@ -240,12 +240,12 @@ def build_series_motion(
     Args:
         checker: Checker of the robot and its limits.
         basis: Basis of the series.
-        centre: Where it starts and ends, shape (n,).
+        centre: Start and end posture, shape (n,).
         coefficients: Shape (n_free, n).
-        n_periods: How often it is repeated.
+        n_periods: Number of periods.
         still: Duration of each still phase [s].
         rate_hz: Rate of the samples.
-        seed: That it was found with.
+        seed: Seed of the search.
     """
     builder = MotionBuilder(checker, centre, rate_hz=rate_hz)
     builder.rest(still, "still")
@@ -284,7 +284,7 @@ def infeasible(
 
     Args:
         model: The robot.
-        blame: What the smallest motions break.
+        blame: Limits that even the smallest motions violate.
         excess: Squared excess that was left of each motion that was improved.
     """
     worst: dict[tuple[str, str], Violation] = {}
@@ -320,7 +320,7 @@ def all_in_contact(checker: MotionChecker, n_postures: int) -> ExcitationError:
 
     Args:
         checker: Checker of the robot and its limits.
-        n_postures: How many random ones were tried in vain.
+        n_postures: Number of random postures that were tried.
     """
     lower, upper = (np.clip(x, -np.pi, np.pi) for x in (checker.limits.lower, checker.limits.upper))
     rng, postures, pairs = np.random.default_rng(0), Counter[str](), Counter[str]()

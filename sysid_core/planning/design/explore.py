@@ -71,12 +71,12 @@ class Explorer:
 
     Attributes:
         checker: Checker of the robot and its limits.
-        unknowns: What is estimated; its prior is what is known.
-        goal: When enough is known.
+        unknowns: Parameters to be estimated; their prior is the present knowledge.
+        goal: Termination criterion.
         period: Longest duration of a piece [s]. Long ones show most per second, since each begins
             and ends at rest: one that shows more than what is open gives way to a shorter one.
         n_iterations: Iterations of each piece's improvement; 0 for the best of a few random ones.
-        seed: Makes the pieces reproducible, on one machine to the bit.
+        seed: Seed of the random numbers; the result is reproducible, on one computer bit for bit.
     """
 
     checker: MotionChecker
@@ -144,11 +144,12 @@ class Explorer:
         still inaccurate, and checked.
 
         Args:
-            q_now: Where the robot stands, shape (n,).
+            q_now: Present posture of the robot, shape (n,).
             stop: Says True to make do with the best so far.
 
         Raises:
-            ExcitationError: Nothing is open, or no safe motion leads on from here.
+            ExcitationError: All parameters are accurate enough, or no safe motion starts at this
+                posture.
         """
         if self.ending is not Ending.OPEN:
             raise ExcitationError(f"There is no further piece: {self}.", remedy="Use the result.")
@@ -192,7 +193,7 @@ class Explorer:
             q: Evenly spaced samples in the model's order, shape (K, n).
             v: Shape (K, n).
             a: Shape (K, n).
-            duration: That they stand for [s].
+            duration: Duration of motion that the samples represent [s].
         """
         if not len(q):  # nothing was played
             return

@@ -31,11 +31,11 @@ class Excess:
         by_kind: Squared excess of every kind of limit, summed over samples.
         by_sample: Penalty of every sample, summed over kinds, shape (K,).
         q: Slope by positions, shape (K, n).
-        v: By velocities.
-        a: By accelerations.
-        jerk: By jerks.
+        v: Gradient with respect to the velocities.
+        a: Gradient with respect to the accelerations.
+        jerk: Gradient with respect to the jerks.
         pull: By the joint-torque regressor, shape (K, n, 10 n), where torques exceed; or None.
-        bodies: By the bodies' motion, or None.
+        bodies: Gradient with respect to the bodies' motion, or None.
     """
 
     by_kind: dict[LimitKind, float]
@@ -61,7 +61,7 @@ class LimitPenalties:
 
     Args:
         checker: Checker of the robot and its limits.
-        tree: Its kinematics.
+        tree: Kinematics of the robot.
         share: Share of the joints' limits that samples may use.
 
     Attributes:
@@ -113,9 +113,10 @@ class LimitPenalties:
 
         Args:
             q, v, a, jerk: Samples, (K, n) each.
-            Y: Their joint-torque regressor, (K, n, 10 n).
-            motion: Their bodies' motion.
-            contact_weights: What contact weighs at each sample, (K,); where 0 it isn't asked for.
+            Y: Joint-torque regressor of the samples, (K, n, 10 n).
+            motion: Motion of the bodies at the samples.
+            contact_weights: Weight of the contact penalty at each sample, (K,); contact is not
+                checked where it is 0.
         """
         out = Excess({}, np.zeros(len(q)), *np.zeros((4, *q.shape)))
         limits = self.checker.limits

@@ -40,19 +40,19 @@ class ArmPlan:
     """Exciting motion of a whole arm that passed all checks.
 
     Attributes:
-        trajectory: With segments `still`, `fourier` or `bspline`, `settle`.
+        trajectory: Trajectory with the segments `still`, `fourier` or `bspline`, and `settle`.
         check: The result of the check.
         conditioning: Rank against the structural rank, condition numbers.
-        expectation: How exactly every base parameter will be known.
+        expectation: Expected standard deviation of every base parameter.
         random: The same after the best of a few random motions inside the limits; None where none
             was found.
-        criterion: That was made small.
+        criterion: Criterion that was minimised.
         basis: Basis of the series.
-        centre: Where the motion starts and ends, shape (n,) [rad or m].
+        centre: Start and end posture of the motion, shape (n,) [rad or m].
         coefficients: Free coefficients of the series, shape (n_free, n).
         history: Score after each iteration of the run that won; the first half may break limits.
         amplitude: Share of the found amplitude that the dense check left.
-        unknowns: What was planned for.
+        unknowns: Parameters for which the motion was planned.
     """
 
     trajectory: Trajectory
@@ -125,22 +125,22 @@ def plan_arm_motion(
     Args:
         model: The robot.
         limits: Default: those of the description.
-        unknowns: What is estimated and known before; default: `Unknowns.of_arm(model)`.
-        criterion: What is made small.
+        unknowns: Parameters to be estimated, with their prior; default: `Unknowns.of_arm(model)`.
+        criterion: Criterion to be minimised.
         targets: Base parameters that matter, for `Criterion.TARGET`.
         task: q, v and a of a motion whose torques matter, instead, for `Criterion.TARGET`.
         period: Period of the series [s]. With a low TCP speed limit, longer periods allow larger motions.
         n_harmonics: Harmonics of the series; default: as many as lie below `BANDWIDTH`.
         n_spans: Knot intervals of a B-spline, which is planned instead of the series.
         n_periods: Repetitions in the trajectory.
-        seed: Makes the plan reproducible, on one machine to the bit.
+        seed: Seed of the random numbers; the plan is reproducible, on one computer bit for bit.
         n_candidates: Random series to start from.
-        n_starts: How many of them are improved.
+        n_starts: Number of start motions that are optimised.
         n_iterations: Iterations of each improvement.
         workers: Processes in which starts are improved; 0: one for each core.
         still: Duration of each still phase [s].
         rate_hz: Rate of the samples.
-        progress: Called with the share that is done and what is going on.
+        progress: Function that is called with the completed share and a description of the step.
 
     Raises:
         ExcitationError: No candidate passes the check; the limits to blame are named.
@@ -228,8 +228,9 @@ def nearness(model: RobotModel, one: Trajectory, other: Trajectory) -> float:
     """Return the distance between the postures of two motions, relative to the spread of the
     second.
 
-    Mean distance of `one`'s postures and velocities to the nearest of `other`, over the mean
-    distance between two random samples of `other`: 0 for the same motion.
+    The result is the mean distance of the postures and velocities of `one` to the nearest ones of
+    `other`, divided by the mean distance between two random samples of `other`: 0 for the same
+    motion.
     """
 
     def states(trajectory: Trajectory) -> Array:
@@ -258,8 +259,9 @@ def plan_validation_motion(
 
     Args:
         model: The robot.
-        limits: What to keep to.
-        training: What the parameters are identified from; its seed decides this one's.
+        limits: Motion limits.
+        training: Motion of the identification; the seed of the validation motion follows from its
+            seed.
         period: Period of the series [s].
         n_harmonics: Harmonics of the series.
         still: Duration of each still phase [s].

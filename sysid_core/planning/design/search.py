@@ -133,7 +133,7 @@ class Improved:
         excess: Squared excess left on the coarse grid, by kind of limit.
         history: Score after each iteration; the first half may break limits.
         evaluations: Evaluations of value and gradient.
-        interrupted: Whether it was ended by Ctrl-C.
+        interrupted: Whether Ctrl-C ended the search.
     """
 
     x: Array

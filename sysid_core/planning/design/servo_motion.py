@@ -49,8 +49,8 @@ class ServoPlan:
     """Motion for position servos.
 
     Attributes:
-        trajectory: At rest, the slow pass, at rest, the full pass, at rest.
-        check: That it is safe.
+        trajectory: Trajectory: rest, slow pass, rest, full pass, rest.
+        check: Result of the safety check.
         information: Mean logarithm of the determinant of each joint's regressors, in units of the
             limits and of the largest gravity torque [-].
         slow: Speed of the first, slow execution of the motion, as a share of full speed.
@@ -80,21 +80,22 @@ def plan_servo_motion(
 
     Args:
         model: The robot; all its joints move.
-        limits: What to keep to; infinite efforts, where the URDF's say nothing of the servos.
+        limits: Motion limits, with infinite efforts if the URDF's effort limits are not those of
+            the servos.
         period: Duration of the motion at full speed [s].
         slow: Speed of the first, slow execution of the motion, as a share of full speed.
         n_candidates: Random series to choose from.
-        seed: Makes the plan reproducible.
+        seed: Seed of the random numbers; the plan is reproducible.
         still: Duration of each rest, in which joints settle and stick [s].
         rate_hz: Rate of the samples.
-        progress: Called with the share that is done and what is going on.
+        progress: Function that is called with the completed share and a description of the step.
 
     Raises:
         ExcitationError: No candidate passes the check; the limits to blame are named.
     """
     if not 0.0 < slow < 1.0:
         raise ExcitationError(
-            f"The slow pass is {slow:g} times as fast as the full one.",
+            f"The speed of the slow pass, {slow:g} times full speed, is invalid.",
             remedy="Give a value between 0 and 1.",
         )
     checker = MotionChecker(model, limits)

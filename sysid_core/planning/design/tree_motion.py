@@ -117,7 +117,7 @@ class TreeMotion:
         R: Orientations, shape (K, n, 3, 3).
         p: Origins, shape (K, n, 3) [m].
         J: Joint axes, shape (K, n, 6).
-        J_dot: Their rates, shape (K, n, 6).
+        J_dot: Time derivatives of the joint axes, shape (K, n, 6).
         V: Velocities, shape (K, n, 6).
         A: Accelerations less gravity, shape (K, n, 6).
     """
@@ -187,10 +187,10 @@ class BodySlopes:
     """Gradients of a scalar with respect to the bodies' motion, each (K, n, 6).
 
     Attributes:
-        velocity: By V.
-        acceleration: By A.
+        velocity: Gradient with respect to the velocities V.
+        acceleration: Gradient with respect to the accelerations A.
         carried: By a displacement of what a body carries (its inertia, its points).
-        axis: By J.
+        axis: Gradient with respect to the joint axes J.
     """
 
     velocity: Array

@@ -24,9 +24,6 @@ from sysid_core.robot import (
     FrictionModel,
     FrictionTerm,
     RobotModel,
-    inertial_parameter_names,
-    inertial_scale,
-    joint_torque_regressor,
 )
 
 EFFORT_SHARE = 0.01  # of the effort limits: noise of the efforts where none is stated
@@ -44,8 +41,8 @@ class Unknowns:
 
     Attributes:
         model: The robot; its parameters are the nominal ones.
-        structure: Its exact structural answer.
-        friction: Terms that are estimated too.
+        structure: Exact structural identifiability of the robot.
+        friction: Friction terms that are estimated as well.
         effort_sd: Standard deviation of each joint's effort, shape (n,) [N m or N].
         correlation: Time over which errors of the efforts are correlated [s].
         base: Combinations of all parameters that motions can show, inertial and friction together.
@@ -97,7 +94,7 @@ class Unknowns:
             )
         structure = structural_identifiability(model)
         base = _base(model, structure, friction)
-        scale = np.concatenate([inertial_scale(model), friction_scale_of(model, friction)])
+        scale = np.concatenate([model.inertial_scale, friction_scale_of(model, friction)])
         covariance = np.diag(scale**2)
         size = np.sqrt(np.diag(base.regrouping @ covariance @ base.regrouping.T))
         return cls(model, structure, friction, sd, CORRELATION, base, covariance, size)
@@ -133,7 +130,7 @@ class Unknowns:
 
         Args:
             names: Parameters of the estimate.
-            covariance: Theirs, shape (len(names), len(names)).
+            covariance: Covariance of these parameters, shape (len(names), len(names)).
 
         Raises:
             ExcitationError: The estimate has none of the unknowns.
@@ -165,7 +162,7 @@ class Unknowns:
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Return the regressor of the base parameters, (K, n) each to (K, n, b)."""
-        Y = joint_torque_regressor(self.model, q, v, a)
+        Y = self.model.torque_regressor(q, v, a)
         return self.base.base_regressor(np.concatenate([Y, self.friction.regressor(q, v, a)], 2))
 
     def information(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, duration: float) -> Array:
@@ -176,7 +173,8 @@ class Unknowns:
             q: Evenly spaced samples, shape (K, n).
             v: Shape (K, n).
             a: Shape (K, n).
-            duration: That the samples stand for [s]; it counts `duration / correlation` times.
+            duration: Duration of motion that the samples represent [s]; it counts as `duration /
+                correlation` independent samples.
         """
         Phi = self.regressor(q, v, a) / self.effort_sd[:, None]
         flat = Phi.reshape(-1, Phi.shape[-1])
@@ -219,12 +217,12 @@ def _base(model: RobotModel, structure: Identifiability, friction: FrictionModel
     friction parameters that are linearly independent of them.
     """
     exact = structure.practical.base
-    names = inertial_parameter_names(model) + friction.names
+    names = model.parameter_names + friction.names
     tree = with_exact_angles(model)[0]
     rng = np.random.default_rng(7)
     q, v, a = random_states(tree, 2 * len(names) // model.nv + 60, rng)
     angles = q if q.shape[1] == model.nv else rng.uniform(-np.pi, np.pi, v.shape)
-    Y = joint_torque_regressor(tree, q, v, a)
+    Y = tree.torque_regressor(q, v, a)
     Phi = friction.regressor(angles, v, a)
     # The exact base first: friction and drive columns join it where they add something.
     Y_b = np.concatenate([exact.base_regressor(Y), Phi], axis=2)
@@ -244,11 +242,12 @@ class Expectation:
 
     Attributes:
         names: Base parameters, inertial ones first, b of them.
-        n_rigid: How many are inertial.
-        deviation: After the motion and what was known before, shape (b,).
-        prior: Before the motion, shape (b,).
+        n_rigid: Number of inertial parameters.
+        deviation: Standard deviations from the motion and the prior, shape (b,).
+        prior: Standard deviations before the motion, shape (b,).
         size: Natural size, shape (b,).
-        data: From the motion alone, shape (b,); infinite where it shows nothing.
+        data: Standard deviations from the motion alone, shape (b,); infinite if it does not excite
+            a parameter.
         duration: Duration of the motion [s].
     """
 

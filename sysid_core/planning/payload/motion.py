@@ -54,7 +54,7 @@ def oscillation(
         columns: The m joints that move, shape (m,).
         frequencies_hz: Shape (m,).
         duration: Including both ramps [s].
-        amplitude: One for all, or shape (m,) [rad].
+        amplitude: Amplitudes, one for all joints, or shape (m,) [rad].
         ramp: Duration of each ramp, at most half of the whole [s].
         rate_hz: Rate of the samples.
 
@@ -103,7 +103,7 @@ def frequencies_for_speed(
 
     Args:
         model: The robot.
-        frame: Whose link is meant.
+        frame: Frame whose link carries the payload.
         posture: Centre of the oscillation, shape (n,).
         mean_angular_speed: [rad/s].
         ratio: Ratio of the three frequencies.

@@ -83,7 +83,7 @@ def choose_tare_postures(
     Args:
         checker: Checker of the robot and its limits.
         posture: The other joints stay here, shape (n,).
-        n_postures: At least 3; fewer can't separate bias and weight.
+        n_postures: Number of postures, at least 3; fewer cannot separate bias and weight.
         rng: Draws the candidates.
 
     Returns:
@@ -128,54 +128,6 @@ def choose_tare_postures(
     return np.array(ordered[:0:-1])  # the nearest to the oscillation comes last
 
 
-def build_payload_motion(
-    checker: MotionChecker,
-    posture: ArrayLike,
-    tare_postures: ArrayLike,
-    frequencies_hz: tuple[float, float, float],
-    *,
-    duration: float,
-    amplitude: float = AMPLITUDE,
-    still: float = 1.0,
-    rate_hz: float = 100.0,
-    seed: int | None = None,
-) -> Trajectory:
-    """Return the payload motion: static postures, a rest, the oscillation and a rest, connected by
-    moves.
-
-    Args:
-        checker: Checker of the robot and its limits.
-        posture: Centre of the oscillation, shape (n,).
-        tare_postures: Shape (N, n); N may be 0.
-        frequencies_hz: Frequencies of the three wrist joints.
-        duration: Duration of the oscillation with its ramps [s].
-        amplitude: [rad].
-        still: Duration of every still phase [s].
-        rate_hz: Rate of the samples.
-        seed: That the postures were drawn with.
-
-    Returns:
-        The trajectory, not checked yet.
-    """
-    posture = np.asarray(posture, dtype=float)
-    stations = np.asarray(tare_postures, dtype=float).reshape(-1, len(posture))
-    builder = MotionBuilder(
-        checker, stations[0] if len(stations) else posture, rate_hz=rate_hz, share=MOVE_SHARE
-    )
-    for i, station in enumerate(stations):
-        builder.move_to(station)
-        builder.rest(still, f"tare_{i + 1}")
-    builder.move_to(posture)
-    builder.rest(still, "still")
-    columns = wrist_columns(checker.model, checker.limits.tcp_frame)
-    motion = oscillation(
-        posture, columns, frequencies_hz, duration, amplitude=amplitude, rate_hz=rate_hz
-    )
-    builder.play(*motion, "oscillation")
-    builder.rest(still, "settle")
-    return builder.build(seed=seed)
-
-
 @dataclass(frozen=True, eq=False)
 class PayloadMotion:
     """Construction of the payload motion about a given posture; fields as in `plan_payload_motion`."""
@@ -217,30 +169,39 @@ class PayloadMotion:
         """Return the log-determinant of the information matrix of the oscillation about the
         payload.
         """
-        _, *motion = oscillation(
+        _, *motion = self._oscillation(q, 5.0)
+        model, frame = self.checker.model, self.checker.limits.tcp_frame
+        return log_determinant(payload_information(model, frame, *motion))
+
+    def _oscillation(self, q: Array, rate_hz: float) -> tuple[Array, Array, Array, Array]:
+        return oscillation(
             q,
             self.columns,
             self.frequencies(q),
             self.duration,
             amplitude=self.amplitude,
-            rate_hz=5.0,
+            rate_hz=rate_hz,
         )
-        model, frame = self.checker.model, self.checker.limits.tcp_frame
-        return log_determinant(payload_information(model, frame, *motion))
 
     def trajectory(self, q: Array, tare: ArrayLike, seed: int | None = None) -> Trajectory:
-        """Tare postures, standstill and oscillation about a posture."""
-        return build_payload_motion(
+        """Return static postures, shape (N, n), a rest, the oscillation about a posture and a rest,
+        connected by moves; not checked yet.
+        """
+        stations = np.asarray(tare, dtype=float).reshape(-1, len(q))
+        builder = MotionBuilder(
             self.checker,
-            q,
-            tare,
-            self.frequencies(q),
-            duration=self.duration,
-            amplitude=self.amplitude,
-            still=self.still,
+            stations[0] if len(stations) else q,
             rate_hz=self.rate_hz,
-            seed=seed,
+            share=MOVE_SHARE,
         )
+        for i, station in enumerate(stations):
+            builder.move_to(station)
+            builder.rest(self.still, f"tare_{i + 1}")
+        builder.move_to(q)
+        builder.rest(self.still, "still")
+        builder.play(*self._oscillation(q, self.rate_hz), "oscillation")
+        builder.rest(self.still, "settle")
+        return builder.build(seed=seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,9 +209,10 @@ class PayloadPlan:
     """Payload motion that passed its check.
 
     Attributes:
-        trajectory: With segments `tare_1`…, `still`, `oscillation`, `settle` and moves between.
+        trajectory: Trajectory with the segments `tare_1`…, `still`, `oscillation` and `settle`, and
+            moves between them.
         check: The result of the check.
-        posture: About which the wrist oscillates, shape (n,) [rad].
+        posture: Posture about which the wrist oscillates, shape (n,) [rad].
         wrist_joints: The three joints that oscillate.
         frequencies_hz: Frequencies of the three joints at full speed.
         mean_angular_speed: Mean angular speed of the last link at full speed [rad/s].
@@ -318,11 +280,11 @@ def plan_payload_motion(
         n_tare: Static postures, 0 for none, else at least 3.
         still: Duration of every still phase [s].
         rate_hz: Rate of the samples.
-        seed: Makes the plan reproducible, on one machine to the bit.
+        seed: Seed of the random numbers; the plan is reproducible, on one computer bit for bit.
         n_candidates: Random postures to choose from.
         free_frequencies: Whether each of them comes with a random ratio of the three frequencies,
             in place of the published one.
-        progress: Called with the share that is done.
+        progress: Function that is called with the completed share.
 
     Raises:
         ExcitationError: No posture passes; the message names the limits in the way.

@@ -10,7 +10,7 @@ import numpy as np
 
 from sysid_core.errors import ExcitationError
 from sysid_core.planning.motion_check import MotionChecker
-from sysid_core.planning.transfer import move_duration, straight_move
+from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import Array
 
 FAST, SLOW = 0.9, 0.4  # shares of the limits: two speeds tell inertia and friction apart
@@ -75,18 +75,15 @@ def strokes(
         corners = ((1.0, 1.0), (-1.0, -1.0), (-1.0, 1.0), (1.0, -1.0), (0.0, 0.0))
         turns = [(corner, FAST) for corner in corners]
         label = f"{names[joints[0]]} with {names[joints[1]]}"
-    pieces: list[tuple[Array, ...]] = []
-    start, begin = np.array(posture, dtype=float), 0.0
+    builder = MotionBuilder(checker, posture, rate_hz=RATE_HZ)
     for signs, share in turns:
+        builder.share = share
         goal = np.array(posture, dtype=float)
         goal[list(joints)] += np.array(signs) * np.array(amplitude)
-        duration = move_duration(checker, start, goal, share)
-        time, q, v, a = straight_move(start, goal, duration, RATE_HZ)
-        first = 1 if pieces else 0
-        pieces.append((begin + time[first:], q[first:], v[first:], a[first:]))
-        start, begin = goal, begin + duration
-    time, q, v, a = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
-    return Move(tuple(joints), np.array(posture, float), tuple(amplitude), label, time, q, v, a)
+        builder.move_to(goal)
+    m = builder.build()
+    here = np.array(posture, dtype=float)
+    return Move(tuple(joints), here, tuple(amplitude), label, m.time, m.q, m.v, m.a)
 
 
 def candidate_moves(

@@ -29,7 +29,7 @@ from sysid_core.planning.ties import first_best
 from sysid_core.planning.trajectory import Trajectory
 from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.planning.violations import MotionCheck
-from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regressor
+from sysid_core.robot import Array, FrictionModel, RobotModel
 
 TORQUE_NOISE = 0.01  # of each joint's typical torque; weighs joints against each other
 SAMPLES = 60  # of a move that its information is computed from
@@ -42,7 +42,7 @@ class MoveChooser:
 
     Args:
         model: The robot.
-        friction: Terms that are estimated with the constants.
+        friction: Friction terms that are estimated with the constants.
         rng: States that the natural scale is taken from.
         locked_measured: Whether torques of joints at standstill count.
     """
@@ -76,7 +76,7 @@ class MoveChooser:
             )
 
     def _rows(self, q: Array, v: Array, a: Array) -> Array:
-        rigid = self.minimal.regressor(joint_torque_regressor(self.model, q, v, a))
+        rigid = self.minimal.regressor(self.model.torque_regressor(q, v, a))
         return np.concatenate([rigid, self.friction.regressor(q, v, a)], axis=2)
 
     def rows(self, move: Move) -> Array:
@@ -189,11 +189,11 @@ class SequentialPlan:
 
     Attributes:
         trajectory: The whole motion as one file, every swing a segment; checked.
-        moves: In the order in which they are played.
+        moves: Moves in the order in which they are played.
         steps: Steps of the recursion, last joint first: what each settles and how well-conditioned.
-        constants: Names of what is estimated: minimal constants and friction.
+        constants: Names of the unknowns: minimal constants and friction.
         check: Result of the safety check.
-        remarks: What the plan had to do beyond moving one joint at a time.
+        remarks: Necessary motions other than single-joint moves.
     """
 
     trajectory: Trajectory
@@ -237,21 +237,21 @@ def plan_sequential(
 
     Args:
         model: The robot, a serial arm.
-        limits: What the motion must keep to.
-        friction: Terms that will be estimated with the constants.
+        limits: Motion limits.
+        friction: Friction terms that are estimated with the constants.
         rng: Random postures are drawn from it.
         locked_measured: Whether torques of joints at standstill are worth something, since they
             are read behind the gears.
-        q_start: Where the motion starts and ends, shape (n,); default: zero, within the limits.
+        q_start: Start and end posture of the motion, shape (n,); default: zero, within the limits.
         n_moves: Number of single-joint moves at most; default: five per joint.
         candidates: Free postures that are tried per joint.
         amplitude: Amplitude of the swings [rad]; a quarter of it in metres for prismatic joints.
         rate_hz: Rate of the trajectory.
         seed: Kept with the trajectory.
-        progress: Called with a phase and the share of it that is done.
+        progress: Function that is called with a phase and its completed share.
 
     Raises:
-        ExcitationError: No safe plan shows every constant; says which stay open.
+        ExcitationError: No safe plan excites every constant; the error names the others.
         ModelError: The robot isn't a serial arm.
     """
     report = progress or (lambda phase, share: None)

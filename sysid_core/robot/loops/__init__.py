@@ -18,7 +18,7 @@ from sysid_core.robot.loops.chain import (
     MotionBox,
 )
 from sysid_core.robot.loops.constraints import loop_jacobian
-from sysid_core.robot.loops.driven import DrivenRobot, project_velocities
+from sysid_core.robot.loops.driven import DrivenRobot
 from sysid_core.robot.loops.file import load_closed_chain, mimic_joints
 from sysid_core.robot.loops.regressor import (
     DRIVE_NAMES,
@@ -28,7 +28,6 @@ from sysid_core.robot.loops.regressor import (
     constrained_motion,
     constrained_parameter_names,
     constrained_torques,
-    drive_friction,
     projected_drive_regressor,
     projected_regressor,
 )
@@ -51,12 +50,10 @@ __all__ = [
     "constrained_motion",
     "constrained_parameter_names",
     "constrained_torques",
-    "drive_friction",
     "load_closed_chain",
     "loop_jacobian",
     "mimic_joints",
     "passive_condition",
-    "project_velocities",
     "projected_drive_regressor",
     "projected_regressor",
     "require_determined",

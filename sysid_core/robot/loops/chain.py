@@ -27,7 +27,7 @@ class Coupling:
     `q_j = m q_i + b`, has 1 and -m.
 
     Attributes:
-        name: For messages.
+        name: Name for messages.
         joints: Joint to its coefficient k_j, none of them zero.
         offset: Right side [rad or m].
     """
@@ -90,13 +90,13 @@ class LoopEnd:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """Loop closure.
+    """Loop closure: two frames of links that are connected at a point, by a rod, or rigidly.
 
     Attributes:
-        name: For messages.
+        name: Name for messages.
         kind: `point`: the two origins coincide (a ball joint, 3 equations). `rod`: they keep
             a distance (1 equation). `weld`: the two frames coincide (6 equations).
-        a: One end.
+        a: First end.
         b: The other.
         length: Length of a rod [m].
     """
@@ -128,7 +128,7 @@ class JointDrive:
         F_c: Coulomb friction [N m].
         F_v: Viscous friction [N m s/rad].
         I_a: Inertia of the drive, seen at the joint [kg m^2].
-        beta: Offset [N m].
+        beta: Constant offset of the torque [N m].
         gear_ratio: Motor turns per joint turn.
         torque_limit: [N m].
     """
@@ -191,7 +191,7 @@ class ClosedChain:
         actuated: Names of the driven joints.
         drives: Nominal friction and drive by joint name (missing: all zero).
         home: Posture of all joints from which branches are followed, shape (n,); need not close.
-        box: Where its motions should stay, or None (then it is found by trying).
+        box: Range of the motions, or None (it is then searched for).
         measured: Names of the passive joints that have an encoder.
         couplings: Linear laws between joints, beside the loops.
     """

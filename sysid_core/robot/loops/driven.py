@@ -35,56 +35,6 @@ _FEW = 5  # postures that are tried first
 _NEIGHBOURS = 0.25  # [rad or m]: samples of a motion lie closer together; assembly may start there
 
 
-def project_positions(chain: ClosedChain, names: Sequence[str], q: ArrayLike) -> Array:
-    r"""Return the postures with closed loops nearest to measured positions, `argmin sum_j (q_j -
-    measured_j)^2`, by Gauss-Newton in q_a.
-
-    Args:
-        chain: The mechanism.
-        names: Measured joints, actuated or passive.
-        q: Their positions, shape (K, m), in the order of time.
-
-    Returns:
-        All joints, shape (K, n), closing the loops.
-
-    Raises:
-        ModelError: Unknown joints, or they don't determine the posture.
-    """
-    columns, q = _measured(chain, names, q)
-    K = len(q)
-    start = np.tile(chain.actuated_home, (K, 1))
-    for i, joint in enumerate(names):
-        if joint in chain.actuated:
-            start[:, chain.actuated.index(joint)] = q[:, i]
-    posture = assemble_along(chain, start)
-    for _ in range(_STEPS):
-        S = _seen(chain, actuation_map(chain, posture)[:, columns], names)
-        step = _least_squares(S, q - posture[:, columns])
-        step = np.clip(step, -0.3, 0.3)
-        target = posture[:, chain.actuated_columns] + step
-        posture = assemble(chain, target, posture + _passive_step(chain, posture, step))
-        if np.max(np.abs(step)) < 1e-12:
-            break
-    return posture
-
-
-def project_velocities(
-    chain: ClosedChain, posture: ArrayLike, names: Sequence[str], v: ArrayLike
-) -> Array:
-    """Return the velocities of the actuated joints that fit the measured velocities of all joints
-    best, (K, n_a).
-
-    Args:
-        chain: The mechanism.
-        posture: Closed postures, shape (K, n).
-        names: Measured joints.
-        v: Their velocities, shape (K, m).
-    """
-    columns, v = _measured(chain, names, v)
-    S = _seen(chain, actuation_map(chain, posture)[:, columns], names)
-    return _least_squares(S, v)
-
-
 def _measured(
     chain: ClosedChain, names: Sequence[str], values: ArrayLike
 ) -> tuple[list[int], Array]:
@@ -156,7 +106,8 @@ class DrivenRobot(RobotModel):
         """Closed chain with the bodies of this robot."""
         if self.mechanism is None:
             raise ModelError(
-                f"'{self.name}' has no loops.", remedy="Make it by `DrivenRobot.of(chain)`."
+                f"'{self.name}' has no loops.",
+                remedy="Create the robot with `DrivenRobot.of(chain)`.",
             )
         return self.mechanism.with_model(self.tree)
 
@@ -245,19 +196,49 @@ class DrivenRobot(RobotModel):
         return constrained_motion(self.chain, q_a, v, a, q=self._closed[key])
 
     def postures_of(self, names: Sequence[str], q: Array) -> Array:
-        """Return the postures with closed loops nearest to measured positions, (K, m) to (K, n).
+        r"""Return the postures with closed loops nearest to measured positions,
+        `argmin sum_j (q_j - measured_j)^2`, by Gauss-Newton in q_a; (K, m) to (K, n).
 
         Args:
             names: Measured joints, driven or passive.
-            q: Their positions in the order of time, shape (K, m).
+            q: Positions of the measured joints in the order of time, shape (K, m).
 
         Raises:
-            ModelError: The measured joints don't determine the posture.
+            ModelError: Joints are unknown, or do not determine the posture.
         """
         key = (tuple(names), q.tobytes())
-        if key not in self._nearest:
-            self._nearest[key] = project_positions(self.chain, names, q)
-        return self._nearest[key]
+        if key in self._nearest:
+            return self._nearest[key]
+        chain = self.chain
+        columns, q = _measured(chain, names, q)
+        start = np.tile(chain.actuated_home, (len(q), 1))
+        for i, joint in enumerate(names):
+            if joint in chain.actuated:
+                start[:, chain.actuated.index(joint)] = q[:, i]
+        posture = assemble_along(chain, start)
+        for _ in range(_STEPS):
+            S = _seen(chain, actuation_map(chain, posture)[:, columns], names)
+            step = _least_squares(S, q - posture[:, columns])
+            step = np.clip(step, -0.3, 0.3)
+            target = posture[:, chain.actuated_columns] + step
+            posture = assemble(chain, target, posture + _passive_step(chain, posture, step))
+            if np.max(np.abs(step)) < 1e-12:
+                break
+        self._nearest[key] = posture
+        return posture
+
+    def velocities_of(self, posture: ArrayLike, names: Sequence[str], v: ArrayLike) -> Array:
+        """Return the velocities of the driven joints that fit the measured velocities of all joints
+        best, (K, n_a).
+
+        Args:
+            posture: Closed postures, shape (K, n).
+            names: Measured joints.
+            v: Velocities of the measured joints, shape (K, m).
+        """
+        columns, v = _measured(self.chain, names, v)
+        S = _seen(self.chain, actuation_map(self.chain, posture)[:, columns], names)
+        return _least_squares(S, v)
 
     @cached_property
     def _nearest(self) -> dict[tuple[tuple[str, ...], bytes], Array]:

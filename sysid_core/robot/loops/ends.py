@@ -20,8 +20,8 @@ class Attachment:
 
     Attributes:
         joint: Index of the joint in the model's order, -1 for the base.
-        R_BF: Its axes in the body, shape (3, 3).
-        p_BF: Its origin in the body, shape (3,) [m].
+        R_BF: Rotation from the axes of F to those of the body, shape (3, 3).
+        p_BF: Origin of F in the body frame, shape (3,) [m].
     """
 
     joint: int

@@ -234,7 +234,7 @@ class LoopsFile(FileSchema):
         """Return the range of the actuated joints; None if the file does not give one.
 
         Raises:
-            ModelError: Its coordinates aren't those of the actuated joints.
+            ModelError: The coordinates of the box are not those of the actuated joints.
         """
         n, box = len(self.actuated), self.excitation
         if isinstance(box, BoxEntry):
@@ -271,8 +271,8 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
 
     The YAML names `actuated` joints and `loops`; `passive`, `measured` (passive joints with an
     encoder), `joints` (drive data), `urdf`, `gravity`, `home` and `excitation` are optional. If
-    `passive` is given, moving joints of the URDF that are in neither list are locked at zero, so
-    that one leg of a whole robot can be used.
+    `passive` is given, moving joints of the URDF that are neither in `actuated` nor in `passive`
+    are locked at zero, so that one leg of a whole robot can be used.
 
     Args:
         loops: The YAML file, the name of a reference robot with loops ("own-leg"), or "mimic": the

@@ -16,7 +16,6 @@ from sysid_core.robot.friction import USUAL_TERMS, FrictionModel, usual_friction
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.loops.actuation import assemble, assemble_along, closure_state
 from sysid_core.robot.loops.chain import ClosedChain
-from sysid_core.robot.regressor import inertial_parameter_names
 
 DRIVE_NAMES = tuple(symbol for term in USUAL_TERMS for symbol in term.symbols)
 
@@ -85,7 +84,7 @@ def drive_friction(joints: Sequence[str]) -> FrictionModel:
 
 def constrained_parameter_names(chain: ClosedChain, drives: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of all columns of `projected_regressor`: 10 per body, then 4 per drive."""
-    return inertial_parameter_names(chain.model) + drive_friction(drives).names
+    return chain.model.parameter_names + drive_friction(drives).names
 
 
 def projected_inertial_regressor(chain: ClosedChain, motion: ConstrainedMotion) -> Array:
@@ -197,7 +196,8 @@ def chain_with_parameters(
         values: Shape (p,).
 
     Raises:
-        ModelError: Nothing of this chain is named, or not all parameters of its bodies.
+        ModelError: The estimate contains no parameter of this chain, or not all parameters of its
+            bodies.
     """
     by_name: dict[str, float] = dict(
         zip(names, np.asarray(values, dtype=float).tolist(), strict=True)
@@ -207,7 +207,7 @@ def chain_with_parameters(
         own = {key: by_name[f"{joint}.{key}"] for key in DRIVE_NAMES if f"{joint}.{key}" in by_name}
         if len(own) == len(DRIVE_NAMES):
             found[joint] = replace(chain.drive(joint), **own)
-    inertial = inertial_parameter_names(chain.model)
+    inertial = chain.model.parameter_names
     known = [name for name in inertial if name in by_name]
     if not found and not known:
         raise ModelError(

@@ -22,7 +22,7 @@ def cut_into_cells(
     """Return the grid of cubic cells whose number inside the solid is about the requested one.
 
     Args:
-        inside: From the axes of a grid to booleans of shape (nx, ny, nz).
+        inside: Function from the axes of a grid to booleans of shape (nx, ny, nz).
         lower: Lower corner of a box around the solid, shape (3,) [m].
         upper: Upper corner, shape (3,) [m].
         cells: Wanted number of cells.

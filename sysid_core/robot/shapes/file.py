@@ -38,7 +38,7 @@ def grasped(opening: float, *, cells: int = DEFAULT_CELLS) -> Shape:
 
     Args:
         opening: Distance of the fingers [m].
-        cells: How many cells, about.
+        cells: Approximate number of cells.
 
     Raises:
         ModelError: The fingers are closed.
@@ -74,7 +74,7 @@ def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
     cells: Approximate number of cells, if the file does not state it.
 
     Raises:
-        ModelError: It is none of these, or has no volume.
+        ModelError: The text or file is none of these, or the shape has no volume.
     """
     words = str(text).split()
     sizes = {"box": 3, "cylinder": 2, "sphere": 1, "gripper": 1}
@@ -189,6 +189,6 @@ def _require_plausible(shape: Shape, text: str) -> Shape:
         raise ModelError(
             f"The shape '{text}' is {longest:.3g} m long and reaches {reach:.3g} m from the"
             " sensor.",
-            remedy="Lengths are in metres: are these millimetres? A mesh takes 'scale 0.001'.",
+            remedy="Lengths are in metres; if these are millimetres, give a mesh with 'scale 0.001'.",
         )
     return shape

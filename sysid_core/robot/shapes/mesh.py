@@ -39,7 +39,7 @@ def cut_mesh_file(path: Path, scale: float, hull: bool, cells: int) -> Solid:
         cells: Wanted number of cells.
 
     Raises:
-        ModelError: It can't be read, isn't closed, or is larger than any held object.
+        ModelError: The mesh cannot be read, is not closed, or is larger than any held object.
     """
     try:
         content = _FILE.read_bytes(path, most=_MOST_BYTES)
@@ -74,7 +74,7 @@ def cut_mesh(source: trimesh.Trimesh, name: str, scale: float, hull: bool, cells
     second moments.
 
     Raises:
-        ModelError: It isn't closed, or is larger than any held object.
+        ModelError: The mesh is not closed, or is larger than any held object.
     """
     mesh = convex_hull(np.asarray(source.vertices, dtype=float)) if hull else source.copy()
     mesh.apply_scale(scale)
@@ -85,8 +85,8 @@ def cut_mesh(source: trimesh.Trimesh, name: str, scale: float, hull: bool, cells
         )
     if np.max(mesh.extents) > _MAX_LENGTH:
         raise ModelError(
-            f"The mesh '{name}' is {np.max(mesh.extents):.0f} m long.",
-            remedy=f"Is it in millimetres? Give '{name} scale 0.001' (`scale=0.001`).",
+            f"The mesh '{name}' is implausibly large: {np.max(mesh.extents):.0f} m.",
+            remedy=f"If the mesh is in millimetres, give '{name} scale 0.001' (`scale=0.001`).",
         )
     lower, upper = np.array(mesh.bounds)
     cut = cut_into_cells(lambda axes: inside_mesh(mesh, axes), lower, upper, cells)
@@ -120,7 +120,7 @@ def convex_hull(cloud: Array) -> trimesh.Trimesh:
     """Return the convex hull of points, shape (N, 3).
 
     Raises:
-        ModelError: They lie in a plane, or aren't finite.
+        ModelError: The points lie in a plane, or are not finite.
     """
     flat = cloud.ndim != 2 or cloud.shape[1] != 3 or not np.all(np.isfinite(cloud))
     if flat or np.linalg.matrix_rank(cloud - cloud.mean(axis=0), tol=1e-6) < 3:

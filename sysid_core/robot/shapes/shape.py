@@ -21,7 +21,7 @@ from sysid_core.errors import ModelError
 from sysid_core.lazy import lazy_import
 from sysid_core.robot.inertia import Array, pi_from_pseudo_inertia
 from sysid_core.robot.shapes.cells import Axes, Mask, cut_into_cells, with_moments
-from sysid_core.robot.shapes.mesh import convex_hull, cut_mesh, cut_mesh_file, inside_mesh
+from sysid_core.robot.shapes.mesh import cut_mesh, cut_mesh_file
 
 if TYPE_CHECKING:
     import trimesh
@@ -164,7 +164,7 @@ class Shape:
         """
         if not size_sd >= 0.0:
             raise ModelError(
-                f"The relative standard deviation of the shape's lengths is {size_sd}.",
+                f"A relative standard deviation of {size_sd} for the lengths of the shape is invalid.",
                 remedy="Give 0 for an exact shape, 0.5 for a guess.",
             )
         return replace(self, size_sd=float(size_sd))
@@ -225,7 +225,7 @@ class Shape:
 
         Args:
             boxes: Boxes of each: size [m], centre [m], and the number of cells along each axis.
-            name: For reports.
+            name: Name for reports.
 
         Raises:
             ModelError: Boxes overlap.
@@ -239,7 +239,7 @@ class Shape:
                 if np.all(np.minimum(up_i, up_j) - np.maximum(low_i, low_j) > 1e-9):
                     raise ModelError(
                         f"Boxes of '{name}' overlap.",
-                        remedy="Use `Shape.union` for overlapping boxes.",
+                        remedy="Give boxes that only touch, or a mesh.",
                     )
         points, volumes, spreads = [], [], []
         for (size, _, counts), (low, _) in zip(boxes, bounds, strict=True):
@@ -303,10 +303,10 @@ class Shape:
             lower: Lower corner of a box around it, shape (3,) [m].
             upper: Upper corner, shape (3,) [m].
             cells: Wanted number of cells.
-            name: For reports.
+            name: Name for reports.
 
         Raises:
-            ModelError: Nothing of the box is inside.
+            ModelError: No point of the box is inside.
         """
         lower, upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
         extent = upper - lower
@@ -317,17 +317,11 @@ class Shape:
             points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
             return np.asarray(inside(points.reshape(-1, 3)), dtype=bool).reshape(points.shape[:3])
 
-        return cls._from_grid(grid, lower, upper, cells, name)
-
-    @classmethod
-    def _from_grid(
-        cls, inside: Callable[[Axes], Mask], lower: Array, upper: Array, cells: int, name: str
-    ) -> Shape:
-        cut = cut_into_cells(inside, lower, upper, cells)
+        cut = cut_into_cells(grid, lower, upper, cells)
         if cut is None:
             raise ModelError(
                 f"No point inside the shape '{name}' was found.",
-                remedy="Is the mesh closed, and its bounding box that of the object?",
+                remedy="Check that its bounding box is that of the object.",
             )
         return cls(*cut, lower, upper, name)
 
@@ -339,20 +333,6 @@ class Shape:
         return Shape(
             *with_moments(cells, volume, centre, spread), self.lower, self.upper, self.name
         )
-
-    @classmethod
-    def union(
-        cls, shapes: Sequence[trimesh.Trimesh], *, cells: int = DEFAULT_CELLS, name: str = "union"
-    ) -> Shape:
-        """Return the union of closed meshes, which may overlap."""
-        meshes = list(shapes)
-        return cls._from_grid(
-            lambda axes: np.any([inside_mesh(mesh, axes) for mesh in meshes], axis=0),
-            np.min([mesh.bounds[0] for mesh in meshes], axis=0),
-            np.max([mesh.bounds[1] for mesh in meshes], axis=0),
-            cells,
-            name,
-        ).of_size_sd(0.0)
 
     @classmethod
     def from_mesh(
@@ -377,7 +357,7 @@ class Shape:
             cells: Wanted number of cells.
 
         Raises:
-            ModelError: It can't be read, isn't closed, or is larger than any held object.
+            ModelError: The mesh cannot be read, is not closed, or is larger than any held object.
         """
         if isinstance(source, trimesh.Trimesh):
             return cls(
@@ -392,32 +372,25 @@ class Shape:
             size_sd=CLOUD_SD if hull else 0.0,
         )
 
-    @classmethod
-    def from_points(cls, cloud: ArrayLike, *, cells: int = DEFAULT_CELLS) -> Shape:
-        """Return the convex hull of a point cloud, such as that of a camera; shape (N, 3) [m]."""
-        mesh = convex_hull(np.asarray(cloud, dtype=float))
-        return cls.from_mesh(mesh, cells=cells).of_size_sd(CLOUD_SD)
+    def surface(self) -> Shape:
+        """Return the surface as a thin layer of cells: those faces of its cells that have no
+        neighbour.
 
-
-def surface_of(shape: Shape) -> Shape:
-    """Return the surface of a shape as a thin layer of cells: those faces of its cells that have no
-    neighbour.
-
-    The volumes of the cells are areas here [m^2], because only their ratios matter.
-    """
-    values, axes = np.linalg.eigh(shape.spreads)
-    half = np.sqrt(np.maximum(3.0 * values, 1e-18))  # (n, 3) along the columns of axes
-    sides = np.concatenate([np.eye(3), -np.eye(3)])
-    outward = np.einsum("nij,sj->nsi", axes, sides)
-    reach = np.tile(half, (1, 2))[:, :, None]
-    faces = shape.points[:, None] + reach * outward
-    beyond = (faces + 0.3 * reach * outward).reshape(-1, 3)
-    open_ = np.ones(len(beyond), dtype=bool)
-    for point, axis, h in zip(shape.points, axes, half, strict=True):
-        open_ &= np.any(np.abs((beyond - point) @ axis) > h, axis=1)
-    cell, side = np.nonzero(open_.reshape(len(shape), 6))
-    flat = (np.arange(3) != (side % 3)[:, None]) * half[cell]  # (k, 3): no depth
-    area = 4.0 * np.prod(np.where(flat > 0, flat, 1.0), axis=1)
-    A = axes[cell]
-    spreads = (A * (flat**2 / 3.0)[:, None, :]) @ A.transpose(0, 2, 1)
-    return Shape(faces[cell, side], area, spreads, shape.lower, shape.upper, shape.name)
+        The volumes of the cells are areas here [m^2], because only their ratios matter.
+        """
+        values, axes = np.linalg.eigh(self.spreads)
+        half = np.sqrt(np.maximum(3.0 * values, 1e-18))  # (n, 3) along the columns of axes
+        sides = np.concatenate([np.eye(3), -np.eye(3)])
+        outward = np.einsum("nij,sj->nsi", axes, sides)
+        reach = np.tile(half, (1, 2))[:, :, None]
+        faces = self.points[:, None] + reach * outward
+        beyond = (faces + 0.3 * reach * outward).reshape(-1, 3)
+        open_ = np.ones(len(beyond), dtype=bool)
+        for point, axis, h in zip(self.points, axes, half, strict=True):
+            open_ &= np.any(np.abs((beyond - point) @ axis) > h, axis=1)
+        cell, side = np.nonzero(open_.reshape(len(self), 6))
+        flat = (np.arange(3) != (side % 3)[:, None]) * half[cell]  # (k, 3): no depth
+        area = 4.0 * np.prod(np.where(flat > 0, flat, 1.0), axis=1)
+        A = axes[cell]
+        spreads = (A * (flat**2 / 3.0)[:, None, :]) @ A.transpose(0, 2, 1)
+        return Shape(faces[cell, side], area, spreads, self.lower, self.upper, self.name)

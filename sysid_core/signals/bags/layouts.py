@@ -8,6 +8,7 @@ a thousand messages as a matrix.
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -42,7 +43,8 @@ def message_definitions(folder: str | Path, package: str) -> dict[str, str]:
 def build_typestore(
     definitions: Mapping[str, str] | None = None, *, distro: str = DEFAULT_DISTRO
 ) -> Typestore:
-    """Message types of a ROS distribution (by default the latest), with additional types.
+    """Message types of a ROS distribution (by default the latest), with additional types; the same
+    object for the same arguments.
 
     Args:
         definitions: Texts of `.msg` files (or bag schemas, with their dependencies) by type name.
@@ -51,9 +53,14 @@ def build_typestore(
     Raises:
         SignalError: A definition can't be parsed.
     """
+    return _build_typestore(tuple((definitions or {}).items()), distro)
+
+
+@functools.cache  # hundreds of classes are made
+def _build_typestore(definitions: tuple[tuple[str, str], ...], distro: str) -> Typestore:
     standard = get_typestore(getattr(Stores, f"ROS2_{distro.upper()}", Stores.LATEST))
     types: dict[str, Any] = {}
-    for name, text in (definitions or {}).items():
+    for name, text in definitions:
         try:
             parsed = get_types_from_msg(text, name)
         except Exception as err:  # whatever the parser makes of other people's text
@@ -89,7 +96,7 @@ def stored_typestore(name: str, definition: str, encoding: str) -> Typestore:
     except Exception as err:
         raise SignalError(
             f"The bag's definition of '{name}' can't be parsed: {err}.",
-            remedy="Was the bag written by another tool? Record it again with `ros2 bag record`.",
+            remedy="If the bag was written by another tool, record again with `ros2 bag record`.",
         ) from err
     store.register(types)
     return store
@@ -126,7 +133,7 @@ def message_decoder(store: Typestore, type_name: str) -> Callable[[bytes], Any]:
         except (KeyError, struct.error, SerdeError, ValueError) as err:
             raise SignalError(
                 f"A message of type '{type_name}' can't be decoded ({err!r}).",
-                remedy="Does its sender use another definition of that type?",
+                remedy="Check that the sender uses the same definition of this message type.",
             ) from err
 
     return decode
@@ -273,7 +280,7 @@ def _layout(data: bytes, walk: Callable[[_Cursor], _Walked], type_name: str) -> 
     except (struct.error, ValueError) as err:
         raise SignalError(
             f"A message of type '{type_name}' can't be decoded ({err}).",
-            remedy="Does its sender use another definition of that type?",
+            remedy="Check that the sender uses the same definition of this message type.",
         ) from err
     pieces = [(0, 2), (_HEAD_AT, head_end), *fixed]
     return Layout(

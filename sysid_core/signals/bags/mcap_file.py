@@ -90,7 +90,7 @@ def scan_mcap(file: Path) -> Iterator[_Item]:
     damaged parts are reported; all others are read.
 
     Args:
-        file: It needs neither index nor footer.
+        file: Opened MCAP file; index and footer are not needed.
     """
     with BAG.open(file) as stream:
         yield from _Scan(file, stream).items()
@@ -231,7 +231,7 @@ def read_ros1(file: Path) -> Iterator[MessageBlock | StoredTopic | Damage]:
     equivalent are listed.
 
     Raises:
-        SignalError: It can't be read.
+        SignalError: The file cannot be read.
     """
     store = get_typestore(Stores.LATEST)
     unknown: set[str] = set()
@@ -266,7 +266,7 @@ def read_indexed(path: Path) -> Iterator[MessageBlock | StoredTopic]:
         path: Folder, or a .db3 file.
 
     Raises:
-        SignalError: It can't be read.
+        SignalError: The file cannot be read.
     """
     for file in path.glob("*.zstd") if path.is_dir() else ():
         _require_plausible_zstd(file)

@@ -35,7 +35,7 @@ def require_plausible_size(unfolded: int, file_size: int) -> None:
         file_size: Bytes of the file.
 
     Raises:
-        McapError: It is a decompression bomb.
+        McapError: The decompressed size is implausible.
     """
     if unfolded > _SMALL and unfolded > _MOST_RATIO * file_size:
         raise McapError(f"{file_size >> 10} kB unfold to more than {unfolded >> 20} MB")
@@ -45,7 +45,7 @@ def chunk_content(chunk: Chunk) -> bytes:
     """Return the records of a chunk, decompressed up to the declared size.
 
     Raises:
-        McapError: It declares more than a chunk may have, or isn't what it declares.
+        McapError: The declared size is too large, or differs from the real one.
     """
     size, data = chunk.uncompressed_size, chunk.data
     if size > MOST_CHUNK_BYTES:
@@ -124,7 +124,7 @@ def message_content(data: bytes) -> bytes:
     one.
 
     Raises:
-        McapError: It declares more than a message may have.
+        McapError: The declared size is too large for a message.
     """
     if data[:4] != ZSTD_MAGIC:
         return data

@@ -144,11 +144,12 @@ def read_bag(
         wrench_topic: Topic of WrenchStamped messages; None: likewise, if there is any; of several,
             the one in the joint topic's namespace.
         joints: Joints to read, in this order; None: those that most messages have.
-        effort_kind: What the efforts mean; None: what the bag's `effort_kind` says, else unknown.
+        effort_kind: Kind of the efforts; None: that of the bag's `effort_kind`, otherwise unknown.
         window_ns: Only joint states and wrenches received between these times; None: all.
 
     Raises:
-        SignalError: No bag, no or several joint topics, joints that aren't in it.
+        SignalError: There is no bag, the topic of the joint states is missing or ambiguous, or the
+            bag lacks joints.
     """
     bag = path if isinstance(path, StoredBag) else open_bag(path)
     notes = list(bag.damage)

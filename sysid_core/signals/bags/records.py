@@ -29,9 +29,9 @@ class MessageBlock:
     Attributes:
         topics: Names that `topic` counts.
         topic: Index of each message's topic, shape (k,).
-        log_ns: When it was received, shape (k,).
+        log_ns: Times of reception, shape (k,).
         content: Bytes that hold them all.
-        start: Where each message begins, shape (k,).
+        start: Start of each message in the bytes, shape (k,).
         length: Bytes of each, shape (k,).
     """
 
@@ -130,7 +130,7 @@ class Damage:
     """Damage of a storage file.
 
     Attributes:
-        text: What it is, a sentence.
+        text: Description of the damage, one sentence.
         lost_s: Time whose messages are lost with it, as far as the file says [s].
     """
 

@@ -28,9 +28,9 @@ class StoredBag:
     Attributes:
         path: Folder or file as given.
         files: Storage files in order.
-        topics: In order of appearance.
+        topics: Topics in the order of their appearance.
         custom_data: Key-value pairs of the bag.
-        damage: What is broken, one sentence each; empty for a whole bag.
+        damage: Damaged parts, one sentence each; empty for an undamaged bag.
         lost_s: Time whose messages are lost in damaged chunks, as far as these say [s].
     """
 
@@ -117,7 +117,7 @@ def open_bag(path: str | Path) -> StoredBag:
     if not topics:
         raise SignalError(
             f"Nothing can be read from '{path}': {' '.join(damage) or 'it holds no topic.'}",
-            remedy="Record again: a logger that is killed at once leaves an empty file.",
+            remedy="Record again: a logger that is killed immediately after its start leaves an empty file.",
         )
     return StoredBag(
         path,
@@ -175,7 +175,7 @@ def stored_items(path: Path, files: Sequence[Path], *, whole: bool) -> Iterator[
     """Yield messages, topics, metadata and damage of a bag, in order.
 
     Args:
-        path: As given by the user.
+        path: Path that the user gave.
         files: Storage files.
         whole: Whether there is a metadata.yaml.
     """

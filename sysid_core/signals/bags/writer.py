@@ -123,7 +123,8 @@ class BagWriter:
             ) from err
         except OSError as err:
             raise SignalError(
-                f"'{self.path}' can't be created: {err}.", remedy="Name a folder you may write to."
+                f"'{self.path}' can't be created: {err}.",
+                remedy="Name a folder with write permission.",
             ) from err
         self._open = True
         with self._disk():
@@ -148,7 +149,7 @@ class BagWriter:
         Args:
             name: Such as `/joint_states`.
             type_name: Such as `sensor_msgs/msg/JointState`.
-            qos: Offered by the publisher; None: reliable, volatile.
+            qos: Quality of service that the publisher offered; None: reliable, volatile.
 
         Raises:
             SignalError: The topic is there already, or its type isn't known.
@@ -186,7 +187,7 @@ class BagWriter:
         Args:
             topic: As announced.
             data: CDR bytes, as a raw subscription gives them.
-            stamp_ns: When it was received.
+            stamp_ns: Time of reception [ns].
 
         Raises:
             SignalError: The topic wasn't announced, the bag is closed, or the disk is full; then
@@ -298,7 +299,7 @@ def recover_bag(path: str | Path, out: str | Path) -> StoredBag:
         The new bag.
 
     Raises:
-        SignalError: Nothing can be read, or the folder exists.
+        SignalError: The bag cannot be read, or the new folder exists.
     """
     bag = open_bag(path)
     definitions = {topic.type: topic.definition for topic in bag.topics if topic.definition}

@@ -13,7 +13,6 @@ from sysid_core.signals.filters.zero_phase import (
     central_difference,
     in_pieces,
     smooth_motion,
-    split_at_gaps,
 )
 
 __all__ = [
@@ -26,5 +25,4 @@ __all__ = [
     "fit_splines",
     "in_pieces",
     "smooth_motion",
-    "split_at_gaps",
 ]

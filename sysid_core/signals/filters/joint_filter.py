@@ -28,7 +28,7 @@ class FilteredSample:
     """Filtered joint state after one sample; shape (n,) each.
 
     Attributes:
-        outcome: What became of the sample given.
+        outcome: Acceptance or rejection of the sample.
         stamp_ns: Stamp of the last accepted sample, whose values follow; None (and NaN) before one.
         q, v, a: Position, velocity, acceleration [rad, rad/s, rad/s²].
         q_sd, v_sd, a_sd: Their standard deviations.
@@ -134,7 +134,7 @@ class JointFilter:
         """Process one sample.
 
         Args:
-            stamp_ns: When it was measured.
+            stamp_ns: Time of the measurement [ns].
             q: Positions, shape (n,) [rad or m].
             v: Measured velocities, shape (n,); None: positions alone.
             effort: Shape (n,), in any unit.
@@ -190,7 +190,8 @@ class JointFilter:
         """Reject positions that differ from the prediction by more than noise and motion explain.
 
         Rejected positions are replaced by the predicted ones in `q`. After three rejections in a
-        row the measured position is accepted. A sample without any other position is rejected.
+        row the measured position is accepted. If all positions of a sample are rejected, the whole
+        sample is rejected.
 
         Returns:
             What becomes of the sample, and the joints that are left out of it, shape (n,).

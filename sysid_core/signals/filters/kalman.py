@@ -79,7 +79,7 @@ class KinematicBank:
         order: Derivatives kept besides the value.
 
     Attributes:
-        density: As given; may be changed between steps.
+        density: Density of the driving noise; may be changed between steps.
         x: States, shape (n, order + 1); NaN before the start.
         P: Covariances, shape (n, order + 1, order + 1), likewise.
         unit_step: F and Q over a second.
@@ -94,12 +94,6 @@ class KinematicBank:
         self.unit_step = unit_step(order)
         self._kernels = kernels()
 
-    @property
-    def sd(self) -> Array:
-        """Standard deviations of the states, shape (n, order + 1)."""
-        diagonal = np.arange(self.order + 1)
-        return np.sqrt(np.maximum(self.P[:, diagonal, diagonal], 0.0))
-
     def state_and_sd(self) -> Array:
         """Return the states and their standard deviations, shape (2, order + 1, n)."""
         out = np.empty((2, self.order + 1, len(self.density)))
@@ -110,20 +104,6 @@ class KinematicBank:
         """Set the states `x` and standard deviations `sd`, both of shape (n, order + 1)."""
         self.x = np.array(x, dtype=float)
         self.P = np.square(np.asarray(sd, dtype=float))[:, :, None] * np.eye(self.order + 1)
-
-    def predict(self, dt: float) -> None:
-        """Advance all filters by `dt` seconds."""
-        self._kernels.predict(self.x, self.P, *self.unit_step, dt, self.density)
-
-    def observe(self, component: int, z: Array, variance: Array) -> None:
-        """Process a measurement of one component of every state, or of the first k.
-
-        Args:
-            component: 0 for the value, 1 for its rate…
-            z: Measured, shape (k,).
-            variance: Variance of the measurement, shape (k,).
-        """
-        self._kernels.observe(self.x, self.P, component, z, variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +156,7 @@ class NoiseEstimator:
         n: Signals.
         order: Order of the model, as in `KinematicBank`.
         horizon_s: Time in which the past is forgotten (exponentially); None: never.
-        filters: In the bank.
+        filters: Number of filters in the bank.
     """
 
     def __init__(

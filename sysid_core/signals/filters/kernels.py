@@ -60,7 +60,7 @@ def _over_step(
 def _observe_one(
     x: Array, P: Array, c: int, z: float, variance: float, K: Array, half: Array
 ) -> None:  # pragma: no cover - compiled
-    """Update one state with a measurement of its component c, as in `observe`; K and half are
+    """Update one state with a measurement z of its component c, in Joseph's form; K and half are
     working memory for the gain.
     """
     d = len(x)
@@ -106,28 +106,6 @@ def predict(
         for a in range(d):
             x[i, a] = moved[a]
         _propagate(P[i], F, Q, density[i], FP)
-
-
-@njit(cache=True)
-def observe(
-    x: Array, P: Array, component: int, z: Array, variance: Array
-) -> None:  # pragma: no cover - compiled
-    r"""Do the measurement update with one component of the first k states, in place, in Joseph's
-    form.
-
-    \(K = P H^T / S,\; x \to x + K\nu,\; P \to (I - KH) P (I - KH)^T + K R K^T\)
-
-    Args:
-        x: Shape (n, d).
-        P: Shape (n, d, d).
-        component: That is measured.
-        z: Measured, shape (k,).
-        variance: Variance of the measurements, shape (k,).
-    """
-    d = x.shape[1]
-    K, half = np.empty(d), np.empty((d, d))
-    for i in range(len(z)):
-        _observe_one(x[i], P[i], component, z[i], variance[i], K, half)
 
 
 @njit(cache=True)

@@ -111,8 +111,8 @@ class TunedBank:
 
         Args:
             signal: Index of the signal.
-            z: Its value.
-            rate: Its measured first derivative; None if there is none.
+            z: Value of the signal.
+            rate: Measured first derivative; None if there is none.
             start_sd: Standard deviations of unknown derivatives, shape (order,).
         """
         sd = np.array([self.noise.measurement_sd[signal], *start_sd])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -126,7 +125,7 @@ def _check(stream: JointStream) -> None:
     if not np.isfinite(stream.q).all():
         k, j = np.argwhere(~np.isfinite(stream.q))[0]
         raise SignalError(
-            f"The position of '{stream.names[j]}' at sample {k} is {stream.q[k, j]}.",
+            f"The position of '{stream.names[j]}' at sample {k} is not finite: {stream.q[k, j]}.",
             remedy="Drop invalid samples first: `in_order`.",
             sample=int(k),
         )
@@ -137,7 +136,7 @@ class ZeroPhaseFilter:
     """Low-pass Butterworth filter, applied forward and backward.
 
     Attributes:
-        cutoff_hz: Where a single pass damps by 3 dB (both passes: 6 dB).
+        cutoff_hz: Frequency at which a single pass damps by 3 dB (both passes: 6 dB).
         order: Order of a single pass.
 
     Examples:
@@ -199,30 +198,12 @@ def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
     return out
 
 
-def split_at_gaps(stream: JointStream, max_gap_s: float) -> tuple[JointStream, ...]:
-    """Split a stream into spans without a gap longer than `max_gap_s`, so that nothing is
-    interpolated over a gap.
-    """
-    steps = np.diff(stream.stamps_ns)
-    if np.any(steps <= 0):
-        k = int(np.argmax(steps <= 0)) + 1
-        raise SignalError(
-            f"Stamps of the recording don't increase at sample {k}"
-            f" ({stream.stamps_ns[k - 1]} ns, then {stream.stamps_ns[k]} ns).",
-            remedy="Repair the recording first (`sysid bag`), or sort it.",
-            sample=k,
-        )
-    cuts = np.flatnonzero(steps > max_gap_s * 1e9) + 1
-    bounds = [0, *cuts.tolist(), len(stream)]
-    return tuple(stream.select(slice(a, b)) for a, b in pairwise(bounds))
-
-
 def in_pieces(spans: Iterable[JointStream], rate_hz: float) -> Iterator[JointStream]:
     """Yield spans in pieces, to limit the memory of filtered copies.
 
     Args:
-        spans: Without gaps.
-        rate_hz: At which they will be resampled.
+        spans: Spans without gaps.
+        rate_hz: Rate at which the samples are resampled afterwards [Hz].
     """
     for span in spans:
         duration = float(span.time[-1]) if len(span) else 0.0
@@ -237,7 +218,7 @@ def resample(stream: JointStream, rate_hz: float) -> JointStream:
     """Return the span at equal steps: linear interpolation; low-pass first if samples are removed.
 
     Args:
-        stream: Without gaps.
+        stream: Stream without gaps.
         rate_hz: Wanted rate.
     """
     time = stream.time
@@ -265,7 +246,8 @@ def smooth_motion(
     Args:
         stream: A span without gaps.
         rate_hz: Rate of the result.
-        low_pass: For the motion; None: smoothing splines, whose cut-off the data choose.
+        low_pass: Low-pass filter of the motion; None: smoothing splines, whose cut-off is chosen by
+            cross-validation.
     """
     at_rate = resample(stream, rate_hz)
     if low_pass is None:

@@ -49,7 +49,7 @@ class WanderingFit:
         values: Shape (n,).
         covariance: Shape (n, n).
         noise, walk: Standard deviations sd_i and q_i of each axis, shape (3,).
-        residual: What neither explains, shape (K, 3).
+        residual: Residual of the fit, shape (K, 3).
     """
 
     values: Array
@@ -66,7 +66,7 @@ class WanderingFit:
         """Return the mean and covariance of `columns @ x + w(share)`.
 
         Args:
-            share: From 0 at the first posture to 1 at the last.
+            share: Time, scaled to 0 at the first posture and 1 at the last.
             columns: Shape (3, n).
 
         Returns:
@@ -89,7 +89,7 @@ def fit_wandering(
     Args:
         Y: Columns of every posture and axis, shape (K, 3, n).
         readings: Shape (K, 3).
-        share: When, from 0 to 1, shape (K,).
+        share: Time of each posture, scaled from 0 to 1, shape (K,).
         mean, C: Prior mean and covariance of the unknowns, shapes (n,) and (n, n).
         usual: Noise, and walk over the recording, that sensors usually have.
     """
@@ -146,7 +146,7 @@ class FullCalibration:
 
     Attributes:
         calibration: To be kept and used: bias at the last posture, correction matrix, load.
-        mass: On the sensor, and its sd [kg].
+        mass: Mass on the sensor, and its standard deviation [kg].
         gain: Symmetric force gains, reading per force, shape (3, 3); 1 for a perfect sensor.
         gain_sd: Shape (3, 3).
         mounting: Rotation vector of the true axes against the described, shape (3,) [rad].
@@ -155,7 +155,7 @@ class FullCalibration:
         tilt_sd: Shape (2,) [rad].
         drift: Drift of the six readings from the first to the last posture, shape (6,) [N, N m].
         drift_sd: Shape (6,).
-        confounded: What these postures can't separate, one sentence each.
+        confounded: Parameters that these postures do not separate, one sentence each.
         forces, torques: Fits with the course of the bias.
         span: Times of the first and the last posture [s].
     """
@@ -211,14 +211,15 @@ def calibrate_static(
         wrench: Mean reading of each posture, shape (K, 6) [N, N m].
         gravity_S: Gravity in the sensor's axes as the model says, shape (K, 3) [m/s^2].
         R_WS: Orientation of the sensor, shape (K, 3, 3).
-        time: When each was held, shape (K,), increasing [s].
-        known_mass: On the sensor [kg]; None: the mass is found from the mean gain of the axes.
+        time: Time of each posture, shape (K,), increasing [s].
+        known_mass: Known mass on the sensor [kg]; None: the mass is estimated, with a mean gain of
+            one over the axes.
         frame: Name of the sensor's frame.
         noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
-        source: Where the data came from.
+        source: Name of the data source.
 
     Raises:
-        SignalError: Fewer than eight postures, or what `tare_static` refuses.
+        SignalError: There are fewer than eight postures, or `tare_static` refuses the data.
     """
     wrench, g, R_WS = (np.asarray(x, dtype=float) for x in (wrench, gravity_S, R_WS))
     _require_postures(wrench)

@@ -49,7 +49,7 @@ class WrenchFault:
         first_s: Time of the first bad sample after the start of the stream [s].
         n_samples: Bad samples.
         text: The finding in a sentence.
-        remedy: What to do about it.
+        remedy: Recommended action.
     """
 
     kind: WrenchFaultKind
@@ -231,7 +231,7 @@ def require_sensor_frame(frame_id: str, sensor_frame: str, source: str) -> None:
     Args:
         frame_id: Frame of the wrench's header, or of a calibration; "" where it says nothing.
         sensor_frame: The frame that it is taken for.
-        source: What it belongs to, for the message.
+        source: Name of the recording, for the message.
 
     Raises:
         SignalError: They differ.

@@ -20,7 +20,7 @@ import numpy as np
 from sysid_core.errors import SignalError
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import FrameMotion, RobotModel, wrench_regressor
-from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
+from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion
 from sysid_core.signals.recording import Array, Recording, Stamps
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def _smoothed(
     recording: Recording, model: RobotModel, frame: str
 ) -> tuple[Array, FrameMotion, int]:
     """Motion of a frame over the longest span without gaps, joints filtered without phase lag."""
-    longest = max(split_at_gaps(recording.joints.ordered(model.joint_names), _GAP_S), key=len)
+    joints = recording.joints.ordered(model.joint_names)
+    longest = max(joints.split_at_gaps(_GAP_S), key=len)
     rate_hz = min((len(longest) - 1) / float(longest.time[-1]), 20.0 * _CUTOFF_HZ)
     smooth = smooth_motion(longest, rate_hz, ZeroPhaseFilter(_CUTOFF_HZ))
     v, a = np.asarray(smooth.v), np.asarray(smooth.a)
@@ -101,10 +102,11 @@ class ClockOffset:
     """Offset between the clocks of the wrench and of the joint states.
 
     Attributes:
-        offset_s: By how much the wrench's stamps are ahead (its delay included) at `at_ns` [s].
-        offset_sd: Its standard deviation [s].
+        offset_s: Time by which the wrench's stamps are ahead (delay of the sensor included) at
+            `at_ns` [s].
+        offset_sd: Standard deviation of the offset [s].
         drift: Growth of the offset per time; 1e-6 is a microsecond each second.
-        drift_sd: Its standard deviation.
+        drift_sd: Standard deviation of the drift.
         at_ns: Middle of the motion, on the wrench's clock.
         span_s: Length of the motion [s].
     """

@@ -70,7 +70,7 @@ class Rival:
     Attributes:
         probability: Probability of the hypothesis, among all.
         mass: 0 where nothing is held [kg].
-        sd: Its deviation [kg].
+        sd: Standard deviation of the mass [kg].
     """
 
     probability: float
@@ -183,8 +183,8 @@ class WrenchConvention:
             motions: Motions of the described sensor, as likely each.
             bias: Deviations of the bias of force and torque that are as likely [N, N m].
             zeroed: Those of a sensor that was zeroed; None where that can't have been with a load on.
-            sign: What is known of it.
-            axes: What is known of them.
+            sign: Declared sign, if any.
+            axes: Declared axes, if any.
             may_be_inverse: Whether orientations may be those of the base in the sensor.
             shifts: Samples by which the readings may be late, as likely each.
         """

@@ -33,12 +33,12 @@ class FilteredWrench:
     """Filtered wrench after one sample; shape (6,) each, force [N] then torque [N m].
 
     Attributes:
-        outcome: What became of the sample given.
+        outcome: Acceptance or rejection of the sample.
         stamp_ns: Stamp of the last accepted sample; None (and NaN) before one.
         measured: Filtered reading, bias included.
-        measured_sd: Its standard deviation.
+        measured_sd: Standard deviation of the filtered reading.
         bias: Mean reading beyond the expected wrench, over the tare; zero before it.
-        bias_sd: Its standard deviation.
+        bias_sd: Standard deviation of the bias.
     """
 
     outcome: SampleOutcome
@@ -113,9 +113,9 @@ class WrenchFilter:
         """Process one reading.
 
         Args:
-            stamp_ns: When it was measured.
-            wrench: Force then torque, shape (6,) [N, N m].
-            expected: What an unbiased sensor would read, shape (6,); None where unknown.
+            stamp_ns: Time of the measurement [ns].
+            wrench: Reading: force, then torque, shape (6,) [N, N m].
+            expected: Reading of a sensor without bias, shape (6,); None if it is unknown.
 
         Returns:
             The state now; see its `outcome` for whether the reading was used.

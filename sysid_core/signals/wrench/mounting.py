@@ -50,7 +50,7 @@ def mount_sensor(
     Args:
         model: The robot.
         sensor_frame: Frame of the sensor.
-        transforms: What `tf_static` says.
+        transforms: Transforms of `tf_static`.
         parent: Link that the user has the sensor fixed to; empty: description or TF say it.
         pose: x y z roll pitch yaw of the sensor in `parent`, shape (6,) [m, rad].
 
@@ -58,7 +58,7 @@ def mount_sensor(
         The robot, with all frames of `tf_static` on it; a remark, "" when there is nothing to remark.
 
     Raises:
-        ModelError: Nobody says where the sensor is, or several do.
+        ModelError: The pose of the sensor is not given, or given more than once.
     """
     if parent:
         model = model.with_frame(sensor_frame, parent, pose)
@@ -139,7 +139,7 @@ def check_wrench_place(
         transform: The wrench's frame in a frame of the robot; in another one nothing is checked.
 
     Raises:
-        SignalError: It is elsewhere.
+        SignalError: The frame is at another place than the sensor.
     """
     tree = model.pin_model
     if not tree.existFrame(transform.parent):
@@ -184,10 +184,10 @@ class Mounting:
     """Orientation of axes and gravity, determined from the weight.
 
     Attributes:
-        kind: How the sensor is mounted, or what is wrong.
-        angle: Between the described and the seen axes (or gravity) [rad].
+        kind: Difference between described and true mounting.
+        angle: Angle between the described and the measured axes (or gravity) [rad].
         text: The finding in a sentence.
-        remedy: What to do about it; "" when nothing.
+        remedy: Recommended action; "" if there is none.
     """
 
     kind: MountingKind
@@ -236,7 +236,7 @@ def check_mounting(
     r"""Compare the described axes and gravity with those determined from the weight.
 
     Args:
-        force: Force readings in still postures, shape (K, 3) [N].
+        force: Force readings in static postures, shape (K, 3) [N].
         gravity_S: Gravity in the sensor's axes as the model says, shape (K, 3) [m/s^2].
         R_WS: Orientations of the sensor as the model says, shape (K, 3, 3). Without them a wrong
             direction of gravity can't be separated from a turned sensor.
@@ -311,12 +311,12 @@ def require_weight(
     Args:
         force: Shape (K, 3) [N].
         gravity_S: Shape (K, 3) [m/s^2].
-        expected_mass: What should be there [kg], or None.
+        expected_mass: Expected mass on the sensor [kg], or None.
         R_WS: Orientations of the sensor, shape (K, 3, 3): allows for another direction of gravity
             than the model's too.
 
     Raises:
-        SignalError: (Almost) none is left: the wrench looks already compensated.
+        SignalError: There is almost no weight: the wrench is probably compensated already.
     """
     force, gravity_S = np.asarray(force, dtype=float), np.asarray(gravity_S, dtype=float)
     if not np.any(np.ptp(force, axis=0)):

@@ -57,7 +57,7 @@ def levinson(r: Array) -> tuple[Array, Array]:
     """Return the best linear predictors of order 0 to p from autocovariances (Levinson and Durbin).
 
     Args:
-        r: At lags 0 to p, of n axes, shape (p + 1, n).
+        r: Autocovariances at lags 0 to p of n axes, shape (p + 1, n).
 
     Returns:
         Coefficients, shape (p + 1, n, p), and variances of their errors, shape (p + 1, n).
@@ -110,8 +110,8 @@ class Stretches:
         calculation of errors by the method of least squares, Phys. Rev. 40, 1932.
 
         Args:
-            columns: Which unknowns.
-            at: What all unknowns are, shape (p,).
+            columns: Indices of the unknowns.
+            at: Values of all unknowns, shape (p,).
         """
         H, g = self.H[:, columns][:, :, columns], (self.g - self.H @ at)[:, columns]
         scale = np.maximum(np.diagonal(H.sum(axis=0)), np.finfo(float).tiny) ** -0.5

@@ -56,15 +56,15 @@ class SensorCalibration:
         covariance: Covariance of `[tare_load, bias]`, shape (10, 10).
         tool_pi: Known load to be subtracted (gripper, adapter), shape (10,); zero for none.
         noise: Standard deviation of one sample per axis, shape (6,); zero where unknown.
-        residual_rms: What the tare left unexplained per axis, shape (6,).
+        residual_rms: RMS residual of the tare per axis, shape (6,).
         misalignment: Angle between the sensor's axes as described and as seen by gravity [rad];
             NaN where it could not be checked.
-        delay: By which the wrench lags the kinematics [s], and its standard deviation [s]
-            (infinite when never estimated).
+        delay: Time by which the wrench lags behind the kinematics [s], and its standard deviation
+            [s] (infinite if it was not estimated).
         n_postures: Still postures used.
-        stamp_ns: When the last posture was held; 0 where unknown.
+        stamp_ns: Time of the last posture [ns]; 0 if unknown.
         temperature: Temperature of the sensor then [°C]; NaN where unknown.
-        source: Where the data came from.
+        source: Name of the data source.
         notes: Remarks, one sentence each.
         matrix: Correction of the readings after the bias, shape (6, 6); identity where the gains
             were not calibrated.
@@ -239,7 +239,7 @@ class SensorCalibration:
         """Read a calibration written by `save`.
 
         Raises:
-            SignalError: It is another kind of file, or a field is missing.
+            SignalError: The file is of another kind, or a field is missing.
         """
         file = _FILE.read_schema(path, _File)
         values = {name: getattr(file, name) for name in _File.model_fields if name != "schema_"}
@@ -321,7 +321,7 @@ def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibr
     Args:
         wrench: Readings, shape (K, 6).
         motion: Motion of the sensor frame at the same instants, K samples.
-        calibration: From a tare.
+        calibration: Calibration from a tare.
 
     Returns:
         Shape (K, 6).

@@ -79,7 +79,7 @@ class StaticPostures:
             spans: Stamps of first and last sample of each [ns]; None: where the robot stands still.
 
         Raises:
-            SignalError: No wrench, or the robot never stands still.
+            SignalError: There is no wrench, or the robot is never at rest.
         """
         stream = recording.wrench
         if stream is None or len(stream) == 0 or len(recording.joints) < 3:
@@ -207,13 +207,13 @@ def tare_static(
             separated from a wrongly described sensor.
         frame: Name of the sensor's frame.
         noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
-        expected_mass: What should hang on the sensor [kg]; a much smaller weight means that
-            somebody compensates.
+        expected_mass: Expected mass on the sensor [kg]; a much smaller weight indicates that the
+            controller or driver compensates a load.
         allow_bare: Accept a sensor that feels no weight at all.
         max_misalignment: Largest accepted angle between described and seen axes [rad].
         sign: Sign of the readings; found by how the weight turns where it isn't given, and kept in the
             calibration's `matrix`.
-        source: Where the data came from.
+        source: Name of the data source.
 
     Raises:
         SignalError: Too few directions of gravity; the wrench looks already compensated; the
@@ -312,8 +312,8 @@ def retare(
     tool on the sensor.
 
     Args:
-        kept: From an earlier tare.
-        postures: One still posture or more.
+        kept: Calibration from an earlier tare.
+        postures: One or more static postures.
         temperature: Temperature of the sensor now [°C].
 
     Returns:

@@ -23,7 +23,8 @@ LONGEST = 20_000  # samples of a fit: its regressor is dense
 
 
 def fit(model: RobotModel, recordings: Sequence[Recording], drives: DriveTrain) -> PeerFit:
-    """Weighted least squares of figaroh for base parameters, friction, drive inertias and offsets.
+    """Fit by the weighted least squares of figaroh for base parameters, friction, drive inertias
+    and offsets.
 
     Median and Butterworth filter and numpy's differences are figaroh's own; their cut-off is that
     of our plain fits, since its own default (2 Hz at 100 Hz) is meant for one robot. Couplings and

@@ -28,8 +28,8 @@ ITERATIONS = 40
 
 
 def fit(model: RobotModel, recordings: Sequence[Recording], drives: DriveTrain) -> PeerFit:
-    """Least squares of mujoco.sysid for pseudo-inertia, armature, damping and dry friction of every
-    joint.
+    """Fit by the least squares of mujoco.sysid for pseudo-inertia, armature, damping and dry
+    friction of every joint.
 
     mujoco.sysid compares simulated with measured motion. Torque-driven arms fall within tenths of
     a second when simulated without their controller, so here what is compared are torques, by

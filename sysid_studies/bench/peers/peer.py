@@ -32,7 +32,7 @@ class PeerFit:
     physically_consistent: bool | None = None
 
     def predict_beside_nominal(self, recording: Recording) -> tuple[Array, None]:
-        """Predicted efforts, shape (K, n); efforts of a nominal model are not available."""
+        """Return the predicted efforts, shape (K, n); efforts of a nominal model are not available."""
         return self.efforts(recording), None
 
 

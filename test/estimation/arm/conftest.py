@@ -58,6 +58,5 @@ def exact_equations():
         tau=rigid + friction.regressor(q, v, a) @ USUAL_VALUES,
         rate_hz=100.0,
     )
-    from sysid_core.robot import joint_torque_regressor
 
-    return replace(equations, spans=(exact,), Y=(joint_torque_regressor(truth, q, v, a),))
+    return replace(equations, spans=(exact,), Y=(truth.torque_regressor(q, v, a),))

@@ -29,22 +29,22 @@ from sysid_core.signals import EffortKind
 
 def test_an_identification_is_kept_in_a_file(equations, tmp_path):
     result = identify_equations(equations, ConsistentLeastSquares())
-    result.save(tmp_path / "parameters.yaml")
-    again = Identification.load(tmp_path / "parameters.yaml", result.model, result.estimate)
+    result.save(tmp_path)
+    again = Identification.load(tmp_path, result.model)
     _, q, v, a = motion(np.random.default_rng(0), 2.0, 50.0)
     assert again.torques(q, v, a) == pytest.approx(result.torques(q, v, a), rel=1e-12)
-    (tmp_path / "other.yaml").write_text("schema: something/1\n")
+    (tmp_path / "parameters.yaml").write_text("schema: something/1\n")
     with pytest.raises(EstimationError, match="not of schema"):
-        Identification.load(tmp_path / "other.yaml", result.model, result.estimate)
+        Identification.load(tmp_path, result.model)
 
 
 def test_a_saved_identification_is_read_by_name_whatever_the_order_of_its_keys(equations, tmp_path):
     result = identify_equations(equations, ConsistentLeastSquares())
-    result.save(tmp_path / "parameters.yaml")
+    result.save(tmp_path)
     content = yaml.safe_load((tmp_path / "parameters.yaml").read_text())
     content["processing"]["max_gap"] = content["processing"].pop("max_gap_s")  # as it was called
-    (tmp_path / "sorted.yaml").write_text(yaml.safe_dump(content, sort_keys=True))
-    again = Identification.load(tmp_path / "sorted.yaml", result.model, result.estimate)
+    (tmp_path / "parameters.yaml").write_text(yaml.safe_dump(content, sort_keys=True))
+    again = Identification.load(tmp_path, result.model)
     assert again.names == result.names
     assert again.parameters == pytest.approx(result.parameters, rel=1e-12)
 
@@ -66,7 +66,7 @@ def test_a_damaged_identification_is_refused_by_file_and_key(
     equations, tmp_path, path, value, words
 ):
     result = identify_equations(equations, ConsistentLeastSquares())
-    result.save(tmp_path / "parameters.yaml")
+    result.save(tmp_path)
     content = yaml.safe_load((tmp_path / "parameters.yaml").read_text())
     place = content
     for key in path[:-1]:
@@ -74,7 +74,7 @@ def test_a_damaged_identification_is_refused_by_file_and_key(
     place[path[-1]] = value
     (tmp_path / "parameters.yaml").write_text(yaml.safe_dump(content))
     with pytest.raises(EstimationError, match=words) as err:
-        Identification.load(tmp_path / "parameters.yaml", result.model, result.estimate)
+        Identification.load(tmp_path, result.model)
     assert "parameters.yaml" in err.value.message
     assert err.value.remedy
 

@@ -9,7 +9,7 @@ import functools
 import numpy as np
 import pytest
 
-from sysid_core.diagnosis import examine
+from sysid_core.diagnosis import Examination, examine
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.estimation.arm import (
     ArmEquations,
@@ -39,7 +39,7 @@ def leg():
 @functools.cache  # chains compare by identity, and the module has one of each
 def run_of(chain, seed: int, *, measured=(), late: float = 0.0) -> Recording:
     """Motion within the leg's box; torques with 1 % of noise, `late` [s]."""
-    t, rng = np.arange(0.0, 8.0, 0.005), np.random.default_rng(seed)
+    t, rng = np.arange(0.0, 8.0, 0.01), np.random.default_rng(seed)
     s, v, a = (np.zeros((len(t), 6)) for _ in range(3))
     for w in 2.0 * np.pi * np.array([0.25, 0.5, 1.0]):
         A, B = rng.normal(size=(2, 6))
@@ -91,7 +91,7 @@ def test_torques_of_a_leg_beyond_its_limits_fail(leg):
     wrong = dataclasses.replace(run, joints=dataclasses.replace(run.joints, effort=effort))
     robot, drives = DrivenRobot.of(leg), DriveTrain.direct(leg.actuated)
     found = identify(robot, [wrong], FrictionModel(drives), ConsistentLeastSquares())
-    looked = examine(robot, [wrong], drives, count=60)
+    looked = Examination(leg.actuated, np.ones(6, dtype=bool), (), (), (np.nan, np.nan), 8.0)
     verdict = judge_identification(found, [Prediction.of(found, wrong)], [], looked)
     (reason,) = (r for r in verdict.failures if r.code == "efforts-beyond-limit")
     assert reason.data["joints"] == (leg.actuated[3],)
@@ -109,7 +109,7 @@ def test_a_leg_with_an_effort_of_the_wrong_sign_is_found_out(leg):
     effort = run.joints.effort * np.where(np.arange(6) == 3, -1.0, 1.0)
     wrong = dataclasses.replace(run, joints=dataclasses.replace(run.joints, effort=effort))
     drives = DriveTrain.direct(leg.actuated)
-    assert not examine(DrivenRobot.of(leg), [wrong], drives, count=60).verdict.ok
+    assert not examine(DrivenRobot.of(leg), [wrong], drives, count=30).verdict.ok
 
 
 def test_links_without_mass_stay_without_it(leg):

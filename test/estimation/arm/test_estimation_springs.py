@@ -26,8 +26,8 @@ def test_a_spring_is_found_and_a_known_one_leaves_nothing_behind(tmp_path):
     for friction in (known, found):
         result = identify(model, runs[:1], friction, LeastSquares(), Processing())
         assert Prediction.of(result, runs[1]).relative_error() < 0.02
-        result.save(tmp_path / "parameters.yaml")
-        again = Identification.load(tmp_path / "parameters.yaml", model, result.estimate)
+        result.save(tmp_path)
+        again = Identification.load(tmp_path, model)
         assert again.predict(runs[1]) == pytest.approx(result.predict(runs[1]), nan_ok=True)
     # k d1 d2 sin(q - zero) is a weight's torque: what shows of the spring alone is what is left.
     estimate, true = result.estimate, COUNTERBALANCE.preload - 2500.0 * (0.4 - 0.12)

@@ -26,7 +26,6 @@ from sysid_core.estimation.payload_map.misfit import white_noise_sd
 from sysid_core.estimation.payload_map.motion_error import wrench_sensitivity
 from sysid_core.robot import (
     RobotModel,
-    frame_motion_sensitivity,
     mass_com_inertia_from_pi,
     wrench_regressor,
 )
@@ -127,7 +126,7 @@ def test_eliminating_joint_splines_is_weighting_with_their_dense_covariance(rng)
     J = np.zeros((len(span), basis.size))
     for k, s in enumerate(span):
         J[k, s : s + 6] = jerk[k]
-    S = frame_motion_sensitivity(model, frame, *splines.at(time))
+    S = model.frame_motion_sensitivity(frame, *splines.at(time))
     G = np.einsum("kif,kfjd->kijd", T, S)
     Sigma = np.kron(np.eye(len(time)), np.diag(NOISE**2))
     for j in range(6):

@@ -136,7 +136,7 @@ class Run:
 DISORDER = st.floats(0.0, 0.3)
 RUNS = st.builds(
     Run,
-    length=st.floats(0.4, 4.0),  # longer than the disorder
+    length=st.floats(0.4, 2.0),  # longer than the disorder
     joints_hz=st.sampled_from([25.0, 100.0, 250.0]),
     wrench_hz=st.sampled_from([17.0, 100.0, 250.0]),
     phase=st.floats(0.0, 0.05),

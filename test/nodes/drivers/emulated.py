@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 import yaml
 from busy_machine import pace
+from forked_python import Forked
 from rclpy.action import ActionClient
 from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.srv import Arm
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
-from sysid_core.planning import MotionChecker, MotionLimits, export_trajectory
+from sysid_core.planning import MotionChecker, MotionLimits
 from sysid_core.planning.payload.motion import oscillation
 from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import RobotModel
@@ -96,7 +97,7 @@ class Truth:
         return float(self.t[k] - self.t[0]), float(np.max(np.abs(self.q[k] - self.q[0])))
 
 
-def lively(vendor: str, path: Path) -> str:
+def lively(vendor: str, path: Path, seconds: float = 5.0) -> str:
     """A motion of some seconds for a vendor's robot, checked and written; the file's name."""
     whole = RobotModel.from_urdf(ROBOTS[vendor])
     v = VENDORS[vendor]
@@ -106,10 +107,8 @@ def lively(vendor: str, path: Path) -> str:
     builder = MotionBuilder(MotionChecker(model, limits), home, rate_hz=100)
     builder.rest(0.2, "still")
     joints = [model.nv - 3, model.nv - 2, model.nv - 1]
-    builder.play(
-        *oscillation(home, joints, [0.28, 0.34, 0.36], 8.0, ramp=0.8, rate_hz=100), "oscillation"
-    )
-    export_trajectory(model, builder.build(), limits, path)
+    builder.play(*oscillation(home, joints, [0.28, 0.34, 0.36], seconds, ramp=0.8), "oscillation")
+    MotionChecker(model, limits).export(builder.build(), path)
     return str(path)
 
 
@@ -119,7 +118,7 @@ def driver(vendor: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, str(DRIVERS / "driver.py"), vendor, ROBOTS[vendor], str(log)]
     command.append(str(pace()))
     with log.with_suffix(".log").open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env=dict(os.environ))
+        process = Forked(command, output, os.environ)
     try:
         yield process
     finally:
@@ -175,9 +174,9 @@ def play(
     file: str,
     happen: Callable[[], None] = lambda: None,
     at_progress: float = 0.35,
-    timeout_s: float = 60.0,
+    over: Callable[[], bool] = lambda: False,
 ) -> tuple[Any, float]:
-    """Execute a motion; something happens on the way. Its result (None: no answer), and when."""
+    """Execute a motion; something happens on the way. Its result (None: it was over before), and when."""
     state: dict[str, Any] = {"when": 0.0}
 
     def feedback(message: Any) -> None:
@@ -200,11 +199,8 @@ def play(
     result = sent.result().get_result_async()
     state["handle"] = sent.result()
     play.handle = sent.result()  # type: ignore[attr-defined]
-    try:
-        client.wait_until(result.done, timeout_s, "the result")
-    except Exception:
-        return None, state["when"]
-    return result.result().result, state["when"]
+    client.wait_until(lambda: result.done() or over(), 60.0, "the result")
+    return result.result().result if result.done() else None, state["when"]
 
 
 def executor_of(vendor: str, **more: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import rclpy
 from busy_machine import patience
+from forked_python import Forked
 from geometry_msgs.msg import InertiaStamped
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
@@ -60,11 +61,7 @@ class Bench:
         file.write_text(json.dumps({"/**": {"ros__parameters": parameters}}), encoding="utf-8")
         with (self.folder / f"{name}.log").open("wb") as log:
             arguments = [sys.executable, *command, "--ros-args", "--params-file", str(file)]
-            self.processes.append(
-                subprocess.Popen(
-                    arguments, env=self.environment, stdout=log, stderr=subprocess.STDOUT
-                )
-            )
+            self.processes.append(Forked(arguments, log, self.environment))
 
     def wait(self, done: Callable[[], bool], what: str, timeout_s: float = 40.0) -> None:
         """Spin until something has happened."""

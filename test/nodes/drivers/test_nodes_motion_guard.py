@@ -18,7 +18,7 @@ from rclpy.action import ActionClient
 from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.srv import Arm
 
-from sysid_core.planning import MotionChecker, MotionLimits, export_trajectory
+from sysid_core.planning import MotionChecker, MotionLimits
 from sysid_core.planning.payload.motion import oscillation
 from sysid_core.planning.transfer import MotionBuilder
 from sysid_core.robot import RobotModel
@@ -38,7 +38,7 @@ def motion(tmp_path: Path) -> str:
     builder.rest(0.2, "still")
     builder.play(*oscillation(HOME, [3, 4, 5], [0.3] * 3, 6.0, ramp=0.8, rate_hz=100), "wave")
     builder.rest(0.2, "still")
-    export_trajectory(MODEL, builder.build(), limits, tmp_path / "motion.npz")
+    MotionChecker(MODEL, limits).export(builder.build(), tmp_path / "motion.npz")
     return str(tmp_path / "motion.npz")
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sysid_core.controller_payload import ControllerPayload, fixed_pose
+from sysid_core.controller_payload import ControllerPayload
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, transform_pi
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed: run `make setup`")
@@ -79,7 +79,7 @@ def test_a_dry_run_from_the_panel_compares_and_sends_nothing(
 def at_flange() -> ControllerPayload:
     """Object and gripper together, as the controller has to know them."""
     robot = RobotModel.from_urdf("ur5")
-    X_FS = fixed_pose(robot, "tool0", "wrist_3_link")
+    X_FS = robot.fixed_pose("tool0", "wrist_3_link")
     return ControllerPayload.from_pi(transform_pi(X_FS, OBJECT) + GRIPPER)
 
 

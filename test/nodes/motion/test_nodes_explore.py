@@ -17,7 +17,8 @@ from rclpy.action import ActionClient
 from robot_sysid.action import Explore
 from robot_sysid.srv import Arm
 
-from sysid_core.planning import Trajectory, Unknowns, initial_limits, limits_text
+from sysid_core.planning import MotionLimits, Trajectory, limits_text
+from sysid_core.planning.design import Unknowns
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import NodeSpec, demo_graph, in_simulated_time
 from sysid_nodes.client import LiveClient
@@ -28,7 +29,7 @@ HOME = [0.0, -1.2, 1.2, -1.2, -1.4, 0.2]
 
 def exploring(start_nodes: Start, folder: Path) -> tuple[LiveClient, ActionClient]:
     model = RobotModel.from_urdf("ur5")
-    limits, _ = initial_limits(model, tcp_frame="tool0", tcp_speed=1.0)
+    limits, _ = MotionLimits.initial(model, tcp_frame="tool0", tcp_speed=1.0)
     file = folder / "limits.yaml"
     file.write_text(limits_text(limits), encoding="utf-8")
     specs = [

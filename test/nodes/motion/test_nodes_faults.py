@@ -24,7 +24,7 @@ from robot_sysid.srv import Arm, StartRecording
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from sysid_core.planning.payload.plan import PayloadPlan
+from sysid_core.planning import Trajectory
 from sysid_core.signals.bags import open_bag, read_bag
 from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient, LiveError
@@ -68,12 +68,12 @@ def change(client: LiveClient, name: str, transition: int) -> None:
 
 
 def test_a_driver_without_velocities_beside_a_gripper_is_recorded_and_moved(
-    start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
+    start_nodes: Start, wave: tuple[Path, Trajectory], tmp_path: Path
 ) -> None:
-    file, plan = short_plan
+    file, motion = wave
     client, nodes = start_nodes([*alone(), logger()])
-    names = plan.trajectory.joint_names
-    driver = RobotDriver(client.node, names, plan.trajectory.q[0], velocities=False)
+    names = motion.joint_names
+    driver = RobotDriver(client.node, names, motion.q[0], velocities=False)
     filtered: list[FilteredJointState] = []
     client.node.create_subscription(
         FilteredJointState, "data_logger/filtered", filtered.append, 100
@@ -82,7 +82,7 @@ def test_a_driver_without_velocities_beside_a_gripper_is_recorded_and_moved(
     result = client.execute(str(file), lambda _: None, timeout_s=60.0)
     client.stop_recording()
     assert result.success and result.max_tracking_error < 0.3
-    np.testing.assert_allclose(driver.q, plan.trajectory.q[-1], atol=1e-6)
+    np.testing.assert_allclose(driver.q, motion.q[-1], atol=1e-6)
     assert tuple(filtered[-1].name) == names and not filtered[-1].effort
     joints = read_bag(bag, joints=names).joints
     assert np.ptp(joints.q, axis=0).max() > 0.3 and joints.v is None and joints.effort is None
@@ -90,12 +90,12 @@ def test_a_driver_without_velocities_beside_a_gripper_is_recorded_and_moved(
 
 
 def test_joints_of_another_name_are_refused_and_named(
-    start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
+    start_nodes: Start, wave: tuple[Path, Trajectory]
 ) -> None:
-    file, plan = short_plan
+    file, motion = wave
     client, _ = start_nodes([*alone(), logger()])
-    other = [f"left_{name}" for name in plan.trajectory.joint_names]
-    RobotDriver(client.node, other, plan.trajectory.q[0])
+    other = [f"left_{name}" for name in motion.joint_names]
+    RobotDriver(client.node, other, motion.q[0])
     client.wait_for_active("trajectory_executor")
     client.wait_for_active("data_logger")
     pause(client, 0.5)  # until both of the driver's messages came
@@ -106,12 +106,12 @@ def test_joints_of_another_name_are_refused_and_named(
 
 
 def test_joints_renamed_in_motion_end_in_a_stop_not_in_a_crash(
-    start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
+    start_nodes: Start, wave: tuple[Path, Trajectory]
 ) -> None:
-    file, plan = short_plan
+    file, motion = wave
     client, nodes = start_nodes(alone())
-    names = plan.trajectory.joint_names
-    driver = RobotDriver(client.node, names, plan.trajectory.q[0])
+    names = motion.joint_names
+    driver = RobotDriver(client.node, names, motion.q[0])
 
     def rename(feedback: Any) -> None:
         if feedback.state == "executing" and feedback.progress > 0.2:
@@ -125,15 +125,15 @@ def test_joints_renamed_in_motion_end_in_a_stop_not_in_a_crash(
 
 
 def test_a_goal_cancelled_while_it_waits_never_moves_and_no_second_one_slips_in(
-    start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
+    start_nodes: Start, wave: tuple[Path, Trajectory]
 ) -> None:
-    file, plan = short_plan
+    file, motion = wave
     client, _ = start_nodes(alone(use_sim_time=False))  # nobody gives a time yet
     client.wait_for_active("trajectory_executor")
     waiting = send(client, file)  # there is no robot yet
     assert waiting.accepted and not send(client, file).accepted
     client.wait_until(waiting.cancel_goal_async().done, 5.0, "the cancel")
-    driver = RobotDriver(client.node, plan.trajectory.joint_names, plan.trajectory.q[0])
+    driver = RobotDriver(client.node, motion.joint_names, motion.q[0])
     result = result_of(client, waiting)
     assert result.final_state == "aborted" and "Cancelled" in result.message
     pause(client, 1.0)
@@ -142,12 +142,12 @@ def test_a_goal_cancelled_while_it_waits_never_moves_and_no_second_one_slips_in(
 
 
 def test_a_deactivated_executor_stops_smoothly_and_works_again(
-    start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
+    start_nodes: Start, wave: tuple[Path, Trajectory]
 ) -> None:
-    file, plan = short_plan
+    file, motion = wave
     client, _ = start_nodes(alone())
-    names = plan.trajectory.joint_names
-    driver = RobotDriver(client.node, names, plan.trajectory.q[0])
+    names = motion.joint_names
+    driver = RobotDriver(client.node, names, motion.q[0])
     handle = send(client, file)
     client.wait_until(lambda: np.abs(driver.v).max() > 0.2, 30.0, "speed")
     change(client, "trajectory_executor", Transition.TRANSITION_DEACTIVATE)
@@ -162,12 +162,12 @@ def test_a_deactivated_executor_stops_smoothly_and_works_again(
 
 
 def test_an_executor_that_is_interrupted_streams_its_stop_to_the_end(
-    start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
+    start_nodes: Start, wave: tuple[Path, Trajectory]
 ) -> None:
     # In simulated time, which waits for commands that a busy machine delays.
-    file, plan = short_plan
+    file, motion = wave
     specs = demo_graph(
-        robot=simulated(plan, clock=True),
+        robot=simulated(motion, clock=True),
         executor={**EXECUTOR, "command_mode": "position_stream", "use_sim_time": True},
     )[:2]
     client, nodes = start_nodes(specs)

@@ -33,7 +33,9 @@ def test_a_plan_is_checked_asked_for_played_recorded_and_weighed_in_one_command(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
 ) -> None:
     file, plan = short_plan
-    robot = NodeSpec("simulated_robot", "simulated_robot", parameters=simulated(plan, clock=True))
+    robot = NodeSpec(
+        "simulated_robot", "simulated_robot", parameters=simulated(plan.trajectory, clock=True)
+    )
     client, _ = start_nodes([robot])
     client.wait_for_active("simulated_robot")
 
@@ -81,6 +83,7 @@ def test_a_plan_is_checked_asked_for_played_recorded_and_weighed_in_one_command(
     assert done.returncode == 0, done.stdout + done.stderr
     estimate = Estimate.load(out / "payload" / "estimate.yaml")
     assert abs(estimate.values[0] - PAYLOAD[0]) < 0.02 * PAYLOAD[0]
+    assert "Report:" in done.stdout and (out / "weighed" / "report.html").is_file()
     (bag,) = (path.parent for path in out.glob("*/metadata.yaml"))
     recorded = read_bag(bag)
     assert len(recorded.joints) > 500

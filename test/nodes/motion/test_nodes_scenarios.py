@@ -21,8 +21,8 @@ from std_srvs.srv import Trigger
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate, ParameterVerdict
-from sysid_core.planning import MotionLimits, export_trajectory, plan_arm_motion
-from sysid_core.robot import RobotModel, inertial_parameter_names
+from sysid_core.planning import MotionChecker, MotionLimits, plan_arm_motion
+from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_demos import run as demo
 from sysid_demos.tracking import TrackingRecorder
@@ -43,7 +43,7 @@ def motion(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RobotModel, 
     limits = MotionLimits.from_model(model, tcp_speed=1.0)
     plan = plan_arm_motion(model, limits, period=4.0, n_candidates=4, n_starts=0, still=0.5, seed=1)
     path = tmp_path_factory.mktemp("plan") / "motion.npz"
-    return path, model, export_trajectory(model, plan.trajectory, limits, path)
+    return path, model, MotionChecker(model, limits).export(plan.trajectory, path)
 
 
 def controlled_ur5(trajectory: Any) -> tuple[NodeSpec, ...]:
@@ -74,7 +74,7 @@ def controlled_ur5(trajectory: Any) -> tuple[NodeSpec, ...]:
 
 def estimate_of(model: RobotModel, share: float) -> Estimate:
     """A consistent estimate of all inertial parameters: the URDF's, times a share."""
-    names = inertial_parameter_names(model)
+    names = model.parameter_names
     p = len(names)
     return Estimate(
         method="lmi",

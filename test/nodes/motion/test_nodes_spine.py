@@ -26,6 +26,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
+from sysid_core.planning import Trajectory
 from sysid_core.planning.payload.plan import PayloadPlan
 from sysid_core.robot import RobotModel
 from sysid_core.robot.shapes import load_shape
@@ -54,7 +55,7 @@ def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
     of_part = {"parts": str(tmp_path / "parts.yaml"), "expected_part": "part"}
     specs = demo_graph(
         namespace="left_arm",
-        robot=simulated(plan, clock=True),  # a busy machine slows everything alike
+        robot=simulated(plan.trajectory, clock=True),  # a busy machine slows everything alike
         executor={**EXECUTOR, **IN_SIMULATED_TIME},
         logger={"effort_kind": "actuator_torque", **IN_SIMULATED_TIME},
         estimator={"sensor_frame": FRAME, "shape": SHAPE, **of_part, **IN_SIMULATED_TIME},
@@ -157,10 +158,12 @@ def test_a_killed_logger_leaves_a_bag_that_can_be_read(start_nodes: Start, tmp_p
 
 
 def test_a_lost_robot_aborts_the_motion_and_closes_the_bag(
-    start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
+    start_nodes: Start, wave: tuple[Path, Trajectory], tmp_path: Path
 ) -> None:
-    file, plan = short_plan
-    specs = in_simulated_time(demo_graph(robot=simulated(plan, clock=True), executor=EXECUTOR)[:3])
+    file, motion = wave
+    specs = in_simulated_time(
+        demo_graph(robot=simulated(motion, clock=True), executor=EXECUTOR)[:3]
+    )
     client, nodes = start_nodes(specs)
     client.node.create_subscription(ExecutorState, "trajectory_executor/state", lambda _: None, 10)
     for spec in specs:
@@ -174,7 +177,7 @@ def test_a_lost_robot_aborts_the_motion_and_closes_the_bag(
 
     def pull_the_plug(feedback: Any) -> None:
         robot = nodes.processes["simulated_robot"]
-        if feedback.state == "executing" and feedback.progress > 0.1 and robot.poll() is None:
+        if feedback.state == "executing" and feedback.progress > 0.5 and robot.poll() is None:
             robot.send_signal(signal.SIGKILL)
             robot.wait()
             client.node.create_timer(0.02, time_goes_on)
@@ -194,7 +197,8 @@ def test_a_cancel_stops_smoothly_inside_the_acceleration_limit(
     file, plan = short_plan
     quiet = {"position_noise": 0.0, "velocity_noise": 0.0}
     specs = demo_graph(
-        robot=simulated(plan, clock=True, **quiet), executor={**EXECUTOR, **IN_SIMULATED_TIME}
+        robot=simulated(plan.trajectory, clock=True, **quiet),
+        executor={**EXECUTOR, **IN_SIMULATED_TIME},
     )[:2]
     client, _ = start_nodes(specs)
     for spec in specs:

@@ -124,7 +124,7 @@ def test_the_buttons_of_the_panels_record_play_and_stop(
     path, plan = short_plan
     client, _ = start_nodes(
         demo_graph(
-            robot=simulated(plan),
+            robot=simulated(plan.trajectory),
             executor=EXECUTOR,
             logger={"effort_kind": "actuator_torque", "directory": str(tmp_path)},
             estimator={"sensor_frame": FRAME, "shape": "box 0.26 0.26 0.2 at 0 0.02 0.03"},

@@ -6,12 +6,8 @@ from __future__ import annotations
 import pytest
 from design_plans import QUICK
 
-from sysid_core.planning import (
-    ArmPlan,
-    MotionLimits,
-    Unknowns,
-    plan_arm_motion,
-)
+from sysid_core.planning import ArmPlan, MotionLimits, plan_arm_motion
+from sysid_core.planning.design import Unknowns
 from sysid_core.robot import RobotModel
 
 

@@ -11,14 +11,14 @@ import pytest
 from sysid_core.errors import ExcitationError
 from sysid_core.identifiability import numerical_rank
 from sysid_core.identifiability.rpna import structural_identifiability
-from sysid_core.planning import MotionChecker, Obstacle, Unknowns, plan_arm_motion
+from sysid_core.planning import MotionChecker, Obstacle, plan_arm_motion
 from sysid_core.planning.bases import BSplineBasis, FourierBasis, share_between_samples
 from sysid_core.planning.cell import Plane
-from sysid_core.planning.design import Conditioning, Expectation
+from sysid_core.planning.design import Conditioning, Expectation, Unknowns
 from sysid_core.planning.design.criteria import Criterion, build_score
 from sysid_core.planning.design.excitation_problem import ExcitationProblem
 from sysid_core.planning.design.tree_motion import Tree
-from sysid_core.robot import FrictionTerm, RobotModel, joint_torque_regressor
+from sysid_core.robot import FrictionTerm, RobotModel
 
 # --- slopes
 
@@ -38,9 +38,7 @@ def test_slopes_of_the_regressor_are_those_of_finite_differences(robot, rng):
             moved = [[x.copy() for x in states] for _ in range(2)]
             moved[0][kind][:, j] += step
             moved[1][kind][:, j] -= step
-            up, down = (
-                np.sum(pull * joint_torque_regressor(model, *x), axis=(1, 2)) for x in moved
-            )
+            up, down = (np.sum(pull * model.torque_regressor(*x), axis=(1, 2)) for x in moved)
             numeric = (up - down) / (2 * step)
             np.testing.assert_allclose(slopes[kind][:, j], numeric, rtol=1e-6, atol=1e-6)
 
@@ -185,7 +183,7 @@ def test_criteria_are_what_they_are_called(unknowns, rng):
     unit = np.log(np.linalg.cond(rigid / np.linalg.norm(rigid, axis=0)))
     found = value("condition", raw) / unknowns.n_rigid
     assert unit <= found <= unit + np.log(unknowns.n_rigid) / 8
-    Y = joint_torque_regressor(unknowns.model, *motion).reshape(-1, 30)
+    Y = unknowns.model.torque_regressor(*motion).reshape(-1, 30)
     s = np.linalg.svd(Y, compute_uv=False)
     found = value("condition-si", raw) / unknowns.n_rigid
     true = np.log(s[0] / s[unknowns.n_rigid - 1])

@@ -16,8 +16,6 @@ from sysid_core.robot import (
     DriveTrain,
     FrictionModel,
     RobotModel,
-    inertial_parameter_names,
-    joint_torque_regressor,
 )
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -32,7 +30,7 @@ from sysid_core.robot.loops import (
 def test_torques_of_the_driven_joints_are_the_projected_ones(leg, rng):
     robot = DrivenRobot.of(leg)
     q, v, a = states(leg, rng)
-    Y = joint_torque_regressor(robot, q, v, a)
+    Y = robot.torque_regressor(q, v, a)
     bare = dataclasses.replace(leg, drives={})
     expected = constrained_torques(bare, constrained_motion(bare, q, v, a, ordered=False))
     np.testing.assert_allclose(Y @ robot.pi.ravel(), expected, atol=1e-10)
@@ -58,7 +56,7 @@ def test_a_chain_without_loops_is_the_robot_itself(rng):
     robot = DrivenRobot.of(ClosedChain(model))
     q, v, a = rng.normal(size=(3, 20, 6))
     np.testing.assert_allclose(
-        joint_torque_regressor(robot, q, v, a), joint_torque_regressor(model, q, v, a), atol=1e-12
+        robot.torque_regressor(q, v, a), model.torque_regressor(q, v, a), atol=1e-12
     )
     assert robot.joint_names == model.joint_names
     for mine, its in zip(robot.position_limits, model.position_limits, strict=True):
@@ -89,6 +87,6 @@ def test_angles_written_with_nine_digits_do_not_raise_the_rank(shared_data):
     assert (ranks.inertial.rank, ranks.with_drives.rank) == (24, 38)
     robot = DrivenRobot.of(chain)
     friction = FrictionModel(DriveTrain.direct(robot.joint_names))
-    names = (*inertial_parameter_names(robot), *friction.names)
+    names = (*robot.parameter_names, *friction.names)
     base = sampled_base_parameters(arm_structural_rows(robot, friction), names)
     assert len(base.base_names) == 38

@@ -12,18 +12,17 @@ from sysid_core.errors import ModelError
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import (
     ClosedChain,
+    DrivenRobot,
     assemble,
     closure_state,
     constrained_motion,
     constrained_torques,
     loop_jacobian,
-    project_velocities,
     projected_regressor,
     try_assemble,
 )
 from sysid_core.robot.loops.actuation import actuation_map, assemble_along
 from sysid_core.robot.loops.constraints import loop_drift, loop_residual
-from sysid_core.robot.loops.driven import project_positions
 
 
 def test_random_postures_of_the_box_close_to_1e_12(leg, rng):
@@ -167,8 +166,8 @@ def test_a_tarsus_encoder_replaces_the_knees(leg, rng):
     v = closure_state(leg, q, v_a).v
     seen = [name for name in leg.actuated if name != "knee"] + ["tarsus"]
     k = [leg.model.joint_names.index(name) for name in seen]
-    np.testing.assert_allclose(project_positions(leg, seen, q[:, k]), q, atol=1e-9)
-    np.testing.assert_allclose(project_velocities(leg, q, seen, v[:, k]), v_a, atol=1e-9)
+    np.testing.assert_allclose(DrivenRobot.of(leg).postures_of(seen, q[:, k]), q, atol=1e-9)
+    np.testing.assert_allclose(DrivenRobot.of(leg).velocities_of(q, seen, v[:, k]), v_a, atol=1e-9)
 
 
 def test_a_further_encoder_reduces_noise(leg, rng):
@@ -180,7 +179,7 @@ def test_a_further_encoder_reduces_noise(leg, rng):
     knee = leg.actuated.index("knee")
     plain = np.std(noisy[:, knee] - q_a[:, knee])
     fused = np.std(
-        project_positions(leg, seen, noisy)[:, leg.actuated_columns[knee]] - q_a[:, knee]
+        DrivenRobot.of(leg).postures_of(seen, noisy)[:, leg.actuated_columns[knee]] - q_a[:, knee]
     )
     assert fused < 0.85 * plain
 
@@ -188,7 +187,7 @@ def test_a_further_encoder_reduces_noise(leg, rng):
 def test_missing_measurements_are_named(leg, rng):
     seen = [name for name in leg.actuated if name != "knee"]
     with pytest.raises(ModelError, match="knee"):
-        project_positions(leg, seen, np.zeros((3, 5)))
+        DrivenRobot.of(leg).postures_of(seen, np.zeros((3, 5)))
 
 
 def test_a_posture_out_of_reach_names_loop_and_posture(leg):

@@ -9,7 +9,7 @@ import pytest
 from sysid_core.errors import ModelError
 from sysid_core.estimation.arm import ArmEquations, Processing
 from sysid_core.estimation.fit import ConsistentLeastSquares
-from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, joint_torque_regressor
+from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 from sysid_core.robot.loops import (
     ClosedChain,
     Coupling,
@@ -80,7 +80,7 @@ def test_coupled_joints_follow_and_their_torques_come_to_the_drives(chain):
     np.testing.assert_allclose(motion.q, q_a @ A.T + B, atol=1e-12)
     np.testing.assert_allclose(motion.v, v_a @ A.T, atol=1e-12)
     np.testing.assert_allclose(motion.a, a_a @ A.T, atol=1e-12)
-    Y = joint_torque_regressor(chain.model, q_a @ A.T + B, v_a @ A.T, a_a @ A.T)
+    Y = chain.model.torque_regressor(q_a @ A.T + B, v_a @ A.T, a_a @ A.T)
     wanted = np.einsum("ji,kjp,p->ki", A, Y, chain.model.pi.ravel())  # A^T Y pi
     np.testing.assert_allclose(constrained_torques(chain, motion), wanted, atol=1e-11)
 

@@ -9,12 +9,8 @@ import pinocchio as pin
 import pytest
 
 from sysid_core.errors import ModelError
-from sysid_core.robot import (
-    RobotModel,
-    example_robots,
-    identified_urdf,
-    write_urdf,
-)
+from sysid_core.export.urdf import identified_urdf
+from sysid_core.robot import RobotModel, example_robots
 
 ROBOTS = [name for name in ("xarm7", "panda", "ur5", "kinova") if name in example_robots()]
 
@@ -32,7 +28,8 @@ def other_pi(model: RobotModel, rng: np.random.Generator) -> np.ndarray:
 def test_a_written_urdf_gives_the_same_torques(name, rng, tmp_path):
     model = RobotModel.from_urdf(name)
     pi = other_pi(model, rng)
-    path = write_urdf(tmp_path / "new" / "robot.urdf", identified_urdf(model, pi))
+    path = tmp_path / "robot.urdf"
+    path.write_text(identified_urdf(model, pi), encoding="utf-8")
     again = RobotModel.from_urdf(path)
     q, v, a = rng.normal(size=(3, 20, model.nv))
     tau = model.with_pi(pi).inverse_dynamics(q, v, a)
