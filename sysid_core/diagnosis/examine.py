@@ -183,7 +183,7 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
         here = ranked[0].hypothesis.mend(here)  # as the fit does: nothing else is judged by it
         shares, ranked = left_out(here), explanations(here, gains_known=gains_known)
     while len(findings) < _TOGETHER and ranked[0].hypothesis.kind not in _AS_DECLARED:
-        if not is_decided(here, ranked):
+        if not is_decided(here, ranked, gains_known=gains_known):
             break
         best = ranked[0].hypothesis
         here = best.mend(here)

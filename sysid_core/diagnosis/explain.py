@@ -34,9 +34,10 @@ _THIN = 5  # every so many samples where hypotheses are only sifted
 _DRAWS = 1000  # of the bootstrap: odds of 20 to one to a fifth
 _FINALISTS = 4  # causes beside the likeliest of each kind, looked at thoroughly: a budget of time
 _OF_ALL = ("effort-signs", "effort-unit", "effort-scale")  # factors of all torques: masses take any
-# Share of correct recordings whose torques exceed an effort limit of the description, none of eleven arms' so far
-# (largest share of a limit: 0.61), by Laplace's rule of succession; half as many by twice the limit.
-_BEYOND = 1.0 / 13.0
+# Share of correct recordings that exceed a limit of the description, by Laplace's rule of succession from eleven arms,
+# and half as many by twice the limit: none its position limits (from the middle of the range: at most 0.96) or effort
+# limits (0.62), one its velocity limits (1.28).
+_BEYOND_POSITION, _BEYOND_VELOCITY, _BEYOND_EFFORT = 1.0 / 13.0, 2.0 / 13.0, 1.0 / 13.0
 _CELL = np.radians(3.0)  # of an angle: what is a little off on every arm reaches so far
 
 
@@ -72,15 +73,12 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
         gains_known: False where gains are to be found.
     """
     sift = _Sift(samples.thinned(_THIN))
-    limits = samples.model.effort_limits
-    limits = np.where(limits > 0.0, limits, np.inf)
 
     def score(found: Evidence, hypothesis: Hypothesis) -> float:
         """Return the logarithm of the probability of data and hypothesis, up to a constant."""
         possible = 0.0
-        if gains_known:
-            peak = float(np.max(np.abs(hypothesis.mend(samples).tau) / limits))
-            possible = float(np.log(_BEYOND / peak)) if peak > 1.0 else 0.0
+        if hypothesis.kind is not Fault.OTHER_ROBOT:  # whose limits are unknown
+            possible = _log_within_limits(hypothesis.mend(samples), gains_known)
         return found.log + hypothesis.log_prior + possible
 
     sifted: dict[tuple[str, str], list[tuple[float, Hypothesis]]] = {}
@@ -112,6 +110,31 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
     )
 
 
+def _log_within_limits(samples: Samples, gains_known: bool) -> float:
+    """Return the logarithm of the probability that a correct recording goes as far beyond the
+    limits of the description, for positions, velocities and, if gains are known, efforts; whole
+    turns of a joint don't count.
+    """
+    model = samples.model
+    lower, upper = model.position_limits
+    limited = np.isfinite(upper - lower) & (upper > lower)
+    middle, half = 0.5 * (lower + upper)[limited], 0.5 * (upper - lower)[limited]
+    q = samples.q[:, limited] - middle
+    q = q - 2.0 * np.pi * np.round((q.max(axis=0) + q.min(axis=0)) / (4.0 * np.pi))
+    velocity, effort = (
+        np.where(limits > 0.0, limits, np.inf)
+        for limits in (model.velocity_limits, model.effort_limits)
+    )
+    shares = [(q / half, _BEYOND_POSITION), (samples.v / velocity, _BEYOND_VELOCITY)]
+    if gains_known:
+        shares.append((samples.tau / effort, _BEYOND_EFFORT))
+    out = 0.0
+    for share, beyond in shares:
+        peak = float(np.max(np.abs(share), initial=0.0))
+        out += float(np.log(beyond / peak)) if peak > 1.0 else 0.0
+    return out
+
+
 def _cause(sizes: Sequence[tuple[float, Hypothesis]]) -> tuple[float, Hypothesis]:
     """Most likely size of one cause, with the probability of the cause summed over all sizes: if
     the data hardly determine the size, many sizes are about equally likely.
@@ -133,18 +156,23 @@ def _finalists(sifted: Sequence[Hypothesis]) -> list[Hypothesis]:
     return [*first.values(), *[h for h in sifted if first.get(h.kind) is not h][:_FINALISTS]]
 
 
-def is_decided(samples: Samples, ranked: Sequence[Explanation]) -> bool:
+def is_decided(
+    samples: Samples, ranked: Sequence[Explanation], *, gains_known: bool = True
+) -> bool:
     """Return True if the most probable explanation can be named, judged by its odds and by blocks
     of time that were not fitted.
 
     Args:
         samples: Samples with the present declarations.
         ranked: Explanations of the samples, the most probable first.
+        gains_known: False where gains are to be found.
     """
     best = ranked[0]
     if odds(ranked) < ODDS or best.hypothesis.kind is Fault.MASSES:  # which excuses any torques
         return False
-    return _is_load(best) if best.hypothesis.kind is Fault.TOOL else _is_borne_out(samples, best)
+    if best.hypothesis.kind is Fault.TOOL:
+        return _is_load(best)
+    return _is_borne_out(samples, best.hypothesis, gains_known)
 
 
 def _is_load(explanation: Explanation) -> bool:
@@ -159,18 +187,19 @@ def _is_load(explanation: Explanation) -> bool:
     return bool(log_ndtr(z) - log_ndtr(-z) >= np.log(ODDS))
 
 
-def _is_borne_out(samples: Samples, explanation: Explanation) -> bool:
-    """True if a correction of the data improves the prediction of blocks of time that were not
-    fitted.
+def _is_borne_out(samples: Samples, hypothesis: Hypothesis, gains_known: bool) -> bool:
+    """True if a correction of the data improves what was not fitted: the prediction of other blocks
+    of time, and the limits of the description.
 
     If the description is wrong in a way that no hypothesis covers (a belt, a counterweight), some
     correction of the data may fit better by chance; the fitted masses then predict nothing. A
     factor common to all torques is judged by the masses alone.
     """
-    hypothesis = explanation.hypothesis
     if not hypothesis.mends or hypothesis.code in _OF_ALL:
         return True
-    return unseen_gain(samples, hypothesis.mend(samples)) > np.log(ODDS)
+    mended = hypothesis.mend(samples)
+    limits = [_log_within_limits(here, gains_known) for here in (samples, mended)]
+    return unseen_gain(samples, mended) + limits[1] - limits[0] > np.log(ODDS)
 
 
 def _probabilities(worth: Array, by_block: Array) -> Array:
@@ -207,11 +236,9 @@ def _evidence(
     thorough: bool = True,
     exact: bool = False,
 ) -> Evidence | None:
-    """Evidence of a hypothesis about samples with this motion; None if it contradicts the robot."""
+    """Evidence of a hypothesis about samples with this motion; None if loops do not close."""
     try:
         there = hypothesis.mend(samples)
-        if _is_too_fast(samples, there):
-            return None
         moved = there.q is not samples.q or there.a is not samples.a
         return evidence(
             there,
@@ -225,15 +252,6 @@ def _evidence(
         )
     except (ModelError, np.linalg.LinAlgError):  # so understood, loops don't close
         return None
-
-
-def _is_too_fast(samples: Samples, there: Samples) -> bool:
-    """True if a correction of the motion raises the RMS velocity of a joint above its recorded
-    value and above its velocity limit.
-    """
-    limits = samples.model.velocity_limits
-    usual, before = (np.sqrt(np.mean(s.v**2, axis=0)) for s in (there, samples))
-    return bool(np.any((usual > before) & (limits > 0.0) & (usual > limits)))
 
 
 class _Sift:

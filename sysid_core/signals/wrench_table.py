@@ -270,15 +270,18 @@ def find_wrench(table: Mapping[str, Array]) -> tuple[str, ...]:
         force = r"(?:force|f)" + sep
         found |= _groups(table, [*[force + x for x in "xyz"], *[torque + x for x in "xyz"]])
     found |= _indexed(table, 6, r"wrench|\bfts?\b|fts?_|force|loadcell|sensor")
-    alive = {
-        prefix: names
-        for prefix, names in found.items()
-        if all(
-            np.ptp(table[n][np.isfinite(table[n])], axis=0) > 0
-            for n in names
-            if np.isfinite(table[n]).any()
-        )
+    dead = {
+        name
+        for name in {name for names in found.values() for name in names}
+        if np.isfinite(table[name]).any() and not np.ptp(table[name][np.isfinite(table[name])]) > 0
     }
+    alive = {prefix: names for prefix, names in found.items() if dead.isdisjoint(names)}
+    if found and not alive:
+        raise SignalError(
+            f"The wrench columns {', '.join(sorted(dead))} are constant: these axes of the sensor are dead or"
+            " not connected, or too coarsely rounded.",
+            remedy="Record again with all six axes, or name other columns: --wrench-columns.",
+        )
     if not alive:
         raise _not_found("a wrench", "--wrench-columns", table)
     if len(alive) > 1:

@@ -13,12 +13,12 @@ from sysid_core.progress import Progress, Step, silent
 from sysid_core.robot import Array
 from sysid_core.signals import bags
 from sysid_core.signals.wrench import (
+    ClockOffset,
     FullCalibration,
     SensorCalibration,
     StaticPostures,
     WrenchSign,
     calibrate_static,
-    delay_of_recording,
     is_reversed,
     require_sound_wrench,
     retare,
@@ -103,9 +103,9 @@ def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
     progress(Step.DELAY)
     no_delay = ""
     try:
-        delay = delay_of_recording(run, model, settings.sensor_frame)
-        if delay.is_known:
-            found = replace(found, delay=(delay.delay, delay.sd))
+        clock = ClockOffset.of_recording(run, model, settings.sensor_frame)
+        if clock.is_known:
+            found = replace(found, delay=(clock.offset_s, clock.offset_sd))
     except SignalError as err:
         no_delay = str(err)
     if settings.dress_pack:

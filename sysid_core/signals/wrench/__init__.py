@@ -18,7 +18,6 @@ from sysid_core.signals.wrench.convention import (
     WrenchSign,
     accelerations_tell,
 )
-from sysid_core.signals.wrench.delay import delay_of_recording
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter
 from sysid_core.signals.wrench.mounting import (
     check_wrench_frame,
@@ -54,7 +53,6 @@ __all__ = [
     "check_wrench_frame",
     "check_wrench_place",
     "compensate",
-    "delay_of_recording",
     "is_reversed",
     "learned_noise",
     "mount_sensor",

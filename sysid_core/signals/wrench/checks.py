@@ -198,8 +198,8 @@ def _frozen(wrench: Array, time: Array, max_frozen_s: float) -> list[WrenchFault
     return faults
 
 
-def _clipped_rows(values: Array, full_scale: float | None) -> Array:
-    """Samples at or beyond the full scale, or in runs at exactly the signal's own extreme."""
+def clipped_rows(values: Array, full_scale: float | None = None) -> Array:
+    """Rows of samples (K,) at or beyond the full scale, or in runs at exactly the signal's own extreme."""
     if full_scale is not None:
         return np.flatnonzero(np.abs(values) >= 0.999 * full_scale)
     finite = values[np.isfinite(values)]
@@ -268,7 +268,7 @@ def _saturated(
 ) -> list[WrenchFault]:
     clipped: dict[str, Array] = {}
     for j, (axis, full_scale) in enumerate(zip(WRENCH_AXES, ranges, strict=True)):
-        rows = _clipped_rows(wrench[:, j], full_scale)
+        rows = clipped_rows(wrench[:, j], full_scale)
         if len(rows) and (full_scale is not None or axis not in frozen):
             clipped[axis] = rows
     if not clipped:

@@ -13,16 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sysid_core.errors import SignalError
-from sysid_core.robot import FrameMotion, RobotModel
+from sysid_core.lazy import lazy_import
+from sysid_core.robot import FrameMotion, RobotModel, wrench_regressor
+from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion
 from sysid_core.signals.recording import Array, Recording, Stamps
-from sysid_core.signals.wrench.delay import MotionFit, sensor_motion
+
+if TYPE_CHECKING:
+    import scipy.interpolate as interpolate
+else:
+    interpolate = lazy_import("scipy.interpolate")
 
 MotionOf = Callable[[Recording, RobotModel, str], tuple[Array, FrameMotion, int]]
 
+_CUTOFF_HZ = 10.0  # of the joints' zero-phase filter: arms move more slowly
+_GAP_S = 0.1  # between joint states, over which nothing is compared
 _STEP = 1e-4  # [s] of derivatives
 _GRID = 0.02  # [s] between trial offsets: a quarter of the period of motion at 12 Hz
 _FEW, _ENOUGH = 2_000, 20_000  # samples for the grid, for the estimate
@@ -38,8 +47,54 @@ _DRIFTING_S = 30.0  # [s] of motion from which a drift is looked for: 3 ms at 10
 def _smoothed(
     recording: Recording, model: RobotModel, frame: str
 ) -> tuple[Array, FrameMotion, int]:
-    smooth, motion = sensor_motion(recording, model, frame)
-    return smooth.time, motion, int(smooth.stamps_ns[0])
+    """Motion of a frame over the longest span without gaps, joints filtered without phase lag."""
+    joints = recording.joints.ordered(model.joint_names)
+    longest = max(joints.split_at_gaps(_GAP_S), key=len)
+    rate_hz = min((len(longest) - 1) / float(longest.time[-1]), 20.0 * _CUTOFF_HZ)
+    smooth = smooth_motion(longest, rate_hz, ZeroPhaseFilter(_CUTOFF_HZ))
+    v, a = np.asarray(smooth.v), np.asarray(smooth.a)
+    return smooth.time, model.frame_motion(frame, smooth.q, v, a), int(smooth.stamps_ns[0])
+
+
+class MotionFit:
+    """Wrenches explained by any load and bias on a motion that is shifted in time.
+
+    Args:
+        time: Stamps of the wrench, shape (N,) [s].
+        wrench: Readings, shape (N, 6).
+        time_motion: Stamps of the motion, increasing, shape (K,) [s].
+        motion: Motion of the sensor frame, K samples.
+    """
+
+    def __init__(self, time: Array, wrench: Array, time_motion: Array, motion: FrameMotion) -> None:
+        self.time, self.wrench = time, wrench
+        columns = np.hstack([motion.a, motion.omega, motion.alpha])
+        self._spline = interpolate.CubicSpline(time_motion, columns)
+
+    def residual(self, delay: float | Array, weights: Array) -> Array:
+        """Return the residual of the best load and bias, weighted by axis, shape (N, 6).
+
+        Args:
+            delay: Delay of the wrench behind the motion, a number or one for each sample, shape (N,) [s].
+            weights: Weights of the axes, shape (6,).
+        """
+        t, w = self.time, self.wrench
+        x = self._spline(t - delay)
+        A = wrench_regressor(x[:, :3], x[:, 3:6], x[:, 6:])
+        Y = np.concatenate([A, np.broadcast_to(np.eye(6), (len(t), 6, 6))], axis=2)
+        Y = (Y * weights[None, :, None]).reshape(-1, 16)
+        b = (w * weights).reshape(-1)
+        Y = Y / np.maximum(np.sqrt(np.sum(Y**2, axis=0)), 1e-12)
+        # 16 unknowns: the normal equations of scaled columns are small and good enough here.
+        values, vectors = np.linalg.eigh(Y.T @ Y)
+        keep = values > 1e-12 * values[-1]
+        solution = vectors[:, keep] @ ((vectors[:, keep].T @ (Y.T @ b)) / values[keep])
+        return np.asarray((b - Y @ solution).reshape(-1, 6))
+
+    def axis_weights(self, delay: float | Array) -> Array:
+        """Return the inverse spread of each axis' residual at a delay, shape (6,)."""
+        spread = np.sqrt(np.mean(self.residual(delay, np.ones(6)) ** 2, axis=0))
+        return np.asarray(1.0 / np.maximum(spread, 1e-9 * max(float(spread.max()), 1e-12)))
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Usable readings of a force-torque sensor, without repetitions, spikes and gaps."""
+"""Usable readings of a force-torque sensor, without repetitions, spikes and saturated values."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import scipy
 from numpy.typing import NDArray
 
 from sysid_core.signals.recording import Array, WrenchStream
+from sysid_core.signals.wrench.checks import clipped_rows
 
 _SPIKE = 6.0  # times what samples within `_NEAR` differ from their neighbours, noise never does
 _NEAR, _THIRD = 10, 3  # samples; the third largest difference is usual: another spike may be near
@@ -35,6 +36,10 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
     finite = np.isfinite(wrench).all(axis=1) & np.concatenate([[True], np.diff(stamps) > 0])
     stamps, wrench = stamps[finite], wrench[finite]
     notes = []
+    clipped = np.unique(np.concatenate([clipped_rows(axis) for axis in wrench.T]))
+    if len(clipped):
+        notes.append(f"{len(clipped)} saturated wrench samples were omitted.")
+        stamps, wrench = np.delete(stamps, clipped), np.delete(wrench, clipped, axis=0)
     spiked = single_spikes(wrench)
     if spiked.any():
         notes.append(f"{int(spiked.sum())} single spikes of the wrench were omitted.")

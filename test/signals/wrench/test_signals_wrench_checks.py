@@ -3,12 +3,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from sysid_core.errors import SignalError
-from sysid_core.signals import WrenchStream
-from sysid_core.signals.wrench import require_sound_wrench, wrench_faults, wrench_hum
+from sysid_core.signals import WrenchStream, read_wrench_table
+from sysid_core.signals.wrench import (
+    require_sound_wrench,
+    usable_readings,
+    wrench_faults,
+    wrench_hum,
+)
 
 RATE = 100.0  # [Hz]
 
@@ -57,6 +64,25 @@ def test_dead_axis_is_named(rng: np.random.Generator) -> None:
     wrench[:, 4] = 0.0
     (fault,) = wrench_faults(stream(wrench))
     assert (fault.kind, fault.axes) == ("frozen", ("ty",))
+
+
+def test_saturated_readings_are_left_out_and_counted(rng: np.random.Generator) -> None:
+    wrench = moving(rng)
+    wrench[:, 0] = np.minimum(wrench[:, 0], 15.0)
+    readings, notes = usable_readings(stream(wrench))
+    np.testing.assert_array_equal(readings.wrench, wrench[wrench[:, 0] < 15.0])
+    assert len(readings) < len(wrench) and notes == (
+        f"{len(wrench) - len(readings)} saturated wrench samples were omitted.",
+    )
+
+
+def test_a_constant_column_of_a_table_is_named(tmp_path: Path, rng: np.random.Generator) -> None:
+    wrench = moving(rng)
+    wrench[:, 2] = 0.1
+    pose = rng.normal(size=(len(wrench), 6))
+    np.savez(tmp_path / "run.npz", time=np.arange(len(wrench)) / RATE, pose=pose, wrench=wrench)
+    with pytest.raises(SignalError, match=r"wrench\.2 are constant"):
+        read_wrench_table(tmp_path / "run.npz")
 
 
 def test_saturation_is_named_with_and_without_the_range(rng: np.random.Generator) -> None:

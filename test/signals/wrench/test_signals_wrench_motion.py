@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Still postures and delay, from a robot's motion."""
+"""Still postures and weight, from a robot's motion."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from sysid_core.errors import SignalError
 from sysid_core.robot import FrameMotion, RobotModel, pi_from_mass_com_inertia, wrench_regressor
 from sysid_core.signals import JointStream, Recording, WrenchStream
 from sysid_core.signals.wrench import StaticPostures, tare_static
-from sysid_core.signals.wrench.delay import estimate_delay
 from sysid_core.signals.wrench.mounting import require_weight
 
 LOAD = pi_from_mass_com_inertia(0.64, [0.02, -0.01, 0.09], np.diag([4e-3, 3e-3, 2e-3]))
@@ -40,47 +39,6 @@ def swinging(robot: RobotModel, t: np.ndarray) -> FrameMotion:
 def measured(motion: FrameMotion, rng: np.random.Generator, noise: np.ndarray) -> np.ndarray:
     A = wrench_regressor(motion.a, motion.omega, motion.alpha)
     return A @ LOAD + BIAS + rng.normal(size=(len(A), 6)) * noise
-
-
-@pytest.mark.parametrize("delay", [0.0, 0.0137, -0.021])
-def test_delay_is_found_below_the_sampling_period(
-    robot: RobotModel, rng: np.random.Generator, delay: float
-) -> None:
-    t = np.arange(300) / 100.0
-    wrench = measured(swinging(robot, t - delay), rng, 1e-9 * NOISE)
-    found = estimate_delay(t, wrench, t, swinging(robot, t))
-    assert found.delay == pytest.approx(delay, abs=2e-5)
-
-
-def test_delay_lies_within_its_standard_deviation(
-    robot: RobotModel, rng: np.random.Generator
-) -> None:
-    t = np.arange(300) / 100.0
-    scores = []
-    for _ in range(8):
-        wrench = measured(swinging(robot, t - 0.010), rng, NOISE)
-        found = estimate_delay(t + 5.0, wrench, t + 5.0, swinging(robot, t))
-        scores.append(((found.delay - 0.010) / found.sd) ** 2)
-        assert found.sd < 0.003
-        assert found.is_known
-    assert 0.3 < np.mean(scores) < 2.5
-
-
-def test_still_robot_shows_no_delay(robot: RobotModel, rng: np.random.Generator) -> None:
-    t = np.arange(300) / 100.0
-    motion = swinging(robot, np.zeros_like(t))
-    motion = FrameMotion(
-        motion.R_WF, 0 * motion.omega, 0 * motion.alpha, -motion.gravity, motion.gravity
-    )
-    wrench = -motion.gravity @ np.zeros((3, 6)) + BIAS + rng.normal(size=(300, 6)) * NOISE
-    assert not estimate_delay(t, wrench, t, motion).is_known
-
-
-def test_delay_beyond_the_search_is_refused(robot: RobotModel, rng: np.random.Generator) -> None:
-    t = np.arange(300) / 100.0
-    wrench = measured(swinging(robot, t - 0.08), rng, NOISE)
-    with pytest.raises(SignalError, match="beyond"):
-        estimate_delay(t, wrench, t, swinging(robot, t), max_delay_s=0.03)
 
 
 def stop_and_go(robot: RobotModel, rng: np.random.Generator) -> Recording:
