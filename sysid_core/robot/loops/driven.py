@@ -12,7 +12,7 @@ that have the smallest difference from the measured ones.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -83,6 +83,10 @@ class DrivenRobot(RobotModel):
     """
 
     mechanism: ClosedChain | None = None
+    # Shared by copies with other bodies or gravity, whose postures are the same. One motion is held, since torques
+    # are asked for with several efforts; nearest postures all are, since every filter setting needs them again.
+    _closed: dict[bytes, Array] = field(default_factory=dict, repr=False)
+    _nearest: dict[tuple[tuple[str, ...], bytes], Array] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, chain: ClosedChain) -> DrivenRobot:
@@ -191,7 +195,7 @@ class DrivenRobot(RobotModel):
             near = len(q_a) > 1 and np.max(np.abs(np.diff(q_a, axis=0))) < _NEIGHBOURS
             if not near:  # what can't be is refused by a few, before it costs all
                 assemble(self.chain, q_a[:: max(1, len(q_a) // _FEW)])
-            self._closed.clear()  # one motion is held: torques are asked for with several efforts
+            self._closed.clear()
             self._closed[key] = (assemble_along if near else assemble)(self.chain, q_a)
         return constrained_motion(self.chain, q_a, v, a, q=self._closed[key])
 
@@ -239,17 +243,6 @@ class DrivenRobot(RobotModel):
         columns, v = _measured(self.chain, names, v)
         S = _seen(self.chain, actuation_map(self.chain, posture)[:, columns], names)
         return _least_squares(S, v)
-
-    @cached_property
-    def _nearest(self) -> dict[tuple[tuple[str, ...], bytes], Array]:
-        """Postures with closed loops nearest to the recorded positions; stored, because every
-        filter setting needs them again.
-        """
-        return {}
-
-    @cached_property
-    def _closed(self) -> dict[bytes, Array]:
-        return {}
 
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Return the rigid-body regressor, projected onto the driven joints; from (K, n_a) each to
