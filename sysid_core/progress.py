@@ -42,7 +42,7 @@ class Step(Kind):
     DELAY = "estimating the delay of the efforts"
     BUILDING = "building the regressor"
     CUTOFF = "selecting the low-pass of the motion on held-out blocks"
-    DIFFERENTIATION = "testing positions alone and splines on held-out blocks"
+    DIFFERENTIATION = "testing velocities from positions alone on held-out blocks"
     GAINS = "estimating the drive gains"
     FRICTION = "selecting friction terms on held-out blocks"
     PRIOR = "selecting the weight of the prior on held-out blocks"

@@ -77,34 +77,30 @@ def choose_differentiation(
     return the equations with it.
 
     Velocities computed from positions alone are used if they predict held-out blocks clearly
-    better, because the velocities that a drive reports may be delayed, coarse or smoothed. These
-    velocities come from the same low-pass filter (whose cut-off is chosen again), or from smoothing
-    splines with a cut-off per joint.
+    better, because the velocities that a drive reports may be delayed, coarse or smoothed. The
+    cut-off of the low-pass filter is then chosen again.
 
     Args:
-        equations: Equations with the filter and its best cut-off.
+        equations: Equations with measured velocities and the best cut-off.
         recordings: As these were made from.
 
     Returns:
         The equations, and the held-out error of each way that was tried.
     """
-    best, least = equations, held_out_blocks(equations.spread(ENOUGH))
-    errors = {Differentiation.FILTER.value: _root(least)}
-    measured = any(run.joints.v is not None for run in recordings)
-    for way in (*((Differentiation.POSITIONS,) if measured else ()), Differentiation.SPLINE):
-        processing = replace(equations.processing, differentiate=way)
-        other = ArmEquations.build(equations.model, recordings, equations.friction, processing)
+    if all(run.joints.v is None for run in recordings):
+        return equations, {}
+    least = held_out_blocks(equations.spread(ENOUGH))
+    processing = replace(equations.processing, differentiate=Differentiation.POSITIONS)
+    model, friction = equations.model, equations.friction
+    other = ArmEquations.build(model, recordings, friction, processing)
+    blocks = held_out_blocks(other.spread(ENOUGH))
+    better = is_better(blocks, least, LEAST_GAIN)
+    if better:
+        del other
+        other, _ = choose_motion_cutoff(model, recordings, friction, processing)
         blocks = held_out_blocks(other.spread(ENOUGH))
-        if way is Differentiation.POSITIONS and is_better(blocks, least, LEAST_GAIN):
-            del other
-            other, _ = choose_motion_cutoff(
-                equations.model, recordings, equations.friction, processing
-            )
-            blocks = held_out_blocks(other.spread(ENOUGH))
-        errors[way.value] = _root(blocks)
-        if is_better(blocks, least, LEAST_GAIN):
-            best, least = other, blocks
-    return best, errors
+    errors = {"filter": _root(least), "positions": _root(blocks)}
+    return (other if better else equations), errors
 
 
 def held_out_error(equations: ArmEquations) -> float:

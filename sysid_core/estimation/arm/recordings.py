@@ -71,7 +71,6 @@ class Differentiation(Kind):
 
     FILTER = "filter"  # measured velocities, or else positions, by a low-pass
     POSITIONS = "positions"  # positions by a low-pass, whatever velocities were measured
-    SPLINE = "spline"  # positions by smoothing splines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +89,8 @@ class Processing:
             its limits.
         rate_hz: Sampling rate of the regressor (or the recording's own rate, if lower) [Hz].
         motion_cutoff_hz: Cut-off of the filter for positions, velocities and accelerations.
-        differentiate: Source of velocities and accelerations: `filter`; `positions`, without
-            measured velocities; or `spline`, smoothing splines of the positions whose cut-off is
-            chosen by cross-validation (`motion_cutoff_hz` is then not used).
+        differentiate: Source of velocities and accelerations: `filter`; or `positions`, without
+            measured velocities.
         delay: Time by which the efforts lag behind the positions [s].
     """
 
@@ -182,11 +180,9 @@ def prepare_motion(
     """
     stream = driven_joints(model, recording.joints)
     require_finite(stream, recording.source)
-    way = processing.differentiate
-    if way is Differentiation.POSITIONS:
+    if processing.differentiate is Differentiation.POSITIONS:
         stream = replace(stream, v=None, a=None)
-    splined = way is Differentiation.SPLINE
-    low_pass = None if splined else ZeroPhaseFilter(processing.motion_cutoff_hz)
+    low_pass = ZeroPhaseFilter(processing.motion_cutoff_hz)
     found = False
     for part in in_pieces(stream.split_at_gaps(processing.max_gap_s), processing.rate_hz):
         if len(part) < _FEWEST:

@@ -178,7 +178,7 @@ def fit_arm(
         model: The robot.
         runs: Recordings that are fitted together.
         friction: Friction terms and drives.
-        settings: Settings that are given; all others are chosen. Positions alone or splines may
+        settings: Settings that are given; all others are chosen. Positions alone may
             replace measured velocities if neither the cut-off nor the source of velocities is
             given, and if the recordings have at most `MOST_TRIED` samples.
         load: Known load of the loaded recordings.
@@ -253,7 +253,7 @@ def _equations(
     """
     open_cutoff = not settings.motion_cutoff_hz
     progress(Step.BUILDING)
-    if open_cutoff and settings.differentiate != "spline":
+    if open_cutoff:
         progress(Step.CUTOFF)
         equations, _ = choose_motion_cutoff(model, runs, friction, processing)
     else:

@@ -29,9 +29,8 @@ class FitSettings:
             identifiable only in combination.
         rate_hz: Rate at which the regressor is computed [Hz].
         motion_cutoff_hz: Low-pass cut-off of the motion; 0: selected by cross-validation.
-        differentiate: Velocities and accelerations from the 'filter', from the filter with
-            'positions' alone (without measured velocities), or from a 'spline'; 'auto': selected by
-            cross-validation.
+        differentiate: Velocities and accelerations from the 'filter', or from the filter with
+            'positions' alone (without measured velocities); 'auto': selected by cross-validation.
         torque_cutoff_hz: Low-pass cut-off of regressor and torque.
         delay: Delay of the efforts [s]; 'auto' corrects the estimated delay unless that degrades
             the prediction of held-out parts.

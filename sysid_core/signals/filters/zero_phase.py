@@ -234,26 +234,19 @@ def resample(stream: JointStream, rate_hz: float) -> JointStream:
     return _interpolate(stream, np.arange(0.0, time[-1] + 1e-9, 1.0 / rate_hz))
 
 
-def smooth_motion(
-    stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter | None
-) -> JointStream:
+def smooth_motion(stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter) -> JointStream:
     """Return the equally spaced positions, velocities and accelerations, all filtered alike.
 
-    With a filter, measured velocities are filtered; positions are differentiated only if velocities
-    are missing. Without a filter, positions, velocities and accelerations are computed by
-    `smooth_joints`. Efforts are resampled and left unfiltered.
+    Measured velocities are filtered; positions are differentiated only if velocities are missing.
+    Efforts are resampled and left unfiltered.
 
     Args:
         stream: A span without gaps.
         rate_hz: Rate of the result.
-        low_pass: Low-pass filter of the motion; None: smoothing splines, whose cut-off is chosen by
-            cross-validation.
+        low_pass: Low-pass filter of the motion.
     """
     at_rate = resample(stream, rate_hz)
-    if low_pass is None:
-        fine = smooth_joints(stream)
-    else:
-        fine = _filtered(stream, max(_rate(stream), rate_hz), low_pass)
+    fine = _filtered(stream, max(_rate(stream), rate_hz), low_pass)
     motion = JointStream(fine.names, fine.stamps_ns, fine.q, fine.v, fine.a)
     smooth = _interpolate(motion, at_rate.time)
     return dataclasses.replace(at_rate, q=smooth.q, v=smooth.v, a=smooth.a)

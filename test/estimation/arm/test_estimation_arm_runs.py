@@ -28,7 +28,6 @@ from sysid_core.estimation.arm import (
 from sysid_core.estimation.arm.choices import choose_differentiation, choose_terms, term_benefits
 from sysid_core.estimation.arm.equations import arm_structural_rows
 from sysid_core.estimation.arm.identify import identify_equations
-from sysid_core.estimation.arm.recordings import Differentiation
 from sysid_core.estimation.fit import (
     LeastSquares,
 )
@@ -56,8 +55,7 @@ def test_several_recordings_are_fitted_together():
     assert np.median(all_runs.standard_deviations / one.standard_deviations) < 0.8
 
 
-@pytest.mark.parametrize("differentiate", ["filter", "spline"])
-def test_some_samples_between_two_gaps_are_left_out(differentiate):
+def test_some_samples_between_two_gaps_are_left_out():
     """25 samples at 1 kHz are three at 100 Hz: fewer than filters need."""
     truth, friction = arm(), friction_model()
     run = recording(truth, friction, USUAL_VALUES, np.random.default_rng(7), duration=4.0)
@@ -70,21 +68,19 @@ def test_some_samples_between_two_gaps_are_left_out(differentiate):
     whole = replace(run.joints, stamps_ns=stamps, **rows)
     kept = np.r_[0:500, 600:625, 800 : len(fine)]
     with_gaps = replace(run, joints=whole.select(kept))
-    processing = Processing(rate_hz=100.0, differentiate=Differentiation(differentiate))
+    processing = Processing(rate_hz=100.0)
     lengths = [len(motion) for motion, _ in prepare_motion(truth, with_gaps, processing)]
     assert lengths == [50, 320]
 
 
-@pytest.mark.parametrize("differentiate", ["filter", "spline"])
-def test_either_way_to_differentiate_positions_predicts_a_held_out_motion(differentiate):
+def test_positions_alone_predict_a_held_out_motion():
     rng = np.random.default_rng(11)
     truth, friction = arm(), friction_model()
     run = recording(truth, friction, USUAL_VALUES, rng, noise=0.05)
     run = replace(run, joints=replace(run.joints, v=None))  # positions alone
-    processing = replace(WIDE, differentiate=differentiate)
-    found = identify(truth, [run], friction, ESTIMATORS["lmi"](), processing)
+    found = identify(truth, [run], friction, ESTIMATORS["lmi"](), WIDE)
     assert held_out_error(found, truth, USUAL_VALUES) < 0.02
-    with pytest.raises(EstimationError, match="one of: filter, positions, spline"):
+    with pytest.raises(EstimationError, match="one of: filter, positions"):
         Processing(differentiate="wish")
 
 
