@@ -38,7 +38,7 @@ NODES = (
 )
 SCIPY = ("interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "stats")
 IMPORTED = (
-    *(f"sysid_nodes.{name}" for name in NODES),
+    *(f"sysid_nodes.{name}.node" for name in NODES),
     *(f"scipy.{name}" for name in SCIPY),
     *("mujoco", "rosidl_generator_py", "yaml"),
 )
@@ -70,6 +70,9 @@ class Forked(subprocess.Popen[bytes]):
         try:
             socket.send_fds(server, [json.dumps(request).encode()], [stdout.fileno()])
             self.pid = int(server.recv(_MOST))
+        except (OSError, ValueError):
+            _server.cache_clear()  # a late answer would be taken for that of the next
+            raise
         finally:
             prctl(_PR_SET_CHILD_SUBREAPER, 0)
         self._child_created = True

@@ -35,7 +35,7 @@ class GravityEstimate:
     Attributes:
         gravity: Gravity in the base frame, with standard magnitude, shape (3,) [m/s^2].
         angle_sd: Standard deviation of its direction, the worse axis [rad].
-        size_sd: Standard deviation of the URDF-based size, relative; see `size`.
+        size_sd: Relative standard deviation of `size`.
         size: Magnitude of gravity according to the masses of the URDF [m/s^2]; far from 9.81 if
             masses or gains are wrong, near 0 if the weight has been subtracted from the efforts.
         unexplained: Share of torque variance left with this direction, on blocks of time that

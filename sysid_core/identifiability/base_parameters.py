@@ -216,5 +216,5 @@ def random_postures(chain: ClosedChain, n_samples: int, rng: np.random.Generator
     raise IdentifiabilityError(
         f"Only {sum(map(len, postures))} of {20 * shape[0]} random postures of '{chain.name}'"
         " assemble.",
-        remedy="Give `excitation` in the loops file, or tighter joint limits in the URDF.",
+        remedy="Give a box of motion (`excitation`) in the loops file, or tighter URDF joint limits.",
     )

@@ -190,7 +190,7 @@ class BSplineBasis(MotionBasis):
     motion can come to rest at another position.
 
     Attributes:
-        period: Duration [s].
+        period: Duration of the motion [s].
         size: Number of knot intervals, at least 3.
         free_end: Whether the motion may end elsewhere than it starts.
     """

@@ -97,7 +97,7 @@ def plan_static_postures(
     (greedy D-optimal design, Fedorov 1972); the straight path to it must be safe.
 
     Args:
-        checker: Checker of the robot and its limits.
+        checker: Checks motions against the robot's limits.
         unknowns: Parameters to be estimated.
         count: Number of postures, at least 2.
         still: Rest in each posture [s].

@@ -77,7 +77,7 @@ def move_duration(
     acceleration, jerk and TCP limits [s].
 
     Args:
-        checker: Checker of the robot and its limits.
+        checker: Checks motions against the robot's limits.
         q_start: Shape (n,).
         q_goal: Shape (n,).
         share: Share of the limits that is used.
@@ -107,7 +107,7 @@ def plan_transfer(
     """Plan a smooth move along a straight line in joint space, and check it.
 
     Args:
-        checker: Checker of the robot and its limits.
+        checker: Checks motions against the robot's limits.
         q_start: Present posture of the robot, shape (n,) in the robot's joint order.
         q_goal: Goal posture, shape (n,).
         share: Share of the velocity, acceleration, jerk and TCP limits that is used.

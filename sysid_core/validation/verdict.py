@@ -63,7 +63,7 @@ def judge_identification(
         training: Predictions of the runs that it was fitted to.
         validation: Predictions of other runs.
         examination: Examination of the training runs.
-        spread: Whether the training runs determine the torques of other motions.
+        spread: Spread of the predictions of typical motion; None: not known.
         lags: Delays of the efforts, where they were looked for.
     """
     fitted = judge_predictions(training, "the fitted runs")

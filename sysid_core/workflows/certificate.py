@@ -61,7 +61,7 @@ def certify(
 
     Args:
         folder: Folder that `sysid identify` wrote.
-        robot: Serial number or name of the very robot.
+        robot: Serial number or name of the individual robot.
         earlier: Folder of the identification that was in use before, for "as found"; None: the
             URDF's inertial parameters without friction.
         progress: Shows steps.

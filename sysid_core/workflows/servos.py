@@ -158,7 +158,7 @@ class IdentifiedServos:
         }
 
     def write(self, folder: Path | str) -> tuple[str, ...]:
-        """Write simulator, result and report; returns the names of the files."""
+        """Write simulator, result and report, and return the names of the files."""
         from sysid_core.servos import save_servos, servo_report
 
         folder = Path(folder)

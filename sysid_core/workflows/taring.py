@@ -28,6 +28,8 @@ from sysid_core.signals.wrench import (
 from sysid_core.workflows.settings import TareSettings
 from sysid_core.workflows.weighing import robot_on_sensor
 
+_MOST_DELAY_S = 0.1  # of a sensor: clocks that are further apart are to be set, not calibrated
+
 
 @dataclass(frozen=True, eq=False)
 class Tared:
@@ -103,7 +105,9 @@ def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
     progress(Step.DELAY)
     no_delay = ""
     try:
-        clock = ClockOffset.of_recording(run, model, settings.sensor_frame)
+        clock = ClockOffset.of_recording(
+            run, model, settings.sensor_frame, max_offset_s=_MOST_DELAY_S
+        )
         if clock.is_known:
             found = replace(found, delay=(clock.offset_s, clock.offset_sd))
     except SignalError as err:

@@ -183,7 +183,7 @@ class Engine:
 
         def next_items() -> Iterator[Item]:
             most = AHEAD * max(2, self.workers or len(self.addresses))
-            return islice(rest, most - len(out))
+            return islice(rest, max(most - len(out), 0))  # a cluster may have shrunk
 
         finished = as_completed(sent(next_items()), loop=self._client.loop)
         try:

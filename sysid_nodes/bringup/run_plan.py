@@ -232,10 +232,9 @@ def weighed_again(specs: Sequence[NodeSpec], bag: Path, folder: Path) -> str:
         "sensor": p.get("sensor_quality"),
         "calibration": Path(p["calibration"]) if p.get("calibration") else None,
     }
-    settings = build_settings(WeighSettings, given)
     try:
-        workflows.weigh(bag, settings).write(folder)
-    except SysIdError as err:
+        workflows.weigh(bag, build_settings(WeighSettings, given)).write(folder)
+    except (SysIdError, OSError, ValueError) as err:  # the run itself is over, and saved
         return f"No report: {err}"
     return f"Report: {folder / 'report.html'}"
 

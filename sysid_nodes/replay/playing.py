@@ -70,7 +70,7 @@ def replay(
     Args:
         path: Path of the bag.
         rate: Speed of the replay; 1 is real time.
-        start_s: Leave out so much at the beginning [s].
+        start_s: Time in the bag at which the replay begins [s].
         loop: Begin again at the end.
         clock: Publish `/clock`.
         wait_s: How long to wait for subscribers of joint states and wrenches [s].

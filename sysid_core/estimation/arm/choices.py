@@ -82,7 +82,7 @@ def choose_differentiation(
 
     Args:
         equations: Equations with measured velocities and the best cut-off.
-        recordings: As these were made from.
+        recordings: Recordings from which the equations were built.
 
     Returns:
         The equations, and the held-out error of each way that was tried.

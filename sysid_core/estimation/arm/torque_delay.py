@@ -162,7 +162,7 @@ def delay_step(
 def joint_delays(
     regression: Regression, torque_change: Callable[[Array], Array]
 ) -> tuple[JointDelay, ...]:
-    """Return the delays of the efforts of all joints, estimated together.
+    """Return the delay of each joint's efforts relative to the common delay, estimated together.
 
     Args:
         regression: Equations with the common delay taken out.

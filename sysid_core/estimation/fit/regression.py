@@ -279,7 +279,7 @@ class Compressed:
         R: Factors, each of shape (m_j, p).
         r: Right-hand sides, each of shape (m_j,).
         rest: Squared residual of the torques that no parameter values reduce, shape (n,).
-        counts: Equations of every joint, for variances, shape (n,).
+        counts: Number of equations of every joint, for its residual variance, shape (n,).
     """
 
     R: tuple[Array, ...]

@@ -63,7 +63,7 @@ class DensityPrior:
         if self.shape.fingers is not None:
             raise EstimationError(
                 "The opening of a gripper is not a shape and has no density.",
-                remedy="Give the complete shape of the object, or omit the shape.",
+                remedy="Give the shape of the object instead, or no shape.",
             )
 
     @cached_property

@@ -38,7 +38,7 @@ class SensorModel:
     """Standard deviations of the errors of a force-torque sensor.
 
     Attributes:
-        noise: Least deviation of force and torque per sample [N, N m]; learned from the data when None.
+        noise: Lower bound of the noise of force and torque per sample [N, N m]; None: from data.
         bias: Deviation of the bias of force and torque [N, N m].
         drift: Random walk of the bias, of force and torque [N/sqrt(s), N m/sqrt(s)].
         delay: Standard deviation of the delay between wrench and motion [s].

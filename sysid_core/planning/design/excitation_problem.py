@@ -39,7 +39,7 @@ class ExcitationProblem:
     added. Whether a motion is safe is decided by the motion check on a dense grid.
 
     Args:
-        checker: Checker of the robot and its limits.
+        checker: Checks motions against the robot's limits.
         unknowns: Parameters to be estimated.
         score: Criterion to be minimised.
         basis: Basis of the series.
@@ -238,7 +238,7 @@ def build_series_motion(
     """Return the motion of a rest, some periods of a series, and a rest; it is not checked yet.
 
     Args:
-        checker: Checker of the robot and its limits.
+        checker: Checks motions against the robot's limits.
         basis: Basis of the series.
         centre: Start and end posture, shape (n,).
         coefficients: Shape (n_free, n).
@@ -319,7 +319,7 @@ def all_in_contact(checker: MotionChecker, n_postures: int) -> ExcitationError:
     """Return the error that names the bodies that are in contact in nearly all postures.
 
     Args:
-        checker: Checker of the robot and its limits.
+        checker: Checks motions against the robot's limits.
         n_postures: Number of random postures that were tried.
     """
     lower, upper = (np.clip(x, -np.pi, np.pi) for x in (checker.limits.lower, checker.limits.upper))

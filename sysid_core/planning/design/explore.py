@@ -70,7 +70,7 @@ class Explorer:
     """Adaptive experiment: current knowledge of the parameters, and the next motion.
 
     Attributes:
-        checker: Checker of the robot and its limits.
+        checker: Checks motions against the robot's limits.
         unknowns: Parameters to be estimated; their prior is the present knowledge.
         goal: Termination criterion.
         period: Longest duration of a piece [s]. Long ones show most per second, since each begins

@@ -60,7 +60,7 @@ class LimitPenalties:
     """Penalty functions for the limits of one robot.
 
     Args:
-        checker: Checker of the robot and its limits.
+        checker: Checks motions against the robot's limits.
         tree: Kinematics of the robot.
         share: Share of the joints' limits that samples may use.
 

@@ -45,7 +45,7 @@ class Tree:
     """Part of a robot's kinematics that is independent of the posture.
 
     Args:
-        model: Joints of one degree of freedom each.
+        model: Robot whose joints have one degree of freedom each.
 
     Raises:
         ExcitationError: A joint has more.

@@ -81,7 +81,7 @@ def choose_tare_postures(
     Greedily maximises the information about six bias components, mass and first moment.
 
     Args:
-        checker: Checker of the robot and its limits.
+        checker: Checks motions against the robot's limits.
         posture: The other joints stay here, shape (n,).
         n_postures: Number of postures, at least 3; fewer cannot separate bias and weight.
         rng: Draws the candidates.
@@ -144,7 +144,7 @@ class PayloadMotion:
     def speed(self, q: Array) -> float:
         """Return the mean angular speed of the last link [rad/s].
 
-        Default: `USUAL_SPEED`, or what the velocity and acceleration limits of the wrist joints allow.
+        Default: `USUAL_SPEED`; less if the wrist's velocity or acceleration limits require it.
         """
         if self.mean_angular_speed is not None:
             return self.mean_angular_speed

@@ -82,7 +82,7 @@ class LoopEnd:
                 raise ModelError(
                     f"'{key}' of a loop end on '{self.link}' has shape {value.shape},"
                     f" expected {shape}.",
-                    remedy="Give metres as [x, y, z].",
+                    remedy="Give xyz as [x, y, z] in metres, and R as a 3 x 3 rotation matrix.",
                 )
             value.setflags(write=False)
             object.__setattr__(self, key, value)

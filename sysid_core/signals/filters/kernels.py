@@ -196,7 +196,7 @@ def estimate(
         unit_Q: As in `predict`.
         dt: Step [s].
         ratio: Densities over measurement variance, shape (m,).
-        z: Measured, shape (n,).
+        z: Measurements of the signals, shape (n,).
         keep: Share of the sums that is kept; negative: don't count this step.
         keep_recent: The same of `recent`.
         sums: Squared innovations over their variances, logarithms of the variances in the last
@@ -289,7 +289,7 @@ def largest_excess(
 
     Args:
         recent: As in `estimate`, shape (m, n + 1).
-        used: Filter in use of the first k signals, shape (k,).
+        used: Filter in use for each of the first k signals, shape (k,).
         variance: Variance of their measurements, shape (k,).
     """
     m, n = recent.shape[0], recent.shape[1] - 1

@@ -88,7 +88,7 @@ def fit_wandering(
 
     Args:
         Y: Columns of every posture and axis, shape (K, 3, n).
-        readings: Shape (K, 3).
+        readings: Measured forces or torques at every posture, shape (K, 3).
         share: Time of each posture, scaled from 0 to 1, shape (K,).
         mean, C: Prior mean and covariance of the unknowns, shapes (n,) and (n, n).
         usual: Noise, and walk over the recording, that sensors usually have.

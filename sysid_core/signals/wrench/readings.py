@@ -15,6 +15,7 @@ from sysid_core.signals.wrench.checks import clipped_rows
 _SPIKE = 6.0  # times what samples within `_NEAR` differ from their neighbours, noise never does
 _NEAR, _THIRD = 10, 3  # samples; the third largest difference is usual: another spike may be near
 _LIKELY = 0.05  # of the samples: more are no spikes
+_STILL = 3.0  # steps of a coarse axis that noise at rest makes at most
 REPEATING = 0.05  # of the samples: fewer are chance, such as of coarse readings
 
 
@@ -36,10 +37,10 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
     finite = np.isfinite(wrench).all(axis=1) & np.concatenate([[True], np.diff(stamps) > 0])
     stamps, wrench = stamps[finite], wrench[finite]
     notes = []
-    clipped = np.unique(np.concatenate([clipped_rows(axis) for axis in wrench.T]))
-    if len(clipped):
-        notes.append(f"{len(clipped)} saturated wrench samples were omitted.")
-        stamps, wrench = np.delete(stamps, clipped), np.delete(wrench, clipped, axis=0)
+    clipped = _saturated(wrench)
+    if clipped.any():
+        notes.append(f"{int(clipped.sum())} saturated wrench samples were omitted.")
+        stamps, wrench = stamps[~clipped], wrench[~clipped]
     spiked = single_spikes(wrench)
     if spiked.any():
         notes.append(f"{int(spiked.sum())} single spikes of the wrench were omitted.")
@@ -51,6 +52,21 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
             notes.append(repeating_note(share))
         stamps, wrench = stamps[~repeated], wrench[~repeated]
     return replace(stream, stamps_ns=stamps, wrench=wrench), tuple(notes)
+
+
+def _saturated(wrench: Array) -> NDArray[np.bool_]:
+    """Mask of samples in which an axis stays at its own extreme while the others go on, shape (K,).
+
+    At rest, a coarse sensor repeats its readings on all axes.
+    """
+    out = np.zeros(len(wrench), dtype=bool)
+    steps = [np.min(np.diff(np.unique(axis)), initial=np.inf) for axis in wrench.T]
+    for axis in wrench.T:
+        rows = clipped_rows(axis)
+        for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
+            if len(run) and np.any(np.ptp(wrench[run], axis=0) > _STILL * np.array(steps)):
+                out[run] = True
+    return out
 
 
 def repeating_note(share: float) -> str:

@@ -76,6 +76,16 @@ def test_saturated_readings_are_left_out_and_counted(rng: np.random.Generator) -
     )
 
 
+def test_postures_of_a_coarse_sensor_are_not_saturated(rng: np.random.Generator) -> None:
+    """Readings at rest repeat, also those of the posture with the largest force."""
+    postures = 15.0 * rng.normal(size=(7, 6)) * [1.0, 1.0, 1.0, 0.1, 0.1, 0.1]
+    at = np.concatenate([np.r_[np.full(60, k), np.linspace(k, k + 1, 60)] for k in range(6)])
+    wrench = np.array([np.interp(at, range(7), axis) for axis in postures.T]).T
+    step = np.array([0.1, 0.1, 0.1, 5e-3, 5e-3, 5e-3])
+    wrench = step * np.round(wrench / step + 0.1 * rng.normal(size=wrench.shape))
+    assert usable_readings(stream(wrench))[1] == ()
+
+
 def test_a_constant_column_of_a_table_is_named(tmp_path: Path, rng: np.random.Generator) -> None:
     wrench = moving(rng)
     wrench[:, 2] = 0.1
