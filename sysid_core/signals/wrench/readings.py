@@ -60,12 +60,13 @@ def _saturated(wrench: Array) -> NDArray[np.bool_]:
     At rest, a coarse sensor repeats its readings on all axes.
     """
     out = np.zeros(len(wrench), dtype=bool)
-    steps = [np.min(np.diff(np.unique(axis)), initial=np.inf) for axis in wrench.T]
+    steps = np.array([np.min(np.diff(np.unique(axis)), initial=np.inf) for axis in wrench.T])
     for axis in wrench.T:
         rows = clipped_rows(axis)
-        for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
-            if len(run) and np.any(np.ptp(wrench[run], axis=0) > _STILL * np.array(steps)):
-                out[run] = True
+        for run in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1):
+            if len(run):  # its quartiles, because a rest begins and ends in motion
+                low, high = np.percentile(wrench[run], (25.0, 75.0), axis=0)
+                out[run] = np.any(high - low > _STILL * steps)
     return out
 
 

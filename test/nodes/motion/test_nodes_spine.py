@@ -152,7 +152,7 @@ def test_a_killed_logger_leaves_a_bag_that_can_be_read(start_nodes: Start, tmp_p
     nodes.processes["data_logger"].wait(10)
     assert not (bag / "metadata.yaml").exists()
     recording = read_bag(bag)
-    assert len(recording.joints) > 200 and recording.wrench is not None
+    assert len(recording.joints) > 100 and recording.wrench is not None
     assert recording.joints.time[-1] > 1.5
     assert any("cut off" in note or "truncated" in note for note in recording.notes)
 

@@ -83,7 +83,7 @@ def test_postures_of_a_coarse_sensor_are_not_saturated(rng: np.random.Generator)
     wrench = np.array([np.interp(at, range(7), axis) for axis in postures.T]).T
     step = np.array([0.1, 0.1, 0.1, 5e-3, 5e-3, 5e-3])
     wrench = step * np.round(wrench / step + 0.1 * rng.normal(size=wrench.shape))
-    assert usable_readings(stream(wrench))[1] == ()
+    assert not any("saturated" in note for note in usable_readings(stream(wrench))[1])
 
 
 def test_a_constant_column_of_a_table_is_named(tmp_path: Path, rng: np.random.Generator) -> None:
