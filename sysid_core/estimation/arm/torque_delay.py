@@ -43,8 +43,6 @@ ENOUGH = 6_000  # samples that are enough for the estimate
 FAST = 0.1  # [rad/s]: slower joints' equations, and those nearby, are left out
 CLEAR = 2.0  # standard deviations, from which on a joint's delay is estimated in several steps
 ROUNDS = 6  # most of them
-# A step is at most four times, and at least a quarter of, what is left: data at the edge of telling anything jump.
-_SECANT = (0.25, 4.0)
 _ROUNDS = 20  # most Gauss-Newton steps. A last step that isn't small yet counts as deviation
 
 
@@ -124,24 +122,18 @@ def settled_delay(
     """Return the delay after Gauss-Newton iterations, until the step is small compared with its
     standard deviation.
 
-    From the second step on, the secant of the last two tells how much of a step is taken: where the
-    other parameters follow the delay, full steps overshoot or fall short.
-
     Args:
         step: From a delay that is taken out to what is left of it, and the deviation of that [s].
         start: Delay to start from [s].
         rounds: Most steps; a last one that isn't small yet counts as deviation.
     """
-    delay, sd, left, taken = start, float("nan"), float("inf"), float("inf")
+    delay, sd, change = start, float("nan"), float("inf")
     for _ in range(rounds):
-        before = left
-        left, sd = step(delay)
-        vanished = (before - left) / taken  # of the last step
-        taken = left / float(np.clip(vanished, *_SECANT)) if np.isfinite(vanished) else left
-        delay += taken
-        if abs(taken) < max(0.1 * sd, 1e-6):
+        change, sd = step(delay)
+        delay += change
+        if abs(change) < max(0.1 * sd, 1e-6):
             return TorqueDelay(delay, sd)
-    return TorqueDelay(delay, max(sd, abs(taken)))
+    return TorqueDelay(delay, max(sd, abs(change)))
 
 
 def delay_step(

@@ -9,7 +9,6 @@ from whole_arm_simulation import arm, motion
 
 from sysid_core.estimation.arm import ArmEquations, JointDelay, Processing, torque_delay
 from sysid_core.estimation.arm.identify import identify_equations
-from sysid_core.estimation.arm.torque_delay import settled_delay
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.robot import USUAL_TERMS, DriveTrain, FrictionModel, FrictionTerm
 from sysid_core.signals import EffortKind, JointStream, Recording
@@ -102,18 +101,3 @@ def test_a_single_channel_comes_late_never_early_and_predicts_better_without_its
     assert JointDelay("joint1", 0.05, 0.01, gain=0.02).late
     assert not JointDelay("joint1", 0.05, 0.01, gain=-0.02).late
     assert not JointDelay("joint1", 0.05, float("inf")).late
-
-
-@pytest.mark.parametrize("share", [0.3, 0.6, 1.9])
-def test_a_delay_settles_where_full_steps_fall_short_or_overshoot(share):
-    """A step that finds 30 % of what is left needs 10 full steps, one that overshoots by 90 % even 50."""
-    steps = []
-
-    def step(delay: float) -> tuple[float, float]:
-        steps.append(delay)
-        return share * (4e-3 - delay), 1e-5
-
-    found = settled_delay(step, 0.0, 20)
-    assert found.seconds == pytest.approx(4e-3, abs=1e-6)
-    assert found.sd == 1e-5
-    assert len(steps) <= 4
