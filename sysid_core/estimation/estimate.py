@@ -43,16 +43,16 @@ class Estimate:
         method: Name of the estimator.
         names: Names of the p parameters, such as `link3.mx` or `joint2.F_c`.
         values: Estimated values in SI units, shape (p,).
-        units: Units of the parameters.
+        units: Units of the p parameters.
         covariance: Covariance matrix of the values, shape (p, p).
-        verdicts: Identifiability verdicts of the parameters.
+        verdicts: Identifiability verdicts of the p parameters.
         consistent: Physical consistency (pseudo-inertia positive definite) of each body, by name;
             empty if only base parameters were estimated, which do not determine it.
         residual_rms: RMS residual of each joint or wrench axis, in the unit of the measurement.
         condition_number: Condition number of the column-scaled regressor.
-        rank: Numerical rank of the regressor, with the tolerance `rank_tolerance`.
-        structural_rank: Largest possible rank, for an ideal motion.
-        rank_tolerance: Relative tolerance of `rank`.
+        rank: Numerical rank of the regressor at the tolerance `rank_tolerance`.
+        structural_rank: Largest possible rank, that of an ideal motion.
+        rank_tolerance: Relative tolerance of `rank` [-].
         n_samples: Number of samples in the fit.
         robot: Name of the robot.
         urdf_hash: Hash of the robot's description.
@@ -62,10 +62,10 @@ class Estimate:
         unknown: Names of parameters that the data do not determine, or only in combination with
             others. Their values come from the URDF, and their standard deviations are NaN. They are
             necessary for predictions.
-        combinations: Terms of the combination that each base parameter stands for, by name.
-        measured: Base parameters with standard deviations, estimated without the prior.
-        changes: Change of the values in each iteration of an iterative method, RMS in units of the
-            standard deviations for independent noise; not stored in files.
+        combinations: Terms and coefficients of the combination behind each base parameter, by name.
+        measured: Estimate of the base parameters without prior; None: not available.
+        changes: RMS change of the values in each iteration of an iterative method, in standard
+            deviations for independent noise; not stored in files.
 
     Raises:
         EstimationError: Arrays and names have different lengths.
@@ -224,7 +224,7 @@ class Estimate:
         """Read an estimate written by `save`.
 
         Raises:
-            EstimationError: The file is of another kind.
+            EstimationError: The file is not an estimate.
         """
         file = _FILE.read_schema(path, _EstimateFile)
         shared = {"method", "robot", "urdf_hash", "source", "residual_rms", "n_samples"}
@@ -331,9 +331,9 @@ def residual_statistics(
     """Return the RMS and R^2 of the residuals of each column.
 
     Args:
-        names: One per column.
-        measured: Shape (K, n).
-        predicted: Shape (K, n).
+        names: Names of the n columns.
+        measured: Measured values, shape (K, n).
+        predicted: Predicted values, shape (K, n).
     """
     error = measured - predicted
     spread = np.sum((measured - measured.mean(axis=0)) ** 2, axis=0)

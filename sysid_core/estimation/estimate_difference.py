@@ -23,11 +23,11 @@ class EstimateDifference:
     (C_a + C_b)^-1 d, which is chi-squared distributed if nothing has changed.
 
     Attributes:
-        names: The m parameters that both have, with the same meaning.
-        change: b - a, shape (m,).
-        sd: Deviation of the change, shape (m,).
-        other_meaning: Parameters that both name but that stand for other combinations.
-        chi2: Squared size of all changes together, in deviations.
+        names: Names of the m parameters with the same meaning in both estimates.
+        change: Second minus first value, b - a, shape (m,).
+        sd: Standard deviation of the change, shape (m,).
+        other_meaning: Names that are common to both estimates but stand for other combinations.
+        chi2: Squared Mahalanobis norm of all changes together [-].
         dof: Degrees of freedom of `chi2`.
     """
 
@@ -67,14 +67,14 @@ class EstimateDifference:
     def of(cls, a: Estimate, b: Estimate) -> EstimateDifference:
         """Return the differences between two estimates of one robot.
 
-        If both estimates contain the estimate without prior (`Estimate.measured`), these are compared.
+        Estimates without prior (`Estimate.measured`) are compared where they exist.
 
         Args:
-            a: The estimate that the other is compared with.
-            b: The other.
+            a: First estimate, the reference.
+            b: Second estimate.
 
         Raises:
-            EstimationError: They have no parameter in common.
+            EstimationError: The estimates have no parameter in common.
         """
         a, b = measured_part(a), measured_part(b)
         both = [name for name in a.names if name in b.names]

@@ -46,10 +46,10 @@ class BlockScores:
     which are filtered. The prior is that of `ConsistentLeastSquares`, without its constraints.
 
     Attributes:
-        regression: The filtered equations (names, structure, prior).
-        filtered: `[Y tau]^T [Y tau]` per block and joint, shape (blocks, n, p+1, p+1).
-        raw: Normal equations before filtering.
-        gains: Gains of the drives, shape (n,): errors are weighed in the efforts' own unit.
+        regression: Equations of the filtered samples, with names, structural rows and prior.
+        filtered: `[Y tau]^T [Y tau]` of each block and joint, shape (blocks, n, p+1, p+1).
+        raw: The same products before filtering.
+        gains: Drive gains, shape (n,), which convert torque errors to the unit of the efforts.
     """
 
     regression: Regression
@@ -65,8 +65,8 @@ class BlockScores:
         differently.
 
         Args:
-            equations: The data.
-            pi: Inertial parameters that loads are taken from, shape (10 N,).
+            equations: Filtered recordings.
+            pi: Inertial parameters for the loads in load-dependent friction, shape (10 N,).
             n_blocks: Number of blocks.
         """
         filtered = equations.regression(pi)
@@ -85,8 +85,8 @@ class BlockScores:
         r"""Return the relative error `||e|| / ||effort||` over all held-out blocks and joints.
 
         Args:
-            keep: Columns in use, shape (p,); None: all.
-            prior_weight: rho of the prior.
+            keep: Mask of the columns in use, shape (p,); None: all.
+            prior_weight: Weight rho of the prior.
         """
         return float(np.sqrt(self.block_errors(keep, prior_weight).sum()))
 
@@ -106,9 +106,9 @@ class BlockScores:
         """Return the parameters of the fits that each omit one block, shape (blocks, p).
 
         Args:
-            prior_weight: rho of the prior.
-            parameters: All parameters of the fit to everything, shape (p,).
-            fixed: Parameters that the fit kept fixed, as in an estimator's `fixed`.
+            prior_weight: Weight rho of the prior.
+            parameters: All parameters of the fit to all blocks, shape (p,).
+            fixed: Names of the parameters that the fit kept fixed, as in an estimator's `fixed`.
         """
         free = self.regression.free_columns(fixed)
         prior, sd = self.regression.prior[free], self.regression.prior_sd[free]
@@ -165,9 +165,9 @@ def is_better(new: Array, old: Array, least_gain: float) -> bool:
     carry over to other motions.
 
     Args:
-        new: Squared held-out errors of blocks, shape (blocks,).
+        new: Squared held-out errors of the new choice, block by block, shape (blocks,).
         old: Squared held-out errors of the present choice, shape (blocks,).
-        least_gain: Relative reduction of the error that is required in addition.
+        least_gain: Required relative reduction of the mean squared error.
     """
     gains = old - new
     clear = np.sum(gains) > np.sqrt(len(gains)) * np.std(gains, ddof=1)
@@ -238,7 +238,7 @@ def choose_prior_weight(
     contain little information about other motions.
 
     Args:
-        equations: The data.
+        equations: Filtered recordings.
     """
     scores = BlockScores.build(equations, rough_loads(equations))
     errors = {rho: scores.relative_error(None, rho) for rho in WEIGHTS}
@@ -259,9 +259,9 @@ def lowered_prior_weight(
     have a much larger residual than with a weaker prior.
 
     Args:
-        equations: The data.
-        weight: Weight to begin with.
-        estimator: Makes the constrained estimator for a weight.
+        equations: Filtered recordings.
+        weight: Initial weight of the prior.
+        estimator: Function from a weight to the constrained estimator with that weight.
     """
     scores = BlockScores.build(equations, equations.prior, 1)
 
@@ -298,9 +298,9 @@ class PredictionSpread:
     range plus 0.3 rad.
 
     Attributes:
-        spread: Standard deviation of predicted efforts, in units of the fit's residual.
-        relative: Spread relative to the efforts of typical motion.
-        joints: Spread of each joint, by its name.
+        spread: Standard deviation of the predicted efforts relative to the residual of the fit [-].
+        relative: Standard deviation relative to the efforts of a typical motion [-].
+        joints: Standard deviation of each joint relative to its residual, by joint name [-].
     """
 
     spread: float
@@ -329,10 +329,10 @@ def prediction_spread(
     unit of their efforts.
 
     Args:
-        equations: The recordings.
+        equations: Filtered recordings.
         parameters: All parameters of the fit, inertial then friction, shape (p,).
-        prior_weight: rho of the fit's prior.
-        fixed: Parameters that the fit kept fixed, as in an estimator's `fixed`.
+        prior_weight: Weight rho of the prior in the fit.
+        fixed: Names of the parameters that the fit kept fixed, as in an estimator's `fixed`.
     """
     split = equations.model.n_bodies * 10
     scores = BlockScores.build(equations, parameters[:split])

@@ -41,13 +41,13 @@ def choose_motion_cutoff(
 
     Args:
         model: The robot.
-        recordings: Runs that are fitted together.
+        recordings: Recordings that are fitted together.
         friction: Friction terms.
-        processing: Rates and cut-offs; its own cut-off stays unless another is clearly better. Those
-            above 0.4 of the regressor's rate are left out.
+        processing: Rates and cut-offs. Its motion cut-off is kept unless another one is clearly
+            better; cut-offs above 0.4 of the regressor's rate are not tried.
 
     Returns:
-        The equations, and the held-out error of every cut-off.
+        The equations, and the held-out relative error by cut-off frequency [Hz].
     """
     # One at a time: each is as large as the recordings.
     equations = ArmEquations.build(model, recordings, friction, processing)
@@ -85,7 +85,8 @@ def choose_differentiation(
         recordings: Recordings from which the equations were built.
 
     Returns:
-        The equations, and the held-out error of each way that was tried.
+        The equations, and the held-out relative error by source (`filter`, `positions`); empty
+        without measured velocities.
     """
     if all(run.joints.v is None for run in recordings):
         return equations, {}
@@ -143,10 +144,10 @@ def choose_terms(
     Args:
         equations: Equations with the initial friction terms.
         candidates: Terms that may be added.
-        prior_weight: rho of the prior.
+        prior_weight: Weight rho of the prior.
 
     Returns:
-        The friction model, and everything that was tried.
+        The friction model, and all choices tried with their errors.
     """
     start = equations.friction
     everything = tuple(dict.fromkeys([*start.all_terms, *candidates]))
@@ -183,7 +184,8 @@ def term_benefits(
     """Return the reduction of the held-out error by each friction term at each joint.
 
     Returns:
-        Term to {joint: relative rise of the held-out error without the term}; `all` joins them.
+        Relative increase of the held-out error without a term, by term and joint; `all` is over all
+        joints.
     """
     scores = BlockScores.build(equations, rough_loads(equations))
     friction = equations.friction

@@ -144,11 +144,11 @@ class ArmEquations:
         model: The robot.
         friction: Friction terms.
         processing: Sampling rates and cut-off frequencies.
-        spans: The data.
+        spans: Gapless spans of all recordings, with motion and torques.
         Y: Unfiltered rigid-body regressor of each span, (K_i, n, 10 N); None for long recordings,
-            where it is computed anew whenever it is needed.
+            whose regressor is recomputed for each use.
         structure: Regressor at random states, shape (s, p).
-        prior: Inertial parameters to start from, shape (10 N,).
+        prior: Prior inertial parameters, shape (10 N,).
         scale: Natural scale of the inertial parameters, shape (10 N,).
     """
 
@@ -271,10 +271,10 @@ class ArmEquations:
         """Return the regression from the filtered, trimmed and decimated samples.
 
         Args:
-            pi: Inertial parameters that the load-dependent friction is taken from, (10 N,).
-            keep: Samples of every span to use, each (K_i,); default: those in motion.
-            raw: Neither filtered nor decimated, as a prediction is judged.
-            fast: Equations of a joint are left out around samples in which it is slower [rad/s].
+            pi: Inertial parameters for the load in load-dependent friction, shape (10 N,).
+            keep: Mask of the samples of each span to use, each (K_i,); None: samples in motion.
+            raw: True for equations without filter or decimation, as for judging a prediction.
+            fast: Minimum joint speed [rad/s]: equations near slower samples are left out; 0: none.
 
         Raises:
             EstimationError: No joint moves, or no effort was measured.

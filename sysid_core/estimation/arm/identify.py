@@ -42,11 +42,11 @@ class Identification:
 
     Attributes:
         model: The robot as its URDF describes it.
-        friction: Friction terms, and the drives.
+        friction: Friction model with drives.
         processing: Preprocessing of the recordings.
-        estimate: Values with uncertainty, of base or of full parameters.
-        parameters: All parameters, inertial then friction, shape (p,): those of the estimate, and
-            where it leaves a choice the closest to the URDF.
+        estimate: Values with uncertainty, of base or full parameters.
+        parameters: All parameters, inertial then friction, shape (p,): values of the estimate;
+            where it leaves a choice, those closest to the URDF.
         names: Names of all parameters.
         scale: Natural scale of every parameter, which is its prior standard deviation, shape (p,);
             None if the result was read from a file.
@@ -100,10 +100,10 @@ class Identification:
         """Return the predicted efforts at the stamps and in the unit of the recording; NaN in gaps.
 
         Args:
-            recording: Joint states; the efforts aren't looked at.
+            recording: Joint states; their efforts are ignored.
 
         Returns:
-            Shape (K, n), joints in the robot's order.
+            Efforts, shape (K, n), joints in the robot's order.
         """
         return self._predict(recording, (self.pi,))[0]
 
@@ -128,7 +128,7 @@ class Identification:
         processing.
 
         Args:
-            folder: It exists.
+            folder: Existing folder.
         """
         friction, drives = self.friction, self.friction.drives
         raw = {
@@ -171,11 +171,11 @@ class Identification:
 
         Args:
             folder: Folder with `estimate.yaml` and `parameters.yaml`.
-            model: The robot that was identified, from the same URDF. Joints that were locked then are
+            model: The identified robot, from the same URDF. Joints locked in the identification are
                 locked in the result.
 
         Raises:
-            EstimationError: Another kind of file, or another robot.
+            EstimationError: The file is of another kind, or the robot is another one.
         """
         estimate, path = (
             Estimate.load(Path(folder) / "estimate.yaml"),
@@ -231,11 +231,11 @@ def identify(
 
     Args:
         model: The robot.
-        recordings: Runs of the same robot; all are fitted together.
-        friction: Friction terms, and the drives.
+        recordings: Recordings of the same robot, fitted together.
+        friction: Friction terms and drives.
         estimator: Whole-robot estimator, such as `ConsistentLeastSquares`.
         processing: Sampling rates and cut-off frequencies.
-        load_rounds: Rounds of load-dependent friction, whose load comes from the fit itself.
+        load_rounds: Number of fits for load-dependent friction; each uses the load of the last one.
     """
     require_recordings(recordings)
     equations = ArmEquations.build(model, recordings, friction, processing or Processing())

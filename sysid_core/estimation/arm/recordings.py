@@ -35,7 +35,7 @@ def unmeasured_joints(efforts: Sequence[Array]) -> NDArray[np.bool_]:
     """Return a mask of joints without measured efforts, shape (n,).
 
     Args:
-        efforts: Efforts of every span, each (K_i, n).
+        efforts: Efforts of each span, each (K_i, n); NaN where not measured.
     """
     return ~np.any([np.any(effort != 0.0, axis=0) for effort in efforts], axis=0)
 
@@ -82,15 +82,15 @@ class Processing:
     are left out of the fit.
 
     Attributes:
-        torque_cutoff_hz: Cut-off of the filter for regressor and torque.
-        max_gap_s: Longer gaps split the recording [s].
-        end_trim: Cut at both ends of a span, where filters and impacts spoil it [s].
-        moving: A joint moves above this speed [rad/s]; at standstill friction is anywhere between
-            its limits.
+        torque_cutoff_hz: Cut-off frequency of the filter for regressor and torque [Hz].
+        max_gap_s: Longest gap between samples within a span [s]; longer ones split the recording.
+        end_trim: Time cut off at both ends of a span, because of filter transients and impacts [s].
+        moving: Speed above which a joint counts as moving [rad/s]; at standstill, friction is
+            undetermined.
         rate_hz: Sampling rate of the regressor (or the recording's own rate, if lower) [Hz].
-        motion_cutoff_hz: Cut-off of the filter for positions, velocities and accelerations.
-        differentiate: Source of velocities and accelerations: `filter`; or `positions`, without
-            measured velocities.
+        motion_cutoff_hz: Cut-off frequency of the filter for positions and their derivatives [Hz].
+        differentiate: Source of velocities and accelerations: `filter` (measured velocities if
+            present), or `positions` alone.
         delay: Time by which the efforts lag behind the positions [s].
     """
 
@@ -131,9 +131,9 @@ class Processing:
         """Return the slice of the samples that enter the fit, of a span of K samples.
 
         Args:
-            K: Samples of the span.
-            rate_hz: Samples per second.
-            step: Every how many; default: a few per period of the filter's cut-off.
+            K: Number of samples of the span.
+            rate_hz: Sampling rate [Hz].
+            step: Stride of the slice; None: a few samples per period of the filter's cut-off.
         """
         trim = min(int(self.end_trim * rate_hz), K // 8)
         few = max(1, int(rate_hz / (_SAMPLES_PER_PERIOD * self.torque_cutoff_hz)))
@@ -148,7 +148,7 @@ def prepare(
     Args:
         model: The robot.
         recording: Joint states with declared efforts.
-        friction: Friction model, whose drives convert efforts to torques.
+        friction: Friction model with the drives, which convert efforts to torques.
         processing: Sampling rates and cut-off frequencies.
 
     Raises:
@@ -171,7 +171,7 @@ def prepare_motion(
     are not required.
 
     Args:
-        model: The robot, whose order the joints get.
+        model: The robot; its order of joints is that of the result.
         recording: Joint states.
         processing: Sampling rates and cut-off frequencies.
 
@@ -240,15 +240,14 @@ def predicted_efforts(
     recording; NaN in gaps.
 
     Args:
-        model: The robot, whose order the joints get.
-        recording: Joint states; the efforts aren't looked at.
+        model: The robot; its order of joints is that of the result.
+        recording: Joint states; their efforts are ignored.
         processing: Sampling rates and cut-off frequencies.
-        drives: They turn torques into efforts.
-        torques: Functions from q, v, a of a motion without gaps, each (K, n), to torques (K, n),
-            one for each model.
+        drives: Drives, which convert torques to efforts.
+        torques: Function of q, v, a, each (K, n), that returns the torques (K, n) of each model.
 
     Returns:
-        Shape (K, n), one of each model.
+        Efforts of each model, shape (K, n).
     """
     joints = replace(recording.joints, effort=None, effort_kind=EffortKind.UNKNOWN)
     stamps = joints.stamps_ns

@@ -26,9 +26,9 @@ class Span:
     """Gapless, equally spaced motion with measured joint torques.
 
     Attributes:
-        motion: Motion of all joints, as it was `delay` before the torques.
-        tau: Torques of the n measured joints, unfiltered, shape (K, n) [N m].
-        rate_hz: Samples per second.
+        motion: Motion of all joints, delayed by the `delay` of the efforts to match the torques.
+        tau: Torques of the n joints, unfiltered, shape (K, n) [N m].
+        rate_hz: Sampling rate [Hz].
         source: Name of the recording.
     """
 
@@ -61,7 +61,7 @@ def require_recordings(recordings: Sequence[Recording]) -> None:
     """Raise an error if there is no recording.
 
     Raises:
-        EstimationError: There is not a recording.
+        EstimationError: The sequence of recordings is empty.
     """
     if not recordings:
         raise EstimationError("No recording was given.", remedy="Give a recording.")
@@ -72,11 +72,11 @@ def require_torques(stream: JointStream, source: str, *, currents: bool = False)
 
     Args:
         stream: Joint states.
-        source: Name of the recording, for the message.
-        currents: Whether motor currents will do, because drive gains are at hand.
+        source: Name of the recording, for the error message.
+        currents: True to accept motor currents, for drives with known gains.
 
     Raises:
-        SignalError: Missing, undeclared or gravity-compensated efforts, or currents.
+        SignalError: Efforts are missing, undeclared, gravity-compensated, or unwanted currents.
     """
     if stream.effort is None:
         raise SignalError(
@@ -99,7 +99,7 @@ def require_finite(stream: JointStream, source: str) -> None:
     """Raise an error if values are NaN or infinite.
 
     Raises:
-        SignalError: Names the signal, the joints and the first sample.
+        SignalError: Values are not finite; the message names signal, joints and first sample.
     """
     for key in ("q", "v", "a", "effort"):
         values = getattr(stream, key)
@@ -156,12 +156,12 @@ class RegressorBlocks:
     Attributes:
         model: The robot.
         friction: Friction terms.
-        spans: Motions, without gaps.
-        rigid: Rigid-body regressor of each span, (K_i, n, 10 N), where it is held.
-        rows: Samples of each span that are used.
-        pi: Inertial parameters that load-dependent friction is taken from, shape (10 N,).
-        torque_cutoff_hz: Cut-off of the filter; None: raw.
-        unmeasured: Joints without equations, shape (n,).
+        spans: Gapless spans of motion.
+        rigid: Rigid-body regressor of each span, (K_i, n, 10 N); None: recomputed for each use.
+        rows: Indices of the samples of each span that are used.
+        pi: Inertial parameters for the load in load-dependent friction, shape (10 N,).
+        torque_cutoff_hz: Cut-off frequency of the filter [Hz]; None: no filter.
+        unmeasured: Mask of the joints without measured efforts, shape (n,).
     """
 
     model: RobotModel
@@ -241,11 +241,11 @@ def evenly_spread(lengths: Sequence[int], total: int) -> list[list[slice]]:
     """Select pieces of several spans, about `total` samples in all, that are distributed evenly.
 
     Args:
-        lengths: Samples of each span.
+        lengths: Number of samples of each span.
         total: Number of samples wanted.
 
     Returns:
-        Slices of each span; whole spans where there are no more samples than wanted.
+        Slices of each span; whole spans if they have no more than `total` samples together.
     """
     if sum(lengths) <= total:
         return [[slice(0, K)] for K in lengths]

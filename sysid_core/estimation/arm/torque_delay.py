@@ -52,9 +52,9 @@ class TorqueDelay:
 
     Attributes:
         seconds: Delay, positive where torques lag behind positions [s].
-        sd: Standard deviation, with the residuals' correlation in time [s].
-        error: Relative error on held-out blocks of time as the equations are.
-        corrected_error: Held-out error with the motion shifted by the delay.
+        sd: Standard deviation of the delay, for residuals correlated in time [s].
+        error: Relative error on held-out blocks of time without the correction [-].
+        corrected_error: Relative error on held-out blocks with the motion shifted by the delay [-].
     """
 
     seconds: float
@@ -83,11 +83,11 @@ class JointDelay:
     """Delay of the efforts of one joint relative to those of the other joints.
 
     Attributes:
-        joint: Name.
-        seconds: Delay beside the common one, positive where the efforts are late [s].
-        sd: Standard deviation, with the residuals' correlation in time [s].
-        gain: Relative decrease of the error on held-out blocks of time if the delay is taken out; estimated
-            where the odds are clear.
+        joint: Name of the joint.
+        seconds: Delay in addition to the common one, positive where the efforts are late [s].
+        sd: Standard deviation of the delay, for residuals correlated in time [s].
+        gain: Relative decrease of the error on held-out blocks if the delay is corrected; NaN: not
+            computed, because the odds are not clear.
     """
 
     joint: str
@@ -123,9 +123,9 @@ def settled_delay(
     standard deviation.
 
     Args:
-        step: From a delay that is taken out to what is left of it, and the deviation of that [s].
-        start: Delay to start from [s].
-        rounds: Most steps; a last one that isn't small yet counts as deviation.
+        step: Function from a corrected delay to the remaining one and its standard deviation [s].
+        start: Initial delay [s].
+        rounds: Maximum number of steps; a last step that isn't small is taken as the deviation.
     """
     delay, sd, change = start, float("nan"), float("inf")
     for _ in range(rounds):
@@ -143,8 +143,8 @@ def delay_step(
     determine it.
 
     Args:
-        regression: Equations with the delay that is known taken out.
-        torque_change: From all parameters to `d tau_hat / d d`, shape (p,) to (K, n).
+        regression: Equations after correction by the known delay.
+        torque_change: Function from all parameters (p,) to `d tau_hat / d d`, shape (K, n).
     """
     change = _torque_change(regression, torque_change)
     (step,), (sd,) = _fitted_delays(regression, change[:, :, None])
@@ -157,8 +157,8 @@ def joint_delays(
     """Return the delay of each joint's efforts relative to the common delay, estimated together.
 
     Args:
-        regression: Equations with the common delay taken out.
-        torque_change: As in `delay_step`.
+        regression: Equations after correction by the common delay.
+        torque_change: Derivative of the torques, as in `delay_step`.
     """
     change = _torque_change(regression, torque_change)
     columns = change[:, :, None] * np.eye(len(regression.joints))
@@ -231,7 +231,7 @@ def torque_delay(equations: ArmEquations) -> TorqueDelay:
     quarter of the shortest period.
 
     Args:
-        equations: The data.
+        equations: Filtered recordings.
     """
     few, rich, pi = _with_geared_friction(equations)
     found = settled_delay(lambda delay: _delay_step(rich, delay, pi), _start(few), _ROUNDS)
@@ -247,7 +247,7 @@ def torque_lags(equations: ArmEquations) -> ArmLags:
     """Estimate the common delay and the delay of each joint together with the parameters.
 
     Args:
-        equations: The data.
+        equations: Filtered recordings.
     """
     common = torque_delay(equations)
     few, rich, pi = _with_geared_friction(equations)

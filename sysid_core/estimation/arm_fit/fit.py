@@ -75,8 +75,8 @@ def estimator_of(settings: FitSettings, prior_weight: float) -> Estimator:
     method has one.
 
     Raises:
-        EstimationError: The method has no prior but `prior_sd` is given, or it doesn't fit all
-            parameters at once.
+        EstimationError: `prior_sd` is given for a method without prior, or the method does not fit
+            all parameters at once.
     """
     if settings.has_prior:
         return ConsistentLeastSquares(
@@ -102,7 +102,7 @@ def processing_of(settings: FitSettings) -> Processing:
     """Return the preprocessing (rates and filters) of the settings.
 
     Raises:
-        EstimationError: An unknown way to differentiate, or a delay that is not a number.
+        EstimationError: The differentiation method is unknown, or the delay is not a number.
     """
     try:
         delay = 0.0 if settings.delay == "auto" else float(settings.delay)
@@ -127,14 +127,14 @@ class ArmFit:
     """Identification with settings that were chosen by cross-validation within the recordings.
 
     Attributes:
-        identification: The result.
+        identification: Identified robot with its estimate.
         lags: Estimated delays of the efforts.
         prior_weight: Weight of the prior in use; None if the method has no prior.
         benefits: Reduction of the held-out error by each friction term.
-        load: Known load, if any.
-        loaded: The result with its drive gains and load; None without loaded runs.
-        spread: Whether the recordings determine the torques of other motions.
-        differentiations: Held-out error of each source of velocities, if several were tried.
+        load: Known load of the loaded recordings; None: none.
+        loaded: Identification together with drive gains and load; None without loaded recordings.
+        spread: Scatter of the torques predicted for other motions; None: not computed.
+        differentiations: Held-out error by source of velocities; empty if only one was tried.
     """
 
     identification: Identification
@@ -178,12 +178,12 @@ def fit_arm(
         model: The robot.
         runs: Recordings that are fitted together.
         friction: Friction terms and drives.
-        settings: Settings that are given; all others are chosen. Positions alone may
-            replace measured velocities if neither the cut-off nor the source of velocities is
-            given, and if the recordings have at most `MOST_TRIED` samples.
+        settings: Given settings; the others are chosen. Positions alone may replace measured
+            velocities if neither cut-off nor source of velocities is given, and the recordings have
+            at most `MOST_TRIED` samples.
         load: Known load of the loaded recordings.
         loaded: Recordings with the load.
-        progress: Shows steps.
+        progress: Function called with each step.
 
     Raises:
         EstimationError: The recordings do not determine the requested parameters.

@@ -17,21 +17,21 @@ class FitSettings:
     """Settings of a fit; those that are not given are chosen on held-out parts of the recordings.
 
     Attributes:
-        method: Method: auto, ols, wls, irls, lmi, entropic or sequential.
+        method: Estimator: auto, ols, wls, irls, lmi, entropic or sequential.
         friction: 'auto' (selected by cross-validation), or terms separated by commas:
             usual, geared (both are sets of terms), coulomb, viscous, inertia, offset, asymmetry, stribeck,
             play, load, saturation, thinning, breakaway, ripple, runout, speed_ripple, speed_runout.
-        fix: Parameters fixed at the URDF's values: inertials, friction, a link, a joint or a name.
+        fix: Parameters fixed at the URDF's values: inertials, friction, links, joints or names.
         prior_weight: Weight of the URDF as a prior, for lmi and entropic; 0: selected by
             cross-validation.
         prior_sd: Relative standard deviation of the URDF's inertial parameters, such as 0.05.
             With it, lmi and entropic also give standard deviations of parameters that are
             identifiable only in combination.
         rate_hz: Rate at which the regressor is computed [Hz].
-        motion_cutoff_hz: Low-pass cut-off of the motion; 0: selected by cross-validation.
-        differentiate: Velocities and accelerations from the 'filter', or from the filter with
-            'positions' alone (without measured velocities); 'auto': selected by cross-validation.
-        torque_cutoff_hz: Low-pass cut-off of regressor and torque.
+        motion_cutoff_hz: Low-pass cut-off of the motion [Hz]; 0: selected by cross-validation.
+        differentiate: Source of velocities and accelerations: 'filter', or 'positions' without
+            measured velocities; 'auto': selected by cross-validation.
+        torque_cutoff_hz: Low-pass cut-off of regressor and torque [Hz].
         delay: Delay of the efforts [s]; 'auto' corrects the estimated delay unless that degrades
             the prediction of held-out parts.
     """

@@ -39,7 +39,7 @@ def root(M: Array) -> Array:
     semi-definite matrix (after scaling its diagonal to one).
 
     Args:
-        M: Shape (n, n).
+        M: Symmetric matrix, shape (n, n).
     """
     scale = np.sqrt(np.maximum(np.diag(M), np.finfo(float).tiny))
     values, vectors = np.linalg.eigh(symmetric(M / np.outer(scale, scale)))
@@ -60,8 +60,8 @@ def pseudo_inertia_expression(pi: cp.Expression, length: float = 1.0) -> cp.Expr
 
     Args:
         pi: Inertial parameters, shape (10,).
-        length: Lengths are measured in this unit [m], for the solver's sake: the result is
-            `D P D` with `D = diag(1/length, 1/length, 1/length, 1)`, definite when P is.
+        length: Unit of length [m], for the scaling of the solver: the result is `D P D` with `D =
+            diag(1/length, 1/length, 1/length, 1)`, positive definite if and only if P is.
     """
     d = np.array([1.0 / length] * 3 + [1.0])
     scaled = np.outer(d, d).ravel()[:, None] * _BASIS
@@ -73,11 +73,11 @@ class Certificate:
     """Optimality certificate of a solved convex program.
 
     Attributes:
-        what: Name of the problem, for sentences.
-        primal_residual: Relative violation of the constraints.
-        dual_residual: Relative violation of the dual ones.
-        gap: Distance of primal and dual objective over their size.
-        almost_solved: Whether the solver stopped at its reduced tolerances (5e-5 of the objective
+        what: Name of the problem, for messages.
+        primal_residual: Relative violation of the primal constraints.
+        dual_residual: Relative violation of the dual constraints.
+        gap: Relative gap between primal and dual objective.
+        almost_solved: True if the solver stopped at its reduced tolerances (5e-5 of the objective
             instead of 1e-8).
     """
 
@@ -105,14 +105,14 @@ def solve_convex(problem: cp.Problem, what: str) -> Certificate:
     """Solve a convex program with Clarabel; anything but an optimum is an error.
 
     Args:
-        problem: Its variables get their values.
-        what: Name of the problem in notes and errors.
+        problem: Convex program; its variables get the optimal values.
+        what: Name of the problem, for messages.
 
     Returns:
-        Residuals and gap as the solver states them.
+        Certificate with the residuals and the gap stated by the solver.
 
     Raises:
-        SolverError: Infeasible, unbounded or not solved.
+        SolverError: The problem is infeasible, unbounded or not solved.
     """
     try:
         with warnings.catch_warnings():  # the certificate says it
@@ -147,11 +147,11 @@ def nearest_consistent(pi: Array, covariance: Array, length: float) -> Array:
 
     Args:
         pi: Estimated parameters, shape (10,).
-        covariance: C, shape (10, 10).
-        length: About the size of the body [m], for the solver's scaling.
+        covariance: Covariance C of the parameters, shape (10, 10).
+        length: Approximate size of the body [m], for the scaling of the solver.
 
     Returns:
-        Shape (10,).
+        Physically consistent parameters, shape (10,).
 
     Raises:
         SolverError: No optimum was certified.
@@ -176,11 +176,11 @@ def bounded_fit(
     solution is exact and takes milliseconds.
 
     Args:
-        regression: Prior, scales and signs.
-        free: Parameters that are estimated, shape (p,); the others keep their prior.
-        R: Triangular factor of the free columns.
-        r: Its right side.
-        rho: Weights of the free parameters' priors.
+        regression: Equations with prior, natural scales and sign constraints of the parameters.
+        free: Mask of the parameters to estimate, shape (p,); the others keep their prior values.
+        R: Triangular factor of the k free columns, shape (m, k).
+        r: Right-hand side of the factor, shape (m,).
+        rho: Prior weights of the free parameters, shape (k,).
 
     Returns:
         All parameters, shape (p,).
@@ -217,13 +217,13 @@ class ConsistentProblem:
     r"""Zhang et al. (2024), eq. (32), with a prior: `min ||R pi - r||^2 + sum rho d(pi, pi_0)`.
 
     Attributes:
-        y: Unknowns: free parameters in the directions that data and quadratic prior show alike,
-            in which the objective is `|y|^2` but for what is entropic, shape (k,).
-        pi: All parameters as expressions of y, shape (p,).
-        fit: Squared residuals, with the quadratic prior.
-        divergence: Entropic prior of each body, where there is one.
+        y: Unknowns, shape (k,): free parameters in coordinates in which the objective with
+            quadratic prior is `|y|^2`.
+        pi: Expressions of all parameters in y, shape (p,).
+        fit: Sum of squared residuals, including the quadratic prior.
+        divergence: Entropic prior terms, by body; empty for a quadratic prior.
         constraints: Constraints by name: `link3 consistent`, `non-negative`.
-        non_negative: Which parameters the last one is about, indices.
+        non_negative: Indices of the parameters in the constraint `non-negative`.
     """
 
     y: cp.Variable
@@ -254,12 +254,12 @@ def build_consistent_problem(
     Zhang et al. (2024), eq. (32), with a prior and the constraints of eq. (30).
 
     Args:
-        regression: Prior, scales and signs.
-        free: Parameters that are estimated, shape (p,); the others keep their prior.
-        R: Triangular factor of the free columns, shape (m, k).
-        r: Its right side, shape (m,).
-        rho: Weight of every parameter's prior, shape (p,).
-        prior: Distance d, as `ConsistentLeastSquares` describes it.
+        regression: Equations with prior, natural scales and sign constraints of the parameters.
+        free: Mask of the parameters to estimate, shape (p,); the others keep their prior values.
+        R: Triangular factor of the k free columns, shape (m, k).
+        r: Right-hand side of the factor, shape (m,).
+        rho: Prior weight of each parameter, shape (p,).
+        prior: Distance d from the prior (see `ConsistentLeastSquares`).
     """
     s, start = regression.prior_sd, regression.prior
     k = int(np.sum(free))

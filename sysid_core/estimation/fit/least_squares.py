@@ -33,7 +33,7 @@ class LeastSquares:
 
     Args:
         weighting: Weighting of the residuals: `none` (OLS), `joint` (WLS) or `robust` (IRLS).
-        fixed: Parameters that keep their prior values (see `Regression.free_columns`).
+        fixed: Names of parameters that keep their prior values (see `Regression.free_columns`).
 
     References:
         Gautier (1997), "Dynamic identification of robots with power model" (base parameters by
@@ -157,15 +157,15 @@ class ConsistentLeastSquares:
 
     Args:
         prior: Metric of the distance to the URDF's values.
-        prior_weight: rho. 1 takes the natural scales of `Regression.prior_sd` as standard
-            deviations; it is weak against thousands of samples. A weight chosen for prediction is
-            no belief: deviations don't depend on it.
-        prior_weights: Link, joint or symbol to a rho of its own.
-        prior_sd: Declared belief: standard deviation of the URDF's inertial parameters relative to
-            their natural scale (a CAD tolerance of .05, say), or link, joint or symbol to one. It
-            replaces rho by `1 / prior_sd^2`.
+        prior_weight: Weight rho. With 1, the natural scales of `Regression.prior_sd` are the
+            prior's standard deviations, which is weak against thousands of samples. The reported
+            standard deviations do not depend on it.
+        prior_weights: Individual weights rho, by link, joint or symbol.
+        prior_sd: Declared standard deviation of the URDF's inertial parameters relative to their
+            natural scale (such as a CAD tolerance of 0.05), or a mapping by link, joint or symbol;
+            rho becomes `1 / prior_sd^2`.
         weighting: Weighting of the residuals.
-        fixed: Parameters that keep their prior values (see `Regression.free_columns`).
+        fixed: Names of parameters that keep their prior values (see `Regression.free_columns`).
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class ConsistentLeastSquares:
             regression: Measurement equations.
 
         Raises:
-            EstimationError: Priors name unknown bodies or parameters.
+            EstimationError: A prior is given for an unknown body or parameter.
             SolverError: No optimum was found.
         """
         free = regression.free_columns(self.fixed)

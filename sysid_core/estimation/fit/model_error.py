@@ -39,11 +39,11 @@ class ModelError:
     """Scatter of the estimates over blocks of motion, relative to their covariance.
 
     Attributes:
-        factors: Factors of the deviations of the base parameters, shape (b,).
-        between: Variances that are added: by how much friction differs between recordings, (b,).
-        days: The relative deviation of friction between recordings that this comes from.
+        factors: Factors on the standard deviations of the base parameters, shape (b,).
+        between: Additional variances due to different friction between recordings, shape (b,).
+        days: Relative standard deviation of friction between recordings, the source of `between`.
         inertial: Mask of the inertial parameters, shape (b,).
-        recordings: Number of recordings between which the friction was compared.
+        recordings: Number of recordings between which friction was compared.
     """
 
     factors: Array
@@ -89,11 +89,11 @@ def model_error(
 
     Args:
         regression: K samples of n torques.
-        columns: The b columns that were estimated: base parameters.
+        columns: Indices of the b estimated columns (base parameters).
         values: Estimates of the parameters, shape (b,).
-        residual: Shape (K, n).
+        residual: Residuals, shape (K, n).
         weights: Weights of the fit.
-        alone: Covariance of the b parameters, from the residuals' correlation in time alone.
+        alone: Covariance of the b parameters from the residuals' correlation in time alone.
     """
     inertial = np.asarray(columns) < regression.n_inertial
     sums = _block_sums(regression, columns, residual, weights, regression.motion_blocks(BLOCKS))
@@ -121,10 +121,10 @@ def spread_between(size: Array, own: Array, scatter: Array | None, count: int) -
     values are averaged with `DAYS`, the value found on other arms.
 
     Args:
-        size: Squares theta^2 of the parameters that rub, zero for others, shape (b,).
-        own: Variances C without what differs between recordings, shape (b,).
-        scatter: Variances V, shape (b,); None: one recording.
-        count: R.
+        size: Squared values theta^2 of friction parameters, 0 for other parameters, shape (b,).
+        own: Variances C without the differences between recordings, shape (b,).
+        scatter: Variances V from the recordings' influences, shape (b,); None: single recording.
+        count: Number R of recordings.
     """
     if scatter is None:
         return DAYS
@@ -147,11 +147,11 @@ def scatter_factors(
     (`moderated`). Parameters that the data do not determine keep their standard deviation.
 
     Args:
-        H: Normal matrix of every block, shape (B, b, b).
-        right: Right side of every block, shape (B, b).
+        H: Normal matrix of each of B blocks, shape (B, b, b).
+        right: Right-hand side of each block, shape (B, b).
         covariance: Covariance of the estimates, from the residuals' correlation in time alone, shape (b, b).
         natural: Natural covariance of the parameters, shape (b, b).
-        leave_out: As of `block_scatter`.
+        leave_out: True for fits that omit a block, as in `block_scatter`.
     """
     variance = np.diag(covariance) / np.diag(natural)
     known = (variance > 0.0) & (variance < 1.0)
@@ -175,11 +175,11 @@ def block_scatter(H: Array, right: Array, natural: Array, *, leave_out: bool) ->
     `(B - 1) / B sum_k (d_k - mean(d))^2`.
 
     Args:
-        H: Normal matrix of every block, shape (B, b, b).
-        right: Right side of every block, shape (B, b).
+        H: Normal matrix of each of B blocks, shape (B, b, b).
+        right: Right-hand side of each block, shape (B, b).
         natural: Natural covariance of the parameters, shape (b, b).
-        leave_out: Blocks are left out; else their influences on the fit to everything count (Liang
-            and Zeger 1986): where a block may show what the others don't (a load, a joint).
+        leave_out: True for fits that omit a block; False for the blocks' influences on the fit to
+            all (Liang and Zeger 1986), if one block may show what others don't (a load, a joint).
     """
     sd = np.sqrt(np.diag(natural))
     weak = scipy.linalg.pinvh(natural / np.outer(sd, sd)) * _OPEN**2
@@ -202,7 +202,7 @@ def moderated(ratios: Array, dof: int) -> Array:
 
     Args:
         ratios: Estimated ratios of variances, shape (b,).
-        dof: Degrees of freedom of each.
+        dof: Degrees of freedom of each estimated ratio.
     """
     ratios = np.maximum(ratios, 1e-12)
     log = np.log(ratios) - scipy.special.digamma(dof / 2) + np.log(dof / 2)

@@ -33,11 +33,11 @@ def friction_scale_from_squares(squares: Array, tau: Array, names: Sequence[str]
     Args:
         squares: Mean square of every column of the friction regressor, shape (n, p).
         tau: Measured torques, shape (K, n).
-        names: Names of the p parameters: where a joint hardly moves, its columns count as at
-            least a hundredth of the same symbol's at the liveliest joint. Sensor noise is no motion.
+        names: Names of the p parameters. The RMS of a column is at least 0.01 of the largest with
+            the same symbol, because sensor noise is no motion; empty: no minimum.
 
     Returns:
-        Shape (p,); the torque's RMS over the column's, in the joints where the column acts.
+        RMS torque over RMS column, largest over the joints where the column acts, shape (p,).
     """
     column = np.sqrt(squares)  # (n, p)
     torque = np.sqrt(np.mean(tau**2, axis=0))[:, None]
@@ -83,26 +83,26 @@ class Regression:
     friction and drives.
 
     Attributes:
-        Y: Regressor, shape (K, n, p); or blocks of its rows.
-        tau: Measured torques, shape (K, n).
+        Y: Regressor, shape (K, n, p), or an iterable of blocks of its rows.
+        tau: Measured torques, shape (K, n) [N m].
         names: Names of the p parameters.
         units: Units of the p parameters.
         joints: Names of the n measured joints.
         bodies: Names of the bodies.
         prior: Prior values of the parameters (those of the URDF; 0 for friction), shape (p,).
-        prior_sd: Natural scale of the parameters' distance from it (see `inertial_scale` and
+        prior_sd: Natural scale of the deviations from the prior (see `inertial_scale` and
             `friction_scale`), shape (p,).
         non_negative: Mask of the parameters that physics requires to be non-negative, shape (p,).
-        structure: Rows that span what ideal motion shows, shape (s, p): a regressor at random
-            states, or its triangular factor.
-        starts: First sample of every gapless span; noise is correlated only within one.
-        massless: Bodies without mass (rods of a closed chain): fixed to zero.
-        used: Equations that count, shape (K, n); None: all. Those left out are zero in Y and tau.
-        time: Time of every sample since the beginning of the first recording, the recordings one
-            after the other, shape (K,) [s]; None: unknown.
-        motion_time: The same, but samples whose motion has occurred before have the time at which
-            it first did (see `first_times`), shape (K,) [s]; None: motion that doesn't come back.
-        recordings: First sample of every recording; empty: unknown.
+        structure: Rows that span everything an ideal motion shows, shape (s, p): regressor at
+            random states, or its triangular factor.
+        starts: First sample (index) of each gapless span; noise is correlated only within a span.
+        massless: Names of bodies without mass (rods of a closed chain), with all parameters 0.
+        used: Mask of the equations in use, shape (K, n); None: all. Others are 0 in Y and tau.
+        time: Time of each sample since the start of the first recording, recordings in sequence,
+            shape (K,) [s]; None: unknown.
+        motion_time: Time as in `time`, but for a repeated motion that of its first occurrence (see
+            `first_times`), shape (K,) [s]; None: no repeated motion.
+        recordings: Index of the first sample of each recording; empty: unknown.
     """
 
     Y: Array | RegressorBlocks
@@ -211,11 +211,11 @@ class Regression:
         their prior values.
 
         Args:
-            fixed: Parameter names, symbols (`I_a`), joints or links, or the groups `inertials`
+            fixed: Names of parameters, symbols (`I_a`), joints or links, or the groups `inertials`
                 and `friction`.
 
         Raises:
-            EstimationError: A name fits nothing, or nothing is left.
+            EstimationError: A name matches no column, or no column is left.
         """
         free = np.ones(len(self.names), dtype=bool)
         for entry in (*fixed, *self.massless):
@@ -232,7 +232,7 @@ class Regression:
         group, shape (p,).
 
         Raises:
-            EstimationError: The name fits nothing.
+            EstimationError: The name matches no column.
         """
         inertial = np.arange(len(self.names)) < self.n_inertial
         if entry in ("inertials", "friction"):
@@ -278,8 +278,8 @@ class Compressed:
     Attributes:
         R: Factors, each of shape (m_j, p).
         r: Right-hand sides, each of shape (m_j,).
-        rest: Squared residual of the torques that no parameter values reduce, shape (n,).
-        counts: Number of equations of every joint, for its residual variance, shape (n,).
+        rest: Squared residual of each joint that no parameter values reduce, shape (n,).
+        counts: Number of equations of each joint, for its residual variance, shape (n,).
     """
 
     R: tuple[Array, ...]
@@ -292,8 +292,8 @@ class Compressed:
         moved to the right-hand side.
 
         Args:
-            columns: Indices of the columns that stay.
-            known: Parameters, zero where a column stays, shape (p,).
+            columns: Indices of the columns to keep.
+            known: Values of the other parameters, 0 for the columns kept, shape (p,).
         """
         index = list(columns)
         r = tuple(r - R @ known for R, r in zip(self.R, self.r, strict=True))
@@ -325,7 +325,7 @@ def compress(regression: Regression, weights: Array | None = None) -> Compressed
 
     Args:
         regression: K samples of n torques in p parameters.
-        weights: Weights of every squared residual, shape (K, n); None: all 1.
+        weights: Weight of each squared residual, shape (K, n); None: all 1.
     """
     n, p = len(regression.joints), len(regression.names)
     factors: list[Array] = [np.zeros((0, p + 1)) for _ in range(n)]
@@ -362,11 +362,11 @@ def solve_compressed(R: Array, r: Array) -> Array:
     they are dependent.
 
     Args:
-        R: Shape (m, p).
-        r: Shape (m,).
+        R: Triangular factor, shape (m, p).
+        r: Right-hand side, shape (m,).
 
     Returns:
-        Shape (p,).
+        Parameters, shape (p,).
     """
     scale = np.linalg.norm(R, axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)

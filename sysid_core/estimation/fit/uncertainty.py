@@ -35,10 +35,10 @@ def autocovariance(
     .. max_lag; (K,) to (max_lag+1,).
 
     Args:
-        residual: Shape (K,); zero where an equation was left out.
-        starts: First sample of each gapless span.
-        max_lag: Longest lag.
-        count: Equations in use; None: all K.
+        residual: Residuals, 0 where an equation is left out, shape (K,).
+        starts: Index of the first sample of each gapless span.
+        max_lag: Largest lag [samples].
+        count: Number of equations in use; None: all K.
     """
     e = np.asarray(residual, dtype=float)
     total = np.zeros(max_lag + 1)
@@ -72,15 +72,15 @@ def score_covariance(
     noise's own covariance instead of the scores'). Joints are taken as independent.
 
     Args:
-        blocks: Samples and their rows of the regressor, (k, n, p), in their order.
+        blocks: Slices of the samples with their rows of the regressor, (k, n, p), in order of time.
         scores: Weighted residuals, zero where an equation is left out, shape (K, n).
-        starts: First sample of each gapless span.
-        max_lag: Longest correlation that is looked for, in samples.
-        counts: Equations in use of every joint, shape (n,); None: all K.
-        columns: The b columns of the regressor that count; None: all.
+        starts: Index of the first sample of each gapless span.
+        max_lag: Largest correlation lag [samples].
+        counts: Number of equations in use of each joint, shape (n,); None: all K.
+        columns: Indices of the b columns of the regressor in use; None: all.
 
     Returns:
-        One matrix for each joint, shape (n, b, b).
+        Covariance matrix of each joint, shape (n, b, b).
     """
     K, n = scores.shape
     max_lag = max(1, min(max_lag, K // 4))
@@ -145,10 +145,10 @@ class ParameterUncertainty:
     parameters, so that the data contain more information than a guess from the size of the robot.
 
     Attributes:
-        covariance: Covariance of the estimates, with the residuals' correlation in time, (b, b).
+        covariance: Covariance of the estimates for residuals correlated in time, shape (b, b).
         prior: Natural covariance of the parameters, shape (b, b).
-        ratios: Variance over natural variance, direction by direction, ascending, shape (b,).
-        directions: The directions, columns, in units of the parameters' natural scale, (b, b).
+        ratios: Variance relative to the natural variance of each direction, ascending, shape (b,).
+        directions: Columns: directions in units of the parameters' natural scales, shape (b, b).
     """
 
     covariance: Array
@@ -166,9 +166,9 @@ class ParameterUncertainty:
         being dependent.
 
         Args:
-            R: Factor of the normal matrix, shape (m, b); may be singular.
-            M: Covariance of the right side `Y^T psi`, shape (b, b).
-            prior: Natural covariance, shape (b, b).
+            R: Factor of the normal matrix, shape (m, b); may be rank-deficient.
+            M: Covariance of the right-hand side `Y^T psi`, shape (b, b).
+            prior: Natural covariance of the parameters, shape (b, b).
         """
         sd = np.sqrt(np.diag(prior))
         scale = np.linalg.norm(R, axis=0)
@@ -238,10 +238,10 @@ def scores_of_joints(
 
     Args:
         regression: K samples of n torques.
-        columns: The b columns that were estimated.
-        residual: Shape (K, n).
+        columns: Indices of the b estimated columns.
+        residual: Residuals, shape (K, n).
         weights: Weights of the fit.
-        normal: Factor of the normal matrix H, shape (m, b).
+        normal: Triangular factor of the normal matrix H, shape (m, b).
     """
     scores = weights.scores(residual)
     M = score_covariance(

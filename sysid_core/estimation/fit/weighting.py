@@ -46,13 +46,13 @@ class Weights:
     r"""Converged weights of a fit, with the data for its covariance.
 
     Attributes:
-        of_joints: Inverse residual variance of every joint, shape (n,).
-        of_samples: Weights of every squared residual, shape (K, n); None: those of the joints.
-        slopes: Mean slope of the score of every joint, `mean psi'(u) / sigma^2`, shape (n,): the
-            weights of the normal matrix in the covariance (Huber 1981, section 7.6).
-        R: Weighted triangular factor of the columns in question, shape (m, q).
-        r: Its right side, shape (m,).
-        settled: Whether the rounds of reweighting came to rest.
+        of_joints: Inverse residual variance of each joint, shape (n,).
+        of_samples: Weight of each squared residual, shape (K, n); None: those of the joints.
+        slopes: Mean slope of the score of each joint, `mean psi'(u) / sigma^2`, shape (n,): weights
+            of the normal matrix in the covariance (Huber 1981, section 7.6).
+        R: Weighted triangular factor of the q columns in question, shape (m, q).
+        r: Weighted right-hand side, shape (m,).
+        settled: True if the reweighting converged.
         changes: RMS change of the values in each iteration, in standard deviations for independent
             noise.
     """
@@ -119,14 +119,14 @@ def settled_weights(
 
     Args:
         regression: Measurement equations.
-        compressed: Their factors, all columns.
+        compressed: Triangular factors of the equations, with all columns.
         weighting: Weighting of the residuals.
-        columns: Indices of the q columns that are solved for.
-        known: Values of the others, zero for the columns, shape (p,).
-        prior: Rows and right side that are added to the equations, (q, q) and (q,).
+        columns: Indices of the q columns to solve for.
+        known: Values of the other parameters, 0 for these columns, shape (p,).
+        prior: Additional rows and right-hand side, (q, q) and (q,); None: no prior.
 
     Returns:
-        Values of the columns, shape (q,), and the weights that they were found with.
+        Values of the columns, shape (q,), and the weights of the last fit.
     """
     index, data = columns.tolist(), compressed.of(columns.tolist(), known)
     floor = variance_floor(regression.tau)

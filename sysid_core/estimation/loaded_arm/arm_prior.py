@@ -28,13 +28,13 @@ class PriorFit:
     """Solution of a least-squares problem with prior, and the terms of its covariance.
 
     Attributes:
-        regression: Regression that was fitted.
-        x: Shape (p,).
+        regression: Fitted equations.
+        x: Solution, shape (p,).
         gain: Inverse of the normal matrix, shape (p, p).
         precision: Inverse covariance of the prior, shape (p, p).
-        weights: Weights of the squared residuals, shape (n,).
-        per_joint: Each joint's part of the right-hand side, shape (n, p).
-        max_lag: Longest correlation of the noise looked for [samples].
+        weights: Inverse noise variance of each joint, shape (n,).
+        per_joint: Contribution of each joint to the right-hand side, shape (n, p).
+        max_lag: Largest correlation lag of the noise [samples].
     """
 
     regression: Regression
@@ -65,8 +65,8 @@ def noise_weights(regression: Regression, max_lag: int, x: Array | None = None) 
 
     Args:
         regression: K samples of n torques.
-        max_lag: Longest correlation of the noise looked for [samples].
-        x: The solution so far; without one, the torques' own size.
+        max_lag: Largest correlation lag of the noise [samples].
+        x: Present solution, shape (p,); None: the torques themselves count as noise.
     """
     signal = np.mean(regression.tau**2, axis=0)
     noise = signal
@@ -86,10 +86,10 @@ def solve_with_prior(
 
     Args:
         regression: K samples of n torques in p parameters.
-        weights: Weights of the squared residuals, shape (n,).
+        weights: Inverse noise variance of each joint, shape (n,).
         mean: Mean of the prior, shape (p,).
         precision: Inverse covariance of the prior, shape (p, p).
-        max_lag: Longest correlation of the noise looked for [samples].
+        max_lag: Largest correlation lag of the noise [samples].
     """
     H, per_joint = precision.copy(), np.zeros((len(weights), len(mean)))
     for rows, Y in regression.blocks():
@@ -123,14 +123,14 @@ def arm_prior(
 
     Args:
         model: Robot model, whose inertial parameters are the prior mean.
-        friction: Friction model; the prior mean of its parameters is zero, and their standard
-            deviation is as large as the torques permit.
-        stream: Motion and torques, for the size of friction.
-        relative_sd: Standard deviation of the inertial parameters, relative to the links' own size.
-        identified: Full parameters with covariance, instead of the model's.
+        friction: Friction model; its parameters have prior mean 0 and a standard deviation as large
+            as the torques permit.
+        stream: Motion and torques, which determine the scale of friction.
+        relative_sd: Standard deviation of the inertial parameters, relative to the links' size.
+        identified: Estimate of all parameters with covariance, as the prior instead of the model.
 
     Raises:
-        EstimationError: The estimate holds foreign parameters, or not all.
+        EstimationError: The estimate does not contain exactly the parameters of the arm.
     """
     names = model.parameter_names + friction.names
     q, v, a = stream.q, np.asarray(stream.v), np.asarray(stream.a)
@@ -181,8 +181,8 @@ def drift_precision(
     Args:
         friction: Friction model; rotor inertias and torque waves do not change.
         parameters: Friction parameters, shape (p,).
-        natural: Natural scale of the parameters, shape (p,): smaller standard deviations than a
-            fiftieth of it count as a fiftieth.
+        natural: Natural scale of the parameters, shape (p,); standard deviations are at least 1/50
+            of it.
         drift: Relative standard deviation of the change.
     """
     size = np.maximum(np.abs(parameters), 0.02 * natural)

@@ -25,13 +25,13 @@ def payload_torque_regressor(
 
     Args:
         model: The robot.
-        frame: A link or frame of it.
-        q: Joint positions, shape (K, nv).
-        v: Velocities, shape (K, nv).
-        a: Accelerations, shape (K, nv).
+        frame: Name of the link or frame that carries the body.
+        q: Joint positions, shape (K, nv) [rad].
+        v: Joint velocities, shape (K, nv) [rad/s].
+        a: Joint accelerations, shape (K, nv) [rad/s^2].
 
     Returns:
-        Y_L, shape (K, nv, 10).
+        Regressor Y_L, shape (K, nv, 10).
     """
     return model.torque_regressor(q, v, a) @ carried_by(model, frame)
 
@@ -59,9 +59,9 @@ def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
     """Return the robot with an additional body fixed to one of its frames.
 
     Args:
-        model: The robot without it.
-        frame: Frame to which the body is fixed.
-        pi: Inertial parameters of the load in that frame, shape (10,).
+        model: The robot without the body.
+        frame: Name of the frame to which the body is fixed.
+        pi: Inertial parameters of the body in that frame, shape (10,).
     """
     added = carried_by(model, frame) @ np.asarray(pi, dtype=float)
     return model.with_pi(model.pi.ravel() + added)
@@ -72,10 +72,10 @@ def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -
     the joints.
 
     Args:
-        model: The robot without the load; limits of 0 or infinity aren't looked at.
-        frame: Frame to which the load is fixed.
-        pi: The load's parameters in that frame, shape (10,).
-        q: Postures in which it was carried, shape (K, n).
+        model: The robot without the load; torque limits of 0 or infinity are ignored.
+        frame: Name of the frame to which the load is fixed.
+        pi: Inertial parameters of the load in that frame, shape (10,).
+        q: Recorded postures with the load, shape (K, n).
     """
     rest = q[:: max(1, len(q) // _POSTURES)]
     still = np.zeros_like(rest)
@@ -108,10 +108,10 @@ def torques_agree(
 
     Args:
         model: The robot without the load.
-        frame: Frame to which the load is fixed.
-        pi: The load's parameters in that frame, shape (10,).
-        motion: Positions, velocities and accelerations of the joints, which carry the load.
-        measured: Joint torques, which are interpolated at the stamps of the motion.
+        frame: Name of the frame to which the load is fixed.
+        pi: Inertial parameters of the load in that frame, shape (10,).
+        motion: Positions, velocities and accelerations of the joints, with the load.
+        measured: Joint torques, interpolated to the stamps of the motion.
     """
     motion, measured = (stream.ordered(model.joint_names) for stream in (motion, measured))
     if motion.v is None or motion.a is None or measured.effort is None:

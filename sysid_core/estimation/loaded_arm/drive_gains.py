@@ -37,10 +37,10 @@ def joint_regression(
 
     Args:
         parts: Equations of the runs without and with load.
-        X_L: The load's parameters to those of the bodies, shape (10 N, 10).
+        X_L: Matrix from the load's parameters to those of the bodies, shape (10 N, 10).
         load: Known parameters of the load.
         loaded_structure: Structural rows with the load's weight in the friction, shape (s, p).
-        parameters: Parameters of the round before, gains left out; None: gains are fixed in this one.
+        parameters: Parameters of the previous round without gains; None: gains fixed now.
     """
     first, second = parts
     N, n = first.n_inertial, len(first.joints)
@@ -104,9 +104,9 @@ class DriveGains:
     """Drive gain (torque per current) of each joint.
 
     Attributes:
-        gains: Shape (n,) [N m/A].
-        sd: Standard deviation of the fit alone, shape (n,) [N m/A]: it says nothing of how well
-            the controller knows its motors.
+        gains: Torque per current of each joint, shape (n,) [N m/A].
+        sd: Standard deviation from the fit alone, shape (n,) [N m/A]; errors of the controller's
+            own motor constants are not included.
     """
 
     gains: Array
@@ -119,7 +119,7 @@ class DriveGains:
         torque: ArrayLike,
         v: ArrayLike,
     ) -> DriveGains:
-        """Drive gains with which a controller converts model torques to motor currents.
+        """Return the drive gains with which a controller converts model torques to motor currents.
 
         Args:
             current: Desired motor currents, shape (K, n) [A].
@@ -127,7 +127,7 @@ class DriveGains:
             v: Joint velocities, shape (K, n) [rad/s].
 
         Raises:
-            EstimationError: Shapes differ, or a joint's torque hardly varies.
+            EstimationError: The shapes differ, or the torque of a joint hardly varies.
         """
         current, torque, v = (np.asarray(x, dtype=float) for x in (current, torque, v))
         if not current.shape == torque.shape == v.shape or current.ndim != 2 or len(current) < 10:

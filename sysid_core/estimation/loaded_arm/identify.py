@@ -42,11 +42,11 @@ class LoadedIdentification:
     """Arm and drive gains, identified together from runs with a known load.
 
     Attributes:
-        identification: The arm without load; its drives have the gains that were found. Its
-            estimate holds the load (`load.mx` ...) and the gains (`elbow.gain`) as well.
+        identification: The arm without load, its drives with the identified gains. Its estimate
+            also contains the load (`load.mx` ...) and the gains (`elbow.gain`).
         loaded: Model of the arm with the load, for the prediction of the loaded runs.
-        gains: Gains of the drives, in the robot's order of joints.
-        payload: The load alone, in its frame.
+        gains: Identified drive gains, in the robot's order of joints.
+        payload: Estimate of the load alone, in its frame.
     """
 
     identification: Identification
@@ -64,14 +64,14 @@ def identify_with_load(
     """Identify an arm, its drive gains, and the unknown parameters of a load of known mass.
 
     Args:
-        unloaded: Runs without load; its drives' gains are the starting point only.
-        loaded: Runs with it, of the same robot with the same friction terms.
+        unloaded: Equations of the runs without load; their drive gains are the initial values.
+        loaded: Equations of the runs with load, for the same robot and friction terms.
         load: Known parameters of the load.
         estimator: Whole-robot estimator, such as `ConsistentLeastSquares`.
 
     Raises:
-        EstimationError: The gains don't settle, a joint has no efforts, or a link has the load's
-            name.
+        EstimationError: The gains don't converge, a joint has no efforts, or a link is named like
+            the load.
     """
     model, friction = unloaded.model, unloaded.friction
     _require_gains(model, unloaded.unmeasured() | loaded.unmeasured())

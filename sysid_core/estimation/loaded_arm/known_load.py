@@ -43,9 +43,9 @@ class KnownLoad:
     """Known parameters of the load that the arm carries in the loaded runs.
 
     Attributes:
-        mass: [kg].
-        frame: Link or frame that it is fixed to.
-        com: Centre of mass in the frame, shape (3,) [m]; None: to be found.
+        mass: Mass [kg].
+        frame: Name of the link or frame to which the load is fixed.
+        com: Centre of mass in that frame, shape (3,) [m]; None: unknown, to be estimated.
     """
 
     mass: float
@@ -124,10 +124,10 @@ class SupposedLoad:
     """Assumption about a load: a ball about the origin of the frame, or a shape of known density.
 
     Attributes:
-        frame: Frame that carries the load.
-        reach: Largest plausible distance of the centre of mass from the frame [m].
+        frame: Name of the frame that carries the load.
+        reach: Largest plausible distance of the centre of mass from the frame's origin [m].
         size: Radius of a ball as large as the load [m].
-        density: Prior on its density where its shape is known; replaces `reach` and `size`.
+        density: Prior on the density of a known shape, instead of `reach` and `size`; None: ball.
     """
 
     frame: str
@@ -220,7 +220,7 @@ def torque_streams(
     Args:
         model: The robot.
         recording: Joint states with declared efforts.
-        friction: Friction model, whose drives convert efforts to torques.
+        friction: Friction model with the drives, which convert efforts to torques.
         processing: Sampling rates and cut-off frequencies.
     """
     out = []

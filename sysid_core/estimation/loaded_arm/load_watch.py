@@ -26,8 +26,8 @@ class LoadWatch:
     the load is constant.
 
     Args:
-        noise: Root mean square of the torque residual of each joint, shape (n,) [N m].
-        prior: Covariance of the payload before anything is known, shape (10, 10).
+        noise: RMS torque residual of each joint, shape (n,) [N m].
+        prior: Prior covariance of the payload parameters, shape (10, 10).
         period_s: Time between samples [s].
     """
 
@@ -46,9 +46,9 @@ class LoadWatch:
         """Add one sample; returns the change if the load has changed.
 
         Args:
-            time_s: Time [s], increasing.
-            extra: Torque minus what the unloaded arm needs, shape (n,) [N m].
-            Y: Regressor of the payload, shape (n, 10).
+            time_s: Time of the sample [s], increasing.
+            extra: Measured torques minus those of the unloaded arm, shape (n,) [N m].
+            Y: Regressor of the payload's torques, shape (n, 10).
         """
         self._began = time_s if self._began is None else self._began
         YW = Y.T * self._weights
@@ -75,11 +75,11 @@ def load_changes(
     """Return all changes of the load in one recording.
 
     Args:
-        time: Shape (K,) [s].
-        extra: Torque minus what the unloaded arm needs, shape (K, n) [N m].
-        Y: Regressor of the payload, shape (K, n, 10).
-        noise: As in `LoadWatch`, shape (n,) [N m].
-        prior: As in `LoadWatch`, shape (10, 10).
+        time: Times, shape (K,) [s].
+        extra: Measured torques minus those of the unloaded arm, shape (K, n) [N m].
+        Y: Regressor of the payload's torques, shape (K, n, 10).
+        noise: RMS torque residual of each joint, shape (n,) [N m].
+        prior: Prior covariance of the payload parameters, shape (10, 10).
     """
     watch = LoadWatch(noise, prior, float(np.median(np.diff(time))))
     found: Sequence[PayloadChange | None] = [
@@ -139,12 +139,12 @@ def change_note(
     """Return a note about the largest change of the load in a span; empty without a change.
 
     Args:
-        stream: The span, K samples; the other arrays as for `load_changes`.
-        extra: Shape (K, n) [N m].
-        Y: Shape (K, n, 10).
-        noise: Shape (n,) [N m].
-        prior: Shape (10, 10).
-        run: The recording that it was cut from, to name it; None: not known.
+        stream: Joint states of the span, K samples.
+        extra: Measured torques minus those of the unloaded arm, shape (K, n) [N m].
+        Y: Regressor of the payload's torques, shape (K, n, 10).
+        noise: RMS torque residual of each joint, shape (n,) [N m].
+        prior: Prior covariance of the payload parameters, shape (10, 10).
+        run: Recording that contains the span, named in the note; None: unknown.
     """
     changes = load_changes(stream.time, extra, Y, noise, prior)
     if not changes:

@@ -69,9 +69,9 @@ class ExtraTorque:
     """Contribution of the payload to the joint torques along one loaded recording.
 
     Attributes:
-        time: Shape (K,) [s].
-        measured: Torque minus what the unloaded arm needs, shape (K, n) [N m].
-        predicted: Torques predicted with the estimated payload, shape (K, n) [N m].
+        time: Times, shape (K,) [s].
+        measured: Measured torques minus those of the unloaded arm, shape (K, n) [N m].
+        predicted: Torques of the estimated payload, shape (K, n) [N m].
     """
 
     time: Array
@@ -85,10 +85,10 @@ class LoadedArm:
 
     Attributes:
         estimate: Estimate of the payload.
-        joint_names: Columns of the torques.
-        extra: Torques of the payload, one entry for each loaded recording.
-        added: Mass that the loaded recordings carry more than the unloaded ones, by least squares
-            alone, and its standard deviation [kg]; negative where they carry less.
+        joint_names: Names of the joints, the columns of the torques.
+        extra: Torques of the payload in each loaded recording.
+        added: Mass difference between loaded and unloaded recordings by least squares alone, and
+            its standard deviation [kg]; negative if the loaded ones carry less.
     """
 
     estimate: Estimate
@@ -161,17 +161,17 @@ class PayloadFromTorques:
     """Estimator of the payload of an arm without force-torque sensor.
 
     Args:
-        model: The unloaded robot. Its inertial parameters are the prior of the arm's.
-        frame: Frame that carries the payload, and in which it is reported.
+        model: The unloaded robot; its inertial parameters are the prior for the arm.
+        frame: Name of the frame that carries the payload, and to which the result refers.
         friction: Friction terms per joint; default: those of geared arms, load-dependent friction
             included (on a UR10e they halve the residual of the usual four).
-        gain_sd: Relative standard deviation of the torque scale (drive gains), a number or one
-            per joint: independent errors, carried into the covariance.
-        reach: Largest plausible distance of the payload's centre of mass from the frame [m].
-        size: Radius of a ball as large as the payload [m]: the prior of its inertia, which slow
+        gain_sd: Relative standard deviation of the drive gains (torque scale), a number or shape
+            (n,); the errors are independent and included in the covariance.
+        reach: Largest plausible distance of the centre of mass from the frame's origin [m].
+        size: Radius of a ball as large as the payload [m], for the prior of its inertia, which slow
             arms hardly show.
-        density: Prior on the payload's density where its shape in the frame is known: replaces
-            `reach` and `size`.
+        density: Prior on the density of a known shape in the frame, which replaces `reach` and
+            `size`; None: ball.
     """
 
     method = "payload from joint torques"
@@ -234,12 +234,12 @@ class PayloadFromTorques:
         """Estimate the payload, and return the torques that support the estimate.
 
         Args:
-            loaded: Spans at equal steps with q, v, a and torques [N m] (`smooth_motion`).
-            unloaded: Recordings without payload; may be empty.
-            identified: Full parameters of the unloaded arm with covariance, as a prior instead of
-                the model's.
+            loaded: Equally sampled spans with q, v, a and torques [N m] (from `smooth_motion`).
+            unloaded: Spans of the same kind without payload; may be empty.
+            identified: Estimate of all parameters of the unloaded arm with covariance, as prior;
+                None: the prior comes from the model.
             source: Name of the data source.
-            runs: The recording that each loaded span was cut from, to name it in notes.
+            runs: Recordings of the loaded spans, in the same order, named in notes; empty: unknown.
 
         Raises:
             EstimationError: The efforts are not torques, signals are missing, or the parameters

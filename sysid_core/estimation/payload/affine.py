@@ -15,11 +15,11 @@ def affine_derivatives(pi: Array, centre: Array) -> Array:
     `dP = G P + P G^T` with the generators G of `X` in `P -> X P X^T`.
 
     Args:
-        pi: Shape (10,).
-        centre: Shape (3,) [m].
+        pi: Inertial parameters of the body, shape (10,).
+        centre: Centre of the map, shape (3,) [m].
 
     Returns:
-        Shape (10, 12): three shifts [m], then the nine entries of the linear map.
+        Derivatives, shape (10, 12): three shifts [m], then nine entries of the linear map.
     """
     P = pseudo_inertia_from_pi(pi)
     G = np.zeros((12, 4, 4))

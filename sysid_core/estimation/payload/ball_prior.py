@@ -39,11 +39,11 @@ def ball_prior(
     the origin changes with the centre of mass.
 
     Args:
-        pi: Parameters found so far, shape (10,).
+        pi: Present estimate of the parameters, shape (10,).
         reach: Standard deviation of the centre of mass per axis [m].
         size: Radius of the ball [m].
-        mass_spread: Standard deviation of the mass as a part of it.
-        inertia_spread: Standard deviation of the inertia as a part of the even ball's.
+        mass_spread: Standard deviation of the mass relative to the mass [-].
+        inertia_spread: Standard deviation of the inertia relative to that of the uniform ball [-].
 
     Returns:
         Mean (10,) and covariance (10, 10).

@@ -36,19 +36,19 @@ class PayloadData:
     """Wrenches and motion of a held object, K samples in the axes of the sensor.
 
     Attributes:
-        time: Shape (K,) [s], increasing.
+        time: Times of the samples, shape (K,) [s], increasing.
         wrench: Wrench that the sensor exerts on the object, force then torque, shape (K, 6) [N, N
             m].
-        a: Proper acceleration of the sensor's origin, shape (K, 3) [m/s^2].
-        omega: Angular velocity, shape (K, 3) [rad/s].
-        alpha: Angular acceleration, shape (K, 3) [rad/s^2].
-        gravity: Shape (K, 3) [m/s^2].
+        a: Acceleration of the sensor's origin minus gravity, shape (K, 3) [m/s^2].
+        omega: Angular velocity of the sensor, shape (K, 3) [rad/s].
+        alpha: Angular acceleration of the sensor, shape (K, 3) [rad/s^2].
+        gravity: Gravity, shape (K, 3) [m/s^2].
         source: Name of the data source.
-        R_WS: Orientation of the sensor, shape (K, 3, 3); lets an error of gravity's direction be
-            estimated along. None where it isn't known.
-        p_WS: Position of the sensor, shape (K, 3) [m], or None.
+        R_WS: Orientation of the sensor in the world, shape (K, 3, 3), from which an error of the
+            direction of gravity can be estimated; None: unknown.
+        p_WS: Position of the sensor in the world, shape (K, 3) [m]; None: unknown.
         covariance: Covariance of (a, omega, alpha), shape (K, 9, 9), NaN for samples without one;
-            None if the error of the motion is unknown.
+            None: unknown.
     """
 
     time: Array
@@ -137,13 +137,13 @@ def dynamism(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike, gravity: ArrayLik
     acceleration.
 
     Args:
-        a: Proper acceleration, shape (..., 3).
-        omega: Shape (..., 3).
-        alpha: Shape (..., 3).
-        gravity: Shape (..., 3).
+        a: Proper acceleration, shape (..., 3) [m/s^2].
+        omega: Angular velocity, shape (..., 3) [rad/s].
+        alpha: Angular acceleration, shape (..., 3) [rad/s^2].
+        gravity: Gravity, shape (..., 3) [m/s^2].
 
     Returns:
-        Shape (...).
+        Magnitude nu, shape (...).
     """
     linear = np.asarray(a) + np.asarray(gravity)
     squares = linear**2 + np.asarray(alpha) ** 2 + (np.asarray(omega) / 0.5) ** 2
@@ -157,11 +157,11 @@ class CompressedWrenches:
     information about `pi` is lost. Samples can be added one by one.
 
     Args:
-        dynamism_scale: `c_1` of the dynamism weight `w = tanh(3 nu / c_1)`
-            (Nadeau et al. 2022, eq. 9); None: no weighted factors.
+        dynamism_scale: Constant `c_1` of the dynamism weight `w = tanh(3 nu / c_1)` (Nadeau et al.
+            2022, eq. 9); None: no weighted factors.
 
     Attributes:
-        n_samples: Number of samples.
+        n_samples: Number of compressed samples.
     """
 
     def __init__(self, dynamism_scale: float | None = None) -> None:
@@ -207,10 +207,10 @@ class CompressedWrenches:
         """Compress all samples of a recording.
 
         Args:
-            data: The recording.
-            dynamism_scale: `c_1`.
-            residual_frame: Poses of the sensor in another frame, shape (K, 4, 4): residuals are
-                then wrenches in that frame's axes about its origin, and weigh accordingly.
+            data: Wrenches and motions of the recording.
+            dynamism_scale: Constant `c_1` of the dynamism weight; None: no weighted factors.
+            residual_frame: Poses of the sensor in another frame, shape (K, 4, 4), about whose
+                origin and in whose axes residual wrenches are weighted; None: those of the sensor.
         """
         wrenches = cls(dynamism_scale)
         wrenches.add(data, residual_frame=residual_frame)

@@ -30,12 +30,12 @@ def shape_covariance(shape: Shape, mass: float, contrast: float) -> Array:
     """Return the prior covariance of `pi` for densities that vary independently between cells.
 
     Args:
-        shape: Shape in the sensor frame.
-        mass: Mass of the whole body [kg].
+        shape: Shape of the body in the sensor frame.
+        mass: Total mass [kg].
         contrast: Relative standard deviation of the density between regions of 1/56 volume.
 
     Returns:
-        Shape (10, 10).
+        Covariance, shape (10, 10).
     """
     Phi = shape.parameters_per_mass
     variance = contrast**2 / GRAINS * mass**2 * shape.volumes / shape.volume
@@ -47,7 +47,7 @@ class DensityPrior:
     """Relative-entropy prior on the density of a shape.
 
     Attributes:
-        shape: Shape in the sensor frame.
+        shape: Shape of the body in the sensor frame.
         contrast: Relative standard deviation of the density between regions of 1/56 volume.
     """
 
@@ -85,14 +85,14 @@ class DensityPrior:
 
         Args:
             R: Whitened factor of the data, shape (p, 10).
-            r: Shape (p,).
-            near: Parameters of a similar solution, from which to start, shape (10,).
+            r: Right-hand side of the data, shape (p,).
+            near: Parameters of a similar solution as initial value, shape (10,); None: none.
 
         Returns:
-            Masses of `cells`, shape (n,), all positive [kg].
+            Masses of the n `cells`, shape (n,), all positive [kg].
 
         Raises:
-            EstimationError: The data ask for a negative mass.
+            EstimationError: The data imply a negative mass.
             SolverError: Newton's method didn't converge.
         """
         E = R @ self.cells.parameters_per_mass

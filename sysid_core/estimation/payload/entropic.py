@@ -31,7 +31,7 @@ class EntropicRegression(WrenchEstimator):
 
     Args:
         shape: Shape of the object, in the sensor frame.
-        weight: `gamma`; the default was chosen on random objects.
+        weight: Weight `gamma` of the distance; the default was chosen on random objects.
     """
 
     method = "GEO"
@@ -64,13 +64,13 @@ def minimise_entropic(R: Array, r: Array, prior_pi: Array, weight: float) -> tup
     """Minimise the data misfit plus the weighted divergence by Newton's method.
 
     Args:
-        R: Shape (p, 10).
-        r: Shape (p,).
+        R: Triangular factor of the data, shape (p, 10).
+        r: Right-hand side of the data, shape (p,).
         prior_pi: Parameters of a consistent body, shape (10,).
-        weight: `gamma`.
+        weight: Weight `gamma` of the divergence.
 
     Returns:
-        pi (10,) and the Hessian there (10, 10).
+        Parameters pi, shape (10,), and the Hessian of the objective there, shape (10, 10).
 
     Raises:
         SolverError: The iteration did not converge.

@@ -19,12 +19,12 @@ def grasp_priors(pi: Array, grasp: Shape, extent: float) -> list[tuple[Array, Ar
     the centre of mass.
 
     Args:
-        pi: Parameters found so far, shape (10,); mass and centre of mass are used.
-        grasp: Shape with `fingers` (`robot.shapes.grasped`).
-        extent: Size of the space in which it is held [m].
+        pi: Present estimate, shape (10,), of which mass and centre of mass are used.
+        grasp: Shape with the attribute `fingers` (`robot.shapes.grasped`).
+        extent: Size of the space that contains the object [m].
 
     Returns:
-        Mean (10,) and covariance (10, 10) of each kind, the mass given.
+        Mean (10,) and covariance (10, 10) of each box, for known mass.
     """
     assert grasp.fingers is not None
     opening = float(np.linalg.norm(grasp.fingers))

@@ -46,11 +46,12 @@ class PointMassDiscretization(WrenchEstimator):
 
     Args:
         shape: Shape of the object, in the sensor frame.
-        squared: Square the three norms (a QP for OSQP) instead of the paper's own problem (an
-            SOCP for Clarabel). The two don't share optima: each needs weights of its own. The
-            paper's own is the default: on random objects its inertia errors are 0.35 to 0.7 as large,
-            and it takes no longer.
-        dynamism_scale: `c_1` [-]. 300 in the paper's simulations, 5000 or 25000 on its robot.
+        squared: True for the squares of the three norms (a QP for OSQP), False for the paper's
+            problem (an SOCP for Clarabel). The optima differ, so each needs its own weights. On
+            random objects, the inertia errors of the SOCP are 0.35 to 0.7 as large, in no more
+            time.
+        dynamism_scale: Dynamism constant `c_1` [-]: in the paper 300 (simulated), 5000 or 25000
+            (robot).
     """
 
     def __init__(
@@ -86,8 +87,8 @@ class PointMassDiscretization(WrenchEstimator):
         """Return the estimated masses of the cells, shape (n,) [kg].
 
         Raises:
-            EstimationError: The forces ask for a negative mass, or the wrenches were compressed
-                for another dynamism scale.
+            EstimationError: The forces imply a negative mass, or the wrenches were compressed for
+                another dynamism scale.
             SolverError: The solver didn't converge.
         """
         if wrenches.dynamism_scale != self.dynamism_scale:
@@ -198,12 +199,12 @@ def solve_cone_program(
     cvxpy is slow.
 
     Args:
-        P: Upper triangle, shape (n, n).
-        q: Shape (n,).
-        A: Shape (m, n).
-        b: Shape (m,).
-        cones: Clarabel's, of m rows together.
-        what: Name of the problem, for errors.
+        P: Upper triangle of the symmetric matrix, shape (n, n).
+        q: Linear term of the objective, shape (n,).
+        A: Constraint matrix, shape (m, n).
+        b: Right-hand side of the constraints, shape (m,).
+        cones: Cones of Clarabel, of m rows together.
+        what: Name of the problem, for error messages.
 
     Raises:
         SolverError: There is no optimum.

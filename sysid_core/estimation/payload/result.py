@@ -30,12 +30,12 @@ def linear_error_covariance(response: Array, noise: Array, pi: Array, spread: Ar
     Args:
         response: Derivative of the estimate with respect to the true parameters, `d pi_hat / d pi`,
             shape (10, 10).
-        noise: Covariance that comes from the sensor's noise, shape (10, 10).
-        pi: The estimate, shape (10,).
-        spread: Covariance of what the truth may be around it, shape (10, 10).
+        noise: Covariance of the estimate due to sensor noise, shape (10, 10).
+        pi: Estimated parameters, shape (10,).
+        spread: Covariance of the true parameters about the estimate, shape (10, 10).
 
     Returns:
-        Shape (10, 10).
+        Expected squared error as a matrix, shape (10, 10).
     """
     pull = response - np.eye(10)
     covariance = pull @ (spread + np.outer(pi, pi)) @ pull.T + noise
@@ -98,9 +98,9 @@ def verdicts_from_prior(
     about the distribution of the mass around its centre.
 
     Args:
-        covariance: Shape (10, 10).
-        prior_covariance: Shape (10, 10).
-        mass_sd: Prior deviation of the mass, where `prior_covariance` is that of bodies of one mass.
+        covariance: Covariance of the estimate, shape (10, 10).
+        prior_covariance: Covariance of the prior, shape (10, 10).
+        mass_sd: Prior deviation of the mass [kg], if `prior_covariance` is for a known mass.
     """
     after, before = np.diag(covariance).copy(), np.diag(prior_covariance).copy()
     if mass_sd is not None:
@@ -144,12 +144,12 @@ class PayloadSummary:
     """Payload with standard deviations in the units of robot controllers.
 
     Attributes:
-        mass: [kg].
+        mass: Mass [kg].
         com: Centre of mass in the sensor frame, shape (3,) [m].
         inertia: Inertia about the centre of mass, axes of the sensor, shape (3, 3) [kg m^2].
-        mass_sd: [kg].
-        com_sd: Shape (3,) [m].
-        inertia_sd: Shape (3, 3) [kg m^2].
+        mass_sd: Standard deviation of the mass [kg].
+        com_sd: Standard deviation of the centre of mass, shape (3,) [m].
+        inertia_sd: Standard deviation of the inertia, shape (3, 3) [kg m^2].
         covariance: Covariance of mass, com and (Ixx, Ixy, Iyy, Ixz, Iyz, Izz) about the com, shape (10, 10).
     """
 
@@ -167,7 +167,7 @@ class PayloadSummary:
         standard deviations.
 
         Raises:
-            EstimationError: The estimate is not that of a payload, or the mass is not positive.
+            EstimationError: The estimate is not one of a payload, or the mass is not positive.
         """
         if estimate.names != PAYLOAD_NAMES:
             raise EstimationError(

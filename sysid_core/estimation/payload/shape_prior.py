@@ -86,11 +86,11 @@ class PayloadPosterior:
     """Posterior distribution of the payload parameters.
 
     Attributes:
-        pi: Mean, shape (10,).
-        covariance: Shape (10, 10).
-        spread: Covariance of the prior that is left, the mass given, shape (10, 10).
-        wrong_shape: Probability that the shape is not as given.
-        log_evidence: Logarithm of the probability of `r` with any of the prior's bodies, but for a
+        pi: Posterior mean of the parameters, shape (10,).
+        covariance: Posterior covariance, shape (10, 10).
+        spread: Prior covariance over the weighted hypotheses, mass known, shape (10, 10).
+        wrong_shape: Probability that the given shape is wrong.
+        log_evidence: Log-probability of `r` under all bodies of the prior together, up to a
             constant.
     """
 
@@ -110,10 +110,10 @@ class ShapePrior:
     """Prior of a payload whose shape is given (possibly with errors) or unknown.
 
     Args:
-        shape: In the sensor frame; None: anything within the extent. Of a grasped thing
-            (`robot.shapes.grasped`) only the width between the fingers is believed.
-        contrasts: Number of densities that vary independently.
-        extent: Size of the space in which something of unknown shape is held [m].
+        shape: Shape in the sensor frame; None: unknown, within the extent. Of a grasped object
+            (`robot.shapes.grasped`), only the width between the fingers is used.
+        contrasts: Relative standard deviations of the density between regions, one hypothesis each.
+        extent: Size of the space that contains an object of unknown shape [m].
     """
 
     def __init__(
@@ -219,10 +219,10 @@ class ShapePrior:
 
         Args:
             R: Whitened factor of the data, shape (p, 10).
-            r: Shape (p,).
+            r: Right-hand side of the data, shape (p,).
 
         Raises:
-            EstimationError: The data ask for a negative mass.
+            EstimationError: The data imply a negative mass.
         """
         first = self.first(R, r)
         mass = float(first[0])
@@ -262,9 +262,9 @@ class ShapePrior:
         evidence in the data.
 
         Args:
-            about: Parameters found so far, shape (10,).
+            about: Present estimate of the parameters, shape (10,).
             R: Whitened factor of the data, shape (p, 10).
-            r: Shape (p,).
+            r: Right-hand side of the data, shape (p,).
         """
         means, spreads, logs = self._hypotheses(about)
         spreads = spreads + MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]

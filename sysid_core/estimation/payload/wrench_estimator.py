@@ -15,8 +15,8 @@ class WrenchEstimator(ABC):
     """Base class of estimators that compress a recording before they fit it.
 
     Attributes:
-        dynamism_scale: `c_1` with which the wrenches must be weighted (Nadeau et al. 2022, eq. 9);
-            None for estimators that don't weight them.
+        dynamism_scale: Constant `c_1` with which the wrenches must be weighted (Nadeau et al. 2022,
+            eq. 9); None: no weights.
     """
 
     dynamism_scale: float | None = None
@@ -31,12 +31,12 @@ class WrenchEstimator(ABC):
         """Estimate from compressed wrenches."""
 
     def fit(self, data: PayloadData, *, residual_frame: ArrayLike | None = None) -> Estimate:
-        """Estimate the payload from a whole recording; `residual_frame`, shape (4, 4), as in
-        `CompressedWrenches.from_data`.
+        """Estimate the payload from a whole recording.
 
         Args:
-            data: The recording.
-            residual_frame: As of `CompressedWrenches.from_data`.
+            data: Wrenches and motions of the recording.
+            residual_frame: Poses of the sensor (see `CompressedWrenches.from_data`); None: sensor
+                axes.
         """
         wrenches = CompressedWrenches.from_data(
             data, self.dynamism_scale, residual_frame=residual_frame

@@ -67,16 +67,16 @@ def weigh_motion(
     the load. With a tare, only the samples after the last change of the load are used.
 
     Args:
-        recording: Joint states and wrench, cut anywhere; marks aren't needed.
+        recording: Joint states and wrench, over any part of a run; marks are optional.
         model: The robot.
-        frame: The sensor's frame.
-        shape: Shape of the object, in the sensor frame; None where it isn't known.
+        frame: Name of the sensor's frame.
+        shape: Shape of the object, in the sensor frame; None: unknown.
         sensor: Error magnitudes of the sensor; None: those of an ordinary sensor.
-        calibration: Calibration of an earlier tare.
-        sign: Sign of the wrench.
-        axes: Axes of the wrench.
-        clock: Whether to look for an offset between the stamps of joints and wrench.
-        still: Every joint state is a still posture, with the wrench of the same stamp.
+        calibration: Calibration from an earlier tare; None: tare in marked postures, if any.
+        sign: Sign of the wrench; `AUTO`: estimated.
+        axes: Axes of the wrench; `AUTO`: estimated.
+        clock: True to estimate an offset between the stamps of joints and wrench.
+        still: True if every joint state is a static posture, with the wrench of the same stamp.
 
     Raises:
         EstimationError: There is no wrench, there are too few postures, or the sensor carries no
@@ -245,13 +245,13 @@ def held_data(
     Args:
         recording: Joint states and wrench of one load.
         model: The robot.
-        frame: The sensor's frame.
-        calibration: Calibration by a tare with nothing held.
+        frame: Name of the sensor's frame.
+        calibration: Calibration from a tare with no object held.
         sensor: Error magnitudes of the sensor before the tare; None: those of an ordinary sensor.
-        still: Every joint state is a still posture, with the wrench of the same stamp.
+        still: True if every joint state is a static posture, with the wrench of the same stamp.
 
     Raises:
-        EstimationError: There is no wrench, or no joint states around it.
+        EstimationError: There is no wrench, or no joint states surround it in time.
     """
     _require_wrench(recording)
     run = recording if still else _usable(recording, calibration)[0]

@@ -32,8 +32,8 @@ class PayloadChange:
 
     Attributes:
         stamp_s: Time of the detection [s].
-        kind: Heavier, lighter, or of the same mass elsewhere.
-        mass: Increase of the mass [kg].
+        kind: Kind of change: heavier, lighter, or same mass with another centre of mass.
+        mass: Increase of the mass [kg]; negative for a decrease.
     """
 
     stamp_s: float
@@ -50,8 +50,8 @@ class ChangeDetector:
     samples, so that spikes and impacts do not count.
 
     Args:
-        noise_sd: Deviation of one sample of each signal, shape (n,).
-        share: Error of the model as a part of the signal's usual size.
+        noise_sd: Noise standard deviation of one sample of each signal, shape (n,).
+        share: Model error relative to the usual size of the signal [-].
         limit: Limit of the mean residual, in standard deviations.
     """
 
@@ -85,9 +85,9 @@ class ChangeDetector:
         """Add one sample; returns True if the payload has changed.
 
         Args:
-            stamp_s: Time [s], increasing.
-            residual: Measured minus predicted, shape (n,).
-            predicted: Shape (n,).
+            stamp_s: Time of the sample [s], increasing.
+            residual: Measured minus predicted signals, shape (n,).
+            predicted: Predicted signals, shape (n,).
             open_sd: Standard deviation of the prediction due to the uncertainty of the estimate,
                 shape (n,).
         """

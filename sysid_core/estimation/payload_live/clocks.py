@@ -34,12 +34,12 @@ def on_one_clock(
     Args:
         recording: Joint states, wrench and marks.
         model: The robot.
-        frame: The sensor's frame.
-        calibration: Calibration of the sensor; the delay that it knows is not corrected twice.
+        frame: Name of the sensor's frame.
+        calibration: Calibration of the sensor; its delay is not corrected again. None: none.
 
     Returns:
-        The recording, with a note if its stamps were moved, and what was found; None where the
-        motion shows nothing.
+        The recording, with a note if its stamps were shifted, and the clock offset; None if the
+        motion does not determine one.
     """
     try:
         clock = ClockOffset.of_recording(

@@ -38,7 +38,7 @@ class PayloadKnowledge:
 
     Attributes:
         estimate: Estimate of a payload.
-        shape: Shape of the object, in the sensor frame; None where it isn't known.
+        shape: Shape of the object, in the sensor frame; None: unknown.
     """
 
     estimate: Estimate
@@ -87,7 +87,7 @@ class PayloadKnowledge:
         parameters.
 
         Args:
-            data: Data to which the estimate was fitted; None while samples are still arriving.
+            data: Data of the estimate; None while samples are still arriving.
         """
         state = self.state
         if state is PayloadState.COLLECTING:

@@ -28,12 +28,12 @@ class OnlinePayload:
     The same samples in the same order give the same answer, live or from a file.
 
     Args:
-        shape: Shape of the object, in the sensor frame; None where it isn't known.
+        shape: Shape of the object, in the sensor frame; None: unknown.
         sensor: Error magnitudes of the sensor before a tare; None: those of an ordinary sensor.
 
     Attributes:
         sensor: Error magnitudes of the sensor before a tare.
-        change: The last change of the load, after which it started anew; None before one.
+        change: Last change of the load, at which the estimator restarted; None: no change yet.
     """
 
     def __init__(self, shape: Shape | None = None, *, sensor: SensorModel | None = None) -> None:
@@ -46,9 +46,9 @@ class OnlinePayload:
         """Delete all samples.
 
         Args:
-            calibration: Calibration of the sensor, if it has been tared: what may be left of its errors is
-                believed from now on.
-            age_s: Time since that tare [s].
+            calibration: Calibration of the sensor, whose remaining errors are assumed from now on;
+                None: errors before a tare.
+            age_s: Time since the tare [s].
         """
         self._running.reset(
             self.sensor if calibration is None else self.sensor.tared(calibration, age_s)
@@ -70,10 +70,10 @@ class OnlinePayload:
             data: One or more samples, newer than all earlier ones.
 
         Returns:
-            Changes of the load that were noticed among them.
+            Changes of the load detected in these samples.
 
         Raises:
-            EstimationError: The times do not increase; no sample was used.
+            EstimationError: The times do not increase; none of the samples was used.
         """
         if self._last_stamp is not None and data.time[0] <= self._last_stamp:
             raise EstimationError(

@@ -80,8 +80,8 @@ class KnownLoad:
     """Load with known inertial parameters and their uncertainty.
 
     Attributes:
-        mean: The ten parameters in the sensor's frame, shape (10,).
-        covariance: Shape (10, 10).
+        mean: Mean of the ten parameters in the sensor frame, shape (10,).
+        covariance: Covariance of the parameters, shape (10, 10).
     """
 
     mean: Array
@@ -94,10 +94,10 @@ class KnownLoad:
         """Load whose mass was measured with a scale.
 
         Args:
-            mass, mass_sd: [kg].
+            mass, mass_sd: Mass and its standard deviation [kg].
             com: Centre of mass of the held load, shape (3,) [m].
             com_sd: Standard deviation of the centre of mass along each axis [m].
-            size: Its length [m]: it resists turning as a ball of that size, or quite differently.
+            size: Length of the load [m]; the inertia is uncertain about that of a ball this long.
         """
         inertia = 0.4 * mass * (0.5 * size) ** 2
         mean = pi_from_mass_com_inertia(mass, com, inertia * np.eye(3))
@@ -130,8 +130,8 @@ class KnownLoads:
 
     Attributes:
         loads: Known loads by name.
-        prior: Relative prior probabilities of loads, of "empty" and "unknown", and of "moved" in that of the
-            load that has moved; where they aren't named 0.1 for "moved" and 1 for the others.
+        prior: Relative prior probabilities by name, including "empty" and "unknown" (default: 1),
+            and "moved", the factor for a load with a shifted centre of mass (default: 0.1).
     """
 
     loads: Mapping[str, KnownLoad]
@@ -198,9 +198,9 @@ def part_probabilities(
     probable first.
 
     Args:
-        data: Samples of a moment in which one load was held, bias and tool taken out.
+        data: Samples of a short time with one load held, without sensor bias and tool.
         parts: Known loads.
-        sensor: Remaining errors of the sensor (`SensorModel.in_a_moment`).
+        sensor: Remaining errors of the sensor (from `SensorModel.in_a_moment`).
     """
     rest = np.zeros_like(data.a)  # positions without stamps have accelerations that are noise
     still = replace(data, a=-data.gravity, omega=rest, alpha=rest)
@@ -309,11 +309,11 @@ def judge_part(found: Mapping[str, float], expected: str = "") -> Reason:
     any known load or none is held.
 
     Args:
-        found: Probabilities, the likeliest first (`part_probabilities`).
-        expected: Name of a load.
+        found: Probabilities by name, the most probable first (from `part_probabilities`).
+        expected: Name of the expected load; empty: none.
 
     Raises:
-        EstimationError: There is no such load.
+        EstimationError: The expected load is not among the names.
     """
     if expected and expected not in found:
         raise EstimationError(

@@ -19,7 +19,7 @@ def replay_payload(recording: Recording, session: PayloadSession) -> FilteredJoi
 
     Args:
         recording: Raw joint states, wrenches and marks.
-        session: Fresh.
+        session: New session without samples.
 
     Returns:
         The filtered joint states.

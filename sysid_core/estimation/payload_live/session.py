@@ -48,8 +48,8 @@ class LoadChange:
 
     Attributes:
         stamp_ns: Time of the detection [ns].
-        kind: Attached, detached or slipped.
-        mass: Increase of the mass [kg].
+        kind: Kind of change: attached, detached or slipped.
+        mass: Increase of the mass [kg]; negative for a decrease.
     """
 
     stamp_ns: int
@@ -68,16 +68,16 @@ class PayloadSession:
     Args:
         model: The robot without the payload.
         sensor_frame: Frame of the force-torque sensor.
-        online: The running estimator.
-        calibration: Calibration of the sensor, from an earlier tare; None: tare with the marked postures.
+        online: Running estimator of the payload.
+        calibration: Calibration from an earlier tare; None: tare in the marked postures.
 
     Attributes:
         calibration: Calibration of the sensor, once it is tared.
-        problem: Why it can't be, or None.
-        tare_age_s: Time from the tare to the motion [s]; 0 where unknown.
-        n_without_motion: Wrenches left out because no joint states surround them.
-        n_repeated: Wrenches of the motion left out because they repeat the one before, as of a sensor
-            slower than its topic: nothing was measured at their stamps.
+        problem: Reason why the sensor could not be tared; None: none.
+        tare_age_s: Time from the tare to the motion [s]; 0: unknown.
+        n_without_motion: Number of wrenches left out because no joint states surround them in time.
+        n_repeated: Number of wrenches left out because they repeat the previous one, as from a
+            sensor slower than its topic.
         changes: Changes of the load so far, oldest first.
     """
 
@@ -327,10 +327,10 @@ class PayloadSession:
         the remaining uncertainty of the sensor.
 
         Args:
-            seconds: Time since the first of these samples [s].
+            seconds: Duration of the requested samples, up to the newest [s].
 
         Raises:
-            EstimationError: The sensor is not tared, or there are too few such samples.
+            EstimationError: The sensor is not tared, or there are too few samples.
         """
         if self.calibration is None:
             raise EstimationError(
@@ -390,7 +390,7 @@ class PayloadSession:
         for charts.
 
         Raises:
-            EstimationError: No sample has been used.
+            EstimationError: No sample has been used yet.
         """
         if not self._used:
             raise EstimationError(

@@ -40,10 +40,10 @@ class PayloadStreams:
     which it belongs.
 
     Args:
-        max_gap_s: Joint states further apart than this are not interpolated [s].
+        max_gap_s: Largest gap between joint states that is interpolated [s].
 
     Attributes:
-        late: Something has come that should have been read before; `rewind` clears it.
+        late: True if an item arrived after the reading position had passed it; cleared by `rewind`.
     """
 
     def __init__(self, max_gap_s: float) -> None:
@@ -228,8 +228,8 @@ class PayloadStreams:
         return np.asarray((1 - s) * before + s * after)
 
     def recent(self, seconds: float, late_ns: int = 0) -> list[tuple[int, Array, Array]]:
-        """Return the stamps, new readings (6,) and joint states (6, n) of the newest seconds that
-        joint states surround; the reading position is unchanged.
+        """Return the stamps [ns], wrenches (6,) and joint states (6, n) of the newest seconds
+        between joint states; the reading position is unchanged.
 
         Args:
             seconds: Largest age of the samples [s].

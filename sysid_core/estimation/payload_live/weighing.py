@@ -27,13 +27,13 @@ class Weighing:
 
     Attributes:
         estimate: Estimate by `PayloadMAP`.
-        data: Data to which the estimate was fitted, without bias and tool.
-        sensor_frame: Frame of the sensor, in whose axes the payload is stated.
-        calibration: Calibration of the sensor; None where nobody has tared it.
+        data: Data of the estimate, without sensor bias and tool.
+        sensor_frame: Name of the sensor frame, to which the payload refers.
+        calibration: Calibration of the sensor; None: not tared.
         changes: Changes of the load during the motion.
-        notes: Processing of the readings, and findings about the sensor, one sentence each.
-        doubts: Reasons not to believe it that only the readings show.
-        running: Estimate of the live estimator from the same samples; None without a tare.
+        notes: Remarks on the processing of the readings and on the sensor, one sentence each.
+        doubts: Reasons to doubt the estimate that only the readings show.
+        running: Result of the live estimator from the same samples; None without a tare.
         smoothed: Smoothed joint states that the estimate used; None for static postures.
     """
 
@@ -60,7 +60,7 @@ def judge_weighing(
 
     Args:
         estimate: Estimate of a payload.
-        calibration: Calibration of the sensor, or None.
+        calibration: Calibration of the sensor; None: not tared.
         changes: Changes of the load during the motion.
     """
     reasons = []
@@ -89,10 +89,10 @@ class Repeatability:
     """Repeatability of several payload estimates of one object.
 
     Attributes:
-        mass: Mass of each, shape (K,) [kg].
-        com: Shape (K, 3) [m].
-        mass_sd: Deviation stated with each, shape (K,) [kg].
-        com_sd: Shape (K, 3) [m].
+        mass: Estimated masses, shape (K,) [kg].
+        com: Estimated centres of mass, shape (K, 3) [m].
+        mass_sd: Reported standard deviations of the masses, shape (K,) [kg].
+        com_sd: Reported standard deviations of the centres of mass, shape (K, 3) [m].
     """
 
     mass: Array
@@ -115,7 +115,7 @@ class Repeatability:
         what differed between the recordings (grasps, postures, tares, robots).
 
         Args:
-            share: Ratio of precision to tolerance [-].
+            share: Ratio of six standard deviations to the tolerance [-].
         """
         freedom = len(self.mass) - 1
         lowest = 2.0 * float(scipy.special.gammaincinv(0.5 * freedom, 0.05))  # of chi squared
@@ -142,7 +142,7 @@ def repeatability(estimates: Sequence[Estimate]) -> Repeatability:
     """Return the scatter of several weighings of the same payload.
 
     Raises:
-        EstimationError: Fewer than two.
+        EstimationError: There are fewer than two estimates.
     """
     if len(estimates) < 2:
         raise EstimationError(

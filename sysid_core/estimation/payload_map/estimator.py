@@ -61,11 +61,11 @@ class PayloadMAP:
     """Maximum a posteriori estimator of payload, motion and sensor errors.
 
     Args:
-        shape: Shape of the object, in the sensor frame; None where it isn't known.
+        shape: Shape of the object, in the sensor frame; None: unknown.
         sensor: Error magnitudes of the sensor.
-        contrasts: Contrasts of the density, that are possible (`ShapePrior`).
-        extent: Size of the space in which something of unknown shape is held [m].
-        passes: At most that many steps between two lessons about the noise.
+        contrasts: Possible contrasts of the density (see `ShapePrior`).
+        extent: Size of the space that contains an object of unknown shape [m].
+        passes: Maximum number of steps between two updates of the noise.
     """
 
     method = "MAP"
@@ -89,11 +89,11 @@ class PayloadMAP:
 
         Args:
             data: Wrenches and motions.
-            belief: Belief of the motion at the wrenches' stamps; the data's motion, taken as exact,
-                when None.
+            belief: Motion at the stamps of the wrenches, with its error; None: the motion of the
+                data, without error.
 
         Raises:
-            EstimationError: The data ask for a negative mass.
+            EstimationError: The data imply a negative mass.
         """
         belief = belief or ExactMotion(data.a, data.omega, data.alpha)
         compressed = CompressedWrenches.from_data(data)
@@ -428,9 +428,9 @@ def left_evidence(information: Array, precision: Array, r: Array) -> float:
     det` of the prior.
 
     Args:
-        information: As of `eliminate_nuisances`.
-        precision: Shape (u,).
-        r: As it gives it.
+        information: Information matrix, as in `eliminate_nuisances`.
+        precision: Prior precision of the nuisance parameters, shape (u,).
+        r: Right-hand side from `eliminate_nuisances`.
     """
     u = len(precision)
     N, right = information[:u, :u] + np.diag(precision), information[:u, -1]

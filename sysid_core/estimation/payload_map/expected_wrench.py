@@ -19,9 +19,9 @@ class ExpectedWrench:
     like a change of the load at every reversal of the motion.
 
     Attributes:
-        pi: Parameters, shape (10,).
+        pi: Inertial parameters, shape (10,).
         covariance: Covariance of `pi`, shape (10, 10).
-        bias: Bias of the sensor, shape (6,).
+        bias: Bias of the sensor, shape (6,) [N, N m].
     """
 
     pi: Array
@@ -34,11 +34,11 @@ class ExpectedWrench:
         (`eliminate_nuisances`).
 
         Args:
-            R: Shape (p, 10).
-            r: Shape (p,).
-            back: Its rows of the bias, shape (6, 11); of a sensor without one, (0, 11).
-            pi: Parameters found so far, shape (10,).
-            extent: Size of the space in which something is held [m].
+            R: Triangular factor of the data, shape (p, 10).
+            r: Right-hand side of the data, shape (p,).
+            back: Rows of the bias in the map, shape (6, 11); (0, 11) for a sensor without bias.
+            pi: Present estimate of the parameters, shape (10,).
+            extent: Size of the space that contains the object [m].
         """
         mean, C = ball_prior(pi, extent / 2.0, extent / 2.0)
         (found,), (left,), _ = conditioned(R, r, mean[None], C[None])

@@ -32,7 +32,7 @@ class SplineBasis:
 
     Attributes:
         start: First knot [s].
-        spacing: [s].
+        spacing: Distance between knots [s].
         spans: Number of intervals between knots; there are spans + 5 functions.
     """
 
@@ -110,12 +110,12 @@ class JointSplines:
     """Smoothed motion of n joints.
 
     Attributes:
-        basis: Common to all joints.
-        coefficients: Shape (basis.size, n) [rad].
+        basis: Spline basis, common to all joints.
+        coefficients: Spline coefficients, shape (basis.size, n) [rad].
         time: Stamps of the encoder readings, shape (K,) [s].
-        q: The readings, shape (K, n) [rad].
-        encoder_sd: Shape (n,) [rad].
-        jerk_density: Spectral density of the jerk, shape (n,) [rad^2/s^5].
+        q: Encoder readings, shape (K, n) [rad].
+        encoder_sd: Noise standard deviation of each encoder, shape (n,) [rad].
+        jerk_density: Spectral density of the jerk of each joint, shape (n,) [rad^2/s^5].
     """
 
     basis: SplineBasis
@@ -135,11 +135,11 @@ class JointSplines:
         maximum likelihood.
 
         Args:
-            time: Shape (K,), increasing [s].
-            q: Shape (K, n) [rad].
+            time: Stamps of the readings, shape (K,), increasing [s].
+            q: Encoder readings, shape (K, n) [rad].
 
         Raises:
-            EstimationError: Fewer than eight samples, or unusable values.
+            EstimationError: There are fewer than eight samples, or unusable values.
         """
         time, q = np.asarray(time, dtype=float), np.asarray(q, dtype=float)
         if len(time) < 8 or q.shape[:1] != time.shape or not np.all(np.isfinite(q)):

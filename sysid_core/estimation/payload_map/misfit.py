@@ -24,12 +24,12 @@ class Misfit:
     """Measures of the residual of the wrench; the first two are 1 if all assumptions hold.
 
     Attributes:
-        spread: How much stretches of the recording disagree, or samples, in what the noise explains.
-        nuisance: The most unlikely sensor error, in three of its standard deviations.
-        wrong_shape: Probability that the shape isn't as given.
-        worse_sensor: Probability that the sensor's bias is off, or wanders, by more than was declared.
-        colour: What hangs together in time of the residual, in the noise of a sample; allowed for.
-        left: Noise that stands for it, of force and torque [N, N m].
+        spread: Scatter between stretches of the recording, or samples, relative to the noise.
+        nuisance: Largest estimated sensor error, in units of three standard deviations.
+        wrong_shape: Probability that the given shape is wrong.
+        worse_sensor: Probability that the sensor's bias is larger, or drifts more, than declared.
+        colour: Noise level for a residual correlated in time, relative to a sample's noise.
+        left: Assumed noise level of force and torque [N, N m].
     """
 
     spread: float
@@ -80,13 +80,13 @@ def spikes(relative: Array) -> NDArray[np.bool_]:
 def reported_misfit(
     covariance: Array, misfit: Misfit, n_spikes: int = 0, n_samples: int = 0
 ) -> tuple[Array, tuple[Reason, ...]]:
-    """Return the enlarged standard deviations, and warnings, if the residual exceeds the model.
+    """Return the covariance, enlarged if the residual exceeds the model, and the warnings.
 
     Args:
-        covariance: Shape (10, 10).
+        covariance: Covariance of the estimate, shape (10, 10).
         misfit: Measures of the unexplained residual.
-        n_spikes: Samples that were omitted.
-        n_samples: Number of all.
+        n_spikes: Number of omitted samples.
+        n_samples: Number of all samples.
     """
     found = []
     if misfit.wrong_shape > WRONG_SHAPE_LIMIT:

@@ -51,12 +51,12 @@ class MotionBelief(Protocol):
         """Return the normal matrix `X^T Sigma^-1 X`; the last column of X is the residual.
 
         Args:
-            rows: Gives for a slice of the samples: sensitivity T of the wrench to the motion, shape
-                (K, 6, 9), and rows X of the linear model, shape (K, 6, p).
-            noise_sd: Noise of every sample, shape (K, 6).
+            rows: Function of a slice of the samples that returns the sensitivity T of the wrench to
+                the motion, (K, 6, 9), and the rows X of the linear model, (K, 6, p).
+            noise_sd: Noise standard deviation of each sample, shape (K, 6).
 
         Returns:
-            Shape (p, p).
+            Normal matrix, shape (p, p).
         """
 
     def accept(self) -> None:
@@ -75,9 +75,9 @@ class ExactMotion:
     """Motion known without error.
 
     Args:
-        a: Proper acceleration, shape (K, 3).
-        omega: Shape (K, 3).
-        alpha: Shape (K, 3).
+        a: Proper acceleration, shape (K, 3) [m/s^2].
+        omega: Angular velocity, shape (K, 3) [rad/s].
+        alpha: Angular acceleration, shape (K, 3) [rad/s^2].
     """
 
     def __init__(self, a: ArrayLike, omega: ArrayLike, alpha: ArrayLike) -> None:
@@ -111,10 +111,10 @@ class WhiteMotion:
     """Motion with independent errors at every sample, such as those of an accelerometer.
 
     Args:
-        a: Proper acceleration, shape (K, 3).
-        omega: Shape (K, 3).
-        alpha: Shape (K, 3).
-        sd: Standard deviations of the nine components, shape (9,).
+        a: Proper acceleration, shape (K, 3) [m/s^2].
+        omega: Angular velocity, shape (K, 3) [rad/s].
+        alpha: Angular acceleration, shape (K, 3) [rad/s^2].
+        sd: Standard deviations of (a, omega, alpha), shape (9,).
     """
 
     def __init__(self, a: ArrayLike, omega: ArrayLike, alpha: ArrayLike, sd: ArrayLike) -> None:
@@ -166,7 +166,7 @@ class SplineMotion:
 
     Args:
         model: The robot.
-        frame: Frame of the sensor.
+        frame: Name of the sensor's frame.
         splines: Splines of all joints, in the model's order.
         time: Stamps of the wrenches, shape (K,) [s].
     """

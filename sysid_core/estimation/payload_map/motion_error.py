@@ -26,11 +26,11 @@ def motion_covariance(
 
     Args:
         model: The robot, with n joints.
-        frame: Frame of the sensor.
+        frame: Name of the sensor's frame.
         q: Joint positions, shape (K, n) [rad].
-        v: Velocities, shape (K, n) [rad/s].
-        a: Accelerations, shape (K, n) [rad/s^2].
-        sd: Standard deviations of the three, shape (3, K, n).
+        v: Joint velocities, shape (K, n) [rad/s].
+        a: Joint accelerations, shape (K, n) [rad/s^2].
+        sd: Standard deviations of q, v and a, shape (3, K, n).
     """
     S = model.frame_motion_sensitivity(frame, q, v, a)  # (K, 9, n, 3)
     S = (S * np.moveaxis(np.asarray(sd), 0, -1)[:, None]).reshape(len(S), 9, -1)
@@ -42,8 +42,8 @@ def filtered_motion_covariance(model: RobotModel, frame: str, joints: FilteredJo
     filtered joints, shape (K, 9, 9).
 
     Args:
-        model: The robot, its joints in the stream's order.
-        frame: Frame of the sensor.
+        model: The robot, with joints in the order of the stream.
+        frame: Name of the sensor's frame.
         joints: Filtered joint states with standard deviations.
 
     Raises:
@@ -58,14 +58,15 @@ def filtered_motion_covariance(model: RobotModel, frame: str, joints: FilteredJo
 
 
 def wrench_sensitivity(x: Array, pi: Array) -> Array:
-    r"""Return the derivative of `wrench_regressor(a, omega, alpha) @ pi` by (a, omega, alpha).
+    r"""Return the derivative of `wrench_regressor(a, omega, alpha) @ pi` with respect to (a, omega,
+    alpha).
 
     Args:
-        x: (a, omega, alpha), shape (K, 9).
-        pi: Shape (10,).
+        x: Motion (a, omega, alpha), shape (K, 9).
+        pi: Inertial parameters, shape (10,).
 
     Returns:
-        Shape (K, 6, 9).
+        Derivatives, shape (K, 6, 9).
     """
     omega = x[:, 3:6]
     m, h = pi[0], pi[1:4]
@@ -88,10 +89,10 @@ def regressor_derivatives(omega: ArrayLike) -> Array:
     `wrench_sensitivity(x, pi)` is these times `pi`.
 
     Args:
-        omega: Shape (3,).
+        omega: Angular velocity, shape (3,) [rad/s].
 
     Returns:
-        Shape (9, 6, 10).
+        Derivatives with respect to the nine components, shape (9, 6, 10).
     """
     still, axes = np.zeros((3, 3)), np.eye(3)
     forth, back = (

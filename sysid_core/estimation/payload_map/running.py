@@ -56,15 +56,15 @@ class RunningMAP:
     """Recursive maximum a posteriori estimator of payload and sensor errors.
 
     Args:
-        shape: Shape of the object, in the sensor frame; None where it isn't known.
+        shape: Shape of the object, in the sensor frame; None: unknown.
         sensor: Error magnitudes of the sensor.
-        motion_sd: Standard deviations of proper acceleration, angular velocity and angular
-            acceleration, each per axis.
-        motion_correlation: Correlation time of these errors [s]; `MOTION_CORRELATION` if None.
-        measured_motion: The motion is not filtered but as sensors read it, with errors that are
-            independent from sample to sample.
-        contrasts: Contrasts of the density, that are possible (`ShapePrior`).
-        extent: Size of the space in which something of unknown shape is held [m].
+        motion_sd: Standard deviations of proper acceleration [m/s^2], angular velocity [rad/s] and
+            angular acceleration [rad/s^2], per axis.
+        motion_correlation: Correlation time of the motion errors [s]; None: `MOTION_CORRELATION`.
+        measured_motion: True for a motion measured by sensors, without filter, with errors that are
+            independent between samples.
+        contrasts: Possible contrasts of the density (see `ShapePrior`).
+        extent: Size of the space that contains an object of unknown shape [m].
     """
 
     method = "MAP (running)"
@@ -226,14 +226,15 @@ class RunningMAP:
         )
 
     def prediction(self, regressor: Array) -> tuple[Array, Array, Array] | None:
-        """Return the wrench predicted by the estimate so far, with its covariance, and the noise.
+        """Return the wrench predicted by the present estimate, with its standard deviation and the
+        noise.
 
         Args:
             regressor: `wrench_regressor` of the sensor's motion, shape (6, 10).
 
         Returns:
-            Wrench, its standard deviation and that of a reading, shape (6,) each, the bias found so
-            far included; None while nothing is known.
+            Wrench including the estimated bias, its standard deviation, and that of a reading,
+            shape (6,) each; None while there is no estimate.
         """
         if self._expected is None or not self._noise.known:
             return None

@@ -37,7 +37,7 @@ class RunningBelief:
     """Sums over whitened samples for each sensor model.
 
     Args:
-        sensor: Error magnitudes of the sensor, as declared.
+        sensor: Declared error magnitudes of the sensor.
         prior: Prior of the payload.
     """
 
@@ -66,10 +66,10 @@ class RunningBelief:
         """Return the posterior, averaged over the sensor models.
 
         Args:
-            samples: Number of samples.
+            samples: Number of samples so far.
 
         Raises:
-            EstimationError: The data ask for a negative mass.
+            EstimationError: The data imply a negative mass.
         """
         declared = self._answer(self._sums[0], samples)
         if len(self._sums) == 1:

@@ -49,9 +49,9 @@ class RunningInformation:
         """Add one sample.
 
         Args:
-            gram: Its `X^T Sigma^-1 X`, shape (u + 11, u + 11).
+            gram: Product `X^T Sigma^-1 X` of the sample, shape (u + 11, u + 11).
             attenuation: Increase of `A^T Sigma^-1 A` by errors of a measured motion, shape (10,
-                10).
+                10); None: 0.
         """
         self._gram += gram
         if attenuation is not None:
@@ -78,7 +78,7 @@ class RunningInformation:
         constant common to all sensor models.
 
         Args:
-            r: As `compressed` gives it.
+            r: Right-hand side from `compressed`.
         """
         return self._log_factor + left_evidence(self._gram, self._precision, r)
 

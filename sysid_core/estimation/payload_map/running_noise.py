@@ -16,7 +16,7 @@ class RunningNoise:
     """Mean magnitude of the fourth differences of the wrench, which remove slow motion.
 
     Args:
-        given: Noise of force and torque [N, N m], where it is known.
+        given: Known noise of force and torque [N, N m]; None: estimated.
     """
 
     def __init__(self, given: tuple[float, float] | None = None) -> None:

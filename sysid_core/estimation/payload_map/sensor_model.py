@@ -38,19 +38,19 @@ class SensorModel:
     """Standard deviations of the errors of a force-torque sensor.
 
     Attributes:
-        noise: Lower bound of the noise of force and torque per sample [N, N m]; None: from data.
-        bias: Deviation of the bias of force and torque [N, N m].
-        drift: Random walk of the bias, of force and torque [N/sqrt(s), N m/sqrt(s)].
+        noise: Lower bound of the noise of force and torque per sample [N, N m]; None: estimated.
+        bias: Standard deviation of the bias of force and torque [N, N m].
+        drift: Random-walk density of the bias of force and torque [N/sqrt(s), N m/sqrt(s)].
         delay: Standard deviation of the delay between wrench and motion [s].
         gain: Standard deviation of the gain of each axis, half of its variance shared by all axes [-].
-        crosstalk: Standard deviation of each other entry of the 6x6 gain matrix [-].
-        mounting: Angle about each axis between the sensor and its description [rad].
-        gravity: Tilt of gravity about each horizontal axis [rad].
+        crosstalk: Standard deviation of each off-diagonal entry of the 6x6 gain matrix [-].
+        mounting: Standard deviation of the sensor's mounting angle about each axis [rad].
+        gravity: Standard deviation of the tilt of gravity about each horizontal axis [rad].
         crosstalk_length: Length that makes forces and torques comparable in the gain matrix [m]:
             the ratio of torque to force noise (0.005 N m / 0.1 N in Nadeau et al. 2022, table II).
-        force_gain: Deviations of the gain that the forces share and of each entry of their 3x3 gain matrix,
-            after a calibration [-]; None: as `gain` and `crosstalk` say.
-        bias_scales: Shares of `bias` that are as likely: the evidence says which it is.
+        force_gain: Standard deviations, after a calibration, of the common gain of the forces and
+            of each entry of their 3x3 gain matrix [-]; None: from `gain` and `crosstalk`.
+        bias_scales: Equally probable factors on `bias`, weighted by the evidence of the data [-].
     """
 
     noise: tuple[float, float] | None = None
@@ -70,7 +70,7 @@ class SensorModel:
         """Return the sensor model for a quality class (`SensorQuality`).
 
         Raises:
-            EstimationError: There is no such quality.
+            EstimationError: The quality class is unknown.
         """
         found = SensorQuality.named(quality, "The sensor's quality", EstimationError)
         return _OF_QUALITY[found]
@@ -112,12 +112,12 @@ class SensorModel:
     def in_a_moment(self, calibration: SensorCalibration, age_s: float = 0.0) -> SensorModel:
         """Return the sensor model after a tare, for a single posture or a moment's motion.
 
-        What the tare left unexplained in its postures recurs in every other posture, where it can't
-        be told from a bias.
+        The residual of the tare's postures recurs in every other posture, where it can't be
+        distinguished from a bias.
 
         Args:
             calibration: Calibration from the tare.
-            age_s: Time since it [s].
+            age_s: Time since the tare [s].
         """
         tared, K = self.tared(calibration, age_s), calibration.n_postures
         # A posture has six readings, of which about two postures' determine load and bias.
@@ -203,17 +203,17 @@ class SensorModel:
         """Return the regressor columns of the assumed sensor errors in the wrench.
 
         Args:
-            wrench: Wrench of the object, shape (K, 6).
-            rate: Its time derivative, shape (K, 6).
-            mass_columns: Its derivative by the proper acceleration, shape (K, 6, 3).
-            R_WS: Orientation of the sensor, shape (K, 3, 3); None: gravity's error isn't seen.
+            wrench: Wrench of the object, shape (K, 6) [N, N m].
+            rate: Time derivative of the wrench, shape (K, 6) [N/s, N m/s].
+            mass_columns: Derivative of the wrench by the proper acceleration, shape (K, 6, 3).
+            R_WS: Orientation of the sensor, shape (K, 3, 3); None: no columns for gravity.
             gravity: Gravity in the sensor's axes, shape (K, 3) [m/s^2].
-            time: Since the start, shape (K,) [s]; only drifts need it.
+            time: Time since the start, shape (K,) [s], for the drift; None: no drift.
             duration: Duration of the whole recording [s]; 0 for no drift.
 
         Returns:
-            Shape (K, 6, u): bias, ramps of its drift, delay, the gain that all axes share, the gain matrix
-            row by row, mounting, gravity.
+            Columns, shape (K, 6, u): bias, ramps of its drift, delay, common gain, gain matrix row
+            by row, mounting, gravity.
         """
         K = len(wrench)
         columns = [np.zeros((K, 6, 0))]

@@ -32,17 +32,17 @@ def smoothed_payload_data(
 
     Args:
         model: The robot.
-        frame: Frame of the sensor.
-        joints: Encoder readings, not filtered.
-        stamps_ns: Stamps of the wrenches, increasing, shape (K,).
-        wrench: Wrench that the sensor exerts on the object, without bias and tool, shape (K, 6).
+        frame: Name of the sensor's frame.
+        joints: Encoder readings without filter.
+        stamps_ns: Stamps of the wrenches, increasing, shape (K,) [ns].
+        wrench: Wrench of the sensor on the object, without bias and tool, shape (K, 6) [N, N m].
         source: Name of the data source.
 
     Returns:
-        The data, and the belief about their motion.
+        The payload data, and the motion with its error.
 
     Raises:
-        EstimationError: The joints don't cover the wrenches' time.
+        EstimationError: The joint readings don't cover the time of the wrenches.
     """
     stamps = np.asarray(stamps_ns, dtype=np.int64)
     ordered = joints.ordered(model.joint_names)

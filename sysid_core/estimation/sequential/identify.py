@@ -39,11 +39,11 @@ class SolvableEquations:
 
     Attributes:
         Y: Regressor of the q unknowns, shape (K, n, q).
-        names: Names of the unknowns.
-        units: Units of each.
-        joints: The joint (or coupled axis) that each belongs to.
-        prior: Shape (q,).
-        prior_covariance: Natural scale, shape (q, q).
+        names: Names of the q unknowns.
+        units: Units of the q unknowns.
+        joints: Joint (or coupled axis) of each unknown.
+        prior: Prior values of the unknowns, shape (q,).
+        prior_covariance: Natural covariance of the unknowns, shape (q, q).
         to_base: Matrix from the unknowns to the base parameters of the regression, shape (b, q).
     """
 
@@ -180,14 +180,14 @@ class SequentialFit:
     Attributes:
         estimate: Estimate of the base parameters, which can be compared with those of other
             estimators.
-        constants: Names of the q minimal constants and friction parameters that were solved for.
-        units: Units of each.
-        joints: The joint that each belongs to.
-        values: Shape (q,).
-        solution: The recursion: covariance, its shares, steps.
-        prior_covariance: Natural scale of the constants, shape (q, q).
-        at_once_sd: Standard deviations if the same rows were solved all together, shape (q,).
-        rows_used: Torque samples per joint.
+        constants: Names of the q estimated minimal constants and friction parameters.
+        units: Units of the q constants.
+        joints: Joint of each constant.
+        values: Estimated constants, shape (q,).
+        solution: Solution of the recursion: covariance with the share of each step, and steps.
+        prior_covariance: Natural covariance of the constants, shape (q, q).
+        at_once_sd: Standard deviations if the same equations were solved all at once, shape (q,).
+        rows_used: Number of torque samples used, by joint.
     """
 
     estimate: Estimate
@@ -249,7 +249,7 @@ class SequentialLeastSquares:
     postponed to the steps of the joints before it.
 
     Args:
-        minimal: The robot's constants.
+        minimal: Minimal constants of the robot.
         locked: Use of the torques of joints at standstill.
         unexcited: Treatment of constants that no step excites.
     """
@@ -281,7 +281,7 @@ class SequentialLeastSquares:
             unexcited: 'refuse' or 'prior', see `Unexcited`.
 
         Raises:
-            EstimationError: `unexcited` is neither.
+            EstimationError: `unexcited` is neither of the two.
         """
         behind = all(run.joints.effort_kind is EffortKind.LINK_TORQUE for run in recordings)
         return cls(
@@ -307,7 +307,7 @@ class SequentialLeastSquares:
             regression: Equations of spans in which one joint moves at a time.
 
         Raises:
-            EstimationError: Steps aren't exciting, or the regression is another robot's.
+            EstimationError: A step isn't exciting, or the regression belongs to another robot.
         """
         return self.fit_steps(regression).estimate
 

@@ -36,7 +36,7 @@ class SequentialIdentification:
     Attributes:
         identification: The robot, its parameters and predictions, as from every other method.
         fit: Steps, constants and growth of the error.
-        segments: Intervals that were used, times within their recording.
+        segments: Time intervals that were used, relative to the start of their recording.
     """
 
     identification: Identification
@@ -70,10 +70,10 @@ def motion_segments(
     """Return the time intervals in which the same joints move, found in the data.
 
     Args:
-        time: Shape (K,) [s].
-        v: Joint velocities, shape (K, n).
+        time: Times, shape (K,) [s].
+        v: Joint velocities, shape (K, n) [rad/s or m/s].
         names: Names of the joints.
-        threshold: A joint moves above this speed [rad/s or m/s].
+        threshold: Speed above which a joint counts as moving [rad/s or m/s].
     """
     time = np.asarray(time, dtype=float)
     moving = moving_joints(time, v, threshold)
@@ -104,11 +104,11 @@ def identify_sequentially(
 
     Args:
         model: The robot.
-        recordings: One or several runs.
-        friction: Friction terms, and the drives.
-        estimator: Configured.
+        recordings: Recordings of the same robot.
+        friction: Friction terms and drives.
+        estimator: Configured estimator.
         processing: Sampling rates and cut-off frequencies.
-        trajectory: The plan that was played.
+        trajectory: Executed trajectory with its segments; None: unknown.
 
     Raises:
         EstimationError: No joint moves alone, or the motion isn't exciting.
