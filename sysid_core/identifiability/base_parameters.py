@@ -56,11 +56,11 @@ class BaseParameters:
     ones (Zhang et al. 2024, eqs. (15), (16), (17): `R = P_b^T + K_d P_d^T`), so `R[:, independent] = 1`.
 
     Attributes:
-        names: The p full parameters.
-        independent: Indices of the b chosen ones, ascending.
-        regrouping: R, shape (b, p).
-        exact: True when it follows from the structure, False when from sampled data.
-        tolerance: Relative tolerance of the numerical rank (NaN when exact).
+        names: Names of the p full parameters.
+        independent: Indices of the b leading parameters, ascending.
+        regrouping: Matrix R, shape (b, p).
+        exact: True if derived from the structure, False if from sampled data.
+        tolerance: Relative tolerance of the numerical rank; NaN if exact.
     """
 
     names: tuple[str, ...]
@@ -144,8 +144,8 @@ def sampled_base_parameters(
 
     Args:
         Y: Stacked regressor, shape (rows, p).
-        names: Names of its columns.
-        tolerance: Relative to the largest column after scaling.
+        names: Names of the p columns.
+        tolerance: Relative tolerance of the rank, after scaling the columns [-].
     """
     Y = np.asarray(Y, dtype=float)
     scale = _column_scale(Y)
@@ -178,10 +178,11 @@ def sampled_base_parameters(
 def random_states(
     model: RobotModel, n_samples: int, rng: np.random.Generator
 ) -> tuple[Array, Array, Array]:
-    """Return random q (K, nq), v and a (K, nv) for rank tests; limits are not respected.
+    """Return random positions (K, nq), velocities and accelerations (K, nv) for rank tests; joint
+    limits are ignored.
 
     Raises:
-        IdentifiabilityError: The loops of a closed chain close in hardly any posture.
+        IdentifiabilityError: Hardly any posture closes the loops of the closed chain.
     """
     if isinstance(model, DrivenRobot):
         q = random_postures(model.chain, n_samples, rng)[:, model.chain.actuated_columns]
@@ -194,11 +195,11 @@ def random_states(
 
 
 def random_postures(chain: ClosedChain, n_samples: int, rng: np.random.Generator) -> Array:
-    """Return random postures of all joints with closed loops, (K, n), within the box of the chain
-    or the limits of the driven joints.
+    """Return random postures of all joints with closed loops, (K, n), within the excitation range
+    of the loops file, or else the limits of the driven joints.
 
     Raises:
-        IdentifiabilityError: The loops close in hardly any posture.
+        IdentifiabilityError: Hardly any posture closes the loops.
     """
     lower, upper = (limit[chain.actuated_columns] for limit in chain.model.position_limits)
     lower, upper = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)

@@ -31,8 +31,8 @@ class ConstrainedRanks:
     loops.
 
     Attributes:
-        open_tree: Rank of the tree with the loops cut and all joints measured, inertial columns.
-        inertial: Inertial columns of the closed chain.
+        open_tree: Rank of the inertial columns if the loops are cut and all joints are measured.
+        inertial: Rank of the inertial columns of the closed chain.
         with_drives: Rank with friction and drive parameters of the actuated joints.
         with_all_joints: Rank with friction and drive parameters of all joints.
         n_inertial: Number of inertial parameters.
@@ -49,14 +49,14 @@ def constrained_ranks(chain: ClosedChain, rng: np.random.Generator) -> Constrain
     """Return the ranks at random postures with closed loops, with random velocities and
     accelerations.
 
-    Rounded angles of the URDF count as the exact ones.
+    Rounded angles in the URDF are replaced by the exact ones.
 
     Args:
-        chain: The mechanism.
-        rng: Random generator of the states.
+        chain: Closed chain.
+        rng: Random number generator for the states.
 
     Raises:
-        IdentifiabilityError: The loops close in hardly any posture.
+        IdentifiabilityError: Hardly any posture closes the loops.
     """
     model = with_exact_angles(DrivenRobot.of(chain))[0]
     assert isinstance(model, DrivenRobot)

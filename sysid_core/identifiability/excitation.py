@@ -38,15 +38,15 @@ class Excitation:
     first.
 
     Attributes:
-        names: Names of the base parameters, shape (b,).
-        ratios: Singular values over the largest one, shape (b,).
-        shares: Columns: torque that each base parameter has in a direction under the reference
-            motion, shape (b, b).
-        alone: Excitation of each base parameter if all others were known, in the unit of `ratios`,
+        names: Names of the b base parameters.
+        ratios: Singular values relative to the largest one, descending, shape (b,).
+        shares: Torque of each base parameter (row) along each direction (column) under the
+            reference motion, shape (b, b).
+        alone: Excitation of each base parameter if all others were known, on the scale of `ratios`,
             shape (b,).
-        sizes: Lengths of the columns that count as one, shape (b,).
-        factor: Triangular factor of the data's base regressor in SI units, shape (b, b).
-        tolerance: Smallest ratio that counts.
+        sizes: Norms of the reference columns, by which parameters are scaled, shape (b,).
+        factor: Triangular factor of the data's base regressor, SI units, shape (b, b).
+        tolerance: Smallest ratio of an excited direction [-].
     """
 
     names: tuple[str, ...]
@@ -169,17 +169,17 @@ def measure_excitation(
     """Return the excitation of a robot's base parameters by data.
 
     Args:
-        structure: The answer for the robot (its `practical` one counts: rounding in the URDF is
-            nothing that data could show), or its base parameters, b of them among p.
-        Y: Regressor of all parameters of the data, or its triangular factor, shape (rows, p) or
-            (K, n, p); with rotors, their columns last.
-        reference: Regressor of vigorous motion, or its triangular factor, shape (s, p); None:
-            columns of unit length are the measure.
-        tolerance: Smallest ratio that counts; default: `EXCITED` against a reference, 1e-9
+        structure: Structural identifiability of the robot (its `practical` result, without effects
+            of rounded angles, is used), or its b base parameters among p.
+        Y: Regressor of all parameters for the data, or its triangular factor, shape (rows, p) or
+            (K, n, p); columns of rotors last.
+        reference: Regressor of a vigorous motion, or its triangular factor, shape (s, p); None: the
+            columns of Y are scaled to unit length instead.
+        tolerance: Smallest ratio of an excited direction; None: `EXCITED` with a reference, 1e-9
             without.
 
     Raises:
-        IdentifiabilityError: Y has another number of columns, is empty or not finite.
+        IdentifiabilityError: Y has a wrong number of columns, is empty or not finite.
     """
     base = structure.practical.base if isinstance(structure, Identifiability) else structure
     if tolerance is None:

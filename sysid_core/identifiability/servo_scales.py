@@ -35,8 +35,8 @@ class ServoScales:
     """Groups of joints whose gains and masses share a factor that no motion determines.
 
     Attributes:
-        groups: Names of each group's joints; a group with a known gain or mass isn't among them.
-        known: Groups whose factor is known.
+        groups: Names of the joints of each group with an unknown factor.
+        known: Names of the joints of each group with a known factor (a known gain or mass).
     """
 
     groups: tuple[tuple[str, ...], ...]
@@ -73,15 +73,16 @@ class ServoScales:
 def servo_scales(
     model: RobotModel, *, still: bool = False, known: Collection[str] = ()
 ) -> ServoScales:
-    """Return the gains and masses that commands and positions cannot separate.
+    """Return the groups of joints whose gains and masses cannot be separated from commands and
+    positions.
 
     The result holds for almost all masses: zero entries are detected at random bodies and postures,
     where a nonzero polynomial vanishes with probability zero.
 
     Args:
-        model: The robot, all masses unknown.
-        still: Whether the robot was only recorded at rest.
-        known: Joints whose gain, or the mass behind which, is known.
+        model: The robot; its masses count as unknown.
+        still: True if the robot was recorded only at rest.
+        known: Names of joints with a known gain, or with a known mass among those that they move.
 
     Raises:
         IdentifiabilityError: A joint has several degrees of freedom, or a name is unknown.

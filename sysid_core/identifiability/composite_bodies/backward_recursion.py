@@ -30,10 +30,10 @@ class StepRows:
     """Compressed equations of one joint's torque, `values = rows @ x + noise`.
 
     Attributes:
-        name: The joint.
-        rows: Shape (m, p).
-        values: Shape (m,).
-        noise: Covariance of the noise in `values`, shape (m, m), not singular.
+        name: Name of the joint.
+        rows: Regressor, shape (m, p).
+        values: Torques, transformed in the same way as the rows, shape (m,).
+        noise: Covariance of the noise in `values`, shape (m, m), nonsingular.
     """
 
     name: str
@@ -47,11 +47,11 @@ class Step:
     """Result of one step of the sequential estimation.
 
     Attributes:
-        name: The joint whose torque was used.
-        n_settled: Number of directions.
-        n_postponed: Directions that the rows touch, too weakly to settle them here.
-        condition: Condition number of the settled part, parameters in natural units (1 where nothing was settled).
-        directions: Settled directions, shape (p, n_settled).
+        name: Name of the joint whose torque was used.
+        n_settled: Number of parameter directions determined in this step.
+        n_postponed: Number of directions that are excited too weakly to be determined in this step.
+        condition: Condition number of the determined part in natural units; 1 if there is none.
+        directions: Directions determined in this step, shape (p, n_settled).
     """
 
     name: str
@@ -66,11 +66,11 @@ class BackwardSolution:
     """Result of the sequential estimation of all joints.
 
     Attributes:
-        x: Shape (p,).
-        shares: Covariance that each step's noise causes, shape (n_steps, p, p).
-        prior_share: Covariance left from the prior where data say little, shape (p, p).
+        x: Estimated parameters, shape (p,).
+        shares: Covariance due to the noise of each step, shape (n_steps, p, p).
+        prior_share: Covariance due to the prior, where the data say little, shape (p, p).
         steps: Steps in the order of the recursion.
-        open_directions: Directions that the data say less of than the prior, shape (p, k).
+        open_directions: Directions in which the prior is more accurate than the data, shape (p, k).
     """
 
     x: Array
@@ -92,8 +92,8 @@ def solve_backward(
 
     Args:
         blocks: Equations of each joint, in the order of the recursion: last joint first.
-        prior: Values of parameters that no step determines, shape (p,).
-        prior_covariance: Natural scale of the parameters, shape (p, p), positive definite.
+        prior: Prior values, kept by parameters that no step determines, shape (p,).
+        prior_covariance: Natural covariance of the parameters, shape (p, p), positive definite.
     """
     p = len(prior)
     sizes = [len(block.rows) for block in blocks]

@@ -43,16 +43,17 @@ class MinimalConstants:
     Lin (1992), eqs. (5), (6), (7).
 
     Attributes:
-        chain: The arm's driving axes.
-        names: Such as `m3`, `k2x`, `U2_11-22`, `U2_33`, with the body's number; for a prismatic
-            joint between parallel revolute ones `k3_axial` (eq. 40) and `k3_radial` (eq. 43).
-        units: Unit of each.
-        bodies: Index (from 0) of the body that each belongs to.
+        chain: Driving-axis frames of the arm.
+        names: Names of the b constants (`m3`, `k2x`, `U2_11-22`, `U2_33`), with the body's number;
+            for a prismatic joint between parallel revolute ones `k3_axial` (eq. 40), `k3_radial`
+            (eq. 43).
+        units: Units of the b constants.
+        bodies: Index (from 0) of the body of each constant.
         selection: Matrix that selects the minimal constants from the constants of all bodies, shape
             (b, 10 n).
-        lift: A right inverse of `selection`: all other constants zero, shape (10 n, b).
-        constants_from_pi: All constants from the model's parameters, shape (10 n, 10 n).
-        parameter_names: Names of `pi`, 10 n of them.
+        lift: Right inverse of `selection`, with 0 for all other constants, shape (10 n, b).
+        constants_from_pi: Matrix from the model's parameters to all constants, shape (10 n, 10 n).
+        parameter_names: Names of the 10 n parameters `pi`.
     """
 
     chain: DrivingAxisChain

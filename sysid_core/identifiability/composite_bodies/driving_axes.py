@@ -28,7 +28,7 @@ class DrivingAxisChain:
 
     Attributes:
         joint_names: Names of the joints in the order of the model, from the base outward.
-        revolute: Shape (n,), whether each joint turns (K* of equation 8).
+        revolute: Mask of the revolute joints, shape (n,) (K* of equation 8).
         b: Distance of axis i from axis i - 1 along x of E_{i-1}, shape (n,) [m].
         d: Offset along axis i at q = 0 (d'), shape (n,) [m].
         beta: Angle from axis i - 1 to axis i about x of E_{i-1}, shape (n,) [rad].

@@ -36,9 +36,9 @@ class Decision:
     """Uncertain rank decision: without a clear gap, or based on very small values.
 
     Attributes:
-        kept: Smallest singular value that counted.
-        dropped: Largest one that didn't (0 when none was dropped).
-        direction: The weakest direction kept, in the space of the matrix's columns.
+        kept: Smallest singular value that was counted as nonzero.
+        dropped: Largest singular value that was counted as zero; 0 if there is none.
+        direction: Weakest direction that was kept, in the column space of the matrix.
     """
 
     kept: float
@@ -56,8 +56,8 @@ class SubspaceAlgebra:
     """Spans, invariant spans and nullspaces with one tolerance; uncertain decisions are recorded.
 
     Attributes:
-        tolerance: Relative to the natural scale.
-        doubts: Decisions since the last `take_doubts` that are near the edge or weak.
+        tolerance: Smallest nonzero singular value, relative to the natural scale.
+        doubts: Uncertain rank decisions since the last call of `take_doubts`.
     """
 
     tolerance: float = TOLERANCE
@@ -92,8 +92,8 @@ class SubspaceAlgebra:
         The controllable subspace of the (switched) pairs `(A_k, seed)`; Ctrb in the paper.
 
         Args:
-            seed: Columns that span the start, shape (n, k).
-            operators: Each of shape (n, n).
+            seed: Columns that span the initial subspace, shape (n, k).
+            operators: Matrices, each of shape (n, n).
         """
         n = len(seed)
         Q = new = self.span(seed)
@@ -135,12 +135,12 @@ def reduced_nullspace(Z: Array, order: Array) -> tuple[Array, Array]:
     as base parameters.
 
     Args:
-        Z: Any orthonormal basis, shape (n, d).
-        order: The coordinates in their order of preference, shape (n,).
+        Z: Orthonormal basis of the nullspace, shape (n, d).
+        order: Indices of the coordinates in order of preference, shape (n,).
 
     Returns:
-        dependent: Indices of the dependent parameters, shape (d,).
-        E: Basis with `E[dependent] = 1` (identity), shape (n, d).
+        dependent: Indices of the dependent coordinates, shape (d,).
+        E: Basis whose rows `E[dependent]` are the identity, shape (n, d).
     """
     d = Z.shape[1]
     dependent: list[int] = []
@@ -194,11 +194,11 @@ class StageResult:
         dim_v: Dimension of the velocity span of each body.
         dim_k: Dimension of the parameter span of each body.
         Z: Orthonormal basis of the undetectable transfers into the parent, shape (P, d).
-        dependent: Parameters that a transfer removes, preferring late ones, shape (d,).
-        E: The same transfers, one per dependent parameter, `E[dependent] = 1`, shape (P, d).
+        dependent: Indices of the parameters that the transfers remove, late ones first, shape (d,).
+        E: The transfers by dependent parameter: `E[dependent]` is the identity, shape (P, d).
         moved: Change of the parent's parameters by the transfers, `B Z`, shape (10, d).
-        visible: Whether each parameter appears in the dynamics at all, shape (P,).
-        doubts: Rank decisions near the edge: (kind, decision).
+        visible: Mask of the parameters that appear in the dynamics, shape (P,).
+        doubts: Uncertain rank decisions, with the kind of each.
     """
 
     dim_v: tuple[int, ...]
@@ -220,12 +220,12 @@ def recursive_parameter_nullspace(
     algorithms 1 to 3, eqs. (46) and (47).
 
     Args:
-        layout: The robot, see `build_layout`.
-        static: Only resting postures are measured: no joint moves (remark 8).
-        algebra: Tolerance; default 1e-9 of the natural scale.
+        layout: Stages of the robot (see `build_layout`).
+        static: True if only postures at rest are measured (remark 8).
+        algebra: Subspace operations; None: with the tolerance 1e-9 of the natural scale.
 
     Returns:
-        One result per stage.
+        Results of the stages, in the order of the recursion.
     """
     algebra = algebra or SubspaceAlgebra()
     V: dict[int, Array] = {-1: layout.gravity}

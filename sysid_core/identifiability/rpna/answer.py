@@ -33,12 +33,12 @@ def system_nullspace(layout: Layout, results: Sequence[StageResult], n_parameter
     Wensing, Niemeyer and Slotine (2023), eqs. (9), (43), appendix G.
 
     Args:
-        layout: The robot.
-        results: Results of the recursion.
+        layout: Stages of the robot.
+        results: Results of the recursion, one per stage.
         n_parameters: Number p of all parameters.
 
     Returns:
-        Shape (p, d), SI units.
+        Basis of the undetectable changes in SI units, shape (p, d).
     """
     R = np.zeros((n_parameters, sum(result.Z.shape[1] for result in results)))
     column = 0
@@ -60,12 +60,12 @@ def identifiable_combinations(
     Wensing, Niemeyer and Slotine (2023), eqs. (28), (45), appendix G.
 
     Args:
-        layout: The robot.
-        results: Results of the recursion.
+        layout: Stages of the robot.
+        results: Results of the recursion, one per stage.
         n_parameters: Number p of all parameters.
 
     Returns:
-        Shape (b, p), in SI units.
+        Coefficients of the combinations in SI units, shape (b, p).
     """
     carried: dict[int, Array] = {}  # all parameters behind a body, as that body would have them
     blocks = []
@@ -111,13 +111,13 @@ class BodyIdentifiability:
     """Dimensions of one moving body.
 
     Attributes:
-        name: The link.
-        parent: The link that carries it ("world" for the first).
-        joint: The joint between them.
-        joint_type: Such as "revolute".
+        name: Name of the link.
+        parent: Name of the link that carries it ("world" for the first).
+        joint: Name of the joint between them.
+        joint_type: Type of that joint, such as "revolute".
         dim_v: Dimension of the span of its velocities (with gravity's fictitious one), at most 6.
-        dim_k: Dimension of the span of its parameters' coefficients, at most 10.
-        dim_transfer: Undetectable inertia transfers into the parent.
+        dim_k: Dimension of the span of the coefficients of the body's parameters, at most 10.
+        dim_transfer: Number of undetectable inertia transfers into the parent.
     """
 
     name: str
@@ -146,16 +146,16 @@ class Identifiability:
     Attributes:
         robot: Name of the robot.
         gravity: Gravity in the base frame, shape (3,) [m/s^2].
-        static: Whether only resting postures count.
-        floating_base: Whether the robot's first joint moves freely.
-        bodies: Dimensions per body.
-        parameter_names: Names of all parameters.
-        codes: Verdict of each parameter as its place in `StructuralVerdict`, shape (p,).
-        is_base: Whether each is one of the base parameters, shape (p,).
-        rotor_names: The rotors' parameters, also the last of `parameter_names`.
+        static: True if only postures at rest are measured.
+        floating_base: True if the first joint of the robot is free.
+        bodies: Dimensions of each body.
+        parameter_names: Names of the p parameters.
+        codes: Verdict of each parameter as an index into `StructuralVerdict`, shape (p,).
+        is_base: Mask of the base parameters, shape (p,).
+        rotor_names: Names of the rotors' parameters, which are the last of `parameter_names`.
         warnings: Warnings about the result.
-        exact_angles: The answer with rounded angles of the URDF replaced by the exact ones, when
-            that is another one.
+        exact_angles: Result with rounded angles of the URDF replaced by exact ones; None if it is
+            the same.
     """
 
     robot: str
@@ -203,10 +203,10 @@ class Identifiability:
         )
 
     def verdict(self, name: str) -> StructuralVerdict:
-        """Return a verdict of the parameter with the given name.
+        """Return the verdict on the parameter with the given name.
 
         Raises:
-            IdentifiabilityError: There is no such parameter.
+            IdentifiabilityError: No parameter has this name.
         """
         if name not in self.parameter_names:
             raise IdentifiabilityError(

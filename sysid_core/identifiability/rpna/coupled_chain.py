@@ -46,7 +46,7 @@ def motion_transforms(X_PC: Array) -> Array:
         X_PC: Poses of the child in the parent, shape (n, 4, 4).
 
     Returns:
-        Shape (n, 6, 6).
+        Transforms X, shape (n, 6, 6).
     """
     Rt = np.swapaxes(X_PC[:, :3, :3], 1, 2)
     X = np.zeros((len(X_PC), 6, 6))
@@ -75,7 +75,7 @@ def parameter_rates(phi: Array) -> Array:
         phi: Free modes [v; omega], shape (n, 6).
 
     Returns:
-        Shape (n, 10, 10).
+        Rates, shape (n, 10, 10).
     """
     twist = np.zeros((len(phi), 4, 4))
     twist[:, :3, :3] = skew(phi[:, 3:])
@@ -100,9 +100,9 @@ class CoupledGroup:
     """Joints that move with one coordinate q: `q_j = multiplier * q + offset`.
 
     Attributes:
-        joints: Pinocchio's indices, ascending, with multiplier and offset.
-        parent: Index of the joint whose body carries the group (0: the world).
-        is_chain: Whether some members carry others, as in the phalanges of a finger.
+        joints: Pinocchio's index, multiplier and offset of each joint, indices ascending.
+        parent: Index of the joint whose body carries the group; 0: the world.
+        is_chain: True if members carry other members, as in the phalanges of a finger.
     """
 
     joints: tuple[tuple[int, float, float], ...]
@@ -114,9 +114,8 @@ def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
     """Return the groups of mimic joints; all joints of a group must be mounted on one link.
 
     Raises:
-        IdentifiabilityError: Between members there is a joint that isn't one, or one has several
-            degrees of freedom: one coordinate then moves bodies in ways that the recursion
-            doesn't cover.
+        IdentifiabilityError: A joint between members is not a member, or a member has several
+            degrees of freedom, so that the recursion does not cover the motion.
     """
     pin_model = model.pin_model
     found: dict[str, list[tuple[int, float, float]]] = {}
@@ -160,7 +159,7 @@ def coupling_matrix(model: RobotModel) -> Array:
     models with mimic joints.
 
     Returns:
-        Shape (nv, m), m being nv without the followers.
+        Matrix, shape (nv, m), with m leading joints.
     """
     followers = {mimic.joint: mimic for mimic in mimic_joints(model)}
     pin_model = model.pin_model
@@ -182,12 +181,12 @@ def coupling_matrix(model: RobotModel) -> Array:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CoupledChain:
-    """Members in the order of the bodies, parents first; natural units.
+    """Chain of coupled links: its members in the order of the bodies, parents first; natural units.
 
     Attributes:
-        carriers: Member that carries each one, -1 for the link that carries the group.
+        carriers: Index of the member that carries each member; -1: the link that carries the group.
         poses: Poses of each member in its carrier at q = 0, each (4, 4).
-        modes: Free mode per unit of q in each member's frame, each (6,).
+        modes: Free mode of each member per unit of q, in its frame, each (6,).
     """
 
     carriers: Sequence[int]
@@ -195,10 +194,11 @@ class CoupledChain:
     modes: Sequence[Array]
 
     def at(self, q: float) -> tuple[Array, Array, Array, Array]:
-        """Return the maps at one value of the coordinate; m members.
+        """Return the maps at one value of the coordinate q, for m members.
 
         Returns:
-            X (m, 6, 6), J (m, 6), B (m, 10, 10), and `momenta` (m, 6, 10) with I(pi) J.
+            Velocity transforms X (m, 6, 6), velocities J per unit of q (m, 6), parameter maps B (m,
+            10, 10), and `momenta` (m, 6, 10) with `momenta @ pi` = I(pi) J.
         """
         poses: list[Array] = []
         J: list[Array] = []
@@ -222,11 +222,11 @@ class CoupledChain:
         Args:
             V_p: Velocity span of the carrying link, shape (6, k).
             K_p: Parameter span of the carrying link, shape (10, l).
-            static: Whether only resting postures count.
+            static: True if only postures at rest are measured.
 
         Returns:
-            Columns of each member's velocity span, each (6, ...); columns of the parameter span of
-            all, (10 m, ...); the momentum and mapping conditions, (..., 10 m); B at zero, (10, 10 m).
+            Columns of each member's velocity span, each (6, ...); columns of the common parameter
+            span, (10 m, ...); momentum and mapping conditions, (..., 10 m); B at q = 0, (10, 10 m).
         """
         m = len(self.poses)
         golden = 0.5 * (np.sqrt(5.0) - 1.0)

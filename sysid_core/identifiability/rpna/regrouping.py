@@ -22,8 +22,8 @@ class Regrouping:
     """Base parameter as a combination of parameters.
 
     Attributes:
-        base: Name of the parameter that it is called after.
-        terms: Coefficient of every parameter in it, its own (1) first.
+        base: Name of the leading parameter.
+        terms: Coefficient of each parameter in the combination, that of the leading one (1) first.
         meaning: Meaning of the combination in words.
     """
 
@@ -37,11 +37,11 @@ class Transfer:
     """Transfer of parameters from a body to its parent that has no effect on any torque.
 
     Attributes:
-        body: Body whose parameters decrease.
-        parent: Body whose parameters increase ("world": the parameters have no effect on any
-            torque).
-        joint: The joint between them.
-        freedoms: Combinations of the body's parameters, one per freedom, coefficients by name.
+        body: Name of the body whose parameters decrease.
+        parent: Name of the body whose parameters increase ("world": the parameters have no effect
+            on any torque).
+        joint: Name of the joint between them.
+        freedoms: Undetectable combinations of the body's parameters, coefficients by name.
     """
 
     body: str
@@ -77,9 +77,9 @@ def structural_base_parameters(
     parameters or replaced in the same way.
 
     Args:
-        layout: The robot.
-        results: Results of the recursion.
-        names: All parameters, rotors last.
+        layout: Stages of the robot.
+        results: Results of the recursion, one per stage.
+        names: Names of all p parameters, rotors last.
         is_base: Mask of the base parameters, shape (p,).
     """
     columns = np.full(len(names), -1)

@@ -79,11 +79,11 @@ def joint_steps(model: RobotModel) -> list[list[tuple[Array | None, Array]]]:
         model: The robot.
 
     Returns:
-        For every joint, and every step of it, the pose of the step's frame in the frame before
-        (None: the same) and its free modes [v; omega], shape (n_modes, 6).
+        Steps of each joint: pose of the step's frame in the frame before (None: the same), and free
+        modes [v; omega], shape (n_modes, 6).
 
     Raises:
-        IdentifiabilityError: A joint's free modes depend on its position in another way.
+        IdentifiabilityError: The free modes of a joint depend on its position in another way.
     """
     joints, names = model.pin_model.joints, model.pin_model.names
     return [_steps(joint, name) for joint, name in list(zip(joints, names, strict=True))[1:]]
@@ -135,12 +135,12 @@ class Step:
     `momenta` is M of Wensing, Niemeyer and Slotine (2023), eqs. (36), (52).
 
     Attributes:
-        X: Velocities of the parent to those of the members at zero position, shape (D, 6).
-        B: Parameters of the members to those of the parent, shape (10, P).
-        modes: Free modes, shape (D, k).
-        crosses: `phi x` of every mode, each (D, D).
-        rates: `A(phi)` of every mode, each (P, P).
-        momenta: `I(pi) phi = momenta @ pi` of every mode, each (D, P).
+        X: Map from the parent's velocities to those of the members at zero position, shape (D, 6).
+        B: Map from the members' parameters to those of the parent, shape (10, P).
+        modes: Free modes phi, shape (D, k).
+        crosses: Cross-product matrices `phi x` of the modes, each (D, D).
+        rates: Rate matrices `A(phi)` of the modes, each (P, P).
+        momenta: Matrices with `I(pi) phi = momenta @ pi` of the modes, each (D, P).
     """
 
     X: Array
@@ -156,14 +156,14 @@ class Stage:
     """Bodies moved by one joint (or one group of coupled joints).
 
     Attributes:
-        parent: Index of the body that carries it, -1 for the world.
-        bodies: Indices of the bodies.
-        rotors: Names of the rotors' parameters; they follow the bodies' parameters.
-        rotor_scales: Their SI units [kg m^2] per natural unit.
-        steps: One, or several for joints with massless bodies inside; none for a chain.
-        chain: Coupled links that carry each other.
-        key: Equal for stages whose momentum and mapping conditions are the same when the parent
-            moves freely; None where that can't be said.
+        parent: Index of the body that carries the stage; -1: the world.
+        bodies: Indices of the bodies in the stage.
+        rotors: Names of the rotors' parameters, which follow those of the bodies.
+        rotor_scales: SI unit of each rotor parameter [kg m^2] per natural unit.
+        steps: Steps of the joint; several if massless bodies are between them; none for a chain.
+        chain: Coupled links that carry each other; None: no chain.
+        key: Key that is equal for stages with the same momentum and mapping conditions if the
+            parent moves freely; None: unknown.
     """
 
     parent: int
@@ -194,8 +194,8 @@ class Layout:
     Attributes:
         stages: Stages in the order of the recursion.
         length: Natural unit of length [m]: the largest offset between two joints.
-        pi_scale: Parameter in SI units per natural unit, for one body, shape (10,).
-        gravity: Direction of gravity as a spatial vector, (6, 1), or (6, 0) without.
+        pi_scale: SI units per natural unit of the ten parameters of a body, shape (10,).
+        gravity: Direction of gravity as a spatial vector, shape (6, 1); (6, 0) without gravity.
         rotors: Names of all rotors' parameters in the order they were given.
     """
 
@@ -239,12 +239,12 @@ def build_layout(
 
     Args:
         model: The robot.
-        gravity: Gravity in the base frame, shape (3,); zero for none.
+        gravity: Gravity in the base frame, shape (3,) [m/s^2]; zero: no gravity.
         rotors: Rotors of joints with one degree of freedom.
-        mimic: Whether mimic joints are joints of their own or follow their leaders.
+        mimic: Treatment of mimic joints: independent, or coupled to their leaders.
 
     Raises:
-        IdentifiabilityError: A joint isn't covered, see `joint_steps` and `coupled_groups`.
+        IdentifiabilityError: A joint is not covered (see `joint_steps` and `coupled_groups`).
     """
     groups = coupled_groups(model) if mimic is Mimic.COUPLED else ()
     placed = rotors_of(model, rotors) if rotors else {}

@@ -71,11 +71,11 @@ def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
     (such as 1.5708 by pi/2).
 
     Args:
-        model: A robot from a URDF.
+        model: Robot from a URDF.
 
     Returns:
-        The robot and the names of the joints (fixed ones too) whose angles changed; the model
-        itself and nothing when there are none, or when it isn't the URDF's tree of joints.
+        The robot, and the names of the joints (including fixed ones) whose angles changed; the
+        model itself and no names if there are none, or if its joint tree isn't that of the URDF.
     """
     if not model.urdf_xml:
         return model, ()
@@ -186,23 +186,23 @@ def structural_identifiability(
     have no effect, because the ten parameters of every body count as unknown.
 
     Args:
-        model: The robot: any tree of revolute, continuous, prismatic, planar, spherical, floating,
+        model: Robot with any tree of revolute, continuous, prismatic, planar, spherical, floating,
             universal, helical and composite joints; a floating base is its first joint.
-        gravity: In the base frame, shape (3,) [m/s^2]; None: the model's. Only the direction
-            matters, and that it isn't zero.
-        static: Only torques of resting postures are measured (gravity compensation).
-        rotors: Geared rotors, each with one further parameter.
-        mimic: "independent": mimic joints are joints of their own, as in the model's regressor;
-            "coupled": they follow their leaders, the regressor is `G^T Y` with `coupling_matrix`.
+        gravity: Gravity in the base frame, shape (3,) [m/s^2], of which only the direction counts
+            (zero: none); None: that of the model.
+        static: True if only postures at rest are measured (gravity compensation).
+        rotors: Geared rotors with one additional parameter each; None: no rotors.
+        mimic: Treatment of mimic joints: "independent", as in the model's regressor; or "coupled"
+            to their leaders, with the regressor `G^T Y` and `coupling_matrix` G.
         tolerance: Tolerance of rank decisions, relative to natural units.
 
     Returns:
-        The answer. Verdicts and dimensions are there at once; `base`, `regroupings` and
-        `transfers` are worked out when first asked for.
+        Structural identifiability; `base`, `regroupings` and `transfers` are computed on first
+        access.
 
     Raises:
-        IdentifiabilityError: A joint isn't covered; the message says what to do.
-        ModelError: Rotors that don't fit the robot.
+        IdentifiabilityError: A joint is not covered; the message contains a remedy.
+        ModelError: The rotors don't fit the robot.
 
     Examples:
         >>> from sysid_core.robot import load_robot
