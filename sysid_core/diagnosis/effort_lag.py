@@ -25,9 +25,9 @@ def effort_lag(recording: Recording, model: RobotModel) -> TorqueDelay | None:
     the motion; None if the motion does not determine it.
 
     Args:
-        recording: Joint states with efforts; motor currents count as far as the description says
-            what torques they stand for.
-        model: The robot, joints that weren't recorded held.
+        recording: Joint states with efforts; motor currents are scaled to the torques that the
+            robot description predicts.
+        model: The robot, with joints that were not recorded held fixed.
     """
     joints = recording.joints
     if joints.effort is None:

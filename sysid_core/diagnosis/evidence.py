@@ -63,7 +63,7 @@ class Evidence:
         log: Logarithm of the evidence [nats].
         inertial: Most likely inertial parameters, shape (10 n_bodies,).
         inertial_sd: Standard deviations of the inertial parameters, shape (10 n_bodies,).
-        left: Share of each joint's torque variance that is left, shape (n,); NaN where unused.
+        left: Unexplained share of each joint's torque variance, shape (n,); NaN for unused joints.
         by_block: Contribution of each block of time to `log`, shape (blocks,).
     """
 
@@ -143,15 +143,15 @@ def evidence(
     """Compute the marginal likelihood of the torques for one hypothesis about the recording.
 
     Args:
-        samples: Mended as the explanation has it.
-        tool: Whether the last link's parameters may be off by a tool's or hand's.
-        change: Share of the samples after which the last link may have other parameters.
-        mute: Joints whose torques have nothing to do with the motion.
-        other: Whether it is any other serial arm: smooth torques of postures and accelerations.
-        thorough: Whether the small errors that every arm has are included.
-        exact: Whether the total mass is assumed to be as described, so that a common factor is
-            detected sharply.
-        motion: Regressors of these samples, if they are known already.
+        samples: Samples, corrected for the hypothesis.
+        tool: True if the parameters of the last link may differ by those of a tool or hand.
+        change: Share of the samples after which the last link's parameters may differ; None: none.
+        mute: Indices of the joints whose torques are unrelated to the motion.
+        other: True for any other serial arm, with smooth torques of posture and acceleration.
+        thorough: True to include the small errors of every arm.
+        exact: True to assume the total mass of the description, so that a common factor is
+            detected.
+        motion: Regressor of these samples, if already computed; None: computed anew.
     """
     model = samples.model
     motion = motion or Motion(samples)

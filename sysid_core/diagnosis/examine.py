@@ -32,11 +32,11 @@ class Finding:
     """Fault that was found in the recordings or the robot description.
 
     Attributes:
-        explanation: Most probable explanation.
+        explanation: Most probable explanation, which names the fault.
         odds: Odds against all other hypotheses together.
-        before: Shares of the torques' variance unexplained without it: by the URDF's masses and, on blocks
-            that weren't fitted, by any.
-        after: The same with it.
+        before: Unexplained shares of the torque variance before correction: with the URDF's masses,
+            and with fitted masses on held-out blocks.
+        after: Unexplained shares in the same order, after correction.
     """
 
     explanation: Explanation
@@ -65,13 +65,13 @@ class Examination:
 
     Attributes:
         joint_names: Names of the n joints.
-        used: Joints that move with a torque, shape (n,).
-        findings: Faults, each found with those before it mended.
-        ranked: Explanations of what is left, the likeliest first; none where the URDF has no masses.
-        shares: Shares of the torques' variance that the URDF's masses with friction, and any masses on
-            blocks that weren't fitted, leave, all joints together.
+        used: Mask of the joints that move and have a torque, shape (n,).
+        findings: Faults in order of detection, each after correction of those before.
+        ranked: Explanations of the rest, most probable first; empty if the URDF has no masses.
+        shares: Unexplained shares of the torque variance over all joints: with the URDF's masses
+            and friction, and with fitted masses on held-out blocks.
         duration: Duration of the motion [s].
-        streams: Faults of single efforts (`effort_faults`).
+        streams: Verdict on the efforts of single joints (`effort_faults`).
     """
 
     joint_names: tuple[str, ...]
@@ -155,13 +155,13 @@ def examine(
 
     Args:
         model: The robot, with its gravity.
-        recordings: Runs with declared efforts.
+        recordings: Recordings with declared efforts.
         drives: Drives, whose gains convert efforts to torques.
-        gains_known: False where gains are to be found: scales aren't looked at.
-        count: Samples to look at.
+        gains_known: True if the drive gains are known; False: scale faults are not tested.
+        count: Number of samples to examine.
 
     Raises:
-        SignalError: Too little motion to look at.
+        SignalError: The recordings contain too little motion.
     """
     samples = collect_samples(model, recordings, drives, count=count)
     found = examine_samples(samples, gains_known=gains_known)

@@ -48,8 +48,8 @@ class Explanation:
     Attributes:
         hypothesis: Hypothesis about a fault.
         evidence: Evidence of the data under this hypothesis.
-        probability: Among all that were tried.
-        model: The robot as it was looked at.
+        probability: Probability among all hypotheses that were tested.
+        model: Robot model under this hypothesis.
     """
 
     hypothesis: Hypothesis
@@ -69,8 +69,8 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
     the size of a fault count as one.
 
     Args:
-        samples: Samples with the present declarations.
-        gains_known: False where gains are to be found.
+        samples: Samples as declared at present.
+        gains_known: True if the drive gains are known; False: scale faults are not tested.
     """
     sift = _Sift(samples.thinned(_THIN))
 
@@ -163,9 +163,9 @@ def is_decided(
     of time that were not fitted.
 
     Args:
-        samples: Samples with the present declarations.
+        samples: Samples as declared at present.
         ranked: Explanations of the samples, the most probable first.
-        gains_known: False where gains are to be found.
+        gains_known: True if the drive gains are known; False: scale faults are not tested.
     """
     best = ranked[0]
     if odds(ranked) < ODDS or best.hypothesis.kind is Fault.MASSES:  # which excuses any torques

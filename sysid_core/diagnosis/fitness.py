@@ -29,8 +29,8 @@ def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True
 
     Args:
         model: The robot.
-        recording: Joint states, others than the robot's allowed.
-        efforts: Whether efforts are needed, too.
+        recording: Joint states, which may include other joints than the robot's.
+        efforts: True if efforts are required.
 
     Raises:
         ModelError: A joint is missing.
@@ -75,7 +75,7 @@ def stream_faults(stream: JointStream) -> tuple[Reason, ...]:
     needed.
 
     Args:
-        stream: As recorded.
+        stream: Joint states as recorded.
     """
     out = []
     twice = sorted({name for name in stream.names if stream.names.count(name) > 1})

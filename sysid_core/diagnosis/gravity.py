@@ -33,15 +33,15 @@ class GravityEstimate:
     """Direction of gravity, estimated from joint torques.
 
     Attributes:
-        gravity: Gravity in the base frame, with standard magnitude, shape (3,) [m/s^2].
-        angle_sd: Standard deviation of its direction, the worse axis [rad].
-        size_sd: Relative standard deviation of `size`.
+        gravity: Gravity in the base frame, scaled to standard magnitude, shape (3,) [m/s^2].
+        angle_sd: Standard deviation of the direction of gravity about its less certain axis [rad].
+        size_sd: Relative standard deviation of `size` [-].
         size: Magnitude of gravity according to the masses of the URDF [m/s^2]; far from 9.81 if
             masses or gains are wrong, near 0 if the weight has been subtracted from the efforts.
-        unexplained: Share of torque variance left with this direction, on blocks of time that
-            weren't fitted.
+        unexplained: Unexplained share of the torque variance on held-out blocks of time, with this
+            direction.
         unexplained_before: Unexplained share with the direction of gravity in the model.
-        angle: Angle between both directions [rad].
+        angle: Angle between the estimated direction and that in the model [rad].
     """
 
     gravity: Array

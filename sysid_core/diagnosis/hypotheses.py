@@ -110,13 +110,14 @@ class Hypothesis:
 
     Attributes:
         kind: Class of faults.
-        code: Code of the reason that names it; "" for none.
-        data: Data of that reason, but the evidence.
-        mend: Function that corrects the samples for the fault.
-        joint: Joint whose zero, gain or delay is wrong by `amount`; None for other kinds.
-        amount: Angle [rad], factor of a gain or clock, lag [s], or share after which a load changes.
-        share: Part of the kind's prior probability.
-        mute: Joints whose torques have nothing to do with the motion.
+        code: Code of the reason that reports the fault; empty: none.
+        data: Data of that reason, without the evidence.
+        mend: Function that corrects the samples for this fault.
+        joint: Index of the joint with a zero, gain or delay wrong by `amount`; None otherwise.
+        amount: Angle [rad], factor of a gain or clock [-], lag [s], or share of samples at a load
+            change.
+        share: Share of this hypothesis in the prior probability of its kind.
+        mute: Indices of the joints whose torques are unrelated to the motion.
     """
 
     kind: Fault
@@ -157,8 +158,8 @@ def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis
     probability of that kind.
 
     Args:
-        samples: Samples with the present declarations.
-        gains_known: False where gains are to be found: scales aren't looked at.
+        samples: Samples as declared at present.
+        gains_known: True if the drive gains are known; False: scale faults are not tested.
     """
     names = samples.model.joint_names
     used = np.flatnonzero(samples.used)

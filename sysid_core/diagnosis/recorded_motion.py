@@ -28,9 +28,9 @@ class RecordedMotion:
 
     Attributes:
         model: The robot.
-        q: Shape (K, n).
-        v: Shape (K, n).
-        a: Shape (K, n).
+        q: Joint positions, shape (K, n) [rad or m].
+        v: Joint velocities, shape (K, n).
+        a: Joint accelerations, shape (K, n).
         duration: Duration of the motion [s].
     """
 
@@ -45,7 +45,7 @@ class RecordedMotion:
         """Return the motion of a robot from joint states, which may contain further joints.
 
         Raises:
-            ModelError: A joint is missing.
+            ModelError: A joint of the robot is missing.
         """
         model.columns_from(joints.names)  # refuses another robot's recording
         motion = replace(in_order(joints)[0].ordered(model.joint_names), effort=None)
@@ -81,8 +81,8 @@ class RecordedMotion:
         together with the sensor bias.
 
         Args:
-            frame: The sensor's frame.
-            noise_sd: Standard deviation of the noise of a wrench, shape (6,).
+            frame: Name of the sensor's frame.
+            noise_sd: Noise standard deviation of each wrench component, shape (6,) [N, N m].
         """
         motion = self.model.frame_motion(frame, self.q, self.v, self.a)
         A = wrench_regressor(motion.a, motion.omega, motion.alpha)
@@ -105,8 +105,8 @@ class PayloadShown:
     """Parameters of a 1 kg payload that a motion excites, with their expected standard deviations.
 
     Attributes:
-        rank: Directions of the ten parameters that show beside the bias.
-        sd: Expected deviations of the ten parameters, shape (10,).
+        rank: Number of directions of the ten parameters that are excited independently of the bias.
+        sd: Expected standard deviations of the ten parameters, shape (10,).
     """
 
     rank: int

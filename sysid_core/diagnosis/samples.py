@@ -25,17 +25,18 @@ class Samples:
 
     Attributes:
         model: The robot, with its gravity.
-        q: Positions, shape (K, n).
-        v: Velocities, shape (K, n).
-        a: Accelerations, shape (K, n).
-        tau: Joint torques, shape (K, n) [N m], or in the efforts' unit where gains are unknown.
-        block: Block of time of each sample, shape (K,).
-        used: Joints that move and whose torque is neither constant nor, if not that of all, noise, (n,).
+        q: Joint positions, shape (K, n).
+        v: Joint velocities, shape (K, n).
+        a: Joint accelerations, shape (K, n).
+        tau: Joint torques, shape (K, n) [N m], or efforts in their own unit if gains are unknown.
+        block: Index of the block of time of each sample, shape (K,).
+        used: Mask of the joints that move and whose torque is not constant or (unless all are)
+            noise.
         duration: Duration of the motion [s].
         tau_dot: Derivative of the torques, shape (K, n) [N m/s].
-        later: Torques later by each of `LAGS`, shape (len(LAGS), K, n).
-        size: Standard deviations of the torques as recorded, shape (n,) [N m].
-        slow: Velocity of the smooth sign of Coulomb friction [rad/s].
+        later: Torques delayed by each of `LAGS`, shape (len(LAGS), K, n).
+        size: Standard deviation of each joint's recorded torques, shape (n,) [N m].
+        slow: Velocity scale of the smooth sign in Coulomb friction [rad/s].
     """
 
     model: RobotModel
@@ -123,13 +124,13 @@ def collect_samples(
 
     Args:
         model: The robot.
-        recordings: Runs with declared efforts.
+        recordings: Recordings with declared efforts.
         drives: Drives, whose gains convert efforts to torques.
         count: Approximate number of samples.
-        blocks: Blocks of time, equally many samples each.
+        blocks: Number of blocks of time, with equal numbers of samples.
 
     Raises:
-        SignalError: Too little motion, or efforts that are constant.
+        SignalError: There is too little motion, or the efforts are constant.
     """
     cutoff = Processing.torque_cutoff_hz
     processing = Processing(motion_cutoff_hz=cutoff)

@@ -20,7 +20,7 @@ def effort_faults(stream: JointStream) -> Verdict:
     warnings.
 
     Args:
-        stream: Joint states with efforts; without, nothing is found.
+        stream: Joint states with efforts; without efforts, the verdict is empty.
     """
     if stream.effort is None or len(stream) < 50:
         return Verdict()

@@ -21,8 +21,8 @@ def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -
     """Warn if the joint torques of a recording imply a very different mass than the estimate.
 
     Args:
-        model: The robot, as it was tared.
-        recording: Joint states; those without measured torques say nothing.
+        model: The robot, as during the tare.
+        recording: Joint states; without measured torques, the verdict is empty.
         mass: Mass according to a force-torque sensor [kg].
     """
     joints = recording.joints

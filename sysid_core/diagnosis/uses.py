@@ -36,9 +36,9 @@ class Use:
     """Possible use of a recording, such as the identification of an arm.
 
     Attributes:
-        name: `arm`, `payload`, `sequential` or `closed-chain`.
+        name: Name of the use: `arm`, `payload`, `sequential` or `closed-chain`.
         verdict: Verdict on this use; the reasons end with recommended actions.
-        shown: Information that the motion contains for this use, in words; "" if it is unknown.
+        shown: Information in the motion for this use, in words; empty: unknown.
     """
 
     name: str
@@ -55,15 +55,15 @@ class UseJudge:
     """Judge of a recording's suitability for each kind of identification.
 
     Args:
-        recording: Joint states, maybe wrenches and marks.
-        model: The robot, other joints held; None where it isn't known.
-        sensor_frame: Frame of the wrench; "": as the wrench says.
-        chain: The closed chain; None where none is given.
-        wrench_sd: Noise of the wrench, shape (6,); None: an ordinary sensor's.
+        recording: Joint states, with or without wrenches and marks.
+        model: The robot, with other joints held fixed; None: unknown.
+        sensor_frame: Name of the wrench's frame; empty: the one in the wrench messages.
+        chain: Closed chain of the robot; None: no closed chain.
+        wrench_sd: Noise of the wrench, shape (6,) [N, N m]; None: that of an ordinary sensor.
 
     Attributes:
-        clock: Offset and drift of the wrench's clock, after `payload`; None if unknown.
-        lag: Lag of the efforts behind the positions, after `arm`; None where unknown.
+        clock: Offset and drift of the wrench's clock, set by `payload`; None: unknown.
+        lag: Lag of the efforts behind the positions, set by `arm`; None: unknown.
     """
 
     def __init__(
