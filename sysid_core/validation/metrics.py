@@ -13,16 +13,17 @@ def payload_errors(pi: Array, truth: Array, size: Array) -> tuple[float, float, 
 
     Nadeau, Giamou and Kelly (2022), eqs. (10), (11), (12).
 
-    Mass relative to the mass; centre of mass relative to the bounding box, mean of three axes;
-    inertia relative to `m/12 (delta_ij (a_i^2 + a_j^2 + a_k^2) - a_i a_j)`, mean of six entries.
+    The error of the mass is relative to the mass; of the centre of mass, to the bounding box (mean
+    of three axes); of the inertia, to `m/12 (delta_ij (a_i^2 + a_j^2 + a_k^2) - a_i a_j)`, mean of
+    six entries.
 
     Args:
-        pi: Estimated parameters, shape (10,).
-        truth: True parameters, shape (10,).
-        size: Bounding box, shape (3,) [m].
+        pi: Estimated inertial parameters, shape (10,).
+        truth: True inertial parameters, shape (10,).
+        size: Dimensions of the bounding box, shape (3,) [m].
 
     Returns:
-        Three percentages.
+        Errors of mass, centre of mass and inertia [%].
     """
     mass, com, inertia = mass_com_inertia_from_pi(pi)
     mass_0, com_0, inertia_0 = mass_com_inertia_from_pi(truth)

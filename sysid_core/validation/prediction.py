@@ -24,18 +24,18 @@ class Prediction:
     """Measured and predicted efforts of one run, unfiltered and in the unit of the recording.
 
     Attributes:
-        source: The recording.
-        joint_names: The n joints.
+        source: Name of the recording.
+        joint_names: Names of the n joints.
         unit: Unit of the efforts.
-        time: Shape (K,) [s].
-        measured: As recorded, unfiltered, shape (K, n).
-        predicted: Shape (K, n).
-        velocity: Velocities, from which standstill is detected, shape (K, n) [rad/s].
-        band_hz: Highest frequency that the fit looked at.
-        motion: Samples between start and end of the motion, without the ends that impacts and
-            filters spoil, shape (K,).
-        nominal: Predicted with the URDF's inertial parameters and the identified friction,
-            shape (K, n); None where nobody asked.
+        time: Times, shape (K,) [s].
+        measured: Measured efforts, unfiltered, shape (K, n).
+        predicted: Predicted efforts, shape (K, n).
+        velocity: Joint velocities, for the detection of standstill, shape (K, n) [rad/s].
+        band_hz: Highest frequency used by the fit [Hz].
+        motion: Mask of the samples between start and end of the motion, without filter transients
+            and impacts, shape (K,).
+        nominal: Efforts predicted with the URDF's inertial parameters and the identified friction,
+            shape (K, n); None: not computed.
     """
 
     source: str
@@ -53,7 +53,7 @@ class Prediction:
         """Return the prediction of the same run by the nominal model.
 
         Raises:
-            EstimationError: There is none.
+            EstimationError: There is no prediction by the nominal model.
         """
         if self.nominal is None:
             raise EstimationError(

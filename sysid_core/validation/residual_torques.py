@@ -20,8 +20,8 @@ class ResidualTorques:
     """Live residual efforts of a running motion: measured minus predicted.
 
     Args:
-        model: The robot; its URDF predicts where nothing is identified, without friction.
-        identification: Model that predicts the efforts; None: the URDF.
+        model: The robot, whose URDF predicts efforts without friction if no model is identified.
+        identification: Identified model that predicts the efforts; None: the URDF.
     """
 
     def __init__(self, model: RobotModel, identification: Identification | None = None) -> None:

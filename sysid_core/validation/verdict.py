@@ -60,11 +60,11 @@ def judge_identification(
 
     Args:
         identification: The identified robot.
-        training: Predictions of the runs that it was fitted to.
-        validation: Predictions of other runs.
-        examination: Examination of the training runs.
-        spread: Spread of the predictions of typical motion; None: not known.
-        lags: Delays of the efforts, where they were looked for.
+        training: Predictions of the fitted recordings.
+        validation: Predictions of other recordings.
+        examination: Examination of the fitted recordings.
+        spread: Scatter of the predictions of a typical motion; None: unknown.
+        lags: Delays of the efforts; None: not estimated.
     """
     fitted = judge_predictions(training, "the fitted runs")
     verdict = examination.verdict + judge_estimate(identification.estimate) + fitted
@@ -198,7 +198,7 @@ def judge_spread(spread: PredictionSpread | None) -> Verdict:
     """Return a verdict on whether the fitted recordings determine the torques of other motions.
 
     Args:
-        spread: Spread of the predictions of typical motion; None: not known.
+        spread: Scatter of the predictions of a typical motion; None: unknown.
     """
     if spread is None:
         return Verdict((Reason.not_judged("spread-unknown"),))
@@ -217,9 +217,9 @@ def judge_predictions(
     """Return a verdict on the accuracy of the predicted efforts.
 
     Args:
-        predictions: Predictions of some runs; those at rest say nothing and are left out.
-        which: Names of the runs.
-        fitted: Share of variance left in the runs that were fitted, to compare with.
+        predictions: Predictions of recordings; those at standstill are left out.
+        which: Name of the group of recordings, for the message.
+        fitted: Unexplained share of variance in the fitted recordings, for comparison; None: none.
     """
     left = unexplained(predictions)
     if not np.isfinite(left):
